@@ -1,0 +1,53 @@
+/**
+ * The contract of delivery: moves bytes that are ready, and learns what became of them.
+ * One `Delivery` per service (invariant 11): its own token, connections, breaker. It owns no ledger; what has to be durable
+ * is told through `DeliveryJournal`, which the ledger satisfies.
+ */
+import type { Batch, BatchSlice, BatchState, Outcome, RejectedRow, Run } from "../model.ts";
+
+export interface DeliveryJournal {
+  batches(runId: string): Promise<readonly Batch[]>;
+  advanceBatch(
+    operationId: string,
+    from: BatchState,
+    to: BatchState,
+    change?: { readonly answer?: string; readonly attempted?: boolean },
+  ): Promise<Batch>;
+  splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
+}
+
+/** Three ways: all accepted; rejected in part or whole by the service's answers; or kept, to be tried again later. */
+export type DeliveryResult =
+  | { readonly status: "accepted"; readonly points: number }
+  | {
+      readonly status: "rejected";
+      readonly accepted: number;
+      readonly rejected: number;
+      /** The service's words, by the smallest rejected batch. */
+      readonly faults: readonly { readonly operationId: string; readonly answer: string }[];
+      readonly rows: readonly RejectedRow[];
+    }
+  /** `retryAfterMs`: when it makes sense to try again; the reason is for `runs` and health. */
+  | { readonly status: "kept"; readonly reason: string; readonly retryAfterMs: number };
+
+export interface Delivery {
+  readonly service: string;
+  /**
+   * Sends the batches of a run that are not accepted yet, in order, from its segment. Each attempt is journalled before it is sent
+   * (`sending`) and after its answer (`accepted`, `rejected`, or `split` with durable children). Verifies the digest of each slice first:
+   * a difference is `InvariantError`. Returns `kept` on whatever may pass; nothing is lost by calling again.
+   */
+  deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult>;
+  /** Reads back date, value and version of every reading of the accepted batches and tells the outcome of each operation. */
+  readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult>;
+  /** For `headgate check`: token, account, push right. */
+  probe(
+    signal: AbortSignal,
+  ): Promise<readonly { level: "ok" | "warning" | "failed"; what: string; hint?: string }[]>;
+  close(): Promise<void>;
+}
+
+export type ReadBackResult =
+  | { readonly status: "read"; readonly outcomes: readonly Outcome[]; readonly missing: number }
+  /** Cannot be told: no right to read, or not reachable now. */
+  | { readonly status: "unknown"; readonly reason: string; readonly retryAfterMs: number };

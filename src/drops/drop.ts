@@ -1,0 +1,55 @@
+/**
+ * The contract of a drop. `local`, `sftp` and `ftp` pass the same conformance suite (`test/drops/conformance.ts`).
+ *
+ * A drop connects lazily, at its first call, and again by itself after a lost connection. It knows nothing of the ledger,
+ * of settling or of triggers; `pickup.ts` does. Paths are relative to the drop's root; a path that would leave it is refused.
+ *
+ * Errors: `TransientError` when the server or the folder cannot be reached now (the next poll tries again),
+ * `ConfigError` when a person has to act (credentials, host key, a folder that does not exist),
+ * `RejectedError` when this one file cannot be had (vanished, not permitted). Anything else is a bug.
+ */
+import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+
+export interface Drop {
+  readonly name: string;
+  readonly kind: DropKind;
+
+  /**
+   * Every file under the root that the drop's include and exclude patterns let through, as it lies there now, in any order.
+   * Streamed: an entry may be handed out before the listing is complete, and only a listing that ends without
+   * an error is complete. The drop's own archive folder is never listed. Not called again before the last call has ended.
+   */
+  list(signal: AbortSignal): AsyncIterable<FileEntry>;
+
+  /** The file as it lies there now, or null. */
+  stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;
+
+  /**
+   * Copies the bytes of `entry` into the local file `destination` (made, or overwritten), synced before it returns.
+   * Verified: as many bytes as `entry.size`, and size and mtime still the same afterwards; otherwise `TransientError`,
+   * so that the file settles again. May run concurrently with other fetches of the same drop, as far as the drop allows.
+   */
+  fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile>;
+
+  /**
+   * Does to the source file what the plan says. Idempotent: after a crash it is called again with the same plan and answers `done`.
+   * A file with another size or mtime than `entry` is not touched (`changed`). An archive destination is never overwritten.
+   */
+  finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
+
+  /** For `headgate check`: connects, lists, and says in words what was found. */
+  probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+
+  /** Calls back when something may have changed, to poll sooner. Never the truth (invariant 9). Answers how to stop. */
+  watch?(onChange: () => void): () => Promise<void>;
+
+  /** Ends connections, watchers and timers. Calls in progress fail with `TransientError`. */
+  close(): Promise<void>;
+}
+
+export interface ProbeFinding {
+  /** `failed` makes `check` exit 1. */
+  readonly level: "ok" | "warning" | "failed";
+  readonly what: string;
+  readonly hint?: string;
+}

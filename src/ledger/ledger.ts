@@ -1,0 +1,161 @@
+/**
+ * The contract of the ledger: the durable record of arrivals, runs, batches and outcomes.
+ * Every method that changes something has committed durably when its promise resolves; each is one transaction.
+ * States change through `advanceArrival`, `advanceRun` and `advanceBatch` alone, which assert the transition (`states.ts`)
+ * and append an event, so that `trace` can tell the whole life of a file.
+ *
+ * `TransientError`: the ledger is busy or its disk is full; nothing was changed. `InvariantError`: a transition that must not be.
+ */
+import type {
+  Arrival,
+  ArrivalState,
+  Batch,
+  BatchSlice,
+  BatchState,
+  Binding,
+  FileEntry,
+  FileStanding,
+  FinishPlan,
+  IsoInstant,
+  LedgerEvent,
+  Outcome,
+  Points,
+  Reason,
+  RejectedRow,
+  Run,
+  RunState,
+} from "../model.ts";
+
+export interface Ledger {
+  // ── arrivals
+
+  /** A poll of one drop. One at a time for a drop. */
+  beginPoll(drop: string): Promise<PollRecord>;
+  advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
+  /** Arrivals that lie at the drop and are in one of these states, oldest first. */
+  arrivalsIn(drop: string, states: readonly ArrivalState[], limit?: number): Promise<readonly Arrival[]>;
+  arrival(id: number): Promise<Arrival | null>;
+  /**
+   * An earlier arrival at the same (drop, path) with the same digest that was delivered or is under way, or null.
+   * One that rested undelivered (quarantined, cancelled, held, discarded) does not count.
+   */
+  duplicateOf(arrival: Arrival, sha256: string): Promise<Arrival | null>;
+
+  // ── runs
+
+  /** Opens a run in state `claimed` for an arrival, which becomes `matched`. The id sorts by time. */
+  openRun(arrivalId: number, binding: Binding, lane: string): Promise<Run>;
+  /** The only way in which a run changes state. `from` guards against two hands; fields that are absent stay as they are. */
+  advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
+  /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
+  noteRun(id: string, change: RunChange): Promise<Run>;
+  run(id: string): Promise<Run | null>;
+  /** Runs in these states, in the order of their arrivals. */
+  runsIn(states: readonly RunState[], limit?: number): Promise<readonly Run[]>;
+  /** `mapping → mapped` with all its batches (state `ready`), targets and rejected rows, in one transaction. */
+  recordMapped(id: string, mapped: MappedRecord): Promise<Run>;
+  /** Whether an earlier run (by arrival) of the same lane that shares a target is neither accepted nor at rest (invariant 7). */
+  blockedBy(run: Run): Promise<Run | null>;
+  rejectedRows(runId: string): Promise<readonly RejectedRow[]>;
+
+  // ── batches
+
+  /** In the order of their sequence; a split one is followed by its children. */
+  batches(runId: string): Promise<readonly Batch[]>;
+  advanceBatch(operationId: string, from: BatchState, to: BatchState, change?: BatchChange): Promise<Batch>;
+  /** The batch ends as `split`; its children are new batches, durable before their first send. Totals count the leaves. */
+  splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
+  /** Records what became of an operation. A repeat changes nothing. False when the operation is not ours. */
+  recordOutcome(outcome: Outcome): Promise<boolean>;
+
+  // ── what people ask
+
+  /** By operationId, run id (or a unique prefix of either), file name, or path: newest first. */
+  trace(query: string): Promise<readonly TracedFile[]>;
+  events(arrivalId: number): Promise<readonly LedgerEvent[]>;
+  addEvent(event: Omit<LedgerEvent, "at">): Promise<void>;
+  /** Newest first. */
+  recentRuns(limit: number, states?: readonly RunState[]): Promise<readonly Run[]>;
+  /** Files that lie at a drop now or were worked on since, by standing and by drop, and the points of runs worked on since. */
+  tally(since: IsoInstant): Promise<Tally>;
+
+  close(): Promise<void>;
+}
+
+/** Collects one listing and compares it with what is known, without holding it in memory. */
+export interface PollRecord {
+  /**
+   * Takes the next entries of the listing. For each: the arrival that lies at this path, which is new (`settling`) when the path
+   * was not known or had gone, or when size or mtime differ and the earlier version had been taken; an arrival that
+   * is still `settling` or `unmatched` takes over the new size and mtime (`changed`).
+   */
+  record(entries: readonly FileEntry[]): Promise<readonly Sighting[]>;
+  /** The listing was complete: what was not in it has gone from the drop. Answers the arrivals that went. */
+  complete(): Promise<readonly Arrival[]>;
+  /** The listing broke off: nothing has gone. */
+  abandon(): Promise<void>;
+}
+
+export interface Sighting {
+  readonly arrival: Arrival;
+  readonly seen: "new" | "changed" | "known";
+}
+
+export interface RunChange {
+  readonly sha256?: string;
+  readonly reason?: Reason | null;
+  /** The points given replace those of the same name. */
+  readonly points?: Partial<Points>;
+  readonly finishPlan?: FinishPlan;
+  /** The source was finished, now; an archived or deleted arrival has gone from its drop. */
+  readonly finished?: { readonly at: IsoInstant; readonly left: boolean };
+  /** Words for the event, beside the state. */
+  readonly detail?: string;
+  /** Name of the event when the state does not change, such as `source.archived`. */
+  readonly event?: string;
+}
+
+export interface BatchChange {
+  readonly answer?: string;
+  /** Counts one more attempt. */
+  readonly attempted?: boolean;
+}
+
+export interface MappedRecord {
+  readonly batches: readonly BatchSlice[];
+  readonly points: number;
+  readonly rejected: readonly RejectedRow[];
+  /** All refused rows, also those beyond the limit of `rejected`. */
+  readonly rejectedCount: number;
+  /** Digests of the targets, one each, for the order of lanes. */
+  readonly targets: readonly TargetKey[];
+  readonly detail: string;
+}
+
+/** A target for comparison: its identifier kind and its words. */
+export interface TargetKey {
+  readonly kind: string;
+  readonly target: string;
+}
+
+export interface TracedFile {
+  readonly arrival: Arrival;
+  readonly runs: readonly {
+    readonly run: Run;
+    readonly batches: readonly Batch[];
+    readonly rejected: readonly RejectedRow[];
+  }[];
+  readonly events: readonly LedgerEvent[];
+}
+
+export interface Tally {
+  readonly files: Readonly<Partial<Record<FileStanding, number>>>;
+  readonly points: {
+    readonly mapped: number;
+    readonly accepted: number;
+    readonly stored: number;
+    readonly rejected: number;
+  };
+  /** Delivered files (accepted or confirmed) by drop. */
+  readonly drops: Readonly<Record<string, number>>;
+}

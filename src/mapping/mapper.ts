@@ -1,0 +1,171 @@
+/**
+ * The public contract of mappers: `import { defineMapper, z } from "headgate/mapper"`. The only thing that a mapper imports.
+ *
+ * A mapper is a module whose default export is `defineMapper({ … })`. For each file its `map` is called once, in a worker
+ * thread, with readers for the file and functions to hand out readings. It never sends, never waits for a service, and has
+ * no clock: the same bytes and settings give the same readings.
+ */
+import type { z as zod } from "zod";
+import type { PushTarget } from "../wire/index.ts";
+
+export { z } from "zod";
+export { RowError } from "./row-error.ts";
+
+/** Identification of a variable: `variableId`, or one source identifier with `mappingConfig` or `variableTypeId`. */
+export type Target =
+  | { readonly variableId: number }
+  | (SourceTarget & ({ readonly mappingConfig: string } | { readonly variableTypeId: number }));
+
+type SourceTarget =
+  | { readonly sourceId: number }
+  | { readonly sourceSerialNumber: string }
+  | { readonly sourceEan: string }
+  | { readonly sourceName: string }
+  | { readonly meterNumber: string };
+
+/** Every field that a target may have; `Target` is the subset that names a variable completely. */
+export type TargetFields = PushTarget;
+
+export interface Reading {
+  readonly target: Target;
+  /** An instant: from `time`, a `Date`, or ISO 8601 text with a designator. Text without one is refused: the shift would be silent. */
+  readonly date: Temporal.Instant | Date | string;
+  /** Finite; in the unit of the variable, since the service converts nothing. */
+  readonly value: number;
+  /** VersionTag of this reading. */
+  readonly version?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Symbol or name of the unit of `value`; checked against the variable's unit before the push, never sent. */
+  readonly unit?: string | undefined;
+  /** Where it was read, so that a stored reading can be traced back and an invalid one is reported with its place. */
+  readonly at?: RowPlace | undefined;
+}
+
+export interface RowPlace {
+  readonly sheet?: string | undefined;
+  /** Line of a text file or row of a sheet, from 1 as an editor or a spreadsheet shows it. */
+  readonly row: number;
+}
+
+/** A place for `reject`: a row that a reader handed out (it remembers where it came from), or a place in words. */
+export type Where =
+  | object
+  | { readonly row: number; readonly column?: string; readonly sheet?: string; readonly text?: string };
+
+/** A row as text cells by column name. Rows remember their place: `reject(row, …)` and `emit({ …, at: row })` find it. */
+export type TextRow = Readonly<Record<string, string>>;
+/** A row as an array of text cells. */
+export type TextCells = readonly string[];
+
+export type CellValue = string | number | boolean | SerialDate | null;
+/** A date of a workbook: wall time without a zone, as the spreadsheet shows it. */
+export interface SerialDate {
+  readonly kind: "date";
+  /** `yyyy-MM-ddTHH:mm:ss[.SSS]`, without a zone. */
+  readonly local: string;
+}
+export type SheetRow = Readonly<Record<string, CellValue>>;
+export type SheetCells = readonly CellValue[];
+
+export interface CsvOptions {
+  /** One character, or several characters. Default `,`. */
+  readonly delimiter?: string;
+  /** Default `"`; `null` for files without quoting. */
+  readonly quote?: string | null;
+  /** Declared encoding when there is no BOM. Default `utf-8`. */
+  readonly encoding?: string;
+  /** Lines to skip before the header. */
+  readonly skipLines?: number;
+  /** Lines that begin with this are skipped. */
+  readonly comment?: string;
+  /** Rows shorter or longer than the header: refuse the row (default), or pad and cut. */
+  readonly ragged?: "reject" | "allow";
+}
+
+export interface SheetOptions {
+  /** Name or 1-based number of the sheet. Default: the first. */
+  readonly sheet?: string | number;
+  /** 1-based row that holds the names of the columns. Default 1. */
+  readonly headerRow?: number;
+}
+
+/** The file that is mapped. Each reader streams it from the start, in chunks, with bounded memory. */
+export interface MapperFile {
+  /** Base name, as triggers match it. */
+  readonly name: string;
+  /** Path at the drop. */
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  csv(options: CsvOptions & { readonly columns: true }): AsyncIterable<readonly TextRow[]>;
+  csv(options?: CsvOptions & { readonly columns?: false }): AsyncIterable<readonly TextCells[]>;
+  lines(options?: { readonly encoding?: string }): AsyncIterable<readonly Line[]>;
+  xlsx(options: SheetOptions & { readonly columns: true }): AsyncIterable<readonly SheetRow[]>;
+  xlsx(options?: SheetOptions & { readonly columns?: false }): AsyncIterable<readonly SheetCells[]>;
+  text(options?: { readonly encoding?: string }): Promise<string>;
+  bytes(): AsyncIterable<Uint8Array>;
+}
+
+export interface Line {
+  /** From 1. */
+  readonly row: number;
+  readonly text: string;
+}
+
+/** What to do with a local time that occurs twice or not at all because of daylight saving. */
+export type DstPolicy = "reject" | "earlier" | "later" | "byOrder";
+
+export interface TimeTools {
+  /** Wall time in an IANA or Windows zone. Format in Unicode letters: `dd/MM/yyyy HH:mm:ss`. Throws a `RowError`. */
+  local(text: string, format: string, zone: string, policy?: DstPolicy): Temporal.Instant;
+  /** ISO 8601 with designator, which is binding; without one the zone is needed. Throws a `RowError`. */
+  iso(text: string, zone?: string, policy?: DstPolicy): Temporal.Instant;
+}
+
+export interface NumberOptions {
+  /** Decimal mark. Default `.`. */
+  readonly decimal?: "." | ",";
+  /** Group mark. Default none: a group mark is refused, never guessed. */
+  readonly group?: "." | "," | " " | "'" | "_";
+}
+
+/** What `map` is given. */
+export interface MapContext<Settings> {
+  readonly file: MapperFile;
+  readonly settings: Settings;
+  /** Hands out one reading. Synchronous. An invalid one counts as a rejected row. */
+  emit(reading: Reading): void;
+  /** Refuses a row, with the column and the reason; mapping goes on, to report every bad row. */
+  reject(
+    where: Where,
+    reason: string | { readonly column?: string; readonly message: string; readonly hint?: string },
+  ): void;
+  readonly time: TimeTools;
+  /** Finite number of a text with declared marks. Throws a `RowError`. */
+  number(text: string, options?: NumberOptions): number;
+  readonly log: { info(message: string): void; warn(message: string): void };
+  readonly signal: AbortSignal;
+}
+
+export interface MapperDefinition<Schema extends zod.ZodType = zod.ZodType> {
+  /** Lower-case words joined by `-`; the name that a trigger's `mapper` uses. */
+  readonly name: string;
+  /** One line for `headgate mapper list`. */
+  readonly summary: string;
+  /** Semantic version of the mapper. Default `0.0.0`. */
+  readonly version?: string;
+  /** Schema of the trigger's `metadata`. Default: no settings. */
+  readonly settings?: Schema;
+  map(context: MapContext<zod.output<Schema>>): Promise<void> | void;
+}
+
+export interface Mapper<Schema extends zod.ZodType = zod.ZodType> extends MapperDefinition<Schema> {
+  readonly isHeadgateMapper: true;
+}
+
+/** Declares a mapper; gives `map` its types. */
+export function defineMapper<Schema extends zod.ZodType>(
+  definition: MapperDefinition<Schema>,
+): Mapper<Schema> {
+  return Object.freeze({ ...definition, isHeadgateMapper: true as const });
+}

@@ -1,0 +1,74 @@
+/** What the rest of the gateway asks of mapping: a catalogue of mappers, and a pool that maps one file into one segment. */
+import type { BatchSlice, Binding, MapperIdentity, Reason, RejectedRow } from "../model.ts";
+
+/** One file to map. Everything is plain data, since it crosses to a worker. */
+export interface MapJob {
+  readonly runId: string;
+  /** Local copy of the input. */
+  readonly inputPath: string;
+  /** Base name and path at the drop. */
+  readonly fileName: string;
+  readonly filePath: string;
+  readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "limits">;
+  /** The segment is written to `<segmentPath>.part`, synced, and renamed when it is complete. */
+  readonly segmentPath: string;
+}
+
+export type MapResult = MappedFile | UnmappedFile;
+
+/** The file became batches. `batches` is empty when it held no readings. */
+export interface MappedFile {
+  readonly status: "mapped";
+  readonly batches: readonly BatchSlice[];
+  /** Readings in the batches. */
+  readonly points: number;
+  /** Rows whose target and date came again later in the file. */
+  readonly superseded: number;
+  readonly targets: readonly MappedTarget[];
+  /** Earliest and latest date, or null when there are no readings. */
+  readonly period: { readonly from: string; readonly to: string } | null;
+  /** First refused rows, up to a limit; only in a lenient run. */
+  readonly rejected: readonly RejectedRow[];
+  readonly rejectedCount: number;
+}
+
+/** The file goes into quarantine: nothing of it is pushed. */
+export interface UnmappedFile {
+  readonly status: "failed";
+  readonly reason: Reason;
+  readonly rejected: readonly RejectedRow[];
+  readonly rejectedCount: number;
+}
+
+export interface MappedTarget {
+  /** Identifier kind, such as `sourceSerialNumber`. */
+  readonly kind: string;
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  readonly points: number;
+  /** As the mapper declared it. */
+  readonly unit?: string | undefined;
+}
+
+export interface MappingPool {
+  /** Maps one file. Never rejects because of the file or the mapper (that is `failed`); rejects with `TransientError` when cancelled. */
+  map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
+  close(): Promise<void>;
+}
+
+export interface MapperCatalogue {
+  /** The mapper of this name as it is on disk now, or null. */
+  find(name: string): Promise<CatalogueEntry | null>;
+  list(): Promise<readonly CatalogueEntry[]>;
+}
+
+export interface CatalogueEntry {
+  readonly identity: MapperIdentity;
+  readonly summary: string;
+  /** Absolute path of the module. */
+  readonly modulePath: string;
+  /** Null when these settings fit the mapper, otherwise why not, with the field. */
+  checkSettings(settings: Readonly<Record<string, unknown>>): string | null;
+  /** JSON Schema of the settings. */
+  readonly settingsSchema: unknown;
+}

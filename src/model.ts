@@ -1,0 +1,268 @@
+/**
+ * The glossary, and the nouns that the stages hand to each other. No behaviour.
+ *
+ * drop        a watched place: a local folder, a directory on an SFTP or FTP server, or the gateway's own HTTP intake
+ * arrival     one version of one file at a drop: (drop, path, size, mtime, SHA-256 of the content)
+ * trigger     the rule that claims an arrival by its file name and names the mapper
+ * mapper      a plug-in module that turns the bytes of one file into readings
+ * reading     one (target, date, value, version?, tags?), before it is grouped into a push element
+ * target      the identification of a variable: variableId, or a source identifier with mappingConfig or variableTypeId
+ * run         one attempt to take one arrival through one trigger; the unit that an operator sees, retries and replays
+ * batch       one push request body: JSON bytes, ready to send, with its own operationId
+ * segment     the file in the spool that holds the batches of one run, one after another
+ * operation   one push call, followed by its operationId from row to outcome
+ * outcome     what became of an operation: accepted, stored, partly discarded, rejected
+ * quarantine  where a run rests that needs a person: with reason code, place in the file, and the way back
+ * ledger      the durable record of arrivals, runs, batches and outcomes
+ * hub         the measurement data service (token, push, base interfaces) and its store
+ */
+import type { FileTrigger, PushElement, PushReading, WebhookBody } from "./wire/index.ts";
+
+export type { FileTrigger, PushElement, PushReading, WebhookBody };
+
+/** ISO 8601 instant in UTC, such as `2026-03-01T00:15:00.000Z`. */
+export type IsoInstant = string;
+
+// ───────────────────────────────────────────────────────────── drops
+
+export type DropKind = "local" | "sftp" | "ftp" | "http";
+
+/** One file as a drop lists it. */
+export interface FileEntry {
+  /** Relative to the root of the drop, separated by `/`, never leading out of it. */
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Opaque change token (seconds, milliseconds or text, as the server gives it); compared for equality only. */
+  readonly mtime: string;
+}
+
+/** What a drop did with the bytes of an arrival. */
+export interface FetchedFile {
+  readonly bytes: number;
+  /** SHA-256 of the content, lower-case hexadecimal. */
+  readonly sha256: string;
+}
+
+/** How an arrival ended at its drop. Each end has a rule of its own. */
+export type End = "delivered" | "quarantined" | "unmatched" | "duplicate";
+
+export type FinishRule =
+  | { readonly action: "leave" }
+  | { readonly action: "delete" }
+  | { readonly action: "archive"; readonly to: string };
+
+/** The decision what to do with a source file, durable in the ledger before the file is touched. */
+export type FinishPlan =
+  | { readonly action: "leave" }
+  | { readonly action: "delete" }
+  /** `to` is the full destination, relative to the drop's root, unique by construction. */
+  | { readonly action: "archive"; readonly to: string };
+
+/** `done` also when it had been done before; `changed`: other content lies there now and was left; `gone`: nothing lies there. */
+export type FinishResult = "done" | "changed" | "gone";
+
+// ───────────────────────────────────────────────────────────── arrivals
+
+export type ArrivalState = "settling" | "unmatched" | "duplicate" | "matched";
+
+export interface Arrival {
+  /** Increases with the order of first sighting; lanes deliver in this order. */
+  readonly id: number;
+  readonly drop: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+  /** Known once fetched. */
+  readonly sha256: string | null;
+  readonly state: ArrivalState;
+  /** Why it is in this state, in words. */
+  readonly reason: string;
+  readonly seenAt: IsoInstant;
+  readonly changedAt: IsoInstant;
+  /** When it was archived, deleted or vanished from the listing; null while it lies at the drop. */
+  readonly goneAt: IsoInstant | null;
+}
+
+// ───────────────────────────────────────────────────────────── runs
+
+/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and aside the others. */
+export type RunState =
+  | "claimed"
+  | "fetched"
+  | "mapping"
+  | "mapped"
+  | "delivering"
+  | "accepted"
+  | "confirmed"
+  | "empty"
+  | "held"
+  | "discarded"
+  | "quarantined"
+  | "cancelled";
+
+/** Where in a file something is wrong. Rows count from 1 as an editor or a spreadsheet shows them. */
+export interface Place {
+  readonly sheet?: string | undefined;
+  readonly row?: number | undefined;
+  readonly column?: string | undefined;
+  /** The offending text, shortened. */
+  readonly text?: string | undefined;
+}
+
+/** Why a run rests where it rests, for a person. */
+export interface Reason {
+  /** Stable code from the register of errors, such as `HG-MAP-004`. */
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly place?: Place | undefined;
+}
+
+/** One row that a mapper refused. */
+export interface RejectedRow extends Reason {
+  readonly place: Place;
+}
+
+/** What made a run; a later attempt, also on another node, uses exactly these (invariant 10). */
+export interface Binding {
+  readonly trigger: string;
+  readonly service: string;
+  readonly mapper: MapperIdentity;
+  /** The trigger's metadata: the settings that the mapper was given. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  readonly limits: BatchLimits;
+  /** Prefix of the operation ids, from the trigger or the command line. */
+  readonly operationPrefix?: string | undefined;
+}
+
+export interface MapperIdentity {
+  readonly name: string;
+  readonly version: string;
+  /** SHA-256 over the mapper's file(s), lower-case hexadecimal. */
+  readonly digest: string;
+}
+
+export interface BatchLimits {
+  readonly pointsMax: number;
+  readonly bytesMax: number;
+}
+
+/** Numbers of points (readings). */
+export interface Points {
+  readonly mapped: number;
+  readonly accepted: number;
+  readonly stored: number;
+  /** Rejected by the mapper row by row (lenient) or by the service's answer. */
+  readonly rejected: number;
+  /** Accepted and then dropped by the service. */
+  readonly discarded: number;
+}
+
+export interface Run {
+  /** Sorts by time; the prefix of all its operation ids. */
+  readonly id: string;
+  readonly arrivalId: number;
+  readonly drop: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+  readonly sha256: string | null;
+  readonly binding: Binding;
+  /** Runs of one lane that share a target deliver in the order of their arrivals. */
+  readonly lane: string;
+  readonly state: RunState;
+  readonly reason: Reason | null;
+  readonly points: Points;
+  /** Decided once, before the source file is touched. */
+  readonly finishPlan: FinishPlan | null;
+  readonly finishedAt: IsoInstant | null;
+  readonly createdAt: IsoInstant;
+  readonly changedAt: IsoInstant;
+}
+
+// ───────────────────────────────────────────────────────────── batches
+
+export type BatchState = "ready" | "sending" | "accepted" | "rejected" | "split";
+
+/** A slice of a run's segment, fixed and durable before its first send (invariant 3). */
+export interface BatchSlice {
+  /** `1`, `2`, … and, after a split, `7.1`, `7.2`. */
+  readonly sequence: string;
+  /** Bytes from the start of the segment. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly length: number;
+  readonly points: number;
+  /** SHA-256 of the bytes, lower-case hexadecimal. */
+  readonly digest: string;
+}
+
+export interface Batch extends BatchSlice {
+  readonly runId: string;
+  readonly operationId: string;
+  readonly state: BatchState;
+  readonly attempts: number;
+  /** Last answer of the service, or the last failure, in words. */
+  readonly answer: string | null;
+  readonly acceptedAt: IsoInstant | null;
+  readonly outcome: Outcome | null;
+}
+
+// ───────────────────────────────────────────────────────────── outcomes
+
+/** What the service did with an operation, as told by its webhook or by reading back. */
+export interface Outcome {
+  readonly operationId: string;
+  readonly by: "webhook" | "read-back";
+  readonly received: number;
+  readonly stored: number;
+  readonly discarded: readonly DiscardedTarget[];
+  readonly at: IsoInstant;
+}
+
+export interface DiscardedTarget {
+  /** A target in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  readonly reason: string;
+  readonly points: number;
+}
+
+// ───────────────────────────────────────────────────────────── the ledger's view
+
+/** One line of the life of a file. */
+export interface LedgerEvent {
+  readonly at: IsoInstant;
+  readonly arrivalId: number;
+  readonly runId: string | null;
+  readonly operationId: string | null;
+  /** What happened, such as `run.claimed`, `batch.accepted`, `source.archived`. */
+  readonly what: string;
+  readonly detail: string;
+}
+
+/** Where a file stands, for the summary line: the arrival's state, or how its latest run ended. */
+export type FileStanding =
+  | "delivered"
+  | "empty"
+  | "quarantined"
+  | "unmatched"
+  | "duplicate"
+  | "discarded"
+  | "held"
+  | "cancelled"
+  | "settling"
+  | "pending";
+
+/** What ends by itself prints this last (one object with `--json`). */
+export interface Summary {
+  readonly files: Readonly<Partial<Record<FileStanding, number>>>;
+  readonly points: {
+    readonly mapped: number;
+    readonly accepted: number;
+    readonly stored: number;
+    readonly rejected: number;
+  };
+  readonly drops: Readonly<Record<string, { readonly kind: DropKind; readonly files: number }>>;
+}

@@ -1,0 +1,75 @@
+/**
+ * A closed set of errors; each names the next move.
+ *
+ * - `ConfigError`: a person fixes it
+ * - `TransientError`: wait, then again
+ * - `RejectedError`: this item never will
+ * - `InvariantError`: a bug; stop
+ *
+ * Each carries a stable code of the register (`register.ts`), the operation, the subject, and a hint that says what a person can do.
+ */
+import { type ErrorCode, REGISTER } from "./register.ts";
+
+export type { ErrorCode };
+
+export interface ErrorFacts {
+  /** What was being done, such as `list drop`. */
+  readonly operation: string;
+  /** On what, such as the name of the drop or a path. */
+  readonly subject: string;
+  /** What went wrong; the register's title when absent. */
+  readonly message?: string;
+  /** What a person can do; the register's hint when absent. */
+  readonly hint?: string;
+  readonly cause?: unknown;
+}
+
+export abstract class HeadgateError extends Error {
+  readonly code: ErrorCode;
+  readonly operation: string;
+  readonly subject: string;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, facts: ErrorFacts) {
+    super(
+      facts.message ?? REGISTER[code].title,
+      facts.cause === undefined ? undefined : { cause: facts.cause },
+    );
+    this.name = new.target.name;
+    this.code = code;
+    this.operation = facts.operation;
+    this.subject = facts.subject;
+    this.hint = facts.hint ?? REGISTER[code].hint;
+  }
+}
+
+export class ConfigError extends HeadgateError {}
+export class TransientError extends HeadgateError {}
+export class RejectedError extends HeadgateError {}
+export class InvariantError extends HeadgateError {}
+
+/** The words of anything that was thrown, also of things that are no errors, with the chain of causes. */
+export function wordsOf(thrown: unknown): string {
+  if (!(thrown instanceof Error))
+    return typeof thrown === "string" ? thrown : `thrown value ${inspectShort(thrown)}`;
+  const own = thrown.message === "" ? thrown.name : thrown.message;
+  if (thrown.cause === undefined || thrown.cause === null) return own;
+  const cause = wordsOf(thrown.cause);
+  return own.includes(cause) ? own : `${own}: ${cause}`;
+}
+
+function inspectShort(value: unknown): string {
+  try {
+    return String(JSON.stringify(value) ?? value).slice(0, 200);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
+}
+
+/** The `code` of a system error (`ENOENT`, `ECONNREFUSED`, …), looked for along the chain of causes. */
+export function systemCode(thrown: unknown): string | undefined {
+  for (let at = thrown; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,41 @@
+/**
+ * The service matches names of query keys and body fields without regard to case
+ * (platform facts, *Push* and *Read and management interface*); values keep theirs.
+ */
+import { z } from "zod";
+
+/** Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown keys are ignored. */
+export function caseless<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) {
+  const spelling = new Map(Object.keys(schema.shape).map((key) => [key.toLowerCase(), key]));
+  return z.preprocess((input) => respell(input, spelling), schema);
+}
+
+function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
+  const out: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(input)) {
+    const known = spelling.get(key.toLowerCase());
+    // "Null fields are ignored" (specification, Push endpoints).
+    if (known !== undefined && value !== null && value !== undefined) out[known] = value;
+  }
+  return out;
+}
+
+/** A repeated query key arrives as a list or as a single value; both become a list. */
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.preprocess(
+    (input) => (input === undefined || Array.isArray(input) ? input : [input]),
+    z.array(item),
+  );
+}
+
+/** `true`/`false` in any case, as query strings carry them. */
+export const queryBoolean = z.preprocess(
+  (input) => (typeof input === "string" ? { true: true, false: false }[input.toLowerCase()] : input),
+  z.boolean(),
+);
+
+export const queryInteger = z.preprocess(
+  (input) => (typeof input === "string" && /^-?\d+$/.test(input) ? Number(input) : input),
+  z.number().int(),
+);

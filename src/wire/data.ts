@@ -1,0 +1,95 @@
+/** The data interface: GET and POST {base_url}/data (specification, *Data endpoints*). */
+import { z } from "zod";
+import { caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
+
+export const GRANULARITIES = {
+  Raw: 0,
+  Minute: 1,
+  Hour: 2,
+  Day: 3,
+  Month: 4,
+  Year: 5,
+  All: 6,
+  Week: 7,
+} as const;
+export type Granularity = keyof typeof GRANULARITIES;
+
+export const AGGREGATES = { None: 0, SUM: 1, MIN: 2, MAX: 3, AVG: 4, COUNT: 5, VAR: 6, STDEV: 7 } as const;
+export type Aggregate = keyof typeof AGGREGATES;
+
+export const DATA_DISPLAY_LEVELS = [
+  "Value",
+  "ValueVariable",
+  "ValueVariableDate",
+  "ValueVariableDateSource",
+] as const;
+export type DataDisplayLevel = (typeof DATA_DISPLAY_LEVELS)[number];
+
+/** A name of a closed list, in any case, brought to its own spelling. */
+function named<const Names extends readonly string[]>(names: Names) {
+  return z.preprocess(
+    (input) =>
+      typeof input === "string"
+        ? (names.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input)
+        : input,
+    z.enum(names),
+  );
+}
+
+/** Parameters of /data, in the query or in the JSON body. Names without regard to case; lists are repeated keys. */
+export const dataQuery = caseless(
+  z.object({
+    VariableId: listOf(queryInteger).optional(),
+    VariableIds: listOf(queryInteger).optional(),
+    SourceId: listOf(queryInteger).optional(),
+    SourceIds: listOf(queryInteger).optional(),
+    VariableTypeId: listOf(queryInteger).optional(),
+    VariableTypeIds: listOf(queryInteger).optional(),
+    AccountId: queryInteger.optional(),
+    From: z.string().optional(),
+    To: z.string().optional(),
+    IncludeToBoundary: queryBoolean.optional(),
+    TimeZoneId: z.string().optional(),
+    UseReportingTimezone: queryBoolean.optional(),
+    Granularity: named(Object.keys(GRANULARITIES) as Granularity[]).optional(),
+    Aggregation: named(Object.keys(AGGREGATES) as Aggregate[]).optional(),
+    Aggregations: listOf(named(Object.keys(AGGREGATES) as Aggregate[])).optional(),
+    TargetUnits: listOf(queryInteger).optional(),
+    UnitTransformation: listOf(queryInteger).optional(),
+    DisplayLevel: named(DATA_DISPLAY_LEVELS).optional(),
+    "Paging.PageNumber": queryInteger.optional(),
+    "Paging.ItemsPerPage": queryInteger.optional(),
+    PagingOrder: named(["ASC", "DESC"] as const).optional(),
+    IncludeItemsCount: queryBoolean.optional(),
+    // Ours, since the specification shows no way to read versions (docs/hub-choices.md):
+    /** Only the version with this VersionTag of each point. */
+    VersionTag: z.string().optional(),
+    /** Every version of each point, oldest first, with the columns version, versionTimestamp and tags. */
+    AllVersions: queryBoolean.optional(),
+    /** The version most recent as of this instant. */
+    AsOf: z.string().optional(),
+  }),
+);
+export type DataQuery = z.infer<typeof dataQuery>;
+
+/** One row of the answer. Which columns are there depends on the aggregation and DisplayLevel. */
+export const dataRow = z.object({
+  rawValue: z.number().optional(),
+  sumValue: z.number().optional(),
+  minValue: z.number().optional(),
+  maxValue: z.number().optional(),
+  avgValue: z.number().optional(),
+  countValue: z.number().optional(),
+  stdevValue: z.number().optional(),
+  varianceValue: z.number().optional(),
+  unitId: z.number().int().nullish(),
+  variableId: z.number().int().optional(),
+  /** In the requested zone, with its offset; see docs/hub-choices.md. */
+  date: z.string().optional(),
+  sourceId: z.number().int().optional(),
+  version: z.string().nullish(),
+  versionTimestamp: z.string().optional(),
+  tags: z.record(z.string(), z.string()).nullish(),
+});
+export type DataRow = z.infer<typeof dataRow>;
+export const dataRows = z.array(dataRow);

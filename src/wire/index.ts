@@ -1,0 +1,11 @@
+/** The service's contract, as clients and the hub share it: `headgate/wire`. */
+export * from "./data.ts";
+export * from "./problem.ts";
+export * from "./push.ts";
+export * from "./structure.ts";
+export * from "./token.ts";
+export * from "./trigger.ts";
+export * from "./webhook.ts";
+
+/** Carried by every call in the header `Api-Version`; without it the service follows its newest version. */
+export const API_VERSION = "1.7";

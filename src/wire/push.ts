@@ -1,0 +1,87 @@
+/** The push interface: POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*). */
+import { z } from "zod";
+import { caseless, queryInteger } from "./caseless.ts";
+
+const tags = z.record(z.string(), z.string());
+
+/** One reading of an element. `date` in ISO 8601 with a designator; `value` in the unit declared on the variable. */
+export const pushReading = z.object({
+  date: z.string(),
+  value: z.number(),
+  version: z.string().optional(),
+  tags: tags.optional(),
+});
+export type PushReading = z.infer<typeof pushReading>;
+
+/** The fields that identify a variable, by kind: exactly one source identifier, with one selector. */
+export const SOURCE_IDENTIFIERS = [
+  "sourceId",
+  "sourceSerialNumber",
+  "sourceEan",
+  "sourceName",
+  "meterNumber",
+] as const;
+export type SourceIdentifier = (typeof SOURCE_IDENTIFIERS)[number];
+/** A push call holds one kind: mixed kinds are not supported by the service, which then drops elements in silence. */
+export type IdentifierKind = "variableId" | SourceIdentifier;
+
+export const pushTarget = z.object({
+  variableId: z.number().int().optional(),
+  sourceId: z.number().int().optional(),
+  sourceSerialNumber: z.string().optional(),
+  sourceEan: z.string().optional(),
+  sourceName: z.string().optional(),
+  meterNumber: z.string().optional(),
+  mappingConfig: z.string().optional(),
+  variableTypeId: z.number().int().optional(),
+});
+export type PushTarget = z.infer<typeof pushTarget>;
+
+export const pushElement = pushTarget.extend({
+  version: z.string().optional(),
+  tags: tags.optional(),
+  data: z.array(caseless(pushReading)),
+});
+export type PushElement = z.infer<typeof pushElement>;
+
+/** Body of the push: an array of elements; names without regard to case, nulls ignored. */
+export const pushBody = z.array(caseless(pushElement));
+
+/**
+ * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default.
+ * `webhookUrl` is ours (the specification shows no registration): where the outcome is posted.
+ */
+export const pushQuery = caseless(
+  z.object({
+    operationId: z.string().max(400).optional(),
+    operationTimeoutSec: queryInteger.optional(),
+    webhookUrl: z.string().max(2000).optional(),
+  }),
+);
+export type PushQuery = z.infer<typeof pushQuery>;
+
+export const OPERATION_TIMEOUT_DEFAULT_SEC = 60;
+
+/** Answer to an accepted push (our choice, "not shown"): accepted, not stored. */
+export const pushAccepted = z.object({
+  operationId: z.string(),
+  status: z.literal("accepted"),
+  received: z.number().int().optional(),
+});
+export type PushAccepted = z.infer<typeof pushAccepted>;
+
+/** The kind of identifier by which a target names its variable, or null when it names none completely. */
+export function identifierKind(target: PushTarget): IdentifierKind | null {
+  if (target.variableId !== undefined) return "variableId";
+  if (target.mappingConfig === undefined && target.variableTypeId === undefined) return null;
+  return SOURCE_IDENTIFIERS.find((identifier) => target[identifier] !== undefined) ?? null;
+}
+
+/** A target in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`; equal targets have equal words. */
+export function targetWords(target: PushTarget): string {
+  const fields = Object.keys(pushTarget.shape) as (keyof PushTarget)[];
+  return fields
+    .filter((field) => target[field] !== undefined)
+    .map((field) => `${field}=${target[field]}`)
+    .join(" ");
+}

@@ -1,0 +1,49 @@
+/**
+ * Webhooks of outcomes. The specification shows no payload; this one is ours (`docs/hub-choices.md`).
+ * Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<body>">`.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+
+export const SIGNATURE_HEADER = "x-headgate-signature";
+/** A signature older or newer than this is refused. */
+export const SIGNATURE_TOLERANCE_SEC = 300;
+
+export const webhookBody = z.object({
+  operationId: z.string(),
+  account: z.union([z.string(), z.number()]).transform(String),
+  /** Readings in the request. */
+  received: z.number().int(),
+  /** Readings that are stored now because of this operation, replaced ones included. */
+  stored: z.number().int(),
+  /** Of the stored ones, those that replaced an earlier value or version. */
+  replaced: z.number().int(),
+  discarded: z.array(z.object({ target: z.string(), reason: z.string(), count: z.number().int() })),
+  started: z.string(),
+  finished: z.string(),
+});
+export type WebhookBody = z.infer<typeof webhookBody>;
+
+export function signWebhook(body: string, secret: string, unixSeconds: number): string {
+  return `t=${unixSeconds},v1=${hmac(body, secret, unixSeconds)}`;
+}
+
+/** Null when the signature holds, otherwise why not. */
+export function verifyWebhook(
+  body: string,
+  secret: string,
+  header: string | undefined,
+  nowSeconds: number,
+): string | null {
+  const match = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header ?? "");
+  if (match?.[1] === undefined || match[2] === undefined)
+    return "the signature header is missing or malformed";
+  if (Math.abs(nowSeconds - Number(match[1])) > SIGNATURE_TOLERANCE_SEC)
+    return "the signature is too old or from the future";
+  const expected = Buffer.from(hmac(body, secret, Number(match[1])), "hex");
+  return timingSafeEqual(expected, Buffer.from(match[2], "hex")) ? null : "the signature does not match";
+}
+
+function hmac(body: string, secret: string, unixSeconds: number): string {
+  return createHmac("sha256", secret).update(`${unixSeconds}.${body}`).digest("hex");
+}
