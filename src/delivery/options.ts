@@ -1,0 +1,135 @@
+/** Sections `services[]` and `push` of the configuration. */
+import { z } from "zod";
+import { duration, size } from "../support/quantities.ts";
+import { API_VERSION } from "../wire/index.ts";
+
+const address = (words: string) => z.url({ protocol: /^https?$/ }).describe(words);
+
+export const serviceOptions = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .describe("Name of the service, as triggers refer to it.")
+    .meta({ examples: ["main"] }),
+  base: address("Address of the read and management interface.").meta({
+    examples: ["https://api.example.com"],
+  }),
+  push: address("Address of the push interface; /api/data is added.").meta({
+    examples: ["https://push.example.com"],
+  }),
+  token: address("Address of the OAuth 2.0 token endpoint, complete.").meta({
+    examples: ["https://login.example.com/realms/main/protocol/openid-connect/token"],
+  }),
+  apiVersion: z
+    .string()
+    .min(1)
+    .default(API_VERSION)
+    .describe(
+      "Sent in the header Api-Version of every call; without it a service follows its newest version.",
+    ),
+  account: z
+    .union([z.string().min(1), z.number().int().transform(String)])
+    .optional()
+    .describe(
+      "Id of the account that the token is asked for, and that the token must name. Without it the service takes the user's default account.",
+    ),
+  credentials: z
+    .strictObject({
+      clientId: z.string().min(1).describe("OAuth client id, issued by the platform operator."),
+      clientSecret: z.string().min(1).describe("OAuth client secret.").meta({ secret: true }),
+      username: z.string().min(1).describe("User with the right Data Pusher."),
+      password: z.string().min(1).describe("Password of the user.").meta({ secret: true }),
+    })
+    .describe("Credentials of the password grant."),
+  scopes: z
+    .array(z.string().min(1))
+    .min(1)
+    .default(["datahub-api", "push-data"])
+    .describe("Scopes asked for: push-data to push, datahub-api to read back and to check targets."),
+  auth: z
+    .enum(["bearer", "basic"])
+    .default("bearer")
+    .describe("How pushes authenticate: with the token, or with user and password (HTTP Basic)."),
+  ca: z
+    .string()
+    .optional()
+    .describe("Certificates to trust instead of the system's, in PEM, such as ${file:ca.pem}."),
+});
+export type ServiceOptions = z.output<typeof serviceOptions>;
+
+const batchOptions = z.strictObject({
+  points: z.number().int().min(1).default(5000).describe("Most readings in one batch."),
+  bytes: size("4MB").describe("Most bytes in one batch."),
+});
+
+const retryOptions = z.strictObject({
+  initial: duration("1s").describe(
+    "First wait after a failure that may pass; doubled each time, with jitter.",
+  ),
+  max: duration("5m").describe("Longest wait between attempts of one batch, and of an open breaker."),
+  quickAttempts: z
+    .number()
+    .int()
+    .min(1)
+    .default(3)
+    .describe("Attempts of one batch before its run makes room for others and comes back later."),
+  quickWait: duration("5s").describe("A longer wait than this is not sat out: the run comes back later."),
+  retryAfterMax: duration("1h").describe("The service's Retry-After is honoured up to this."),
+  refused: duration("5m").describe(
+    "Wait after a refusal that a person must resolve: credentials, scope, right, address.",
+  ),
+  breakerFailures: z
+    .number()
+    .int()
+    .min(1)
+    .default(5)
+    .describe("Failures in a row after which the service is left alone for a while."),
+  refusedReadings: z
+    .number()
+    .int()
+    .min(1)
+    .default(100)
+    .describe(
+      "Readings of one run that are tracked down one by one when the service refuses batches; beyond it refused batches are refused whole.",
+    ),
+});
+
+const timeoutOptions = z.strictObject({
+  connect: duration("10s").describe("To connect, TLS included."),
+  headers: duration("60s").describe("From the end of the request to the first line of the answer."),
+  body: duration("30s").describe("Between two parts of an answer."),
+  total: duration("3m").describe("For one call altogether."),
+});
+
+const confirmOptions = z.strictObject({
+  within: duration("10m").describe(
+    "An outcome that is not known by then leaves the run accepted, with the reason.",
+  ),
+  by: z
+    .enum(["auto", "webhook", "read-back", "none"])
+    .default("auto")
+    .describe(
+      "How outcomes are learned. auto: by webhook where operations.webhook.publicUrl is given, otherwise by reading back.",
+    ),
+  pollEvery: duration("5s").describe(
+    "Pause between two attempts to read back, since the service stores after it answered.",
+  ),
+});
+
+export const pushOptions = z.strictObject({
+  batch: batchOptions.prefault({}).describe("Limits of one push call."),
+  concurrency: z
+    .number()
+    .int()
+    .min(1)
+    .max(64)
+    .default(4)
+    .describe("Push calls at the same time, for each service."),
+  operationTimeout: duration("60s").describe(
+    "Sent as operationTimeoutSec: how long the service may work on one operation.",
+  ),
+  retry: retryOptions.prefault({}).describe("What happens after failures."),
+  timeouts: timeoutOptions.prefault({}).describe("Limits of one HTTP call."),
+  confirm: confirmOptions.prefault({}).describe("How it is learned that accepted readings were stored."),
+});
+export type PushOptions = z.output<typeof pushOptions>;
