@@ -50,8 +50,8 @@ export interface Ledger {
   /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
   noteRun(id: string, change: RunChange): Promise<Run>;
   run(id: string): Promise<Run | null>;
-  /** Runs in these states, in the order of their arrivals. */
-  runsIn(states: readonly RunState[], limit?: number): Promise<readonly Run[]>;
+  /** Runs in these states, in the order of their arrivals; with `unfinished`, only those whose source was not finished (`finishedAt` is null). */
+  runsIn(states: readonly RunState[], options?: { readonly limit?: number; readonly unfinished?: boolean }): Promise<readonly Run[]>;
   /** `mapping → mapped` with all its batches (state `ready`), targets and rejected rows, in one transaction. */
   recordMapped(id: string, mapped: MappedRecord): Promise<Run>;
   /** Whether an earlier run (by arrival) of the same lane that shares a target is neither accepted nor at rest (invariant 7). */
@@ -106,6 +106,8 @@ export interface RunChange {
   readonly reason?: Reason | null;
   /** The points given replace those of the same name. */
   readonly points?: Partial<Points>;
+  /** Rows that the mapper or the service refused; kept for the report of a quarantined run. */
+  readonly rejected?: readonly RejectedRow[];
   readonly finishPlan?: FinishPlan;
   /** The source was finished, now; an archived or deleted arrival has gone from its drop. */
   readonly finished?: { readonly at: IsoInstant; readonly left: boolean };

@@ -1,0 +1,179 @@
+/** Reads one YAML file: resolves `${env:NAME}` and `${file:PATH}`, validates, and reports every fault with its line. */
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import leven from "leven";
+import { isScalar, LineCounter, parseDocument, visit } from "yaml";
+import { z } from "zod";
+import { ConfigError, wordsOf } from "../support/errors.ts";
+
+type Path = readonly PropertyKey[];
+type ParsedYaml = ReturnType<typeof parseDocument>;
+
+/** Parsed, validated and deeply frozen. Throws `ConfigError` with one line a fault. */
+export function loadDocument<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
+  return parseConfigText(readConfigFile(path), schema, path);
+}
+
+function readConfigFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new ConfigError("HG-CONF-001", { operation: "read configuration", subject: path, cause });
+  }
+}
+
+export function parseConfigText<Schema extends z.ZodType>(text: string, schema: Schema, path: string): z.output<Schema> {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  if (document.errors.length > 0) {
+    throw invalid(
+      path,
+      document.errors.map((error) => error.message.split("\n")[0] ?? error.message),
+    );
+  }
+  resolveSecrets(document, path);
+  const parsed = schema.safeParse(document.toJS() ?? {});
+  if (parsed.success) return deepFreeze(parsed.data);
+  const known = knownKeys(schema);
+  throw invalid(
+    path,
+    parsed.error.issues.flatMap((issue) => issueWords(issue, document, lines, known)),
+  );
+}
+
+function invalid(path: string, faults: readonly string[]): ConfigError {
+  return new ConfigError("HG-CONF-002", {
+    operation: "read configuration",
+    subject: path,
+    message: `the configuration is not valid:\n${faults.map((fault) => `  ${fault}`).join("\n")}`,
+  });
+}
+
+const SECRET = /\$\{(env|file):([^}]+)\}/g;
+
+function resolveSecrets(document: ParsedYaml, path: string): void {
+  visit(document, {
+    Scalar(_key, node) {
+      if (typeof node.value !== "string" || !node.value.includes("${")) return;
+      node.value = node.value.replace(SECRET, (_all, kind: string, name: string) =>
+        kind === "env" ? secretFromEnvironment(name, path) : secretFromFile(name, path),
+      );
+    },
+  });
+}
+
+function secretFromEnvironment(name: string, path: string): string {
+  const value = process.env[name];
+  if (value !== undefined) return value;
+  throw new ConfigError("HG-CONF-003", {
+    operation: "read configuration",
+    subject: path,
+    message: `the environment variable ${name}, named by \${env:${name}}, is not set`,
+  });
+}
+
+function secretFromFile(name: string, path: string): string {
+  try {
+    return readFileSync(resolve(dirname(path), name), "utf8").replace(/\r?\n$/, "");
+  } catch (cause) {
+    throw new ConfigError("HG-CONF-003", {
+      operation: "read configuration",
+      subject: path,
+      message: `the file ${name}, named by \${file:${name}}, cannot be read`,
+      cause,
+    });
+  }
+}
+
+function issueWords(
+  issue: z.core.$ZodIssue,
+  document: ParsedYaml,
+  lines: LineCounter,
+  known: (path: Path) => readonly string[],
+): readonly string[] {
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => {
+      const nearest = nearestName(key, known(issue.path));
+      const help = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+      return `${at(document, lines, [...issue.path, key])}unknown key ${dotted([...issue.path, key])}${help}`;
+    });
+  }
+  if (issue.code === "invalid_union" && issue.errors.length > 0) {
+    const deepest = [...issue.errors].sort((a, b) => depthOf(b) - depthOf(a))[0] ?? [];
+    return deepest.flatMap((inner) =>
+      issueWords({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue, document, lines, known),
+    );
+  }
+  return [`${at(document, lines, issue.path)}${dotted(issue.path)}: ${issue.message}`];
+}
+
+function depthOf(issues: readonly z.core.$ZodIssue[]): number {
+  return Math.max(0, ...issues.map((issue) => issue.path.length));
+}
+
+/** `line 12: `, of the value or, where it is absent, of the nearest thing around it. */
+function at(document: ParsedYaml, lines: LineCounter, path: Path): string {
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as { range?: readonly number[] } | undefined;
+    const offset = keyOffset(document, path.slice(0, length)) ?? node?.range?.[0];
+    if (offset !== undefined) return `line ${lines.linePos(offset).line}: `;
+  }
+  return "";
+}
+
+function keyOffset(document: ParsedYaml, path: Path): number | undefined {
+  const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+  if (typeof parent !== "object" || parent === null || !("items" in parent)) return undefined;
+  for (const item of parent.items as readonly { key?: unknown }[]) {
+    if (isScalar(item.key) && item.key.value === path.at(-1)) return item.key.range?.[0];
+  }
+  return undefined;
+}
+
+function dotted(path: Path): string {
+  return path.map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`)).join("");
+}
+
+/** The nearest of the names, when it is near enough to be meant. */
+export function nearestName(name: string, names: readonly string[]): string | undefined {
+  const scored = names.map((candidate) => ({ candidate, distance: leven(name.toLowerCase(), candidate.toLowerCase()) }));
+  scored.sort((a, b) => a.distance - b.distance);
+  const best = scored[0];
+  return best !== undefined && best.distance <= Math.max(2, name.length / 3) ? best.candidate : undefined;
+}
+
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly allOf?: readonly JsonSchema[];
+}
+
+/** The names of keys that may stand at a path, from the schema's JSON Schema. */
+function knownKeys(schema: z.ZodType): (path: Path) => readonly string[] {
+  const root = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema;
+  return (path) => {
+    let here = [root];
+    for (const part of path) {
+      here = here.flatMap(variants).flatMap((one) => {
+        const next = typeof part === "number" ? one.items : one.properties?.[String(part)];
+        return next === undefined ? [] : [next];
+      });
+    }
+    return [...new Set(here.flatMap(variants).flatMap((one) => Object.keys(one.properties ?? {})))];
+  };
+}
+
+function variants(schema: JsonSchema): JsonSchema[] {
+  const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+  return [schema, ...inner.flatMap(variants)];
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) deepFreeze(inner);
+  }
+  return value;
+}

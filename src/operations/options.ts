@@ -1,0 +1,28 @@
+import { z } from "zod";
+
+/** `host:port`; port 0 takes any free one. */
+export const listenAddress = z.string().regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, "expected host:port, such as 127.0.0.1:9464");
+
+export const operationsOptions = z.strictObject({
+  listen: listenAddress
+    .default("127.0.0.1:9464")
+    .describe("Address of the operator's HTTP interface: health, metrics, runs, and the receiver of outcome webhooks. Port 0 takes any free one."),
+  webhook: z
+    .strictObject({
+      publicUrl: z
+        .url()
+        .optional()
+        .describe(
+          "Where the service can reach this gateway, such as https://gateway.example.com; /webhooks/outcome is added. Without it outcomes are learned by reading back.",
+        ),
+      secret: z
+        .string()
+        .min(16)
+        .optional()
+        .describe("Shared secret of the signature of webhooks (HMAC-SHA256). Required where webhooks are received.")
+        .meta({ secret: true }),
+    })
+    .prefault({})
+    .describe("Receiving the outcome of pushes."),
+});
+export type OperationsOptions = z.output<typeof operationsOptions>;

@@ -1,0 +1,61 @@
+/** `mapped → delivering → accepted`, in the order of lanes; aside to `quarantined` when the service refused readings. */
+import type { DeliveryResult } from "../delivery/delivery.ts";
+import type { Run } from "../model.ts";
+import { rebuildSegment } from "./mapping.ts";
+import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+const SERVICE_MISSING_WAIT_MS = 60_000;
+const BLOCKED_WAIT_MS = 1_000;
+
+export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const post = steps.servicePost(run.binding.service);
+  if (post === undefined) {
+    return waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is not in the configuration any more`);
+  }
+  if (run.state === "mapped") {
+    const before = await steps.ledger.blockedBy(run);
+    if (before !== null) return waitFor(BLOCKED_WAIT_MS, `waits for the earlier file ${before.path} of the same targets (${before.state})`);
+    await steps.ledger.advanceRun(run.id, "mapped", "delivering", { detail: `to ${run.binding.service}` });
+  }
+  if (!(await steps.spool.hasSegment(run.id))) {
+    const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
+    if (fault !== null) return await quarantine(run, "HG-SPOOL-002", fault, steps);
+    await steps.ledger.noteRun(run.id, { event: "run.rebuilt", detail: "the spool had lost the segment; it was made again with equal bytes" });
+  }
+  return await conclude(run, await post.delivery.deliver(run, steps.spool.segmentPath(run.id), signal), steps);
+}
+
+async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Promise<StepResult> {
+  if (result.status === "kept") {
+    if (run.reason?.message !== result.reason) {
+      await steps.ledger.noteRun(run.id, {
+        reason: { code: "HG-PUSH-001", message: result.reason },
+        event: "run.waiting",
+        detail: result.reason,
+      });
+    }
+    return { then: "wait", ms: result.retryAfterMs, reason: result.reason, wholeService: true };
+  }
+  if (result.status === "rejected") {
+    const first = result.faults[0];
+    const words = `the service refused ${result.rejected} of the readings${first === undefined ? "" : `: ${first.answer} (${first.operationId})`}`;
+    await steps.ledger.advanceRun(run.id, "delivering", "quarantined", {
+      reason: { code: "HG-RUN-004", message: words, place: result.rows[0]?.place },
+      rejected: result.rows,
+      points: { accepted: result.accepted, rejected: result.rejected },
+      detail: words,
+    });
+    return REST;
+  }
+  await steps.ledger.advanceRun(run.id, "delivering", "accepted", {
+    points: { accepted: result.points },
+    reason: null,
+    detail: `${result.points} points accepted by ${run.binding.service}`,
+  });
+  return NEXT;
+}
+
+async function quarantine(run: Run, code: string, message: string, steps: RunSteps): Promise<StepResult> {
+  await steps.ledger.advanceRun(run.id, "delivering", "quarantined", { reason: { code, message }, detail: message });
+  return REST;
+}

@@ -1,0 +1,59 @@
+/** `claimed → fetched`: the bytes come into the spool, and their digest tells whether they are a duplicate. */
+import type { Run } from "../model.ts";
+import { RejectedError, TransientError } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
+import { entryOf, NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+
+const DROP_MISSING_WAIT_MS = 60_000;
+
+export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const arrival = await steps.ledger.arrival(run.arrivalId);
+  if (arrival?.state === "duplicate") {
+    await cancel(run, steps, { code: "HG-RUN-001", message: arrival.reason });
+    return REST;
+  }
+  const post = steps.dropPost(run.drop);
+  if (post === undefined) return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  const fetched = await fetchOrTellWhy(run, steps, signal);
+  if ("then" in fetched) return fetched;
+  faultPoint("run.fetch.stored");
+  if (arrival !== null) {
+    const earlier = await steps.ledger.duplicateOf(arrival, fetched.sha256);
+    if (earlier !== null) {
+      const message = `the same bytes came before at this path (${earlier.seenAt}) and were delivered or are under way`;
+      await steps.ledger.advanceArrival(arrival.id, "duplicate", message);
+      await cancel(run, steps, { code: "HG-RUN-001", message });
+      return REST;
+    }
+  }
+  await steps.ledger.advanceRun(run.id, "claimed", "fetched", {
+    sha256: fetched.sha256,
+    reason: null,
+    detail: `${fetched.bytes} bytes, sha256 ${fetched.sha256}`,
+  });
+  return NEXT;
+}
+
+/** A file that vanished or was replaced before its bytes were had is no longer this arrival. */
+async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
+  const post = steps.dropPost(run.drop);
+  if (post === undefined) return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  const entry = entryOf(run);
+  try {
+    return await post.drop.fetch(entry, steps.spool.inputPath(run.id), signal);
+  } catch (thrown) {
+    if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) throw thrown;
+    const there = await post.drop.stat(entry.path, signal);
+    if (there !== null && there.size === entry.size && there.mtime === entry.mtime) throw thrown;
+    const message =
+      there === null
+        ? "the file vanished from the drop before it was fetched"
+        : `the file was replaced at the drop before it was fetched (${there.size} bytes now); the new content is an arrival of its own`;
+    await cancel(run, steps, { ...reasonOf(thrown), code: "HG-RUN-002", message });
+    return REST;
+  }
+}
+
+async function cancel(run: Run, steps: RunSteps, reason: { code: string; message: string; hint?: string | undefined }): Promise<void> {
+  await steps.ledger.advanceRun(run.id, run.state, "cancelled", { reason, detail: reason.message });
+}

@@ -1,0 +1,47 @@
+/** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
+import type { End, Run, RunState } from "../model.ts";
+import { isoInstant } from "../support/clock.ts";
+import { entryOf, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+const END_OF: Readonly<Partial<Record<RunState, End>>> = {
+  accepted: "delivered",
+  confirmed: "delivered",
+  empty: "delivered",
+  quarantined: "quarantined",
+  discarded: "quarantined",
+};
+
+const DROP_MISSING_WAIT_MS = 60_000;
+
+export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const end = await endOf(run, steps);
+  const post = steps.dropPost(run.drop);
+  if (post === undefined) return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  const rule = end === null ? ({ action: "leave" } as const) : post.finish[end];
+  if (run.state === "accepted" && steps.finishAfter(run, rule) === "confirmed") return REST;
+
+  const plan = run.finishPlan ?? steps.planFinish(rule, entryOf(run), run.id);
+  if (run.finishPlan === null) await steps.ledger.noteRun(run.id, { finishPlan: plan });
+  const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
+  const left = plan.action !== "leave" && result !== "changed";
+  await steps.ledger.noteRun(run.id, {
+    finished: { at: isoInstant(steps.clock.now()), left },
+    event: `source.${result === "done" ? PAST[plan.action] : result}`,
+    detail:
+      result === "changed"
+        ? "other content lies at the drop now; it was left, and is an arrival of its own"
+        : plan.action === "archive"
+          ? `${run.path} → ${plan.to}`
+          : run.path,
+  });
+  if (run.state !== "accepted") await steps.spool.retire(run.id);
+  return REST;
+}
+
+const PAST = { leave: "left", delete: "deleted", archive: "archived" } as const;
+
+async function endOf(run: Run, steps: RunSteps): Promise<End | null> {
+  if (run.state !== "cancelled") return END_OF[run.state] ?? null;
+  const arrival = await steps.ledger.arrival(run.arrivalId);
+  return arrival?.state === "duplicate" ? "duplicate" : null;
+}

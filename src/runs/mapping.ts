@@ -1,0 +1,99 @@
+/** `fetched → mapping → mapped`, or aside to `empty` or `quarantined`; and the segment made again when the spool lost it. */
+import { rm } from "node:fs/promises";
+import { basename } from "node:path/posix";
+import type { MappedFile, MapResult } from "../mapping/mapping.ts";
+import type { Batch, Run } from "../model.ts";
+import { faultPoint } from "../support/faults.ts";
+import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
+
+export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
+    await steps.ledger.advanceRun(run.id, "fetched", "claimed", { detail: "the spool lost the input; it is fetched again" });
+    return NEXT;
+  }
+  await steps.ledger.advanceRun(run.id, "fetched", "mapping", { detail: mapperWords(run) });
+  const result = await mapOnce(run, steps, signal).catch(async (thrown) => {
+    await steps.ledger.advanceRun(run.id, "mapping", "fetched", { detail: "mapping was interrupted and is done again" });
+    throw thrown;
+  });
+  faultPoint("run.map.segment");
+  return await recordResult(run, result, steps);
+}
+
+async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promise<StepResult> {
+  if (result.status === "failed") {
+    await steps.ledger.advanceRun(run.id, "mapping", "quarantined", {
+      reason: result.reason,
+      rejected: result.rejected,
+      points: { rejected: result.rejectedCount },
+      detail: placeWords(result.reason.message, result.reason.place),
+    });
+    return REST;
+  }
+  if (result.batches.length === 0) {
+    const message = "the file holds no readings";
+    await steps.ledger.advanceRun(run.id, "mapping", "empty", { reason: { code: "HG-RUN-003", message }, detail: message });
+    return REST;
+  }
+  await steps.ledger.recordMapped(run.id, {
+    batches: result.batches,
+    points: result.points,
+    rejected: result.rejected,
+    rejectedCount: result.rejectedCount,
+    targets: result.targets.map(({ kind, target }) => ({ kind, target })),
+    detail: mappedWords(result),
+  });
+  return NEXT;
+}
+
+/** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). */
+export async function rebuildSegment(run: Run, batches: readonly Batch[], steps: RunSteps, signal: AbortSignal): Promise<string | null> {
+  if (batches.some((batch) => batch.state === "split")) return "the spool lost the segment of a run whose batches had been split";
+  if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
+    const post = steps.dropPost(run.drop);
+    if (post === undefined) return `the spool lost the segment, and the drop ${run.drop} is not in the configuration any more`;
+    const fetched = await post.drop.fetch({ path: run.path, size: run.size, mtime: run.mtime }, steps.spool.inputPath(run.id), signal);
+    if (fetched.sha256 !== run.sha256) return "the spool lost the segment, and the file at the drop has other content now";
+  }
+  const result = await mapOnce(run, steps, signal);
+  if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;
+  const differs = batches.some((batch, index) => result.batches[index]?.digest !== batch.digest);
+  if (!differs && result.batches.length === batches.length) return null;
+  await rm(steps.spool.segmentPath(run.id), { force: true });
+  return "mapped again, the file gives other bytes than the ledger has; nothing of it is sent";
+}
+
+function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<MapResult> {
+  return steps.pool.map(
+    {
+      runId: run.id,
+      inputPath: steps.spool.inputPath(run.id),
+      fileName: basename(run.path),
+      filePath: run.path,
+      binding: run.binding,
+      segmentPath: steps.spool.segmentPath(run.id),
+    },
+    signal,
+  );
+}
+
+function mapperWords(run: Run): string {
+  const { name, version, digest } = run.binding.mapper;
+  return `mapper ${name} ${version} (${digest.slice(0, 12)}), trigger ${run.binding.trigger}`;
+}
+
+function mappedWords(result: MappedFile): string {
+  const period = result.period === null ? "" : `, ${result.period.from} to ${result.period.to}`;
+  const superseded = result.superseded === 0 ? "" : `, ${result.superseded} superseded rows`;
+  return `${result.points} points of ${result.targets.length} targets in ${result.batches.length} batches${period}${superseded}`;
+}
+
+function placeWords(message: string, place: { sheet?: string | undefined; row?: number | undefined; column?: string | undefined } | undefined): string {
+  if (place === undefined) return message;
+  const parts = [
+    place.sheet === undefined ? undefined : `sheet ${place.sheet}`,
+    place.row === undefined ? undefined : `row ${place.row}`,
+    place.column === undefined ? undefined : `column ${place.column}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? message : `${parts.join(", ")}: ${message}`;
+}

@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { duration, size } from "../support/quantities.ts";
+
+export const spoolOptions = z.strictObject({
+  path: z
+    .string()
+    .default("./state/spool")
+    .describe("Folder for fetched inputs and segments. It must be on a disk that survives a restart."),
+  keepInputs: z
+    .strictObject({
+      age: duration("30d").describe("A kept input is removed this long after its run came to rest."),
+      size: size("2GB").describe("Beyond this, the oldest kept inputs of runs at rest are removed first."),
+    })
+    .prefault({})
+    .describe("How long the gateway keeps its own compressed copy of each fetched input, for replay."),
+});
+export type SpoolOptions = z.output<typeof spoolOptions>;

@@ -1,0 +1,66 @@
+/**
+ * What the steps of a run work with, and what they answer. `conductor.ts` decides which run takes which step when;
+ * each step is one file: `fetching`, `mapping`, `delivering`, `confirming`, `finishing`.
+ */
+import type { Delivery } from "../delivery/delivery.ts";
+import type { Drop } from "../drops/drop.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { MappingPool } from "../mapping/mapping.ts";
+import type { End, FileEntry, FinishPlan, FinishRule, Reason, Run } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
+import { type HeadgateError, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Spool } from "./spool.ts";
+
+/** A drop with the rules that the configuration gives it. */
+export interface DropPost {
+  readonly drop: Drop;
+  readonly finish: Readonly<Record<End, FinishRule>>;
+}
+
+export interface ServicePost {
+  readonly delivery: Delivery;
+  readonly confirm: ConfirmRule;
+}
+
+export interface ConfirmRule {
+  /** How outcomes are learned. `webhook` falls back to reading back after `patienceMs`. */
+  readonly by: "webhook" | "read-back" | "none";
+  /** From acceptance, in milliseconds; past it a run stays accepted, or is discarded when reading back shows what is missing. */
+  readonly withinMs: number;
+  readonly patienceMs: number;
+  readonly everyMs: number;
+}
+
+export interface RunSteps {
+  readonly ledger: Ledger;
+  readonly spool: Spool;
+  readonly pool: MappingPool;
+  readonly clock: Clock;
+  readonly log: Logger;
+  dropPost(name: string): DropPost | undefined;
+  servicePost(name: string): ServicePost | undefined;
+  finishAfter(run: Run, rule: FinishRule): "accepted" | "confirmed";
+  planFinish(rule: FinishRule, entry: FileEntry, id: string): FinishPlan;
+}
+
+/** `next`: take the following step at once; `wait`: not before the time, for the reason; `rest`: nothing more to do here. */
+export type StepResult =
+  | { readonly then: "next" }
+  | { readonly then: "rest" }
+  | { readonly then: "wait"; readonly ms: number; readonly reason: string; readonly wholeService?: boolean };
+
+export const NEXT: StepResult = { then: "next" };
+export const REST: StepResult = { then: "rest" };
+
+export function waitFor(ms: number, reason: string): StepResult {
+  return { then: "wait", ms, reason };
+}
+
+export function entryOf(run: Run): FileEntry {
+  return { path: run.path, size: run.size, mtime: run.mtime };
+}
+
+export function reasonOf(error: HeadgateError): Reason {
+  return { code: error.code, message: wordsOf(error), hint: error.hint };
+}
