@@ -27,8 +27,16 @@ export type DeliveryResult =
       readonly faults: readonly { readonly operationId: string; readonly answer: string }[];
       readonly rows: readonly RejectedRow[];
     }
-  /** `retryAfterMs`: when it makes sense to try again; the reason is for `runs` and health. */
-  | { readonly status: "kept"; readonly reason: string; readonly retryAfterMs: number };
+  | KeptResult;
+
+/** `retryAfterMs`: when it makes sense to try again; the reason is for `runs` and health. */
+export interface KeptResult {
+  readonly status: "kept";
+  readonly reason: string;
+  readonly retryAfterMs: number;
+  /** Every run of this service has to wait that long (breaker, `Retry-After`, credentials); otherwise only this one, and others may go. */
+  readonly wholeService: boolean;
+}
 
 export interface Delivery {
   readonly service: string;
@@ -38,7 +46,10 @@ export interface Delivery {
    * a difference is `InvariantError`. Returns `kept` on whatever may pass; nothing is lost by calling again.
    */
   deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult>;
-  /** Reads back date, value and version of every reading of the accepted batches and tells the outcome of each operation. */
+  /**
+   * Reads back date, value and version of every reading of the accepted batches and tells the outcome of each operation. Batches
+   * whose outcome the journal knows are left out. The service stores after it answered: what is missing may come yet.
+   */
   readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult>;
   /** For `headgate check`: token, account, push right. */
   probe(

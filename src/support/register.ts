@@ -26,10 +26,81 @@ const entries = {
     hint: "Another program may use this port: choose another in the configuration, or 0 for any free one.",
   },
 
+  // ── command line
+  "HG-CLI-001": {
+    title: "an option has a value that it cannot have",
+    hint: "`headgate COMMAND --help` shows the options with an example.",
+  },
+  "HG-CLI-002": {
+    title: "nothing is known by this name",
+    hint: "`headgate runs` lists what was done; a file that was never seen at a drop is not in the ledger.",
+  },
+  "HG-CLI-003": {
+    title: "there is no ledger yet",
+    hint: "Start the gateway first: `headgate gateway -c FILE`.",
+  },
+
+  "HG-CLI-004": {
+    title: "the samples are not here",
+    hint: "The demo runs from a checkout of the project; the published package comes without `samples/`.",
+  },
+  "HG-CLI-005": {
+    title: "this folder exists and is not the demo's",
+    hint: "It was not touched. Name another folder with --state, or move this one away.",
+  },
+
   // ── drops
   "HG-DROP-001": {
     title: "the drop cannot be reached",
     hint: "It is tried again at every poll. Check the host, the port and the network.",
+  },
+  "HG-DROP-002": {
+    title: "the folder of the drop does not exist",
+    hint: "Create the folder, or correct the drop's `path`.",
+  },
+  "HG-DROP-003": {
+    title: "the server refuses the credentials",
+    hint: "Check the drop's `username` and its `password`, `privateKey` or `agent`.",
+  },
+  "HG-DROP-004": {
+    title: "the server's host key is not one of the pinned keys",
+    hint: "Compare the fingerprint with the one that the server's owner tells you; if it is right, add it to the drop's `hostKeys`.",
+  },
+  "HG-DROP-005": {
+    title: "the path leads out of the drop",
+    hint: "Such a path is never followed. Find out who made this name or link.",
+  },
+  "HG-DROP-006": {
+    title: "the file is no longer at the drop",
+    hint: "The sender or another program took it away. It is taken again when it comes back.",
+  },
+  "HG-DROP-007": {
+    title: "the drop does not permit it",
+    hint: "Give the gateway's user the right to list and read, and to rename and delete when files are archived or deleted.",
+  },
+  "HG-DROP-008": {
+    title: "the file changed while it was fetched",
+    hint: "It settles again and is then fetched anew. If this repeats, raise the drop's `settle.observations` or `settle.interval`.",
+  },
+  "HG-DROP-009": {
+    title: "the source file could not be archived or deleted",
+    hint: "It still lies at the drop and is tried again. Check rights and space at the drop.",
+  },
+  "HG-DROP-010": {
+    title: "the file is larger than the drop allows",
+    hint: "Raise the drop's `maxFileSize` if this file is meant to be taken.",
+  },
+  "HG-DROP-011": {
+    title: "the server's TLS certificate is not trusted",
+    hint: "Correct `host` to a name in the certificate, or give the issuing certificate as the drop's `ca`.",
+  },
+  "HG-DROP-012": {
+    title: "the work at the drop was interrupted",
+    hint: "The gateway or the drop is being stopped; the work goes on at the next start.",
+  },
+  "HG-DROP-013": {
+    title: "the fetched copy cannot be written",
+    hint: "Check the space and the rights of the spool's folder. The source file is untouched.",
   },
 
   // ── triggers
@@ -42,6 +113,100 @@ const entries = {
   "HG-MAP-001": {
     title: "the mapper does not exist",
     hint: "`headgate mapper list` shows the mappers that were found; correct the trigger's `mapper`.",
+  },
+  "HG-MAP-002": {
+    title: "the mapper changed since this run was made",
+    hint: "A run maps with exactly the mapper that it was made with. Put that version back, or replay the run with the current one.",
+  },
+  "HG-MAP-003": {
+    title: "the mapper cannot be loaded",
+    hint: "`headgate mapper list` shows the fault; correct the module and try again.",
+  },
+  "HG-MAP-004": {
+    title: "the settings do not fit the mapper",
+    hint: "Correct the trigger's `metadata`; `headgate mapper list` shows what the mapper takes.",
+  },
+  "HG-MAP-005": {
+    title: "the mapper refused a row",
+    hint: "Correct the row and send the file again; `rows: lenient` on the trigger pushes the good rows and reports the others.",
+  },
+  "HG-MAP-006": {
+    title: "the mapper refused every row",
+    hint: "Is this the mapper for this kind of file? Check the trigger's `mapper` and `metadata`.",
+  },
+  "HG-MAP-007": {
+    title: "the mapper failed",
+    hint: "This is a fault of the mapper, not of the file's format: its author needs this message and the file.",
+  },
+  "HG-MAP-008": {
+    title: "the file cannot be read in this format",
+    hint: "Open it in an editor: is it complete, and of the format and encoding that the mapper expects?",
+  },
+  "HG-MAP-009": {
+    title: "mapping took longer than the limit",
+    hint: "Raise `workers.timeLimit` if the file is large; otherwise the mapper may be in an endless loop.",
+  },
+  "HG-MAP-010": {
+    title: "mapping took more memory than the limit",
+    hint: "Raise `workers.memory` if the file is large; otherwise the mapper keeps too much.",
+  },
+  "HG-MAP-011": {
+    title: "the worker ended while it mapped the file",
+    hint: "The mapper ended its own thread or left work behind that failed: its author needs this message and the file.",
+  },
+  "HG-MAP-012": {
+    title: "a reading is larger than a batch may be",
+    hint: "Shorten its tags or version, or raise `push.batch.bytes`.",
+  },
+  "HG-MAP-013": {
+    title: "mapping was cancelled",
+    hint: "The gateway is stopping; the file is mapped again when it runs.",
+  },
+  "HG-MAP-014": {
+    title: "the segment cannot be written",
+    hint: "Check that the disk of the spool has room and that this user may write there.",
+  },
+  "HG-MAP-015": {
+    title: "the mapper refused the file",
+    hint: "The message says what is missing; correct the file or the trigger's `metadata`.",
+  },
+
+  // ── runs and their spool
+  "HG-RUN-001": {
+    title: "the same bytes came before at this path",
+    hint: "Nothing is pushed twice. To push it again all the same, use `headgate replay RUN`.",
+  },
+  "HG-RUN-002": {
+    title: "the file went away before it was fetched",
+    hint: "Whoever put it there removed or replaced it; newer content at the same path is an arrival of its own.",
+  },
+  "HG-RUN-003": {
+    title: "the file holds no readings",
+    hint: "A header without rows is often an export of an empty period. Nothing is to be done if that is expected.",
+  },
+  "HG-RUN-004": {
+    title: "the service refused readings",
+    hint: "The service's words are beside each refused reading: correct the file or the structure and send the file again.",
+  },
+  "HG-RUN-005": {
+    title: "nobody told whether the points were stored",
+    hint: "Check `operations.webhook.publicUrl`, and that the user has the right to read, so that the outcome can be read back.",
+  },
+  "HG-RUN-006": {
+    title: "the service accepted readings and then discarded them",
+    hint: "Usually the variable does not exist in this account: create it, then send the file again.",
+  },
+  "HG-RUN-007": {
+    title: "this step of the run failed and is tried again",
+    hint: "The reason is beside it; nothing is lost meanwhile, the file stays at its drop.",
+  },
+  "HG-SPOOL-001": {
+    title: "the spool cannot be opened",
+    hint: "Check `spool.path`, and that this user may write there.",
+  },
+  "HG-SPOOL-002": {
+    title: "the segment cannot be made again with the same bytes",
+    hint: "What was accepted stays accepted. Compare with the stored points, then send the file again.",
   },
 
   // ── delivery
@@ -93,17 +258,49 @@ const entries = {
     title: "the service refused a reading",
     hint: "Correct the reading in the file, or its target, and deliver the file again.",
   },
+  "HG-PUSH-013": {
+    title: "the segment of a run cannot be read or written now",
+    hint: "Check space, rights and health of the disk that holds the spool; it is tried again.",
+  },
 
   // ── ledger and spool
   "HG-LEDG-001": {
     title: "the ledger is in use by another process",
     hint: "One gateway at a time may own an SQLite ledger. Stop the other one, or give this one its own `ledger.path`.",
   },
+  "HG-LEDG-002": {
+    title: "the ledger cannot be opened",
+    hint: "Check `ledger.path`, that it is on a local disk, and that this user may read and write there.",
+  },
+  "HG-LEDG-003": {
+    title: "the ledger was written by another version of Headgate",
+    hint: "A newer Headgate cannot be followed by an older one on the same ledger; an older ledger is brought up when the gateway starts.",
+  },
+  "HG-LEDG-004": {
+    title: "the ledger cannot be written now",
+    hint: "Nothing was changed, and it is tried again. Check that its disk is neither full nor read-only.",
+  },
+  "HG-LEDG-005": {
+    title: "a file mapped again gives other bytes than before",
+    hint: "The mapper, its settings or the file changed within one run. Nothing of it is sent; `headgate replay RUN` makes a new run.",
+  },
 
   // ── hub
   "HG-HUB-001": {
     title: "the store of the hub cannot be opened",
     hint: "Check the path of `store` and that this user may write there.",
+  },
+  "HG-HUB-002": {
+    title: "the store of the hub was written by a newer version",
+    hint: "Use the newer version of Headgate, or another `store.path`. Nothing was changed.",
+  },
+  "HG-HUB-003": {
+    title: "the store of the hub is in use by another process",
+    hint: "One hub at a time may own an SQLite store. Stop the other one, or give this one its own `store.path`.",
+  },
+  "HG-HUB-004": {
+    title: "an account, client or user of the configuration is not consistent",
+    hint: "Correct `accounts`, `clients` or `users` as the message says.",
   },
 
   // ── bugs

@@ -1,0 +1,49 @@
+/** Splits the elements of a batch in two, down to one reading. The values and their order stay as they are. */
+import type { PushElement } from "../model.ts";
+import { InvariantError } from "../support/errors.ts";
+
+/** Elements of a batch that this gateway wrote itself. */
+export function parseElements(bytes: Buffer): readonly PushElement[] {
+  const value: unknown = JSON.parse(bytes.toString("utf8"));
+  if (Array.isArray(value) && value.every(isElement)) return value;
+  throw new InvariantError("HG-BUG-001", {
+    operation: "parse batch",
+    subject: "segment",
+    message: "a batch is no array of push elements",
+  });
+}
+
+function isElement(value: unknown): value is PushElement {
+  return typeof value === "object" && value !== null && "data" in value && Array.isArray(value.data);
+}
+
+export function countReadings(elements: readonly PushElement[]): number {
+  return elements.reduce((sum, element) => sum + element.data.length, 0);
+}
+
+/** Null when there is but one element with one reading (or none). Neither half is empty. */
+export function halve(
+  elements: readonly PushElement[],
+): readonly [readonly PushElement[], readonly PushElement[]] | null {
+  const [first] = elements;
+  if (first === undefined) return null;
+  if (elements.length > 1) {
+    const cut = middle(elements);
+    return [elements.slice(0, cut), elements.slice(cut)];
+  }
+  if (first.data.length < 2) return null;
+  const cut = first.data.length >> 1;
+  return [[{ ...first, data: first.data.slice(0, cut) }], [{ ...first, data: first.data.slice(cut) }]];
+}
+
+/** The element boundary next to half of the readings. */
+function middle(elements: readonly PushElement[]): number {
+  const half = countReadings(elements) / 2;
+  let readings = 0;
+  let cut = 0;
+  while (cut < elements.length - 1 && readings < half) {
+    readings += elements[cut]?.data.length ?? 0;
+    cut += 1;
+  }
+  return Math.max(1, cut);
+}

@@ -1,0 +1,53 @@
+/** Outcomes as the service's webhook tells them (wire/webhook.ts). Repeats and any order are the ledger's to bear. */
+import type { Outcome } from "../model.ts";
+import { verifyWebhook, webhookBody } from "../wire/index.ts";
+
+export interface OutcomeWebhook {
+  /** Exactly the bytes received, since they are signed. */
+  readonly body: string | Buffer;
+  /** Value of the signature header. */
+  readonly signature: string | undefined;
+  readonly secret: string;
+  /** Unix time. */
+  readonly nowSeconds: number;
+  /** When known, an outcome of another account is refused. */
+  readonly account?: string | undefined;
+}
+
+/** The outcome, or why it is not believed. Unknown fields are ignored. */
+export function readOutcomeWebhook(webhook: OutcomeWebhook): Outcome | { readonly refused: string } {
+  const body = webhook.body.toString();
+  const refused = verifyWebhook(body, webhook.secret, webhook.signature, webhook.nowSeconds);
+  if (refused !== null) return { refused };
+  const parsed = webhookBody.safeParse(parse(body));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return { refused: `the body has another shape: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}` };
+  }
+  const told = parsed.data;
+  if (webhook.account !== undefined && webhook.account !== told.account)
+    return { refused: `the outcome is of account ${told.account}, but ${webhook.account} is configured` };
+  return {
+    operationId: told.operationId,
+    by: "webhook",
+    received: told.received,
+    stored: told.stored,
+    discarded: told.discarded.map(({ target, reason, count }) => ({ target, reason, points: count })),
+    at: instantOf(told.finished, webhook.nowSeconds),
+  };
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    // Told as a body of another shape.
+    return undefined;
+  }
+}
+
+/** The service's time in our spelling; the time of receipt when it cannot be read. */
+function instantOf(text: string, nowSeconds: number): string {
+  const ms = Date.parse(text);
+  return new Date(Number.isNaN(ms) ? nowSeconds * 1000 : ms).toISOString();
+}

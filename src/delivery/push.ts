@@ -1,0 +1,194 @@
+/** Sends one batch: journalled before and after, judged by the retry table, split where the service's answer asks for it. */
+import type { Batch, BatchState } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
+import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
+import type { Logger } from "../support/log.ts";
+import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
+import type { DeliveryJournal, KeptResult } from "./delivery.ts";
+import { type Gate, GateClosed, PassingFailure } from "./gate.ts";
+import { countReadings, halve, parseElements } from "./halving.ts";
+import type { PushOptions } from "./options.ts";
+import { judge, pauseMs, type Verdict } from "./retry-table.ts";
+import { appendSlices, readSlice, sliceStream, verifySlice } from "./slices.ts";
+
+export interface PusherParts {
+  readonly client: ServiceClient;
+  readonly gate: Gate;
+  readonly journal: DeliveryJournal;
+  readonly options: PushOptions;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly webhookUrl: string | undefined;
+}
+
+/** What became of a batch. A split one has children to send in its place. */
+export type Pushed =
+  | { readonly status: "accepted" | "rejected" }
+  | { readonly status: "split"; readonly children: readonly Batch[] }
+  | KeptResult;
+
+interface Judged {
+  readonly verdict: Exclude<Verdict, "transient" | "token">;
+  readonly words: string;
+}
+
+export class BatchPusher {
+  readonly #parts: PusherParts;
+
+  constructor(parts: PusherParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * `mayBisect`: whether refused content is still tracked down to single readings. Throws `InvariantError` when the bytes are not
+   * those recorded, `TransientError` of ledger and spool, and the reason of the signal when aborted: the batch then stays `sending`.
+   */
+  async push(
+    batch: Batch,
+    segmentPath: string,
+    mayBisect: () => boolean,
+    signal: AbortSignal,
+  ): Promise<Pushed> {
+    const { gate, options, clock } = this.#parts;
+    await verifySlice(segmentPath, batch);
+    for (let attempt = 1; ; attempt += 1) {
+      signal.throwIfAborted();
+      const state = attempt === 1 ? batch.state : "sending";
+      const closed = gate.closed();
+      if (closed !== null) return kept(closed.reason, closed.ms, true);
+      try {
+        const judged = await gate.pass(() => this.#attempt(batch, state, segmentPath, signal), signal);
+        return await this.#conclude(batch, segmentPath, judged, mayBisect());
+      } catch (thrown) {
+        if (signal.aborted) throw signal.reason;
+        if (thrown instanceof GateClosed) {
+          const now = gate.closed();
+          return kept(now?.reason ?? "the service fails", now?.ms ?? options.retry.initial, true);
+        }
+        if (thrown instanceof ConfigError) return this.#waitForPerson(batch, thrown);
+        if (!(thrown instanceof PassingFailure)) throw thrown;
+        const waitMs = this.#passing(thrown);
+        if (attempt >= options.retry.quickAttempts || waitMs > options.retry.quickWait)
+          return kept(thrown.message, Math.max(waitMs, gate.closed()?.ms ?? 0), gate.closed() !== null);
+        await clock.sleep(waitMs, signal);
+      }
+    }
+  }
+
+  /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
+  async #attempt(batch: Batch, state: BatchState, segmentPath: string, signal: AbortSignal): Promise<Judged> {
+    const { operationId } = batch;
+    const sending = await this.#parts.journal.advanceBatch(operationId, state, "sending", {
+      attempted: true,
+    });
+    faultPoint("delivery.before-send");
+    const answer = await this.#call(sending, segmentPath, signal);
+    faultPoint("delivery.after-answer");
+    const verdict = judge(answer);
+    if (verdict === "transient" || verdict === "token") {
+      await this.#note(operationId, answer.words);
+      throw new PassingFailure(`the service answered ${answer.words}`, answer.retryAfterMs, sending.attempts);
+    }
+    return { verdict, words: answer.words };
+  }
+
+  async #call(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<PushAnswer> {
+    const { client, options, webhookUrl } = this.#parts;
+    try {
+      return await client.push(
+        {
+          body: () => sliceStream(segmentPath, batch),
+          length: batch.length,
+          operationId: batch.operationId,
+          operationTimeoutSec: Math.max(1, Math.round(options.operationTimeout / 1000)),
+          idempotencyKey: batch.operationId,
+          webhookUrl,
+        },
+        signal,
+      );
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      await this.#note(batch.operationId, wordsOf(thrown));
+      if (thrown instanceof TransientError) throw new PassingFailure(wordsOf(thrown), null, batch.attempts);
+      throw thrown;
+    }
+  }
+
+  async #conclude(batch: Batch, segmentPath: string, judged: Judged, mayBisect: boolean): Promise<Pushed> {
+    const { journal, log } = this.#parts;
+    const { operationId } = batch;
+    const { verdict, words } = judged;
+    if (verdict === "accepted") {
+      await journal.advanceBatch(operationId, "sending", "accepted", { answer: words });
+      faultPoint("delivery.after-accept");
+      log.debug({ operationId, points: batch.points }, "batch accepted");
+      return { status: "accepted" };
+    }
+    if (verdict === "right" || verdict === "address") {
+      await this.#note(operationId, words);
+      return this.#waitForPerson(batch, refusal(verdict, words));
+    }
+    const halves = verdict === "halve" || mayBisect ? await this.#split(batch, segmentPath) : null;
+    if (halves !== null) {
+      const children = await journal.splitBatch(operationId, halves, words);
+      faultPoint("delivery.after-split");
+      log.warn({ operationId, answer: words, points: batch.points }, "batch split");
+      return { status: "split", children };
+    }
+    const whole = batch.points > 1 ? `; refused whole, ${batch.points} readings: too many were refused` : "";
+    await journal.advanceBatch(operationId, "sending", "rejected", { answer: `${words}${whole}` });
+    log.warn({ operationId, answer: words, points: batch.points }, "batch rejected");
+    return { status: "rejected" };
+  }
+
+  /** Two children, durable in the segment; null when there is nothing left to split. */
+  async #split(batch: Batch, segmentPath: string) {
+    const halves = halve(parseElements(await readSlice(segmentPath, batch)));
+    if (halves === null) return null;
+    const parts = halves.map((elements, index) => ({
+      sequence: `${batch.sequence}.${index + 1}`,
+      points: countReadings(elements),
+      bytes: Buffer.from(JSON.stringify(elements), "utf8"),
+    }));
+    return await appendSlices(segmentPath, parts);
+  }
+
+  /** Milliseconds to wait; a `Retry-After` holds for the whole service. */
+  #passing(failure: PassingFailure): number {
+    const { gate, options, log } = this.#parts;
+    const backoff = pauseMs(options.retry, failure.attempts);
+    log.info({ reason: failure.message, attempts: failure.attempts }, "push failed for now");
+    if (failure.retryAfterMs === null) return backoff;
+    const told = Math.min(failure.retryAfterMs, options.retry.retryAfterMax);
+    gate.hold(told, failure.message);
+    return Math.max(told, Math.min(backoff, options.retry.quickWait));
+  }
+
+  #waitForPerson(batch: Batch, error: ConfigError): KeptResult {
+    const { gate, options, log } = this.#parts;
+    const reason = `${error.message}. ${error.hint}`;
+    log.error({ code: error.code, operationId: batch.operationId, hint: error.hint }, error.message);
+    gate.hold(options.retry.refused, reason);
+    return kept(reason, options.retry.refused, true);
+  }
+
+  async #note(operationId: string, answer: string): Promise<void> {
+    await this.#parts.journal.advanceBatch(operationId, "sending", "sending", { answer });
+  }
+}
+
+function kept(reason: string, retryAfterMs: number, wholeService: boolean): KeptResult {
+  return { status: "kept", reason, retryAfterMs, wholeService };
+}
+
+function refusal(verdict: "right" | "address", words: string): ConfigError {
+  return new ConfigError(verdict === "right" ? "HG-PUSH-008" : "HG-PUSH-009", {
+    operation: "push",
+    subject: "service",
+    message:
+      verdict === "right"
+        ? `the user may not push: ${words}`
+        : `the push address does not answer as the service: ${words}`,
+  });
+}

@@ -1,0 +1,212 @@
+/**
+ * Reading back: date, value and version of every reading of the accepted batches are compared with what the data interface shows,
+ * since a count would pass on old data. Memory holds one batch and one page.
+ */
+import type { Batch, DiscardedTarget, Outcome, PushElement, Run } from "../model.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { HeadgateError, InvariantError, TransientError, wordsOf } from "../support/errors.ts";
+import type { ServiceClient } from "../wire/client/index.ts";
+import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
+import type { DeliveryJournal, ReadBackResult } from "./delivery.ts";
+import { parseElements } from "./halving.ts";
+import { readSlice } from "./slices.ts";
+import { type MeantVariable, TargetResolver } from "./targets.ts";
+
+/** A reading that should be there. */
+interface Expected {
+  readonly target: string;
+  readonly value: number;
+  found: "stored" | "value differs" | "not stored";
+}
+
+const ROWS_PER_PAGE = 10_000;
+const VARIABLES_PER_CALL = 500;
+const RETRY_SOON_MS = 10_000;
+const RETRY_LATE_MS = 5 * 60_000;
+const UNKNOWN = "unknown variable";
+
+export class ReadBack {
+  readonly #client: ServiceClient;
+  readonly #journal: DeliveryJournal;
+  readonly #clock: Clock;
+  readonly #targets: TargetResolver;
+
+  constructor(client: ServiceClient, journal: DeliveryJournal, clock: Clock) {
+    this.#client = client;
+    this.#journal = journal;
+    this.#clock = clock;
+    this.#targets = new TargetResolver(client, clock);
+  }
+
+  async read(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
+    try {
+      const outcomes: Outcome[] = [];
+      for (const batch of await this.#journal.batches(run.id)) {
+        if (batch.state !== "accepted" || batch.outcome !== null) continue;
+        outcomes.push(await this.#readBatch(batch, segmentPath, signal));
+      }
+      const missing = outcomes.reduce((sum, { received, stored }) => sum + received - stored, 0);
+      return { status: "read", outcomes, missing };
+    } catch (thrown) {
+      if (signal.aborted) return { status: "unknown", reason: "stopped", retryAfterMs: 0 };
+      if (!(thrown instanceof HeadgateError) || thrown instanceof InvariantError) throw thrown;
+      const retryAfterMs = thrown instanceof TransientError ? RETRY_SOON_MS : RETRY_LATE_MS;
+      return { status: "unknown", reason: wordsOf(thrown), retryAfterMs };
+    }
+  }
+
+  async #readBatch(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<Outcome> {
+    const elements = parseElements(await readSlice(segmentPath, batch));
+    const variables = await this.#targets.resolve(elements, signal);
+    const { groups, lost } = expectations(elements, variables);
+    for (const [version, group] of groups) await this.#compare(version, group, signal);
+    const tally = new Tally();
+    for (const { target, points, reason } of lost) tally.lose(target, reason, points);
+    for (const group of groups.values()) {
+      for (const { target, found, count } of group.all()) {
+        if (found === "stored") tally.stored += count;
+        else tally.lose(target, found, count);
+      }
+    }
+    return {
+      operationId: batch.operationId,
+      by: "read-back",
+      received: batch.points,
+      stored: tally.stored,
+      discarded: tally.discarded(),
+      at: isoInstant(this.#clock.now()),
+    };
+  }
+
+  /** Marks what is found. Pages until all is found or the service has no more. */
+  async #compare(version: string | null, group: Group, signal: AbortSignal): Promise<void> {
+    for (const ids of group.variableChunks(VARIABLES_PER_CALL)) {
+      const { from, to } = group.period(ids);
+      let open = group.open(ids);
+      let before = "";
+      for (let page = 0; open > 0; page += 1) {
+        const query: DataQuery = {
+          VariableIds: ids,
+          From: from,
+          To: to,
+          IncludeToBoundary: true,
+          TimeZoneId: "UTC",
+          Granularity: "Raw",
+          DisplayLevel: "ValueVariableDateSource",
+          "Paging.PageNumber": page,
+          "Paging.ItemsPerPage": ROWS_PER_PAGE,
+          PagingOrder: "ASC",
+          ...(version === null ? {} : { VersionTag: version }),
+        };
+        const rows = await this.#client.postData(query, signal);
+        // The end, or a service that knows no paging and shows the first page for ever.
+        const first = JSON.stringify(rows[0] ?? null);
+        if (rows.length === 0 || first === before) break;
+        before = first;
+        for (const row of rows) open -= group.mark(row);
+      }
+    }
+  }
+}
+
+/** The readings of one batch with one version, or with none (then the newest version counts). */
+class Group {
+  readonly #byVariable = new Map<number, Map<number, Expected & { count: number }>>();
+
+  /** The later of two readings of one date is the one that stays. */
+  expect(variableId: number, epochMs: number, target: string, value: number): void {
+    const dates = this.#byVariable.get(variableId) ?? new Map<number, Expected & { count: number }>();
+    this.#byVariable.set(variableId, dates);
+    const count = (dates.get(epochMs)?.count ?? 0) + 1;
+    dates.set(epochMs, { target, value, found: "not stored", count });
+  }
+
+  /** 1 when this row settles a reading that was open, otherwise 0. */
+  mark(row: DataRow): 0 | 1 {
+    const expected = this.#byVariable.get(row.variableId ?? -1)?.get(epochMsOf(row.date ?? ""));
+    if (expected === undefined || row.rawValue === undefined) return 0;
+    const wasOpen = expected.found === "not stored";
+    expected.found = row.rawValue === expected.value ? "stored" : "value differs";
+    return wasOpen ? 1 : 0;
+  }
+
+  *all(): Iterable<Expected & { count: number }> {
+    for (const dates of this.#byVariable.values()) yield* dates.values();
+  }
+
+  *variableChunks(size: number): Iterable<number[]> {
+    const ids = [...this.#byVariable.keys()];
+    for (let at = 0; at < ids.length; at += size) yield ids.slice(at, at + size);
+  }
+
+  open(variableIds: readonly number[]): number {
+    return variableIds.reduce((sum, id) => sum + (this.#byVariable.get(id)?.size ?? 0), 0);
+  }
+
+  /** Whole seconds around the readings, without zone as clients send them; read in the zone asked for, UTC. */
+  period(variableIds: readonly number[]): { readonly from: string; readonly to: string } {
+    let first = Number.POSITIVE_INFINITY;
+    let last = Number.NEGATIVE_INFINITY;
+    for (const id of variableIds) {
+      for (const epochMs of this.#byVariable.get(id)?.keys() ?? []) {
+        first = Math.min(first, epochMs);
+        last = Math.max(last, epochMs);
+      }
+    }
+    const seconds = (ms: number) => new Date(ms).toISOString().slice(0, 19);
+    return { from: seconds(Math.floor(first / 1000) * 1000), to: seconds(Math.ceil(last / 1000) * 1000) };
+  }
+}
+
+interface Lost {
+  readonly target: string;
+  readonly reason: string;
+  readonly points: number;
+}
+
+function expectations(
+  elements: readonly PushElement[],
+  variables: ReadonlyMap<string, MeantVariable | null>,
+): { readonly groups: ReadonlyMap<string | null, Group>; readonly lost: readonly Lost[] } {
+  const groups = new Map<string | null, Group>();
+  const lost: Lost[] = [];
+  for (const element of elements) {
+    const target = targetWords(element);
+    const variable = variables.get(target) ?? null;
+    if (variable === null) {
+      lost.push({ target, reason: UNKNOWN, points: element.data.length });
+      continue;
+    }
+    for (const reading of element.data) {
+      const epochMs = epochMsOf(reading.date);
+      // Without versions a later value replaces an earlier one, whatever its tag.
+      const version = variable.isVersioned ? (reading.version ?? element.version ?? null) : null;
+      const group = groups.get(version) ?? new Group();
+      groups.set(version, group);
+      if (Number.isNaN(epochMs)) lost.push({ target, reason: `unreadable date ${reading.date}`, points: 1 });
+      else group.expect(variable.id, epochMs, target, reading.value);
+    }
+  }
+  return { groups, lost };
+}
+
+/** Milliseconds since 1970; a date without designator was asked for in UTC. NaN when it is no date. */
+function epochMsOf(date: string): number {
+  return Date.parse(/(?:Z|[+-]\d{2}:?\d{2})$/i.test(date) ? date : `${date}Z`);
+}
+
+/** What was lost, by target and reason. */
+class Tally {
+  stored = 0;
+  readonly #lost = new Map<string, DiscardedTarget>();
+
+  lose(target: string, reason: string, points: number): void {
+    if (points === 0) return;
+    const key = `${target}\n${reason}`;
+    this.#lost.set(key, { target, reason, points: (this.#lost.get(key)?.points ?? 0) + points });
+  }
+
+  discarded(): readonly DiscardedTarget[] {
+    return [...this.#lost.values()];
+  }
+}

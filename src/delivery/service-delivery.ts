@@ -1,0 +1,152 @@
+/** Delivery to one service: its runs, batch by batch, in order. */
+import type { Batch, RejectedRow, Run } from "../model.ts";
+import { type Clock, systemClock } from "../support/clock.ts";
+import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { ServiceClient } from "../wire/client/index.ts";
+import { targetWords } from "../wire/index.ts";
+import type { Delivery, DeliveryJournal, DeliveryResult, ReadBackResult } from "./delivery.ts";
+import { Gate } from "./gate.ts";
+import { parseElements } from "./halving.ts";
+import type { PushOptions, ServiceOptions } from "./options.ts";
+import { type ProbeLine, probeService } from "./probe.ts";
+import { BatchPusher } from "./push.ts";
+import { ReadBack } from "./read-back.ts";
+import { pauseMs } from "./retry-table.ts";
+import { readSlice } from "./slices.ts";
+
+export interface DeliveryParts {
+  readonly journal: DeliveryJournal;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** Where the service posts outcomes; null where no webhook can reach this gateway. */
+  readonly webhook?: { readonly url: string } | null;
+}
+
+/** Connections beside those of pushes: token, reading back. */
+const READ_CONNECTIONS = 2;
+/** Rejected readings that are told one by one. */
+const ROWS_MAX = 1000;
+
+export function createDelivery(service: ServiceOptions, push: PushOptions, parts: DeliveryParts): Delivery {
+  return new ServiceDelivery(service, push, parts);
+}
+
+class ServiceDelivery implements Delivery {
+  readonly service: string;
+  readonly #client: ServiceClient;
+  readonly #account: string | undefined;
+  readonly #push: PushOptions;
+  readonly #journal: DeliveryJournal;
+  readonly #clock: Clock;
+  readonly #pusher: BatchPusher;
+  readonly #readBack: ReadBack;
+
+  constructor(service: ServiceOptions, push: PushOptions, parts: DeliveryParts) {
+    const clock = parts.clock ?? systemClock;
+    const log = parts.log.child({ service: service.name });
+    this.service = service.name;
+    this.#account = service.account;
+    this.#push = push;
+    this.#journal = parts.journal;
+    this.#clock = clock;
+    this.#client = new ServiceClient(service, {
+      connections: push.concurrency + READ_CONNECTIONS,
+      timeouts: push.timeouts,
+      clock,
+    });
+    const gate = new Gate(
+      { ...push.retry, concurrency: push.concurrency, breakerFailures: push.retry.breakerFailures },
+      clock,
+    );
+    const webhookUrl = parts.webhook?.url;
+    this.#pusher = new BatchPusher({
+      client: this.#client,
+      gate,
+      journal: parts.journal,
+      options: push,
+      clock,
+      log,
+      webhookUrl,
+    });
+    this.#readBack = new ReadBack(this.#client, parts.journal, clock);
+  }
+
+  async deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
+    try {
+      return await this.#deliver(run, segmentPath, signal);
+    } catch (thrown) {
+      if (signal.aborted) return { status: "kept", reason: "stopped", retryAfterMs: 0, wholeService: false };
+      if (!(thrown instanceof TransientError)) throw thrown;
+      const retryAfterMs = pauseMs(this.#push.retry, 1);
+      return { status: "kept", reason: wordsOf(thrown), retryAfterMs, wholeService: false };
+    }
+  }
+
+  async #deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
+    const batches = await this.#journal.batches(run.id);
+    let refused = batches.filter((batch) => batch.state === "rejected").length;
+    const mayBisect = () => refused < this.#push.retry.refusedReadings;
+    const waiting = batches.filter((batch) => batch.state === "ready" || batch.state === "sending").reverse();
+    for (let batch = waiting.pop(); batch !== undefined; batch = waiting.pop()) {
+      const pushed = await this.#pusher.push(batch, segmentPath, mayBisect, signal);
+      if (pushed.status === "kept") return pushed;
+      if (pushed.status === "split") waiting.push(...pushed.children.toReversed());
+      if (pushed.status === "rejected") refused += 1;
+    }
+    return await this.#total(run, segmentPath);
+  }
+
+  /** Totals count the leaves, also those of earlier calls (invariant 3). */
+  async #total(run: Run, segmentPath: string): Promise<DeliveryResult> {
+    const leaves = (await this.#journal.batches(run.id)).filter((batch) => batch.state !== "split");
+    const accepted = leaves.filter((batch) => batch.state === "accepted");
+    const rejected = leaves.filter((batch) => batch.state === "rejected");
+    if (accepted.length + rejected.length !== leaves.length)
+      throw new InvariantError("HG-BUG-001", {
+        operation: "deliver",
+        subject: run.id,
+        message: "a batch was neither accepted nor rejected after all were sent",
+      });
+    if (rejected.length === 0) return { status: "accepted", points: sumPoints(accepted) };
+    return {
+      status: "rejected",
+      accepted: sumPoints(accepted),
+      rejected: sumPoints(rejected),
+      faults: rejected.map(({ operationId, answer }) => ({ operationId, answer: answer ?? "" })),
+      rows: await rejectedRows(rejected.slice(0, ROWS_MAX), segmentPath),
+    };
+  }
+
+  readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
+    return this.#readBack.read(run, segmentPath, signal);
+  }
+
+  probe(signal: AbortSignal): Promise<readonly ProbeLine[]> {
+    return probeService(this.#client, this.#account, this.#clock, signal);
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+function sumPoints(batches: readonly Batch[]): number {
+  return batches.reduce((sum, batch) => sum + batch.points, 0);
+}
+
+async function rejectedRows(
+  rejected: readonly Batch[],
+  segmentPath: string,
+): Promise<readonly RejectedRow[]> {
+  const rows: RejectedRow[] = [];
+  for (const batch of rejected) {
+    const [element] = parseElements(await readSlice(segmentPath, batch));
+    const reading = element?.data[0];
+    const more = batch.points > 1 ? ` and ${batch.points - 1} more` : "";
+    const words = element === undefined ? "" : targetWords(element);
+    const text = reading === undefined ? words : `${words} ${reading.date} ${reading.value}${more}`;
+    rows.push({ code: "HG-PUSH-012", message: batch.answer ?? "", place: { text } });
+  }
+  return rows;
+}

@@ -1,0 +1,95 @@
+/** Batches as slices of the run's segment file: verified, streamed, and appended by a split. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import type { BatchSlice } from "../model.ts";
+import { InvariantError, systemCode, TransientError } from "../support/errors.ts";
+
+/** Bytes in memory for each batch that is sent. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** A new stream of the bytes of a slice. */
+export function sliceStream(segmentPath: string, slice: BatchSlice): Readable {
+  return createReadStream(segmentPath, {
+    start: slice.offset,
+    end: slice.offset + slice.length - 1,
+    highWaterMark: CHUNK_BYTES,
+  });
+}
+
+/** `InvariantError` when the bytes are not those that were recorded (invariant 10). */
+export async function verifySlice(segmentPath: string, slice: BatchSlice): Promise<void> {
+  const hash = createHash("sha256");
+  await overSlice(segmentPath, slice, (chunk) => hash.update(chunk));
+  assertDigest(segmentPath, slice, hash.digest("hex"));
+}
+
+/** The verified bytes of a slice. A batch has at most the configured bytes. */
+export async function readSlice(segmentPath: string, slice: BatchSlice): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  await overSlice(segmentPath, slice, (chunk) => chunks.push(chunk));
+  const bytes = Buffer.concat(chunks);
+  assertDigest(segmentPath, slice, createHash("sha256").update(bytes).digest("hex"));
+  return bytes;
+}
+
+/** Puts the parts at the end of the segment, durably. What a crash leaves here without a record of it is never read. */
+export async function appendSlices(
+  segmentPath: string,
+  parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
+): Promise<readonly BatchSlice[]> {
+  try {
+    return await append(segmentPath, parts);
+  } catch (cause) {
+    throw new TransientError("HG-PUSH-013", { operation: "split batch", subject: segmentPath, cause });
+  }
+}
+
+async function append(
+  segmentPath: string,
+  parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
+): Promise<readonly BatchSlice[]> {
+  const handle = await open(segmentPath, "r+");
+  try {
+    let offset = (await handle.stat()).size;
+    const slices: BatchSlice[] = [];
+    for (const { sequence, points, bytes } of parts) {
+      for (let done = 0; done < bytes.length; ) {
+        done += (await handle.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
+      }
+      const digest = createHash("sha256").update(bytes).digest("hex");
+      slices.push({ sequence, offset, length: bytes.length, points, digest });
+      offset += bytes.length;
+    }
+    await handle.sync();
+    return slices;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function overSlice(
+  segmentPath: string,
+  slice: BatchSlice,
+  take: (chunk: Buffer) => unknown,
+): Promise<void> {
+  try {
+    for await (const chunk of sliceStream(segmentPath, slice)) take(chunk as Buffer);
+  } catch (thrown) {
+    const missing = systemCode(thrown) === "ENOENT";
+    const facts = { operation: "read batch", subject: `${segmentPath} ${slice.sequence}`, cause: thrown };
+    if (missing)
+      throw new InvariantError("HG-PUSH-011", { ...facts, message: "the segment of the run is missing" });
+    throw new TransientError("HG-PUSH-013", facts);
+  }
+}
+
+function assertDigest(segmentPath: string, slice: BatchSlice, digest: string): void {
+  if (digest === slice.digest) return;
+  throw new InvariantError("HG-PUSH-011", {
+    operation: "verify batch",
+    subject: `${segmentPath} ${slice.sequence}`,
+    message: `batch ${slice.sequence} has the digest ${digest.slice(0, 12)}…, but ${slice.digest.slice(0, 12)}… is recorded; nothing of it was sent`,
+  });
+}

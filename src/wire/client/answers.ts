@@ -1,0 +1,56 @@
+/** What an answer says, for people and for the retry table. */
+import { problem } from "../problem.ts";
+import type { HttpAnswer } from "./http.ts";
+
+const WORDS_MAX = 500;
+
+/** `HTTP 400: title: detail (path: message)`; of bodies that are no problem details, the beginning of the text. */
+export function answerWords(answer: HttpAnswer): string {
+  const told = problemWords(answer.text) ?? plainText(answer.text);
+  const words = told === "" ? `HTTP ${answer.status}` : `HTTP ${answer.status}: ${told}`;
+  return words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX - 1)}…` : words;
+}
+
+function problemWords(text: string): string | null {
+  const parsed = problem.safeParse(parseJson(text));
+  if (!parsed.success) return null;
+  const { title, detail, errors } = parsed.data;
+  const faults = (errors ?? []).map((fault) => `${fault.path}: ${fault.message}`).join("; ");
+  return [title, detail]
+    .filter((part) => part !== undefined && part !== "")
+    .join(": ")
+    .concat(faults === "" ? "" : ` (${faults})`);
+}
+
+function plainText(text: string): string {
+  return text
+    .slice(0, 4 * WORDS_MAX)
+    .replace(/<(style|script)[\s\S]*?<\/\1>/gi, " ")
+    .replace(/<[^>]*>/g, " ")
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim();
+}
+
+/** Undefined when the text is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller decides what an answer that is no JSON means.
+    return undefined;
+  }
+}
+
+/** Milliseconds of `Retry-After` in seconds or as an HTTP date (RFC 9110, 10.2.3); null when there is none. */
+export function retryAfterMs(headers: HttpAnswer["headers"], now: Temporal.Instant): number | null {
+  const text = headers["retry-after"]?.trim();
+  if (text === undefined) return null;
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.max(0, at - now.epochMilliseconds);
+}
+
+/** A login page or a proxy's notice where the service should answer. */
+export function isWebPage(answer: HttpAnswer): boolean {
+  return /^(text\/html|application\/xhtml)/i.test(answer.headers["content-type"] ?? "");
+}

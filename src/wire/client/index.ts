@@ -1,0 +1,12 @@
+/** The HTTP client of the service. Its own entry, so that the schemas alone cost no HTTP library. */
+export { answerWords, retryAfterMs } from "./answers.ts";
+export type { HttpTimeouts } from "./http.ts";
+export {
+  type ClientOptions,
+  type Page,
+  type PushAnswer,
+  type PushCall,
+  type ServiceAccess,
+  ServiceClient,
+} from "./service.ts";
+export { type Token, type TokenAccess, TokenSource } from "./token.ts";

@@ -1,0 +1,297 @@
+/**
+ * The client of one service: token, connections and limits of its own (invariant 11).
+ * `Api-Version` and authorisation are on every call; a 401 renews the token once and replays the call.
+ */
+import type { Readable } from "node:stream";
+import type { z } from "zod";
+import type { Clock } from "../../support/clock.ts";
+import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
+import { type DataQuery, type DataRow, dataRows } from "../data.ts";
+import {
+  type SiteBody,
+  type SitesQuery,
+  type Source,
+  type SourceBody,
+  type SourcesQuery,
+  site,
+  source,
+  type VariableBody,
+  type VariablesQuery,
+  variable,
+} from "../structure.ts";
+import { answerWords, isWebPage, parseJson, retryAfterMs } from "./answers.ts";
+import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
+import { type Token, type TokenAccess, TokenSource } from "./token.ts";
+
+export interface ServiceAccess extends TokenAccess {
+  /** Addresses of the read and management interface and of the push interface. */
+  readonly base: string;
+  readonly push: string;
+  readonly apiVersion: string;
+  /** How pushes authenticate. */
+  readonly auth: "bearer" | "basic";
+  readonly ca?: string | undefined;
+}
+
+export interface ClientOptions {
+  readonly connections: number;
+  readonly timeouts: HttpTimeouts;
+  readonly clock: Clock;
+}
+
+export interface PushCall {
+  /** A new stream of the same bytes at each call, since a 401 sends them again. */
+  readonly body: () => Readable;
+  /** Bytes. */
+  readonly length: number;
+  readonly operationId: string;
+  readonly operationTimeoutSec: number;
+  readonly idempotencyKey: string;
+  readonly webhookUrl?: string | undefined;
+}
+
+export interface PushAnswer {
+  readonly status: number;
+  /** The service's words, shortened. */
+  readonly words: string;
+  readonly retryAfterMs: number | null;
+  /** A web page was answered: this is not the service. */
+  readonly webPage: boolean;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Of `x-total-count`, when it was asked for and told. */
+  readonly total: number | null;
+}
+
+/** A query as the schemas of the wire show it. */
+type Query = Readonly<Record<string, unknown>>;
+type Call = Omit<HttpCall, "headers" | "signal"> & { readonly headers?: Readonly<Record<string, string>> };
+
+const PUSH_ANSWER_MAX = 1024 ** 2;
+const READ_ANSWER_MAX = 32 * 1024 ** 2;
+
+export class ServiceClient {
+  readonly #access: ServiceAccess;
+  readonly #http: HttpClient;
+  readonly #tokens: TokenSource;
+  readonly #clock: Clock;
+
+  constructor(access: ServiceAccess, options: ClientOptions) {
+    this.#access = access;
+    this.#clock = options.clock;
+    this.#http = new HttpClient({
+      connections: options.connections,
+      timeouts: options.timeouts,
+      ca: access.ca,
+    });
+    this.#tokens = new TokenSource(access, this.#http, options.clock);
+  }
+
+  /** See `TokenSource.get` for its errors. */
+  token(signal: AbortSignal): Promise<Token> {
+    return this.#tokens.get(signal);
+  }
+
+  /**
+   * Every status but 401 is an answer, for the retry table to judge. `TransientError` when none came: the outcome is unknown.
+   * `ConfigError` when the credentials, the scope or the token are refused.
+   */
+  async push(call: PushCall, signal: AbortSignal): Promise<PushAnswer> {
+    const url = address(this.#access.push, "/api/data", {
+      operationId: call.operationId,
+      operationTimeoutSec: call.operationTimeoutSec,
+      webhookUrl: call.webhookUrl,
+    });
+    const request: Call = {
+      method: "POST",
+      url,
+      headers: {
+        "content-type": "application/json",
+        "content-length": String(call.length),
+        "idempotency-key": headerSafe(call.idempotencyKey),
+      },
+      body: call.body,
+      answerMax: PUSH_ANSWER_MAX,
+    };
+    const answer =
+      this.#access.auth === "basic"
+        ? await this.#callWithPassword(request, signal)
+        : await this.#call(request, "push-data", signal);
+    return {
+      status: answer.status,
+      words: answerWords(answer),
+      retryAfterMs: retryAfterMs(answer.headers, this.#clock.now()),
+      webPage: isWebPage(answer),
+    };
+  }
+
+  postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]> {
+    return this.#post("/data", query, dataRows, signal);
+  }
+
+  getSites(query: SitesQuery, signal: AbortSignal) {
+    return this.#get("/sites", query, site.array(), signal);
+  }
+
+  getSources(query: SourcesQuery, signal: AbortSignal) {
+    return this.#get("/sources", query, source.array(), signal);
+  }
+
+  getVariables(query: VariablesQuery, signal: AbortSignal) {
+    return this.#get("/variables", query, variable.array(), signal);
+  }
+
+  /** The id of the new site. */
+  postSite(body: SiteBody, signal: AbortSignal): Promise<number> {
+    return this.#post("/sites", body, site.shape.id.or(site.pick({ id: true })), signal).then(idOf);
+  }
+
+  postSource(body: SourceBody, signal: AbortSignal): Promise<Source> {
+    return this.#post("/sources", body, source, signal);
+  }
+
+  /** The id of the new variable. */
+  postVariable(body: VariableBody, signal: AbortSignal): Promise<number> {
+    return this.#post("/variables", body, variable.shape.id.or(variable.pick({ id: true })), signal).then(
+      idOf,
+    );
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.#tokens.close();
+    await this.#http.close();
+  }
+
+  async #get<Item>(
+    path: string,
+    query: Query,
+    schema: z.ZodType<Item[]>,
+    signal: AbortSignal,
+  ): Promise<Page<Item>> {
+    const url = address(this.#access.base, path, query);
+    const answer = await this.#call(
+      { method: "GET", url, answerMax: READ_ANSWER_MAX },
+      "datahub-api",
+      signal,
+    );
+    const total = Number(answer.headers["x-total-count"] ?? Number.NaN);
+    return {
+      items: this.#read(answer, schema, `GET ${path}`),
+      total: Number.isInteger(total) ? total : null,
+    };
+  }
+
+  async #post<Value>(
+    path: string,
+    body: Query,
+    schema: z.ZodType<Value>,
+    signal: AbortSignal,
+  ): Promise<Value> {
+    const request: Call = {
+      method: "POST",
+      url: address(this.#access.base, path, {}),
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      answerMax: READ_ANSWER_MAX,
+    };
+    return this.#read(await this.#call(request, "datahub-api", signal), schema, `POST ${path}`);
+  }
+
+  async #call(call: Call, scope: string, signal: AbortSignal): Promise<HttpAnswer> {
+    const token = await this.#tokens.get(signal);
+    const answer = await this.#send(call, `Bearer ${token.value}`, signal);
+    if (answer.status !== 401) return answer;
+    this.#tokens.invalidate(token.value);
+    const renewed = await this.#tokens.get(signal);
+    const second = await this.#send(call, `Bearer ${renewed.value}`, signal);
+    if (second.status !== 401) return second;
+    throw this.#refusedToken(second, renewed, scope);
+  }
+
+  async #callWithPassword(call: Call, signal: AbortSignal): Promise<HttpAnswer> {
+    const { username, password } = this.#access.credentials;
+    const pair = Buffer.from(`${username}:${password}`, "utf8").toString("base64");
+    const answer = await this.#send(call, `Basic ${pair}`, signal);
+    if (answer.status !== 401) return answer;
+    throw new ConfigError("HG-PUSH-003", {
+      operation: `${call.method} ${call.url.pathname}`,
+      subject: this.#access.name,
+      message: `the service refuses user and password: ${answerWords(answer)}`,
+    });
+  }
+
+  #send(call: Call, authorization: string, signal: AbortSignal): Promise<HttpAnswer> {
+    const headers = {
+      ...call.headers,
+      accept: "application/json",
+      authorization,
+      "api-version": this.#access.apiVersion,
+      "user-agent": "headgate",
+    };
+    return this.#http.call({ ...call, headers, signal });
+  }
+
+  /** The token is new, so that it has not expired: either a scope is missing, or the service does not know its issuer. */
+  #refusedToken(answer: HttpAnswer, token: Token, scope: string): ConfigError {
+    const missing = token.scopes !== null && !token.scopes.includes(scope);
+    const granted = token.scopes === null ? "" : ` (granted: ${token.scopes.join(" ") || "none"})`;
+    return new ConfigError("HG-PUSH-007", {
+      operation: "authorise",
+      subject: this.#access.name,
+      message: missing
+        ? `scope ${scope} missing: the token was granted without it${granted}; ${answerWords(answer)}`
+        : `a new token was refused as well, so that it is not expired: scope ${scope} missing${granted}, or a token of another issuer; ${answerWords(answer)}`,
+      hint: `Add ${scope} to the service's \`scopes\`, have the client allowed it, and check that \`token\` belongs to this service.`,
+    });
+  }
+
+  #read<Value>(answer: HttpAnswer, schema: z.ZodType<Value>, operation: string): Value {
+    const facts = { operation, subject: this.#access.name };
+    const { status } = answer;
+    if (status >= 500 || status === 429 || status === 408 || answer.cut === "broken off")
+      throw new TransientError("HG-PUSH-001", {
+        ...facts,
+        message: `${operation} answered ${answerWords(answer)}`,
+      });
+    if (status === 403)
+      throw new ConfigError("HG-PUSH-008", {
+        ...facts,
+        message: `${operation} answered ${answerWords(answer)}`,
+      });
+    if (status < 200 || status > 299 || answer.cut !== null)
+      throw new RejectedError("HG-PUSH-010", {
+        ...facts,
+        message: `${operation} answered ${answer.cut === null ? answerWords(answer) : `more than ${READ_ANSWER_MAX} bytes`}`,
+      });
+    const parsed = schema.safeParse(parseJson(answer.text));
+    if (parsed.success) return parsed.data;
+    const issue = parsed.error.issues[0];
+    throw new ConfigError("HG-PUSH-009", {
+      ...facts,
+      message: `${operation} gave an answer of another shape: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+    });
+  }
+}
+
+function idOf(answer: number | { readonly id: number }): number {
+  return typeof answer === "number" ? answer : answer.id;
+}
+
+/** Lists become repeated keys; what is undefined is left out. */
+function address(base: string, path: string, query: Query): URL {
+  const url = new URL(base);
+  url.pathname = url.pathname.replace(/\/+$/, "") + path;
+  for (const [key, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value])
+      if (item !== undefined) url.searchParams.append(key, String(item));
+  }
+  return url;
+}
+
+/** Header values are visible ASCII; an operation id may hold anything. */
+function headerSafe(text: string): string {
+  return /^[\x21-\x7e]+$/.test(text) ? text : encodeURIComponent(text);
+}

@@ -1,0 +1,214 @@
+/**
+ * The token of one service (specification, *Authentication*): asked for once however many callers wait, kept until shortly before
+ * `expires_in` runs out, and compared with the configured account at every refresh.
+ */
+import { decodeJwt } from "jose";
+import type { Clock } from "../../support/clock.ts";
+import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "../../support/errors.ts";
+import { type TokenResponse, tokenError, tokenResponse } from "../token.ts";
+import { answerWords, parseJson, retryAfterMs } from "./answers.ts";
+import { type HttpAnswer, type HttpClient, orAborted } from "./http.ts";
+
+export interface TokenAccess {
+  /** Of the service, for messages. */
+  readonly name: string;
+  /** Address of the token endpoint. */
+  readonly token: string;
+  readonly account?: string | undefined;
+  readonly credentials: {
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly username: string;
+    readonly password: string;
+  };
+  readonly scopes: readonly string[];
+}
+
+export interface Token {
+  readonly value: string;
+  /** The account that the token names; null when it is opaque or names none. */
+  readonly account: string | null;
+  /** The scopes that it was granted, as far as answer or token tell. */
+  readonly scopes: readonly string[] | null;
+}
+
+/** A token is renewed this long before it runs out, but at most a quarter of its life. */
+const MARGIN_MS = 30_000;
+const ANSWER_MAX = 256 * 1024;
+/** After a failure the endpoint is left alone: doubled from the first to the last; a refusal waits for the last. */
+const PAUSE_FIRST_MS = 1_000;
+const PAUSE_LAST_MS = 30_000;
+
+/** OAuth error codes (RFC 6749, 5.2) and what they say about the configuration. */
+const REFUSALS: Readonly<Record<string, ErrorCode>> = {
+  invalid_client: "HG-PUSH-002",
+  unauthorized_client: "HG-PUSH-002",
+  invalid_grant: "HG-PUSH-003",
+  invalid_scope: "HG-PUSH-004",
+};
+
+export class TokenSource {
+  readonly #access: TokenAccess;
+  readonly #http: HttpClient;
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #current: { readonly token: Token; readonly renewAtMs: number } | null = null;
+  #pending: Promise<Token> | null = null;
+  #pause: { readonly untilMs: number; readonly ms: number; readonly error: Error } | null = null;
+
+  constructor(access: TokenAccess, http: HttpClient, clock: Clock) {
+    this.#access = access;
+    this.#http = http;
+    this.#clock = clock;
+  }
+
+  /**
+   * `ConfigError` when the endpoint refuses or the account is another, `TransientError` when it cannot be reached. After a failure
+   * the same error is told for a while without asking again.
+   */
+  async get(signal: AbortSignal): Promise<Token> {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#current !== null && nowMs < this.#current.renewAtMs) return this.#current.token;
+    if (this.#pending === null) {
+      if (this.#pause !== null && nowMs < this.#pause.untilMs) throw this.#pause.error;
+      this.#pending = this.#renew().finally(() => {
+        this.#pending = null;
+      });
+      // Every waiting caller may have been aborted; then nobody is left to hear of a failure.
+      this.#pending.catch(() => {});
+    }
+    return orAborted(this.#pending, signal);
+  }
+
+  /** The service refused this token. One that was renewed meanwhile stays. */
+  invalidate(value: string): void {
+    if (this.#current?.token.value === value) this.#current = null;
+  }
+
+  close(): void {
+    this.#closed.abort(new Error("the service client was closed"));
+  }
+
+  async #renew(): Promise<Token> {
+    const startedMs = this.#clock.monotonicMs();
+    try {
+      const { token, expiresInMs } = await this.#request();
+      const margin = Math.min(MARGIN_MS, expiresInMs / 4);
+      this.#current = { token, renewAtMs: startedMs + expiresInMs - margin };
+      this.#pause = null;
+      return token;
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const refused = error instanceof HeadgateError && !(error instanceof TransientError);
+      const next = this.#pause === null ? PAUSE_FIRST_MS : this.#pause.ms * 2;
+      const ms = refused ? PAUSE_LAST_MS : Math.min(PAUSE_LAST_MS, next);
+      const told = thrown instanceof Throttled ? (thrown.retryAfterMs ?? 0) : 0;
+      this.#pause = { untilMs: this.#clock.monotonicMs() + Math.max(ms, told), ms, error };
+      throw error;
+    }
+  }
+
+  async #request(): Promise<{ token: Token; expiresInMs: number }> {
+    const { credentials, scopes, account } = this.#access;
+    const form = new URLSearchParams({
+      grant_type: "password",
+      client_id: credentials.clientId,
+      client_secret: credentials.clientSecret,
+      username: credentials.username,
+      password: credentials.password,
+      scope: scopes.join(" "),
+      ...(account === undefined ? {} : { account }),
+    });
+    const answer = await this.#http.call({
+      method: "POST",
+      url: new URL(this.#access.token),
+      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+      body: form.toString(),
+      answerMax: ANSWER_MAX,
+      signal: this.#closed.signal,
+    });
+    const body = parseJson(answer.text);
+    const granted = tokenResponse.safeParse(body);
+    if (answer.status !== 200 || !granted.success) throw this.#failure(answer, body);
+    const token = readToken(granted.data);
+    if (account !== undefined && token.account !== null && token.account !== account)
+      throw new ConfigError("HG-PUSH-005", {
+        operation: "get token",
+        subject: this.#access.name,
+        message: `the token belongs to account ${token.account}, but account ${account} is configured`,
+      });
+    return { token, expiresInMs: granted.data.expires_in * 1000 };
+  }
+
+  #failure(answer: HttpAnswer, body: unknown): Error {
+    const facts = { operation: "get token", subject: this.#access.name };
+    if (answer.status >= 500 || answer.status === 429 || answer.status === 408 || answer.cut !== null)
+      return new Throttled(
+        { ...facts, message: `the token endpoint answered ${answerWords(answer)}` },
+        retryAfterMs(answer.headers, this.#clock.now()),
+      );
+    const refused = tokenError.safeParse(body);
+    if (refused.success && answer.status >= 400) {
+      const { error, error_description: description } = refused.data;
+      return new ConfigError(REFUSALS[error] ?? "HG-PUSH-006", {
+        ...facts,
+        message: `the token endpoint answered ${answer.status} ${error}${description === undefined ? "" : `: ${description}`}`,
+      });
+    }
+    if (answer.status === 401)
+      return new ConfigError("HG-PUSH-002", {
+        ...facts,
+        message: `the token endpoint answered ${answerWords(answer)}, without saying whether the client or the user is wrong`,
+        hint: "Correct the client credentials (clientId, clientSecret) or the user credentials (username, password) of the service.",
+      });
+    return new ConfigError("HG-PUSH-006", {
+      ...facts,
+      message: `the token endpoint gave no token: ${answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined)}`,
+    });
+  }
+}
+
+class Throttled extends TransientError {
+  readonly retryAfterMs: number | null;
+
+  constructor(facts: ConstructorParameters<typeof TransientError>[1], waitMs: number | null) {
+    super("HG-PUSH-001", facts);
+    this.name = "TransientError";
+    this.retryAfterMs = waitMs;
+  }
+}
+
+/** Read for their statements, not trusted: the service verifies the token. */
+interface Claims {
+  readonly account?: unknown;
+  readonly accountId?: unknown;
+  readonly account_id?: unknown;
+  readonly scope?: unknown;
+  readonly scp?: unknown;
+}
+
+function readToken(granted: TokenResponse): Token {
+  const claims = readClaims(granted.access_token);
+  const account = [claims.account, claims.accountId, claims.account_id].find(
+    (claim) => typeof claim === "string" || typeof claim === "number",
+  );
+  return {
+    value: granted.access_token,
+    account: account === undefined ? null : String(account),
+    scopes: scopeList(granted.scope ?? claims.scope ?? claims.scp),
+  };
+}
+
+function scopeList(scope: unknown): readonly string[] | null {
+  if (typeof scope === "string") return scope.split(/\s+/).filter((word) => word !== "");
+  return Array.isArray(scope) ? scope.map(String) : null;
+}
+
+function readClaims(value: string): Claims {
+  try {
+    return decodeJwt<Claims>(value);
+  } catch {
+    // An opaque token makes no statement.
+    return {};
+  }
+}

@@ -1,0 +1,365 @@
+import { appendFile, open, truncate } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DeliveryResult } from "../../src/delivery/delivery.ts";
+import type { PushElement } from "../../src/model.ts";
+import { InvariantError } from "../../src/support/errors.ts";
+import { json, type Step } from "./scripted-service.ts";
+import { element, never, type Setup, setUp } from "./setup.ts";
+
+let setup: Setup;
+beforeEach(async () => {
+  setup = await setUp();
+});
+afterEach(() => setup.close());
+
+async function again(push: Record<string, unknown>, webhookUrl: string | null = null): Promise<void> {
+  await setup.close();
+  setup = await setUp(push, webhookUrl);
+}
+
+async function deliver(...batches: PushElement[][]): Promise<DeliveryResult> {
+  const { run, segmentPath } = await setup.run("r1", batches);
+  return setup.delivery.deliver(run, segmentPath, never);
+}
+
+const values = () => setup.service.stored.map(({ value }) => value).sort((one, other) => one - other);
+const range = (count: number) => Array.from({ length: count }, (_, index) => index + 0.5);
+
+/** Refuses whatever holds one of these values. */
+function refusing(status: number, ...bad: number[]): Step {
+  return (elements) => {
+    const hit = elements.some(({ data }) => data.some(({ value }) => bad.includes(value)));
+    return hit ? json(status, { title: "Bad Request", status, detail: "a value is refused" }) : "accept";
+  };
+}
+
+describe("a push", () => {
+  it("sends the slice byte for byte with operation id, timeout, idempotency key, version and token", async () => {
+    await again({ operationTimeout: "90s" }, "https://gateway.example.com/webhooks/outcome");
+    const batches = [[element("A", 3)], [element("B", 2)]];
+    expect(await deliver(...batches)).toEqual({ status: "accepted", points: 5 });
+    const [first, second] = setup.service.pushes;
+    expect(first?.body.toString()).toBe(JSON.stringify(batches[0]));
+    expect(second?.body.toString()).toBe(JSON.stringify(batches[1]));
+    expect(Object.fromEntries(first?.query ?? [])).toEqual({
+      operationId: "r1-1",
+      operationTimeoutSec: "90",
+      webhookUrl: "https://gateway.example.com/webhooks/outcome",
+    });
+    expect(first?.headers).toMatchObject({
+      "api-version": "1.7",
+      "idempotency-key": "r1-1",
+      "content-type": "application/json",
+      authorization: expect.stringMatching(/^Bearer /),
+    });
+    expect(setup.journal.log).toEqual([
+      "r1-1 ready>sending",
+      "r1-1 sending>accepted",
+      "r1-2 ready>sending",
+      "r1-2 sending>accepted",
+    ]);
+  });
+
+  it("of a run that was delivered already sends nothing", async () => {
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
+    await setup.delivery.deliver(run, segmentPath, never);
+    expect(await setup.delivery.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 3 });
+    expect(setup.service.pushes).toHaveLength(1);
+  });
+
+  it("refuses to send bytes that differ from the recorded digest", async () => {
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
+    const handle = await open(segmentPath, "r+");
+    await handle.write("9", 20);
+    await handle.close();
+    const sent = setup.delivery.deliver(run, segmentPath, never);
+    await expect(sent).rejects.toThrow(InvariantError);
+    await expect(sent).rejects.toMatchObject({ code: "HG-PUSH-011" });
+    expect(setup.service.calls).toHaveLength(0);
+    expect(setup.journal.batch("r1-1").state).toBe("ready");
+  });
+
+  it("refuses to send a segment that has lost its end", async () => {
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
+    await truncate(segmentPath, 30);
+    await expect(setup.delivery.deliver(run, segmentPath, never)).rejects.toMatchObject({
+      code: "HG-PUSH-011",
+    });
+    expect(setup.service.calls).toHaveLength(0);
+  });
+});
+
+describe("a failure that may pass", () => {
+  it.each<[string, Step]>([
+    ["503", { status: 503, body: "down" }],
+    ["408", { status: 408 }],
+    ["a reset", "reset"],
+  ])("%s is tried again at once, with the same bytes and id", async (_, step) => {
+    setup.service.pushScript.push(step);
+    expect(await deliver([element("A", 3)])).toEqual({ status: "accepted", points: 3 });
+    const [first, second] = setup.service.pushes;
+    expect(second?.body.equals(first?.body ?? Buffer.of())).toBe(true);
+    expect(second?.query.get("operationId")).toBe(first?.query.get("operationId"));
+    expect(setup.journal.batch("r1-1").attempts).toBe(2);
+  });
+
+  it("keeps the run after a few quick attempts, with the service's words, and delivers it later", async () => {
+    await again({ retry: { breakerFailures: 100 } });
+    setup.service.pushScript.push(...Array<Step>(3).fill({ status: 500, body: "out of order" }));
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
+    const kept = await setup.delivery.deliver(run, segmentPath, never);
+    expect(kept).toMatchObject({
+      status: "kept",
+      reason: "the service answered HTTP 500: out of order",
+      wholeService: false,
+    });
+    expect(setup.journal.batch("r1-1")).toMatchObject({ state: "sending", attempts: 3 });
+    expect(await setup.delivery.deliver(run, segmentPath, never)).toMatchObject({ status: "accepted" });
+  });
+
+  it("honours Retry-After for the whole service", async () => {
+    setup.service.pushScript.push({ status: 429, headers: { "retry-after": "30" } });
+    const one = await setup.run("r1", [[element("A", 3)]]);
+    const other = await setup.run("r2", [[element("B", 3)]]);
+    const kept = await setup.delivery.deliver(one.run, one.segmentPath, never);
+    expect(kept).toMatchObject({ status: "kept", wholeService: true });
+    expect(kept.status === "kept" && kept.retryAfterMs).toBeGreaterThan(29_000);
+    const second = await setup.delivery.deliver(other.run, other.segmentPath, never);
+    expect(second).toMatchObject({ status: "kept", wholeService: true });
+    expect(setup.service.pushes).toHaveLength(1);
+  });
+
+  it("sits out a short Retry-After", async () => {
+    setup.service.pushScript.push({ status: 429, headers: { "retry-after": "1" } });
+    const startedMs = performance.now();
+    expect(await deliver([element("A", 3)])).toMatchObject({ status: "accepted" });
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(990);
+  });
+
+  it("ends a call that hangs, by the limit of time", async () => {
+    await again({ timeouts: { total: "200ms" }, retry: { quickAttempts: 1 } });
+    setup.service.pushScript.push("hang");
+    const kept = await deliver([element("A", 3)]);
+    expect(kept).toMatchObject({ status: "kept", reason: expect.stringContaining("within 200 ms") });
+    expect(setup.journal.batch("r1-1").state).toBe("sending");
+  });
+
+  it("opens the breaker after a row of failures, and lets one through later", async () => {
+    await again({ retry: { quickAttempts: 1, breakerFailures: 2, initial: "100ms" } });
+    setup.service.pushScript.push({ status: 500 }, { status: 500 });
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
+    await setup.delivery.deliver(run, segmentPath, never);
+    const broken = await setup.delivery.deliver(run, segmentPath, never);
+    expect(broken).toMatchObject({ status: "kept", wholeService: true });
+    const waiting = await setup.delivery.deliver(run, segmentPath, never);
+    expect(waiting).toMatchObject({ status: "kept", wholeService: true });
+    expect(setup.service.pushes).toHaveLength(2);
+    let last = waiting;
+    while (last.status === "kept") last = await setup.delivery.deliver(run, segmentPath, never);
+    expect(last).toEqual({ status: "accepted", points: 3 });
+    expect(setup.service.pushes).toHaveLength(3);
+  });
+
+  it("that hid an acceptance stores nothing twice, also over a restart", async () => {
+    await again({ retry: { quickAttempts: 1 } });
+    setup.service.pushScript.push("reset-after-accepting");
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)], [element("B", 2)]]);
+    expect(await setup.delivery.deliver(run, segmentPath, never)).toMatchObject({ status: "kept" });
+    const restarted = await setup.restart();
+    expect(await restarted.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 5 });
+    const [first, second] = setup.service.pushes;
+    expect(second?.body.equals(first?.body ?? Buffer.of())).toBe(true);
+    expect(second?.headers["idempotency-key"]).toBe("r1-1");
+    expect(setup.service.stored).toHaveLength(5);
+  });
+
+  it("does not outlive an abort: the batch stays in sending, and the call returns promptly", async () => {
+    setup.service.pushScript.push("hang");
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
+    const stop = new AbortController();
+    const sent = setup.delivery.deliver(run, segmentPath, stop.signal);
+    await expect.poll(() => setup.service.pushes.length).toBe(1);
+    const stoppedMs = performance.now();
+    stop.abort();
+    expect(await sent).toMatchObject({ status: "kept", reason: "stopped" });
+    expect(performance.now() - stoppedMs).toBeLessThan(500);
+    expect(setup.journal.batch("r1-1").state).toBe("sending");
+  });
+});
+
+describe("a refusal that a person resolves", () => {
+  it.each<[string, Step, string]>([
+    ["403 names the missing right", json(403, { title: "Forbidden", status: 403 }), "Data Pusher"],
+    ["404 points at the address", { status: 404 }, "Check `push`"],
+    [
+      "a redirect is not followed",
+      { status: 302, headers: { location: "http://127.0.0.1:1/" } },
+      "Check `push`",
+    ],
+    [
+      "a web page with 200 is not taken for an acceptance",
+      { status: 200, headers: { "content-type": "text/html" }, body: "<h1>Please sign in</h1>" },
+      "Please sign in",
+    ],
+  ])("%s, and nothing more is sent for a while", async (_, step, words) => {
+    setup.service.pushScript.push(step);
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 4)]]);
+    for (let round = 0; round < 3; round += 1) {
+      const kept = await setup.delivery.deliver(run, segmentPath, never);
+      expect(kept).toMatchObject({
+        status: "kept",
+        reason: expect.stringContaining(words),
+        wholeService: true,
+      });
+      expect(kept.status === "kept" && kept.retryAfterMs).toBeGreaterThan(30_000);
+    }
+    expect(setup.service.pushes).toHaveLength(1);
+    expect(setup.journal.batch("r1-1").state).toBe("sending");
+  });
+
+  it("tells wrong credentials from a missing scope, and asks for no more tokens meanwhile", async () => {
+    setup.service.tokenScript.push(
+      json(401, { error: "invalid_grant", error_description: "wrong password" }),
+    );
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 4)]]);
+    for (let round = 0; round < 3; round += 1) {
+      const kept = await setup.delivery.deliver(run, segmentPath, never);
+      expect(kept).toMatchObject({
+        status: "kept",
+        reason: expect.stringMatching(/wrong password.*username/),
+      });
+    }
+    expect(setup.service.callsTo("/token")).toHaveLength(1);
+  });
+
+  it("keeps a batch whose scope is missing, after one renewed token", async () => {
+    setup.service.scope = "datahub-api";
+    setup.service.pushDefault = { status: 401 };
+    const kept = await deliver([element("A", 4)]);
+    expect(kept).toMatchObject({
+      status: "kept",
+      reason: expect.stringContaining("scope push-data missing"),
+    });
+    expect(setup.service.callsTo("/token")).toHaveLength(2);
+    expect(setup.service.pushes).toHaveLength(2);
+  });
+});
+
+describe("a batch that the service does not take whole", () => {
+  it("is halved by 413 until it fits, and every reading arrives once, in order", async () => {
+    setup.service.pushDefault = (elements) =>
+      elements.reduce((sum, { data }) => sum + data.length, 0) > 3 ? { status: 413 } : "accept";
+    expect(await deliver([element("A", 7), element("B", 3, 7)])).toEqual({ status: "accepted", points: 10 });
+    expect(setup.service.stored.map(({ value }) => value)).toEqual(range(10));
+    const states = (await setup.journal.batches("r1")).map(({ sequence, state }) => [sequence, state]);
+    expect(states).toContainEqual(["1", "split"]);
+    expect(states).toContainEqual(["1.1", "split"]);
+    expect(states).toContainEqual(["1.1.1", "accepted"]);
+  });
+
+  it("is bisected to the one bad reading, and the others arrive exactly once", async () => {
+    setup.service.pushDefault = refusing(400, 37.5);
+    const result = await deliver([element("A", 30), element("B", 30, 30), element("C", 4, 60)]);
+    expect(result).toMatchObject({
+      status: "rejected",
+      accepted: 63,
+      rejected: 1,
+      faults: [{ answer: "HTTP 400: Bad Request: a value is refused" }],
+      rows: [
+        {
+          code: "HG-PUSH-012",
+          place: { text: "sourceSerialNumber=B mappingConfig=kWh 2026-01-02T13:00:00.000Z 37.5" },
+        },
+      ],
+    });
+    expect(values()).toEqual(range(64).filter((value) => value !== 37.5));
+    expect(setup.service.pushes.length).toBeLessThan(20);
+  });
+
+  it("tells the rejected readings again when the run is delivered again, and sends nothing", async () => {
+    setup.service.pushDefault = refusing(422, 1.5);
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 4)]]);
+    const result = await setup.delivery.deliver(run, segmentPath, never);
+    const sent = setup.service.pushes.length;
+    const restarted = await setup.restart();
+    expect(await restarted.deliver(run, segmentPath, never)).toEqual(result);
+    expect(setup.service.pushes).toHaveLength(sent);
+  });
+
+  it("is refused whole once too many readings were refused, instead of asking about every one", async () => {
+    await again({ retry: { refusedReadings: 3 } });
+    setup.service.pushDefault = json(400, { title: "Bad Request", status: 400 });
+    const result = await deliver([element("A", 1000)]);
+    expect(result).toMatchObject({ status: "rejected", accepted: 0, rejected: 1000 });
+    expect(setup.service.pushes.length).toBeLessThan(40);
+  });
+
+  it("goes on with the halves after a restart, above what a crash left at the end of the segment", async () => {
+    await again({ retry: { quickAttempts: 1 } });
+    setup.service.pushScript.push({ status: 413 }, "accept", "reset");
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 8)]]);
+    expect(await setup.delivery.deliver(run, segmentPath, never)).toMatchObject({ status: "kept" });
+    await appendFile(segmentPath, "half a child that was never record");
+    setup.service.pushScript.push({ status: 413 });
+    const restarted = await setup.restart();
+    expect(await restarted.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 8 });
+    expect(values()).toEqual(range(8));
+    expect((await setup.journal.batches("r1")).map(({ sequence }) => sequence)).toEqual([
+      "1",
+      "1.1",
+      "1.2",
+      "1.2.1",
+      "1.2.2",
+    ]);
+  });
+});
+
+describe("an answer", () => {
+  it("of any size is read up to a limit only", async () => {
+    setup.service.pushScript.push({ status: 500, body: "x".repeat(20_000_000) });
+    expect(await deliver([element("A", 3)])).toEqual({ status: "accepted", points: 3 });
+    expect(setup.journal.batch("r1-1").attempts).toBe(2);
+  });
+});
+
+it("never sends more calls at a time than configured", async () => {
+  await again({ concurrency: 2 });
+  const open = new Set<string>();
+  let most = 0;
+  setup.service.pushDefault = (_, call) => {
+    open.add(call.query.get("operationId") ?? "");
+    most = Math.max(most, open.size);
+    return "accept";
+  };
+  const advance = setup.journal.advanceBatch.bind(setup.journal);
+  setup.journal.advanceBatch = async (operationId, from, to, change) => {
+    if (to === "accepted") open.delete(operationId);
+    return advance(operationId, from, to, change);
+  };
+  const runs = await Promise.all(
+    Array.from({ length: 8 }, (_, index) => setup.run(`r${index}`, [[element(`S${index}`, 2)]])),
+  );
+  const results = await Promise.all(
+    runs.map(({ run, segmentPath }) => setup.delivery.deliver(run, segmentPath, never)),
+  );
+  expect(results.every(({ status }) => status === "accepted")).toBe(true);
+  expect(most).toBeLessThanOrEqual(2);
+});
+
+describe("the probe", () => {
+  it("tells account, right to push and right to read", async () => {
+    const lines = await setup.delivery.probe(never);
+    expect(lines.map(({ level, what }) => `${level} ${what}`)).toEqual([
+      "ok token: account 7, scopes datahub-api push-data",
+      "ok push: may push",
+      "ok read: may read",
+    ]);
+    expect(setup.service.stored).toHaveLength(0);
+  });
+
+  it("names the missing right", async () => {
+    setup.service.pushDefault = { status: 403 };
+    const lines = await setup.delivery.probe(never);
+    expect(lines[1]).toMatchObject({ level: "failed", what: "push: HTTP 403" });
+  });
+});
