@@ -31,6 +31,7 @@ export interface Ledger {
 
   /** A poll of one drop. One at a time for a drop. */
   beginPoll(drop: string): Promise<PollRecord>;
+  /** Another reason for the same state is taken over without an event. To `matched` an arrival comes by `openRun` alone. */
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
   /** Arrivals that lie at the drop and are in one of these states, oldest first. */
   arrivalsIn(drop: string, states: readonly ArrivalState[], limit?: number): Promise<readonly Arrival[]>;
@@ -51,8 +52,14 @@ export interface Ledger {
   noteRun(id: string, change: RunChange): Promise<Run>;
   run(id: string): Promise<Run | null>;
   /** Runs in these states, in the order of their arrivals; with `unfinished`, only those whose source was not finished (`finishedAt` is null). */
-  runsIn(states: readonly RunState[], options?: { readonly limit?: number; readonly unfinished?: boolean }): Promise<readonly Run[]>;
-  /** `mapping → mapped` with all its batches (state `ready`), targets and rejected rows, in one transaction. */
+  runsIn(
+    states: readonly RunState[],
+    options?: { readonly limit?: number; readonly unfinished?: boolean },
+  ): Promise<readonly Run[]>;
+  /**
+   * `mapping → mapped` with all its batches (state `ready`), targets and rejected rows, in one transaction. A run that is
+   * mapped again, since its segment was lost, keeps its batches as they stand; `RejectedError` when they came out otherwise (invariant 10).
+   */
   recordMapped(id: string, mapped: MappedRecord): Promise<Run>;
   /** Whether an earlier run (by arrival) of the same lane that shares a target is neither accepted nor at rest (invariant 7). */
   blockedBy(run: Run): Promise<Run | null>;
@@ -65,12 +72,15 @@ export interface Ledger {
   advanceBatch(operationId: string, from: BatchState, to: BatchState, change?: BatchChange): Promise<Batch>;
   /** The batch ends as `split`; its children are new batches, durable before their first send. Totals count the leaves. */
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
-  /** Records what became of an operation. A repeat changes nothing. False when the operation is not ours. */
+  /**
+   * Records what became of an operation, and counts the run's stored and discarded points by its leaves. It may come before the batch is
+   * `accepted`. A repeat changes nothing; the service's webhook replaces what reading back had found. False when the operation is not ours.
+   */
   recordOutcome(outcome: Outcome): Promise<boolean>;
 
   // ── what people ask
 
-  /** By operationId, run id (or a unique prefix of either), file name, or path: newest first. */
+  /** By operationId, run id, path, file name, or the beginning of an id (4 characters or more): newest first, 50 files at most. */
   trace(query: string): Promise<readonly TracedFile[]>;
   events(arrivalId: number): Promise<readonly LedgerEvent[]>;
   addEvent(event: Omit<LedgerEvent, "at">): Promise<void>;

@@ -1,0 +1,88 @@
+import type { Arrival, ArrivalState } from "../../model.ts";
+import type { Ledger } from "../ledger.ts";
+import { assertTransition, brokenInvariant } from "../states.ts";
+import { appendEvent } from "./events.ts";
+import { type ArrivalRow, toArrival } from "./rows.ts";
+import { row, rows, type Store } from "./store.ts";
+
+type ArrivalMethods = Pick<Ledger, "arrival" | "arrivalsIn" | "advanceArrival" | "duplicateOf">;
+
+const NO_LIMIT = -1;
+
+export function arrivalMethods(store: Store): ArrivalMethods {
+  return {
+    arrival: async (id) => findArrival(store, id),
+    arrivalsIn: async (drop, states, limit) => arrivalsIn(store, drop, states, limit ?? NO_LIMIT),
+    advanceArrival: (id, to, reason) =>
+      store.write(`arrival.${to}`, () => {
+        if (to === "matched")
+          throw brokenInvariant("advance arrival", String(id), "an arrival becomes matched by openRun alone");
+        return moveArrival(store, id, to, reason);
+      }),
+    duplicateOf: async (arrival, sha256) => duplicateOf(store, arrival, sha256),
+  };
+}
+
+export function findArrival(store: Store, id: number): Arrival | null {
+  const found = row<ArrivalRow>(store.sql("SELECT * FROM arrivals WHERE id = ?"), id);
+  return found === undefined ? null : toArrival(found);
+}
+
+export function mustFindArrival(store: Store, id: number): Arrival {
+  const arrival = findArrival(store, id);
+  if (arrival === null)
+    throw brokenInvariant("find arrival", String(id), `there is no arrival ${id} in the ledger`);
+  return arrival;
+}
+
+/** Inside a write. A repetition of state and reason changes nothing; another reason for the same state is no event. */
+export function moveArrival(store: Store, id: number, to: ArrivalState, reason: string): Arrival {
+  const arrival = mustFindArrival(store, id);
+  assertTransition("arrival", id, arrival.state, to);
+  if (arrival.state === to && arrival.reason === reason) return arrival;
+  const now = store.now();
+  store
+    .sql("UPDATE arrivals SET state = ?, reason = ?, changed_at = ? WHERE id = ?")
+    .run(to, reason, now, id);
+  if (arrival.state !== to)
+    appendEvent(store, {
+      arrivalId: id,
+      runId: null,
+      operationId: null,
+      what: `arrival.${to}`,
+      detail: reason,
+    });
+  return { ...arrival, state: to, reason, changedAt: now };
+}
+
+/** State by state, since each comes in the order of the index; so a limit costs no sort of the rest. */
+function arrivalsIn(
+  store: Store,
+  drop: string,
+  states: readonly ArrivalState[],
+  limit: number,
+): readonly Arrival[] {
+  const statement = store.sql(
+    "SELECT * FROM arrivals WHERE drop_name = ? AND state = ? AND gone_at IS NULL ORDER BY id LIMIT ?",
+  );
+  const found = store.read(() =>
+    [...new Set(states)].flatMap((state) => rows<ArrivalRow>(statement, drop, state, limit)),
+  );
+  const sorted = found.map(toArrival).sort((a, b) => a.id - b.id);
+  return limit === NO_LIMIT ? sorted : sorted.slice(0, limit);
+}
+
+function duplicateOf(store: Store, arrival: Arrival, sha256: string): Arrival | null {
+  const found = row<ArrivalRow>(
+    store.sql(`SELECT * FROM arrivals
+      WHERE sha256 = ? AND path = ? AND drop_name = ? AND id < ?
+        AND EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id
+          AND runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed'))
+      ORDER BY id DESC LIMIT 1`),
+    sha256,
+    arrival.path,
+    arrival.drop,
+    arrival.id,
+  );
+  return found === undefined ? null : toArrival(found);
+}

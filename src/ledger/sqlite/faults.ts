@@ -1,0 +1,35 @@
+/** What SQLite's result codes mean for the caller. */
+import { ConfigError, TransientError, wordsOf } from "../../support/errors.ts";
+
+/** The primary result code, or undefined when it is no error of SQLite. */
+export function sqliteCode(thrown: unknown): number | undefined {
+  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number")
+    return undefined;
+  return thrown.errcode & 0xff;
+}
+
+/** PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN: the disk or the machine, not the statement. */
+const PASSING: ReadonlySet<number> = new Set([3, 5, 6, 7, 8, 9, 10, 13, 14]);
+
+export function isPassing(thrown: unknown): boolean {
+  const code = sqliteCode(thrown);
+  return code !== undefined && PASSING.has(code);
+}
+
+export function writeFault(path: string, cause: unknown): TransientError {
+  return new TransientError("HG-LEDG-004", {
+    operation: "write ledger",
+    subject: path,
+    message: `the ledger ${path} cannot be written now: ${wordsOf(cause)}`,
+    cause,
+  });
+}
+
+export function openFault(path: string, cause: unknown): ConfigError {
+  return new ConfigError("HG-LEDG-002", {
+    operation: "open ledger",
+    subject: path,
+    message: `the ledger ${path} cannot be opened: ${wordsOf(cause)}`,
+    cause,
+  });
+}

@@ -1,0 +1,128 @@
+/** The ledger in one SQLite file: write-ahead log, synced at each commit, owned by one process at a time. */
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../support/clock.ts";
+import { syncDirectory } from "../../support/durable.ts";
+import { ConfigError, HeadgateError } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { Ledger, PollRecord } from "../ledger.ts";
+import { brokenInvariant } from "../states.ts";
+import { arrivalMethods } from "./arrivals.ts";
+import { batchMethods } from "./batches.ts";
+import { eventMethods } from "./events.ts";
+import { openFault } from "./faults.ts";
+import { type OwnerLock, takeOwnerLock } from "./lock.ts";
+import { assertCurrent, migrate } from "./migrate.ts";
+import { outcomeMethods } from "./outcomes.ts";
+import { SqlitePoll } from "./poll.ts";
+import { runMethods } from "./runs.ts";
+import { Store } from "./store.ts";
+import { tallyMethods } from "./tally.ts";
+import { traceMethods } from "./trace.ts";
+
+export interface SqliteLedgerMeans {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log?: Logger;
+  /** Beside a running owner: takes no lock, and refuses every change. */
+  readonly readOnly?: boolean;
+}
+
+/** How long a statement waits for another process, such as a reader that checkpoints. */
+const BUSY_TIMEOUT_MS = 5_000;
+const FOLDER_MODE = 0o750;
+/** What files were delivered is no business of other users. The log files of SQLite take over this mode. */
+const FILE_MODE = 0o640;
+
+/** `ConfigError` when it is in use (`HG-LEDG-001`), cannot be opened (`-002`) or is of another version (`-003`). */
+export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
+  const path = resolve(means.path);
+  if (means.readOnly === true) return assemble(new Store(openToRead(path), path, means.clock, true), null);
+  const lock = claim(path);
+  try {
+    const db = openToWrite(path, means.log);
+    await syncDirectory(dirname(path));
+    return assemble(new Store(db, path, means.clock, false), lock);
+  } catch (thrown) {
+    lock.release();
+    throw thrown;
+  }
+}
+
+function claim(path: string): OwnerLock {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
+    for (const file of [path, `${path}.lock`]) closeSync(openSync(file, "a", FILE_MODE));
+  } catch (cause) {
+    throw openFault(path, cause);
+  }
+  return takeOwnerLock(path);
+}
+
+function openToWrite(path: string, log: Logger | undefined): DatabaseSync {
+  const db = connect(path, false);
+  try {
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    const applied = migrate(db, path);
+    if (applied.length > 0) log?.info({ path, migrations: applied }, "the ledger's schema was brought up");
+    return db;
+  } catch (thrown) {
+    db.close();
+    throw thrown instanceof HeadgateError ? thrown : openFault(path, thrown);
+  }
+}
+
+function openToRead(path: string): DatabaseSync {
+  if (!existsSync(path))
+    throw new ConfigError("HG-LEDG-002", {
+      operation: "open ledger",
+      subject: path,
+      message: `there is no ledger at ${path} yet`,
+      hint: "Start the gateway once, or check `ledger.path`.",
+    });
+  const db = connect(path, true);
+  try {
+    assertCurrent(db, path);
+    return db;
+  } catch (thrown) {
+    db.close();
+    throw thrown instanceof HeadgateError ? thrown : openFault(path, thrown);
+  }
+}
+
+function connect(path: string, readOnly: boolean): DatabaseSync {
+  try {
+    return new DatabaseSync(path, { readOnly, timeout: BUSY_TIMEOUT_MS });
+  } catch (cause) {
+    throw openFault(path, cause);
+  }
+}
+
+function assemble(store: Store, lock: OwnerLock | null): Ledger {
+  const polls = new Set<string>();
+  return {
+    beginPoll: async (drop) => beginPoll(store, polls, drop),
+    ...arrivalMethods(store),
+    ...runMethods(store),
+    ...batchMethods(store),
+    ...outcomeMethods(store),
+    ...eventMethods(store),
+    ...traceMethods(store),
+    ...tallyMethods(store),
+    close: async () => {
+      try {
+        store.close();
+      } finally {
+        lock?.release();
+      }
+    },
+  };
+}
+
+function beginPoll(store: Store, polls: Set<string>, drop: string): PollRecord {
+  if (polls.has(drop))
+    throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is under way already`);
+  polls.add(drop);
+  return new SqlitePoll(store, drop, () => polls.delete(drop));
+}

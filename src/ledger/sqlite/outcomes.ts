@@ -1,0 +1,38 @@
+/** What became of operations. It may be told before the answer to the push was journalled, several times, and in any order. */
+import type { Outcome } from "../../model.ts";
+import type { Ledger } from "../ledger.ts";
+import { findBatch, recountOutcomes } from "./batches.ts";
+import { appendEvent } from "./events.ts";
+import { mustFindRun } from "./runs.ts";
+import type { Store } from "./store.ts";
+
+export function outcomeMethods(store: Store): Pick<Ledger, "recordOutcome"> {
+  return { recordOutcome: (outcome) => store.write("outcome.recorded", () => recordOutcome(store, outcome)) };
+}
+
+/** The first word stands, except that the service's own word replaces what reading back had found. */
+function recordOutcome(store: Store, outcome: Outcome): boolean {
+  const batch = findBatch(store, outcome.operationId);
+  if (batch === null) return false;
+  const known = batch.outcome;
+  if (known !== null && !(known.by === "read-back" && outcome.by === "webhook")) return true;
+  store
+    .sql("UPDATE batches SET outcome = ? WHERE operation_id = ?")
+    .run(JSON.stringify(outcome), outcome.operationId);
+  recountOutcomes(store, batch.runId);
+  appendEvent(store, {
+    arrivalId: mustFindRun(store, batch.runId).arrivalId,
+    runId: batch.runId,
+    operationId: outcome.operationId,
+    what: `outcome.${outcome.by}`,
+    detail: outcomeWords(outcome),
+  });
+  return true;
+}
+
+function outcomeWords(outcome: Outcome): string {
+  const dropped = outcome.discarded.map(
+    ({ target, reason, points }) => `${points} of ${target} discarded: ${reason}`,
+  );
+  return [`${outcome.stored} of ${outcome.received} stored`, ...dropped].join("; ");
+}

@@ -1,0 +1,156 @@
+/** Rows of the tables, and the nouns that they become. */
+import type {
+  Arrival,
+  ArrivalState,
+  Batch,
+  BatchState,
+  Binding,
+  FinishPlan,
+  LedgerEvent,
+  Outcome,
+  Reason,
+  Run,
+  RunState,
+} from "../../model.ts";
+
+export interface ArrivalRow {
+  readonly id: number;
+  readonly drop_name: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+  readonly sha256: string | null;
+  readonly state: ArrivalState;
+  readonly reason: string;
+  readonly seen_at: string;
+  readonly changed_at: string;
+  readonly gone_at: string | null;
+}
+
+export function toArrival(row: ArrivalRow): Arrival {
+  return {
+    id: row.id,
+    drop: row.drop_name,
+    path: row.path,
+    size: row.size,
+    mtime: row.mtime,
+    sha256: row.sha256,
+    state: row.state,
+    reason: row.reason,
+    seenAt: row.seen_at,
+    changedAt: row.changed_at,
+    goneAt: row.gone_at,
+  };
+}
+
+/** With the binding joined. */
+export interface RunRow {
+  readonly id: string;
+  readonly arrival_id: number;
+  readonly drop_name: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+  readonly sha256: string | null;
+  readonly binding: string;
+  readonly lane: string;
+  readonly state: RunState;
+  readonly reason: string | null;
+  readonly mapped: number;
+  readonly accepted: number;
+  readonly stored: number;
+  readonly rejected: number;
+  readonly discarded: number;
+  readonly refused: number;
+  readonly target_kinds: string;
+  readonly finish_plan: string | null;
+  readonly finished_at: string | null;
+  readonly created_at: string;
+  readonly changed_at: string;
+}
+
+export const SELECT_RUN =
+  "SELECT runs.*, bindings.json AS binding FROM runs JOIN bindings ON bindings.id = runs.binding_id";
+
+export function toRun(row: RunRow): Run {
+  return {
+    id: row.id,
+    arrivalId: row.arrival_id,
+    drop: row.drop_name,
+    path: row.path,
+    size: row.size,
+    mtime: row.mtime,
+    sha256: row.sha256,
+    binding: JSON.parse(row.binding) as Binding,
+    lane: row.lane,
+    state: row.state,
+    reason: fromJson<Reason>(row.reason),
+    points: {
+      mapped: row.mapped,
+      accepted: row.accepted,
+      stored: row.stored,
+      rejected: row.rejected,
+      discarded: row.discarded,
+    },
+    finishPlan: fromJson<FinishPlan>(row.finish_plan),
+    finishedAt: row.finished_at,
+    createdAt: row.created_at,
+    changedAt: row.changed_at,
+  };
+}
+
+export interface BatchRow {
+  readonly operation_id: string;
+  readonly run_id: string;
+  readonly sequence: string;
+  readonly offset: number;
+  readonly length: number;
+  readonly points: number;
+  readonly digest: string;
+  readonly state: BatchState;
+  readonly attempts: number;
+  readonly answer: string | null;
+  readonly accepted_at: string | null;
+  readonly outcome: string | null;
+}
+
+export function toBatch(row: BatchRow): Batch {
+  return {
+    runId: row.run_id,
+    operationId: row.operation_id,
+    sequence: row.sequence,
+    offset: row.offset,
+    length: row.length,
+    points: row.points,
+    digest: row.digest,
+    state: row.state,
+    attempts: row.attempts,
+    answer: row.answer,
+    acceptedAt: row.accepted_at,
+    outcome: fromJson<Outcome>(row.outcome),
+  };
+}
+
+export interface EventRow {
+  readonly at: string;
+  readonly arrival_id: number;
+  readonly run_id: string | null;
+  readonly operation_id: string | null;
+  readonly what: string;
+  readonly detail: string;
+}
+
+export function toEvent(row: EventRow): LedgerEvent {
+  return {
+    at: row.at,
+    arrivalId: row.arrival_id,
+    runId: row.run_id,
+    operationId: row.operation_id,
+    what: row.what,
+    detail: row.detail,
+  };
+}
+
+function fromJson<T>(text: string | null): T | null {
+  return text === null ? null : (JSON.parse(text) as T);
+}

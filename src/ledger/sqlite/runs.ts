@@ -1,0 +1,193 @@
+import type { Binding, Reason, RejectedRow, Run, RunState } from "../../model.ts";
+import { createRunIds } from "../../support/run-id.ts";
+import type { Ledger, RunChange } from "../ledger.ts";
+import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
+import { moveArrival, mustFindArrival } from "./arrivals.ts";
+import { appendEvent } from "./events.ts";
+import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { row, rows, type Store } from "./store.ts";
+
+type RunMethods = Pick<
+  Ledger,
+  "openRun" | "advanceRun" | "noteRun" | "run" | "runsIn" | "recentRuns" | "rejectedRows"
+>;
+
+const NO_LIMIT = -1;
+
+export function runMethods(store: Store): RunMethods {
+  const last = row<{ id: string }>(store.sql("SELECT id FROM runs ORDER BY id DESC LIMIT 1"));
+  const nextId = createRunIds(last?.id);
+  return {
+    openRun: (arrivalId, binding, lane) =>
+      store.write(["arrival.matched", "run.claimed"], () => {
+        const id = nextId(store.clock.now().epochMilliseconds);
+        return openRun(store, id, arrivalId, binding, lane);
+      }),
+    advanceRun: (id, from, to, change) =>
+      store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
+    noteRun: (id, change) => store.write("run.noted", () => noteRun(store, id, change)),
+    run: async (id) => findRun(store, id),
+    runsIn: async (states, options) => runsIn(store, states, options ?? {}),
+    recentRuns: async (limit, states) => recentRuns(store, limit, states),
+    rejectedRows: async (runId) => rejectedRowsOf(store, runId),
+  };
+}
+
+export function findRun(store: Store, id: string): Run | null {
+  const found = findRunRow(store, id);
+  return found === undefined ? null : toRun(found);
+}
+
+export function findRunRow(store: Store, id: string): RunRow | undefined {
+  return row<RunRow>(store.sql(`${SELECT_RUN} WHERE runs.id = ?`), id);
+}
+
+export function mustFindRun(store: Store, id: string): Run {
+  const run = findRun(store, id);
+  if (run === null) throw brokenInvariant("find run", id, `there is no run ${id} in the ledger`);
+  return run;
+}
+
+function openRun(store: Store, id: string, arrivalId: number, binding: Binding, lane: string): Run {
+  const arrival = mustFindArrival(store, arrivalId);
+  const now = store.now();
+  store
+    .sql(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, created_at, changed_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?)`)
+    .run(
+      id,
+      arrivalId,
+      arrival.drop,
+      arrival.path,
+      arrival.size,
+      arrival.mtime,
+      arrival.sha256,
+      bindingId(store, binding),
+      lane,
+      now,
+      now,
+    );
+  moveArrival(store, arrivalId, "matched", `claimed by trigger ${binding.trigger}`);
+  store.sql("UPDATE arrivals SET run_id = ? WHERE id = ?").run(id, arrivalId);
+  appendEvent(store, {
+    arrivalId,
+    runId: id,
+    operationId: null,
+    what: "run.claimed",
+    detail: `by trigger ${binding.trigger} for mapper ${binding.mapper.name} ${binding.mapper.version}`,
+  });
+  return mustFindRun(store, id);
+}
+
+function bindingId(store: Store, binding: Binding): number {
+  const json = JSON.stringify(binding);
+  const known = row<{ id: number }>(store.sql("SELECT id FROM bindings WHERE json = ?"), json);
+  return known?.id ?? Number(store.sql("INSERT INTO bindings (json) VALUES (?)").run(json).lastInsertRowid);
+}
+
+/** Inside a write. */
+export function moveRun(store: Store, id: string, from: RunState, to: RunState, change: RunChange): Run {
+  const run = mustFindRun(store, id);
+  if (run.state !== from)
+    throw brokenInvariant("advance run", id, `run ${id} is ${run.state}, and not ${from} as was thought`);
+  assertTransition("run", id, from, to);
+  applyChange(store, run, to, change);
+  const waitsForNone: readonly string[] = [...OPEN_RUN_STATES, "held"];
+  if (!waitsForNone.includes(to)) store.sql("DELETE FROM run_targets WHERE run_id = ?").run(id);
+  appendEvent(store, {
+    arrivalId: run.arrivalId,
+    runId: id,
+    operationId: null,
+    what: `run.${to}`,
+    detail: change.detail ?? change.reason?.message ?? "",
+  });
+  return mustFindRun(store, id);
+}
+
+function noteRun(store: Store, id: string, change: RunChange): Run {
+  const run = mustFindRun(store, id);
+  applyChange(store, run, run.state, change);
+  if (change.event !== undefined)
+    appendEvent(store, {
+      arrivalId: run.arrivalId,
+      runId: id,
+      operationId: null,
+      what: change.event,
+      detail: change.detail ?? change.reason?.message ?? "",
+    });
+  return mustFindRun(store, id);
+}
+
+function applyChange(store: Store, run: Run, to: RunState, change: RunChange): void {
+  const plan = change.finishPlan === undefined ? null : JSON.stringify(change.finishPlan);
+  if (plan !== null && run.finishPlan !== null && JSON.stringify(run.finishPlan) !== plan)
+    throw brokenInvariant("plan finish", run.id, `the finish of run ${run.id} was decided before, otherwise`);
+  const reason: Reason | null = change.reason === undefined ? run.reason : change.reason;
+  store
+    .sql(`UPDATE runs SET state = ?, sha256 = coalesce(?, sha256), reason = ?,
+      mapped = coalesce(?, mapped), accepted = coalesce(?, accepted), stored = coalesce(?, stored),
+      rejected = coalesce(?, rejected), discarded = coalesce(?, discarded),
+      finish_plan = coalesce(finish_plan, ?), finished_at = coalesce(finished_at, ?), changed_at = ? WHERE id = ?`)
+    .run(
+      to,
+      change.sha256 ?? null,
+      reason === null ? null : JSON.stringify(reason),
+      change.points?.mapped ?? null,
+      change.points?.accepted ?? null,
+      change.points?.stored ?? null,
+      change.points?.rejected ?? null,
+      change.points?.discarded ?? null,
+      plan,
+      change.finished?.at ?? null,
+      store.now(),
+      run.id,
+    );
+  if (change.sha256 !== undefined)
+    store.sql("UPDATE arrivals SET sha256 = ? WHERE id = ?").run(change.sha256, run.arrivalId);
+  if (change.rejected !== undefined) addRejectedRows(store, run.id, change.rejected);
+  if (change.finished?.left === true)
+    store
+      .sql("UPDATE arrivals SET gone_at = coalesce(gone_at, ?) WHERE id = ?")
+      .run(change.finished.at, run.arrivalId);
+}
+
+/** Inside a write. */
+export function addRejectedRows(store: Store, runId: string, rejected: readonly RejectedRow[]): void {
+  const insert = store.sql("INSERT INTO rejected_rows (run_id, json) VALUES (?, ?)");
+  for (const one of rejected) insert.run(runId, JSON.stringify(one));
+}
+
+export function rejectedRowsOf(store: Store, runId: string): readonly RejectedRow[] {
+  return rows<{ json: string }>(
+    store.sql("SELECT json FROM rejected_rows WHERE run_id = ? ORDER BY id"),
+    runId,
+  ).map(({ json }) => JSON.parse(json) as RejectedRow);
+}
+
+/** State by state, since each comes in the order of its index; so a limit costs no sort of the rest. */
+function runsIn(
+  store: Store,
+  states: readonly RunState[],
+  options: { readonly limit?: number; readonly unfinished?: boolean },
+): readonly Run[] {
+  const limit = options.limit ?? NO_LIMIT;
+  const unfinished = "FROM runs INDEXED BY runs_unfinished";
+  const select = options.unfinished === true ? SELECT_RUN.replace("FROM runs", unfinished) : SELECT_RUN;
+  const filter = options.unfinished === true ? "AND runs.finished_at IS NULL" : "";
+  const statement = store.sql(
+    `${select} WHERE runs.state = ? ${filter} ORDER BY runs.arrival_id, runs.id LIMIT ?`,
+  );
+  const found = store.read(() =>
+    [...new Set(states)].flatMap((state) => rows<RunRow>(statement, state, limit)),
+  );
+  found.sort((a, b) => a.arrival_id - b.arrival_id || (a.id < b.id ? -1 : 1));
+  return (limit === NO_LIMIT ? found : found.slice(0, limit)).map(toRun);
+}
+
+function recentRuns(store: Store, limit: number, states: readonly RunState[] | undefined): readonly Run[] {
+  const statement = store.sql(
+    `${SELECT_RUN} WHERE ? OR runs.state IN (SELECT value FROM json_each(?)) ORDER BY runs.id DESC LIMIT ?`,
+  );
+  const all = states === undefined ? 1 : 0;
+  return rows<RunRow>(statement, all, JSON.stringify(states ?? []), limit).map(toRun);
+}

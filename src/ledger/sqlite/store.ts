@@ -1,0 +1,151 @@
+/**
+ * One connection with its statements, and group commit: writes that are asked for in the same turn of the event loop share one
+ * transaction, and so one fsync. Each of them has a savepoint of its own: one that fails leaves the others alone. A promise
+ * resolves after the commit, never before.
+ */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { IsoInstant } from "../../model.ts";
+import { type Clock, isoInstant } from "../../support/clock.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { brokenInvariant } from "../states.ts";
+import { isPassing, writeFault } from "./faults.ts";
+
+/** Bounds how long one group keeps the event loop. */
+const GROUP_MAX = 256;
+
+interface Write {
+  readonly what: readonly string[];
+  /** Runs inside the transaction; answers how to tell the caller once it is committed. */
+  readonly work: () => () => void;
+  readonly fail: (thrown: unknown) => void;
+}
+
+export class Store {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly #db: DatabaseSync;
+  readonly #readOnly: boolean;
+  readonly #statements = new Map<string, StatementSync>();
+  #queue: Write[] = [];
+  #scheduled = false;
+
+  constructor(db: DatabaseSync, path: string, clock: Clock, readOnly: boolean) {
+    this.#db = db;
+    this.path = path;
+    this.clock = clock;
+    this.#readOnly = readOnly;
+  }
+
+  now(): IsoInstant {
+    return isoInstant(this.clock.now());
+  }
+
+  /** The prepared statement of this text; prepared once. */
+  sql(text: string): StatementSync {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      statement = this.#db.prepare(text);
+      this.#statements.set(text, statement);
+    }
+    return statement;
+  }
+
+  /** Several reads of one state of the ledger. */
+  read<T>(work: () => T): T {
+    if (this.#db.isTransaction) return work();
+    this.#db.exec("BEGIN");
+    try {
+      return work();
+    } finally {
+      this.#db.exec("COMMIT");
+    }
+  }
+
+  /** `what` names the fault points `ledger.<what>.before` and `.after` the commit. */
+  write<T>(what: string | readonly string[], work: () => T): Promise<T> {
+    if (this.#readOnly || !this.#db.isOpen) {
+      return Promise.reject(
+        brokenInvariant("write ledger", this.path, this.#readOnly ? "opened for reading only" : "closed"),
+      );
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({
+        what: typeof what === "string" ? [what] : what,
+        work: () => {
+          const value = work();
+          return () => resolve(value);
+        },
+        fail: reject,
+      });
+      this.#schedule();
+    });
+  }
+
+  /** Commits what is waiting, and closes. */
+  close(): void {
+    while (this.#queue.length > 0) this.#commitGroup();
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#commitGroup();
+      if (this.#queue.length > 0) this.#schedule();
+    });
+  }
+
+  #commitGroup(): void {
+    if (this.#queue.length === 0) return;
+    const group = this.#queue.slice(0, GROUP_MAX);
+    this.#queue = this.#queue.slice(GROUP_MAX);
+    const done: { readonly write: Write; readonly tell: () => void }[] = [];
+    try {
+      this.#db.exec("BEGIN IMMEDIATE");
+      for (const write of group) {
+        const tell = this.#perform(write);
+        if (tell !== null) done.push({ write, tell });
+      }
+      for (const { write } of done) for (const what of write.what) faultPoint(`ledger.${what}.before`);
+      this.#db.exec("COMMIT");
+    } catch (thrown) {
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      const fault = isPassing(thrown) ? writeFault(this.path, thrown) : thrown;
+      for (const write of group) write.fail(fault);
+      return;
+    }
+    for (const { write, tell } of done) {
+      for (const what of write.what) faultPoint(`ledger.${what}.after`);
+      tell();
+    }
+  }
+
+  /** Null when this one failed and was taken back. A fault of the disk is thrown: it ends the whole group. */
+  #perform(write: Write): (() => void) | null {
+    this.#db.exec("SAVEPOINT one");
+    try {
+      const tell = write.work();
+      this.#db.exec("RELEASE one");
+      return tell;
+    } catch (thrown) {
+      if (isPassing(thrown) || !this.#db.isTransaction) throw thrown;
+      this.#db.exec("ROLLBACK TO one; RELEASE one");
+      write.fail(thrown);
+      return null;
+    }
+  }
+}
+
+/** Positional parameters, as `node:sqlite` takes them. */
+export type Value = string | number | bigint | null;
+
+/** The rows of a statement as the caller's SELECT shapes them. */
+export function rows<Row>(statement: StatementSync, ...values: Value[]): readonly Row[] {
+  return statement.all(...values) as readonly unknown[] as readonly Row[];
+}
+
+export function row<Row>(statement: StatementSync, ...values: Value[]): Row | undefined {
+  return statement.get(...values) as unknown as Row | undefined;
+}

@@ -1,0 +1,113 @@
+/**
+ * The states of arrivals, runs and batches, and which may follow which.
+ *
+ * An **arrival** is `settling` while its size and mtime still change. Once it is still, its name is matched: `unmatched` when
+ * no trigger claims it (matched again whenever the triggers change), or `matched` when a run was opened for it. When the
+ * bytes turn out to be those of an earlier version that was delivered or is under way, it is a `duplicate`. A person may have a
+ * duplicate processed, and a file that changed while it was taken settles again.
+ *
+ * A **run** is `claimed` by a trigger, `fetched` into the spool, and while a worker has it, `mapping`. It is `mapped` when its batches
+ * are durable, `delivering` from the first send, `accepted` when the service took every batch, and `confirmed` when it told, or
+ * showed, that all is stored. Aside: `empty` when the file held no readings; `held` while structure, a unit or a person is
+ * waited for; `discarded` when the service accepted and then dropped something (this may become known late, and a webhook may
+ * correct what reading back had found); `quarantined` when a person is needed; `cancelled` when it was given up, such as a duplicate.
+ * What a crash or a lost spool interrupted goes back to where it can be done again: `mapping → fetched`, and `→ claimed` when the input is lost.
+ *
+ * A **batch** is `ready` once durable, `sending` from the moment before its first attempt, through all its attempts, and ends `accepted`,
+ * `rejected` by an answer, or `split` into children.
+ */
+import type { ArrivalState, BatchState, RunState } from "../model.ts";
+import { InvariantError } from "../support/errors.ts";
+
+type Table<State extends string> = Readonly<Record<State, readonly State[]>>;
+
+export const ARRIVAL_TRANSITIONS: Table<ArrivalState> = {
+  // To itself: the same state for another reason.
+  settling: ["settling", "unmatched", "duplicate", "matched"],
+  unmatched: ["unmatched", "settling", "duplicate", "matched"],
+  matched: ["duplicate", "settling", "matched"],
+  duplicate: ["duplicate", "matched"],
+};
+
+export const RUN_TRANSITIONS: Table<RunState> = {
+  claimed: ["fetched", "quarantined", "cancelled"],
+  fetched: ["mapping", "claimed", "quarantined", "cancelled"],
+  mapping: ["mapped", "empty", "fetched", "claimed", "quarantined", "cancelled"],
+  mapped: ["delivering", "held", "empty", "fetched", "claimed", "quarantined", "cancelled"],
+  delivering: ["accepted", "held", "fetched", "claimed", "quarantined", "cancelled"],
+  accepted: ["confirmed", "discarded"],
+  confirmed: ["discarded"],
+  discarded: ["confirmed"],
+  empty: [],
+  held: ["mapped", "delivering", "quarantined", "cancelled"],
+  quarantined: ["cancelled"],
+  cancelled: [],
+};
+
+export const BATCH_TRANSITIONS: Table<BatchState> = {
+  ready: ["sending"],
+  // To itself: one more attempt.
+  sending: ["sending", "ready", "accepted", "rejected", "split"],
+  accepted: [],
+  rejected: [],
+  split: [],
+};
+
+/** Not yet mapped: what they will deliver is not known. */
+export const UNMAPPED_RUN_STATES = ["claimed", "fetched", "mapping"] as const satisfies readonly RunState[];
+/** Neither accepted nor at rest: later runs of the lane that share a target wait for these. */
+export const OPEN_RUN_STATES = [
+  ...UNMAPPED_RUN_STATES,
+  "mapped",
+  "delivering",
+] as const satisfies readonly RunState[];
+export const DELIVERED_RUN_STATES = ["accepted", "confirmed"] as const satisfies readonly RunState[];
+
+const TABLES = {
+  arrival: ARRIVAL_TRANSITIONS,
+  run: RUN_TRANSITIONS,
+  batch: BATCH_TRANSITIONS,
+} as const;
+
+interface StateOf {
+  arrival: ArrivalState;
+  run: RunState;
+  batch: BatchState;
+}
+
+/** Throws `InvariantError` when `to` may not follow `from`. */
+export function assertTransition<Kind extends keyof StateOf>(
+  kind: Kind,
+  subject: string | number,
+  from: StateOf[Kind],
+  to: StateOf[Kind],
+): void {
+  const table: Readonly<Record<string, readonly string[]>> = TABLES[kind];
+  if (table[from]?.includes(to) === true) return;
+  throw brokenInvariant(
+    `advance ${kind}`,
+    String(subject),
+    `${kind} ${subject} may not go from ${from} to ${to}`,
+  );
+}
+
+export function brokenInvariant(operation: string, subject: string, message: string): InvariantError {
+  return new InvariantError("HG-BUG-001", { operation, subject, message });
+}
+
+const COMMITS = [
+  ...Object.keys(ARRIVAL_TRANSITIONS).map((state) => `arrival.${state}`),
+  ...Object.keys(RUN_TRANSITIONS).map((state) => `run.${state}`),
+  "run.noted",
+  ...Object.keys(BATCH_TRANSITIONS).map((state) => `batch.${state}`),
+  "outcome.recorded",
+  "event.added",
+  "poll.recorded",
+  "poll.completed",
+] as const;
+
+/** Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and `.after` it. */
+export const FAULT_POINTS: readonly string[] = COMMITS.flatMap((what) => [
+  `ledger.${what}.before`,
+  `ledger.${what}.after`,
+]);
