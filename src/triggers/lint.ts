@@ -1,0 +1,108 @@
+/** What `check` says of triggers that are valid each by itself. */
+import type { FileNamePattern, FilterType } from "../wire/index.ts";
+import { fires } from "./match.ts";
+import type { Trigger } from "./registry.ts";
+
+export interface TriggerFinding {
+  /** `failed` makes `check` exit 1. */
+  readonly level: "warning" | "failed";
+  readonly trigger: string;
+  readonly what: string;
+  readonly hint: string;
+}
+
+export function lintTriggers(triggers: readonly Trigger[]): readonly TriggerFinding[] {
+  return triggers.flatMap((trigger, index) => [
+    ...sameName(trigger, triggers.slice(0, index)),
+    ...noPatterns(trigger),
+    ...contradiction(trigger),
+    ...shadowed(trigger, triggers.slice(0, index)),
+  ]);
+}
+
+function sameName(trigger: Trigger, earlier: readonly Trigger[]): readonly TriggerFinding[] {
+  if (!earlier.some((other) => other.name === trigger.name)) return [];
+  return [
+    {
+      level: "failed",
+      trigger: trigger.name,
+      what: `two triggers are named ${trigger.name}`,
+      hint: "Give each a name of its own.",
+    },
+  ];
+}
+
+function noPatterns(trigger: Trigger): readonly TriggerFinding[] {
+  if (trigger.fileNamePatternMatches.length > 0) return [];
+  return [
+    {
+      level: "failed",
+      trigger: trigger.name,
+      what: "fileNamePatternMatches is empty, and an empty list matches nothing",
+      hint: 'Add a pattern, such as { filterType: EndsWith, value: ".csv" }.',
+    },
+  ];
+}
+
+const OPPOSITE: Readonly<Partial<Record<FilterType, FilterType>>> = {
+  Contains: "NotContains",
+  StartsWith: "NotStartsWith",
+  EndsWith: "NotEndsWith",
+  Equals: "NotEquals",
+};
+
+function contradiction(trigger: Trigger): readonly TriggerFinding[] {
+  if (trigger.fileTriggerCombination !== "And") return [];
+  const all = new Set(trigger.fileNamePatternMatches.map(patternKey));
+  const clash = trigger.fileNamePatternMatches.find(({ filterType, value }) => {
+    const opposite = OPPOSITE[filterType];
+    return opposite !== undefined && all.has(patternKey({ filterType: opposite, value }));
+  });
+  if (clash === undefined) return [];
+  return [
+    {
+      level: "warning",
+      trigger: trigger.name,
+      what: `it can never match: ${clash.filterType} and ${OPPOSITE[clash.filterType]} of ${JSON.stringify(clash.value)} are both asked for`,
+      hint: "Remove one of the two, or combine them with Or.",
+    },
+  ];
+}
+
+function shadowed(trigger: Trigger, earlier: readonly Trigger[]): readonly TriggerFinding[] {
+  if (!fires(trigger) || trigger.fileNamePatternMatches.length === 0) return [];
+  const by = earlier.find((other) => covers(other, trigger));
+  if (by === undefined) return [];
+  return [
+    {
+      level: "warning",
+      trigger: trigger.name,
+      what: `it can never claim a file: the earlier trigger ${by.name} claims every file that it matches`,
+      hint: "Put it before the other, or narrow the other's patterns.",
+    },
+  ];
+}
+
+/** Whether the earlier one matches, for certain, whatever the later one matches. */
+function covers(earlier: Trigger, later: Trigger): boolean {
+  if (!fires(earlier) || earlier.ingestionType !== later.ingestionType) return false;
+  const places = later.drops;
+  if (earlier.drops !== undefined && places?.every((drop) => earlier.drops?.includes(drop)) !== true)
+    return false;
+  const wide = patternSet(earlier);
+  const narrow = patternSet(later);
+  if (wide.size === 0) return false;
+  // All of `later` hold: enough when `earlier` asks for some of them. Any of `later` holds: each must be enough for `earlier`.
+  const wideAll = earlier.fileTriggerCombination === "And";
+  const narrowAll = later.fileTriggerCombination === "And";
+  if (narrowAll) return wideAll ? wide.isSubsetOf(narrow) : !wide.isDisjointFrom(narrow);
+  return wideAll && wide.size > 1 ? false : narrow.isSubsetOf(wide);
+}
+
+function patternSet(trigger: Trigger): ReadonlySet<string> {
+  return new Set(trigger.fileNamePatternMatches.map(patternKey));
+}
+
+function patternKey({ filterType, value }: FileNamePattern): string {
+  return `${filterType} ${value}`;
+}

@@ -1,0 +1,70 @@
+/** Whether a trigger claims a file name, and in words why not (specification, *Stored file record and file trigger*). */
+import type { FileNamePattern, FileTrigger, FilterType, IngestionType } from "../wire/index.ts";
+
+type Test = (name: string, value: string) => boolean;
+
+const TESTS: Readonly<Record<FilterType, Test>> = {
+  Contains: (name, value) => name.includes(value),
+  StartsWith: (name, value) => name.startsWith(value),
+  EndsWith: (name, value) => name.endsWith(value),
+  Equals: (name, value) => name === value,
+  NotContains: (name, value) => !name.includes(value),
+  NotStartsWith: (name, value) => !name.startsWith(value),
+  NotEndsWith: (name, value) => !name.endsWith(value),
+  NotEquals: (name, value) => name !== value,
+};
+
+export interface PatternVerdict extends FileNamePattern {
+  readonly holds: boolean;
+}
+
+export interface Verdict {
+  readonly matches: boolean;
+  readonly patterns: readonly PatternVerdict[];
+  /** Such as `StartsWith "acme_": yes; EndsWith ".csv": no (all must hold)`. */
+  readonly words: string;
+}
+
+/** What matching reads of a trigger. */
+export type NameRule = Pick<
+  FileTrigger,
+  "fileNamePatternMatches" | "fileTriggerCombination" | "ingestionType" | "state"
+>;
+
+export function holds(pattern: FileNamePattern, fileName: string): boolean {
+  return TESTS[pattern.filterType](fileName, pattern.value);
+}
+
+export function fires(trigger: Pick<FileTrigger, "state">): boolean {
+  return trigger.state === "Active" || trigger.state === "Updated";
+}
+
+/** `fileName` is the base name. Matched with regard to case; an empty list of patterns matches nothing. */
+export function matchTrigger(trigger: NameRule, fileName: string, ingestionType: IngestionType): Verdict {
+  const patterns = trigger.fileNamePatternMatches.map((pattern) => ({
+    ...pattern,
+    holds: holds(pattern, fileName),
+  }));
+  const obstacle = obstacleOf(trigger, ingestionType);
+  if (obstacle !== null) return { matches: false, patterns, words: obstacle };
+  const all = trigger.fileTriggerCombination === "And";
+  const matches = all ? patterns.every((one) => one.holds) : patterns.some((one) => one.holds);
+  return { matches, patterns, words: patternWords(patterns, all) };
+}
+
+function obstacleOf(trigger: NameRule, ingestionType: IngestionType): string | null {
+  if (!fires(trigger)) return `its state is ${trigger.state}, so it does not fire`;
+  if (trigger.ingestionType !== ingestionType)
+    return `it is for files that come by ${trigger.ingestionType}, and this one comes by ${ingestionType}`;
+  if (trigger.fileNamePatternMatches.length === 0)
+    return "it has no file name patterns, and so matches nothing";
+  return null;
+}
+
+function patternWords(patterns: readonly PatternVerdict[], all: boolean): string {
+  const words = patterns.map(
+    (one) => `${one.filterType} ${JSON.stringify(one.value)}: ${one.holds ? "yes" : "no"}`,
+  );
+  const rule = patterns.length < 2 ? "" : all ? " (all must hold)" : " (one must hold)";
+  return `${words.join("; ")}${rule}`;
+}

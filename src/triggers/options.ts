@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { fileTrigger } from "../wire/index.ts";
+
+const wire = fileTrigger.shape;
+
+/** The specification's fields under its names, and ours beside them. */
+export const triggerOptions = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .describe("Name of the trigger, for logs, runs and metrics; unique.")
+    .meta({ examples: ["monthly"] }),
+  mapper: z
+    .string()
+    .min(1)
+    .describe("Name of the mapper that turns the file into readings.")
+    .meta({ examples: ["standard"] }),
+  service: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Name of the service that the readings go to. May be left out when there is only one."),
+  rows: z
+    .enum(["strict", "lenient"])
+    .default("strict")
+    .describe(
+      "strict: one bad row keeps the whole file back, in quarantine. lenient: the good rows are pushed and the bad ones reported.",
+    ),
+  drops: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe("Names of the drops whose files this trigger may claim; all of them when left out."),
+  lane: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Runs of one lane that share a target deliver in the order of their arrival. By default a lane is one drop and one trigger; triggers that name the same lane share it.",
+    ),
+  operationPrefix: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, "expected up to 64 letters, digits, dots, hyphens or underscores")
+    .optional()
+    .describe("Goes in front of the operation ids of this trigger's runs.")
+    .meta({ examples: ["plant-7"] }),
+  finishAfter: z
+    .enum(["accepted", "confirmed"])
+    .optional()
+    .describe(
+      "When the source file may be archived or deleted: once the service accepted every batch, or once it is known that all is stored. By default accepted for archiving, confirmed for deleting.",
+    ),
+  fileNamePatternMatches: wire.fileNamePatternMatches
+    .describe("Conditions on the base name of the file, with regard to case. An empty list matches nothing.")
+    .meta({ examples: [[{ filterType: "StartsWith", value: "acme_" }]] }),
+  fileTriggerCombination: wire.fileTriggerCombination.describe(
+    "And: every condition must hold. Or: any one.",
+  ),
+  fileType: wire.fileType.describe("Format of the file, as the service names it."),
+  ingestionType: wire.ingestionType.describe(
+    "How the file came: SendViaFtp for local, SFTP and FTP drops, UploadInStorage for POST /storage, SendViaHttp for POST /api/generic.",
+  ),
+  triggerType: wire.triggerType.describe("Added: fires when a matching file appears."),
+  state: wire.state.describe("Active and Updated fire; Inactive and Deleted do not."),
+  token: wire.token.describe("GUID of the trigger, as the route POST /api/generic/{guid} names it."),
+  metadata: wire.metadata.describe("Settings for the mapper."),
+});
+export type TriggerOptions = z.output<typeof triggerOptions>;
+
+export const triggersOptions = z
+  .array(triggerOptions)
+  .default([])
+  .describe("Rules that claim files by their names. When several match, the first in this order claims.");

@@ -1,0 +1,76 @@
+/** The triggers in force. They can be replaced while the gateway runs; who holds the registry always asks the current ones. */
+import { basename } from "node:path/posix";
+import type { IngestionType } from "../wire/index.ts";
+import { matchTrigger } from "./match.ts";
+import type { TriggerOptions } from "./options.ts";
+
+export type Trigger = Readonly<TriggerOptions>;
+
+export interface TriggerVerdict {
+  readonly trigger: string;
+  readonly matches: boolean;
+  readonly words: string;
+}
+
+export interface Claim {
+  /** The first in configured order that matches, or null. */
+  readonly claimed: Trigger | null;
+  /** Names of those that match also and come later; worth a line in the log. */
+  readonly others: readonly string[];
+  /** One for each trigger, in configured order. */
+  readonly verdicts: readonly TriggerVerdict[];
+}
+
+export interface TriggerRegistry {
+  /** `fileName` may be a path: its base name counts. Without `drop`, no trigger is left out because of its `drops`. */
+  claim(fileName: string, ingestionType: IngestionType, drop?: string): Claim;
+  replace(triggers: readonly Trigger[]): void;
+  list(): readonly Trigger[];
+}
+
+export function createRegistry(triggers: readonly Trigger[]): TriggerRegistry {
+  let current = [...triggers];
+  return {
+    claim: (fileName, ingestionType, drop) => claim(current, basename(fileName), ingestionType, drop),
+    replace: (next) => {
+      current = [...next];
+    },
+    list: () => current,
+  };
+}
+
+/** Why no trigger claims a file, in words, for its arrival: `monthly: StartsWith "acme_": no · daily: …`. */
+export function whyUnclaimed(claim: Claim): string {
+  if (claim.verdicts.length === 0) return "no trigger is configured";
+  return claim.verdicts.map(({ trigger, words }) => `${trigger}: ${words}`).join(" · ");
+}
+
+/** Runs of one lane keep their order. Lanes of two services never meet. */
+export function laneOf(trigger: Pick<Trigger, "name" | "lane">, drop: string, service: string): string {
+  return JSON.stringify(trigger.lane === undefined ? [service, drop, trigger.name] : [service, trigger.lane]);
+}
+
+function claim(
+  triggers: readonly Trigger[],
+  fileName: string,
+  ingestionType: IngestionType,
+  drop: string | undefined,
+): Claim {
+  const verdicts = triggers.map((trigger) => judge(trigger, fileName, ingestionType, drop));
+  const matching = triggers.filter((_, index) => verdicts[index]?.matches === true);
+  return { claimed: matching[0] ?? null, others: matching.slice(1).map(({ name }) => name), verdicts };
+}
+
+function judge(
+  trigger: Trigger,
+  fileName: string,
+  ingestionType: IngestionType,
+  drop: string | undefined,
+): TriggerVerdict {
+  if (drop !== undefined && trigger.drops?.includes(drop) === false) {
+    const words = `it is for files at ${trigger.drops.join(", ")}, and this one lies at ${drop}`;
+    return { trigger: trigger.name, matches: false, words };
+  }
+  const { matches, words } = matchTrigger(trigger, fileName, ingestionType);
+  return { trigger: trigger.name, matches, words };
+}
