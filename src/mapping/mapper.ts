@@ -9,7 +9,7 @@ import type { z as zod } from "zod";
 import type { PushTarget } from "../wire/index.ts";
 
 export { z } from "zod";
-export { RowError } from "./row-error.ts";
+export { FileError, RowError } from "./row-error.ts";
 
 /** Identification of a variable: `variableId`, or one source identifier with `mappingConfig` or `variableTypeId`. */
 export type Target =
@@ -37,8 +37,11 @@ export interface Reading {
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Symbol or name of the unit of `value`; checked against the variable's unit before the push, never sent. */
   readonly unit?: string | undefined;
-  /** Where it was read, so that a stored reading can be traced back and an invalid one is reported with its place. */
-  readonly at?: RowPlace | undefined;
+  /**
+   * Where it was read, so that a stored reading can be traced back and an invalid one is reported with its place.
+   * Default: the row that a `for … of` over a reader's rows, or `eachRow`, is at.
+   */
+  readonly at?: Where | undefined;
 }
 
 export interface RowPlace {
@@ -112,8 +115,17 @@ export interface Line {
   readonly text: string;
 }
 
-/** What to do with a local time that occurs twice or not at all because of daylight saving. */
-export type DstPolicy = "reject" | "earlier" | "later" | "byOrder";
+/**
+ * What to do with a local time that occurs twice or not at all because of daylight saving.
+ *
+ * - `reject` (default): a `RowError` for both
+ * - `earlier`, `later`: the first or the second pass of a repeated time; a missing time is read with the offset that gives the
+ *   earlier or the later instant
+ * - `byOrder`: the order of the calls tells the passes apart, whether the file runs forwards or backwards. A missing time is
+ *   refused, and so is a file that begins inside the repeated hour. When several series alternate, name the series:
+ *   `{ byOrder: meter }`
+ */
+export type DstPolicy = "reject" | "earlier" | "later" | "byOrder" | { readonly byOrder: string };
 
 export interface TimeTools {
   /** Wall time in an IANA or Windows zone. Format in Unicode letters: `dd/MM/yyyy HH:mm:ss`. Throws a `RowError`. */
@@ -140,6 +152,11 @@ export interface MapContext<Settings> {
     where: Where,
     reason: string | { readonly column?: string; readonly message: string; readonly hint?: string },
   ): void;
+  /**
+   * Takes the rows of a reader one by one. A `RowError` thrown by `take` refuses that row, with its place and column, and the
+   * next row follows: every bad row is reported. Without this helper a `RowError` that nobody catches ends the file.
+   */
+  eachRow<Row extends object>(rows: AsyncIterable<readonly Row[]>, take: (row: Row) => void): Promise<void>;
   readonly time: TimeTools;
   /** Finite number of a text with declared marks. Throws a `RowError`. */
   number(text: string, options?: NumberOptions): number;

@@ -1,4 +1,7 @@
-/** Thrown for a fault of one row: it becomes a rejected row, and mapping goes on where the mapper catches it or hands rows one by one. */
+/**
+ * Thrown for a fault of one row. Inside `eachRow` it becomes a rejected row with its place, and mapping goes on;
+ * outside it ends the file, which goes into quarantine with the row and column as far as they are known.
+ */
 export class RowError extends Error {
   readonly column: string | undefined;
   /** The offending text. */
@@ -12,4 +15,53 @@ export class RowError extends Error {
     this.text = facts.text;
     this.hint = facts.hint;
   }
+}
+
+/** Thrown for a fault of the whole file: mapping stops and the file goes into quarantine with message, hint and place. */
+export class FileError extends Error {
+  readonly hint: string | undefined;
+  readonly sheet: string | undefined;
+  readonly row: number | undefined;
+  readonly column: string | undefined;
+  /** The offending text. */
+  readonly text: string | undefined;
+
+  constructor(
+    message: string,
+    facts: {
+      hint?: string;
+      sheet?: string;
+      row?: number;
+      column?: string;
+      text?: string;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    this.name = "FileError";
+    this.hint = facts.hint;
+    this.sheet = facts.sheet;
+    this.row = facts.row;
+    this.column = facts.column;
+    this.text = facts.text;
+  }
+}
+
+/** A file that a reader cannot read in the format that the mapper asked for. */
+export class UnreadableError extends FileError {
+  readonly unreadable = true;
+}
+
+// A mapper may have been loaded with another copy of this module, so these go by name and not by identity.
+
+export function isRowError(thrown: unknown): thrown is RowError {
+  return thrown instanceof Error && thrown.name === "RowError";
+}
+
+export function isFileError(thrown: unknown): thrown is FileError {
+  return thrown instanceof Error && thrown.name === "FileError";
+}
+
+export function isUnreadable(thrown: unknown): thrown is UnreadableError {
+  return isFileError(thrown) && "unreadable" in thrown;
 }

@@ -1,0 +1,116 @@
+/** The standard data file, CSV or workbook (specification, *Data versioning*, rule 7). */
+import { type CellValue, defineMapper, FileError, type Reading, RowError, z } from "headgate/mapper";
+import { type Columns, findColumns, parseTags, targetReader } from "./columns.ts";
+
+const settings = z.strictObject({
+  timeZone: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Zone of dates that have no designator, such as Europe/Brussels. No default."),
+  dst: z
+    .enum(["reject", "earlier", "later", "byOrder"])
+    .default("reject")
+    .describe(
+      "What a date without designator means that occurs twice or not at all because of daylight saving.",
+    ),
+  delimiter: z.string().min(1).default(",").describe("Delimiter of a CSV file."),
+  decimal: z.enum([".", ","]).default(".").describe("Decimal mark of values."),
+  encoding: z.string().min(1).default("utf-8").describe("Encoding of a CSV file without a byte order mark."),
+  sheet: z
+    .union([z.string(), z.int().min(1)])
+    .default(1)
+    .describe("Name or number of the sheet of a workbook."),
+});
+
+const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
+const TIME_OF_DAY = /[Tt ]\d\d:\d\d/;
+
+export default defineMapper({
+  name: "standard",
+  summary: "The standard data file: date, value and identifier columns, as CSV or workbook",
+  version: "1.0.0",
+  settings,
+
+  async map({ file, settings, emit, eachRow, time, number }) {
+    const { timeZone, decimal, dst } = settings;
+    const marks = { decimal };
+    let columns: Columns | undefined;
+    let targetOf: ReturnType<typeof targetReader> | undefined;
+
+    /** Text with a designator passes as it is: `emit` reads it faster than a detour would. */
+    function dateOf(cell: CellValue | undefined, column: string, series: string): Reading["date"] {
+      if (cell === null || cell === undefined || cell === "")
+        throw new RowError("the date is empty", { column });
+      const text = typeof cell === "object" ? cell.local : String(cell);
+      if (typeof cell === "number")
+        throw new RowError(`the date is the number ${text}, not a date`, {
+          column,
+          text,
+          hint: "Give the cells of the column a date format in the spreadsheet program.",
+        });
+      if (TIME_OF_DAY.test(text) && DESIGNATOR.test(text)) return text.trim();
+      if (timeZone === undefined && TIME_OF_DAY.test(text))
+        throw new FileError(`the date "${text}" has no designator, and no time zone is set`, {
+          column,
+          text,
+          hint: "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: Europe/Brussels`",
+        });
+      return time.iso(text, timeZone, dst === "byOrder" ? { byOrder: series } : dst);
+    }
+
+    function takeRow(cells: readonly CellValue[]): void {
+      if (columns === undefined) {
+        columns = findColumns(cells.map((cell) => String(cell ?? "")));
+        targetOf = targetReader(columns);
+        return;
+      }
+      if (
+        cells.length > columns.width &&
+        cells.slice(columns.width).some((cell) => cell !== "" && cell !== null)
+      )
+        throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
+          hint: "A cell that holds the delimiter has to be quoted.",
+        });
+      if (targetOf === undefined) return;
+      const { target, series } = targetOf(cells);
+      const value = cells[columns.value] ?? "";
+      const version = columns.version === undefined ? undefined : cells[columns.version];
+      const tags = columns.tags === undefined ? undefined : cells[columns.tags];
+      emit({
+        target,
+        date: named(columns.names[columns.date], () =>
+          dateOf(cells[columns?.date ?? 0], columns?.names[columns.date] ?? "date", series),
+        ),
+        value:
+          typeof value === "number"
+            ? value
+            : named(columns.names[columns.value], () => number(String(value), marks)),
+        version: version === undefined || version === null || version === "" ? undefined : String(version),
+        tags: tags === undefined || tags === null || tags === "" ? undefined : parseTags(String(tags)),
+      });
+    }
+
+    if (/\.xls[xm]$/i.test(file.name)) await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
+    else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow);
+    if (columns === undefined)
+      throw new FileError("the file is empty: it has not even a header", {
+        hint: "A standard data file begins with a header that names at least date, value and an identifier.",
+      });
+  },
+});
+
+/** Says in which column the fault is. */
+function named<Value>(column: string | undefined, read: () => Value): Value {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof RowError) || column === undefined || thrown.column !== undefined) throw thrown;
+    const { text, hint } = thrown;
+    throw new RowError(thrown.message, {
+      column,
+      ...(text === undefined ? {} : { text }),
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}

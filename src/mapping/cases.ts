@@ -1,0 +1,111 @@
+/**
+ * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml`, and `expected.json` (the elements of all
+ * batches) or `expected.err.json` (code, message and place). Run by the tests here and by `headgate mapper test`.
+ */
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { parse } from "yaml";
+import { systemCode } from "../support/errors.ts";
+import { loadMapper } from "./load-mapper.ts";
+import { mapFile } from "./map-file.ts";
+import { digestMapper } from "./mapper-files.ts";
+import type { MapResult } from "./mapping.ts";
+import { createMemorySink } from "./segment-writer.ts";
+
+const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
+
+export interface CaseOutcome {
+  readonly name: string;
+  /** What the mapper made of the input, as the expected file would hold it. */
+  readonly actual: unknown;
+  /** What the case expects; undefined when it has no expected file. */
+  readonly expected: unknown;
+  /** Name of the file that `actual` belongs into. */
+  readonly file: "expected.json" | "expected.err.json";
+}
+
+/** Settings of one case: metadata, and under `$` what belongs to the run (`$rows`, `$fileName`). */
+interface CaseSettings {
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  readonly fileName: string | undefined;
+}
+
+/** Names of the cases of a mapper, in alphabetical order. */
+export async function listCases(modulePath: string): Promise<string[]> {
+  try {
+    const entries = await readdir(join(dirname(modulePath), "cases"), { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
+  } catch (thrown) {
+    if (systemCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  }
+}
+
+export async function runCase(modulePath: string, name: string): Promise<CaseOutcome> {
+  const folder = join(dirname(modulePath), "cases", name);
+  const files = await readdir(folder);
+  const input = files.find((file) => file.startsWith("input."));
+  if (input === undefined) throw new Error(`the case ${folder} has no input file`);
+  const settings = await readSettings(folder, files);
+  const sink = createMemorySink();
+  const result = await mapFile({
+    inputPath: join(folder, input),
+    fileName: settings.fileName ?? input,
+    filePath: settings.fileName ?? input,
+    mapper: await loadMapper(modulePath, await digestMapper(modulePath)),
+    settings: settings.metadata,
+    rows: settings.rows,
+    limits: LIMITS,
+    sink,
+    signal: new AbortController().signal,
+  });
+  const actual = outcomeOf(result, sink.bodies);
+  const file = result.status === "mapped" ? "expected.json" : "expected.err.json";
+  const expectedFile = files.find((candidate) => /^expected\.(?:err\.)?json$/.test(candidate));
+  const expected =
+    expectedFile === undefined ? undefined : JSON.parse(await readFile(join(folder, expectedFile), "utf8"));
+  return { name, actual, expected, file };
+}
+
+/** Makes the case expect what the mapper makes of it now. */
+export async function updateCase(modulePath: string, outcome: CaseOutcome): Promise<void> {
+  const folder = join(dirname(modulePath), "cases", outcome.name);
+  const other = outcome.file === "expected.json" ? "expected.err.json" : "expected.json";
+  await rm(join(folder, other), { force: true });
+  await writeFile(join(folder, outcome.file), `${JSON.stringify(outcome.actual, null, 2)}\n`);
+}
+
+function outcomeOf(result: MapResult, bodies: readonly Buffer[]): unknown {
+  const rejected = result.rejected.map(({ message, place }) => defined({ message, ...place }));
+  if (result.status === "failed") {
+    const { code, message, hint, place } = result.reason;
+    return defined({
+      code,
+      message,
+      hint,
+      place: place && defined({ ...place }),
+      rejectedCount: result.rejectedCount,
+    });
+  }
+  const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
+  if (rejected.length === 0 && result.superseded === 0) return elements;
+  return { elements, superseded: result.superseded, rejected };
+}
+
+/** Without the fields that are undefined, as JSON has none. */
+function defined(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
+}
+
+async function readSettings(folder: string, files: readonly string[]): Promise<CaseSettings> {
+  const text = files.includes("settings.yaml") ? await readFile(join(folder, "settings.yaml"), "utf8") : "";
+  const all: Record<string, unknown> = parse(text) ?? {};
+  const metadata = Object.fromEntries(Object.entries(all).filter(([key]) => !key.startsWith("$")));
+  const { $rows, $fileName } = all;
+  return {
+    metadata,
+    rows: $rows === "lenient" ? "lenient" : "strict",
+    fileName: typeof $fileName === "string" ? $fileName : undefined,
+  };
+}

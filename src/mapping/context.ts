@@ -1,0 +1,195 @@
+/** What a mapper is given: the functions by which it hands out readings and refuses rows, checked as they are called. */
+import { iso, readIso } from "./iso-text.ts";
+import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
+import { readNumber } from "./number.ts";
+import { placeOf, type RowTracker } from "./place.ts";
+import type { Group, ReadingIndex } from "./reading-index.ts";
+import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
+import { RowError } from "./row-error.ts";
+import { knowTarget, shown } from "./targets.ts";
+import { createTimeTools } from "./time.ts";
+
+/** Dates outside are faults of clocks and of conversions: a zero in a spreadsheet is 1899, a missing year 9999. */
+const DATE_MIN_MS = Date.UTC(1901, 0, 1);
+const DATE_MAX_MS = Date.UTC(2200, 0, 1);
+
+export interface ContextParts<Settings> {
+  readonly file: MapperFile;
+  readonly settings: Settings;
+  readonly index: ReadingIndex;
+  readonly rejections: Rejections;
+  readonly tracker: RowTracker;
+  readonly log: MapContext<Settings>["log"];
+  readonly signal: AbortSignal;
+}
+
+export function createContext<Settings>(parts: ContextParts<Settings>): MapContext<Settings> {
+  const { rejections, tracker } = parts;
+  const emit = createEmit(parts);
+
+  function eachChunkRow<Row extends object>(rows: readonly Row[], take: (row: Row) => void): void {
+    for (let at = 0; at < rows.length; at += 1) {
+      const row = rows[at];
+      if (row === undefined) continue;
+      tracker.enter(row);
+      try {
+        take(row);
+      } catch (thrown) {
+        if (!isRowError(thrown)) throw thrown;
+        rejections.add(placeAt(row, tracker), rowFault(thrown, row));
+      }
+    }
+    tracker.leave();
+  }
+
+  return {
+    file: parts.file,
+    settings: parts.settings,
+    emit,
+    reject(where, reason) {
+      const fault = typeof reason === "string" ? { message: reason } : reason;
+      rejections.add(placeAt(where, tracker), { ...fault, text: cellText(where, fault.column) });
+    },
+    async eachRow(chunks, take) {
+      for await (const rows of chunks) {
+        parts.signal.throwIfAborted();
+        eachChunkRow(rows, take);
+      }
+    },
+    time: createTimeTools(),
+    number: readNumber,
+    log: parts.log,
+    signal: parts.signal,
+  };
+}
+
+/** The offending text of a refused row, when the mapper names the column. */
+function cellText(where: unknown, column: string | undefined): string | undefined {
+  if (typeof where !== "object" || where === null || column === undefined) return undefined;
+  const cell: unknown = Reflect.get(where, column);
+  return typeof cell === "string" ? cell : undefined;
+}
+
+function createEmit<Settings>({
+  index,
+  rejections,
+  tracker,
+}: ContextParts<Settings>): (reading: Reading) => void {
+  const frozen = new WeakMap<object, Group>();
+  let latestTarget: Target | undefined;
+  let latestGroup: Group | undefined;
+
+  function groupOf(target: Target): Group {
+    // Only a frozen target is sure to be the same one as before.
+    if (target === latestTarget && latestGroup !== undefined) return latestGroup;
+    const isFrozen = typeof target === "object" && target !== null && Object.isFrozen(target);
+    let group = isFrozen ? frozen.get(target) : undefined;
+    if (group === undefined) {
+      const known = knowTarget(target);
+      if (typeof known === "string") throw new RowError(known);
+      group = index.group(known.key, known.kind, () => known.fields);
+      if (isFrozen) frozen.set(target, group);
+    }
+    latestTarget = isFrozen ? target : undefined;
+    latestGroup = group;
+    return group;
+  }
+
+  function take(reading: Reading): void {
+    const { version, tags, at, unit } = reading;
+    const group = groupOf(reading.target);
+    const date = instantMs(reading.date);
+    const value = finiteValue(reading.value);
+    const extra =
+      version === undefined && tags === undefined
+        ? 0
+        : index.extra(checkedVersion(version), checkedTags(tags));
+    if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
+    if (at === undefined) group.add(date, value, extra, tracker.row, index.sheet(tracker.sheet));
+    else {
+      const place = placeOf(at) ?? placeAt(at, tracker);
+      group.add(date, value, extra, place.row ?? 0, index.sheet(place.sheet));
+    }
+  }
+
+  return (reading) => {
+    try {
+      take(reading);
+    } catch (thrown) {
+      if (!isRowError(thrown)) throw thrown;
+      rejections.add(
+        placeAt(reading.at, tracker),
+        rowFault(thrown, tracker.row === 0 ? undefined : tracker.latest),
+      );
+    }
+  };
+}
+
+function instantMs(date: Reading["date"]): number {
+  const ms = epochMs(date);
+  if (!(ms >= DATE_MIN_MS && ms < DATE_MAX_MS))
+    throw new RowError(
+      Number.isNaN(ms)
+        ? "the date is not valid"
+        : `the date ${shown(date)} is not plausible: outside 1901 to 2199`,
+      typeof date === "string" ? { text: date } : {},
+    );
+  return ms;
+}
+
+function epochMs(date: Reading["date"]): number {
+  if (typeof date === "string") {
+    if (!readIso(date))
+      throw new RowError(`the date ${shown(date)} is not of the form yyyy-MM-ddTHH:mm:ssZ`, { text: date });
+    if (Number.isNaN(iso.offset))
+      throw new RowError(`the date ${shown(date)} has no designator, so its instant is not known`, {
+        text: date,
+        hint: "The mapper has to read it with `time.iso` or `time.local` and a time zone.",
+      });
+    return iso.wall - iso.offset;
+  }
+  if (date instanceof Date) return date.getTime();
+  if (date instanceof Temporal.Instant) {
+    if (date.epochNanoseconds % 1_000_000n !== 0n)
+      throw new RowError(`the date ${date.toString()} is finer than a millisecond`);
+    return date.epochMilliseconds;
+  }
+  throw new RowError(`the date is no instant, date or text: ${shown(date)}`);
+}
+
+function finiteValue(value: number): number {
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  throw new RowError(
+    typeof value === "number"
+      ? `the value is not finite: ${value}`
+      : `the value is no number: ${shown(value)}`,
+    typeof value === "string" ? { text: value } : {},
+  );
+}
+
+function checkedVersion(version: string | undefined): string | undefined {
+  if (version === undefined || version === null || version === "") return undefined;
+  if (typeof version === "string" && version.isWellFormed()) return version;
+  throw new RowError(`the version is no text: ${shown(version)}`);
+}
+
+function checkedTags(tags: Reading["tags"]): Reading["tags"] {
+  if (tags === undefined || tags === null) return undefined;
+  const entries = typeof tags === "object" ? Object.entries(tags) : null;
+  if (entries === null || Array.isArray(tags)) throw new RowError("the tags are no object of texts");
+  for (const [name, text] of entries) {
+    if (name === "") throw new RowError("a tag has no name");
+    if (typeof text !== "string" || !text.isWellFormed() || !name.isWellFormed())
+      throw new RowError(`the tag ${shown(name)} is no text: ${shown(text)}`);
+  }
+  return entries.length === 0 ? undefined : tags;
+}
+
+/** One unit a target: the guard compares it with the variable's, and a file that mixes two would be half wrong. */
+function agreeOnUnit(group: Group, unit: string): void {
+  if (group.unit === unit) return;
+  if (typeof unit !== "string" || unit === "") throw new RowError(`the unit is no text: ${shown(unit)}`);
+  if (group.unit !== undefined)
+    throw new RowError(`${group.words} has readings in ${group.unit} and in ${unit}`, { text: unit });
+  group.unit = unit;
+}

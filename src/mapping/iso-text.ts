@@ -1,0 +1,127 @@
+/** ISO 8601 date-times read by character, since this runs once a row. */
+
+/** What `readIso` found; one object that is filled anew by each call, to spare an allocation a row. */
+export interface IsoFields {
+  /** Wall time as if it were UTC, in milliseconds. */
+  wall: number;
+  /** Offset of the designator in milliseconds, or NaN without one. */
+  offset: number;
+}
+
+export const iso: IsoFields = { wall: 0, offset: Number.NaN };
+
+const DAY_MS = 86_400_000;
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+export function daysInMonth(year: number, month: number): number {
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return leap ? 29 : (DAYS[month - 1] ?? 0);
+}
+
+/**
+ * Milliseconds of a wall time as if it were UTC, or NaN when there is no such time.
+ * `24:00:00` is the end of the day, as ISO 8601 had it and loggers write it.
+ */
+export function wallOf(
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number,
+): number {
+  if (year < 100 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return Number.NaN;
+  if (minute > 59 || second > 59 || hour > 24 || (hour === 24 && minute + second > 0)) return Number.NaN;
+  return midnight(year, month, day) + hour * 3_600_000 + minute * 60_000 + second * 1000;
+}
+
+let midnightKey = 0;
+let midnightMs = 0;
+/** Rows of one day follow each other, so the latest day is kept. */
+function midnight(year: number, month: number, day: number): number {
+  const key = year * 10_000 + month * 100 + day;
+  if (key !== midnightKey) {
+    midnightKey = key;
+    midnightMs = Date.UTC(year, month - 1, day);
+  }
+  return midnightMs;
+}
+
+/** Two digits at a position, or NaN. */
+function two(text: string, at: number): number {
+  const tens = text.charCodeAt(at) - 48;
+  const ones = text.charCodeAt(at + 1) - 48;
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
+}
+
+/**
+ * Fills `iso` from `yyyy-MM-ddTHH:mm[:ss[.fff]][Z|±HH[:mm]]` (a blank for the T is taken too).
+ * False when the text is none, or is finer than a millisecond.
+ */
+export function readIso(text: string): boolean {
+  const length = text.length;
+  if (length < 16 || text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45 || text.charCodeAt(13) !== 58)
+    return false;
+  const separator = text.charCodeAt(10);
+  if (separator !== 84 && separator !== 32 && separator !== 116) return false;
+  let at = 16;
+  let second = 0;
+  let fraction = 0;
+  if (text.charCodeAt(at) === 58) {
+    second = two(text, at + 1);
+    at += 3;
+    const mark = text.charCodeAt(at);
+    if (mark === 46 || mark === 44) {
+      const end = digitsEnd(text, at + 1);
+      fraction = Number(text.slice(at + 1, end).padEnd(9, "0")) / 1e6;
+      if (end === at + 1 || end > at + 10 || !Number.isInteger(fraction)) return false;
+      at = end;
+    }
+  }
+  const year = two(text, 0) * 100 + two(text, 2);
+  iso.wall = wallOf(year, two(text, 5), two(text, 8), two(text, 11), two(text, 14), second) + fraction;
+  if (Number.isNaN(iso.wall) || !Number.isFinite(second)) return false;
+  iso.offset = Number.NaN;
+  return at === length || readDesignator(text, at);
+}
+
+function digitsEnd(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) >= 48 && text.charCodeAt(at) <= 57) at += 1;
+  return at;
+}
+
+function readDesignator(text: string, from: number): boolean {
+  const at = text.charCodeAt(from) === 32 ? from + 1 : from;
+  const sign = text.charCodeAt(at);
+  if (sign === 90 || sign === 122) {
+    iso.offset = 0;
+    return text.length === at + 1;
+  }
+  if (sign !== 43 && sign !== 45) return false;
+  const colon = text.charCodeAt(at + 3) === 58 ? 1 : 0;
+  const minutesGiven = text.length > at + 3;
+  const minutes = minutesGiven ? two(text, at + 3 + colon) : 0;
+  const hours = two(text, at + 1);
+  if (!(hours <= 18 && minutes <= 59)) return false;
+  iso.offset = (sign === 45 ? -1 : 1) * (hours * 3_600_000 + minutes * 60_000);
+  return text.length === at + (minutesGiven ? 5 + colon : 3);
+}
+
+let dayWritten = Number.NaN;
+let dayText = "";
+const TWO = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, "0"));
+
+/** `2026-03-01T00:15:00Z`, with milliseconds only when there are some. */
+export function writeIso(epochMs: number): string {
+  const day = Math.floor(epochMs / DAY_MS);
+  if (day !== dayWritten) {
+    dayWritten = day;
+    dayText = new Date(day * DAY_MS).toISOString().slice(0, 11);
+  }
+  const rest = epochMs - day * DAY_MS;
+  const seconds = Math.floor(rest / 1000);
+  const ms = rest - seconds * 1000;
+  const text = `${dayText}${TWO[Math.floor(seconds / 3600)]}:${TWO[Math.floor(seconds / 60) % 60]}:${TWO[seconds % 60]}`;
+  return ms === 0 ? `${text}Z` : `${text}.${String(ms).padStart(3, "0")}Z`;
+}

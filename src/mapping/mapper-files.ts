@@ -1,0 +1,75 @@
+/** Mappers on disk: `<folder>/<name>/mapper.ts` or `<folder>/<name>.ts` (or `.js`), and the digest over their own files. */
+import { createHash } from "node:crypto";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { systemCode } from "../support/errors.ts";
+
+const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+const SOURCE = /\.(?:[cm]?[jt]s|json)$/;
+const TEST = /\.test\.[cm]?[jt]s$/;
+
+/** The module of a mapper in the first folder that has it, or null. */
+export async function locateMapper(folders: readonly string[], name: string): Promise<string | null> {
+  if (!NAME.test(name)) return null;
+  for (const folder of folders) {
+    for (const candidate of [join(name, "mapper.ts"), join(name, "mapper.js"), `${name}.ts`, `${name}.js`]) {
+      const path = join(folder, candidate);
+      if (await isFile(path)) return path;
+    }
+  }
+  return null;
+}
+
+/** Names of the mappers in the folders, in alphabetical order. */
+export async function mapperNames(folders: readonly string[]): Promise<string[]> {
+  const names = new Set<string>();
+  for (const folder of folders) {
+    for (const entry of await listFolder(folder)) {
+      const name = entry.replace(/(?<!\.d|\.test)\.[jt]s$/, "");
+      if ((await locateMapper([folder], name)) !== null) names.add(name);
+    }
+  }
+  return [...names].sort();
+}
+
+/** Lower-case hexadecimal SHA-256 over names and bytes: of the whole folder of `mapper.ts` without its cases, or of the single file. */
+export async function digestMapper(modulePath: string): Promise<string> {
+  const hash = createHash("sha256");
+  const root = dirname(modulePath);
+  for (const path of await ownFiles(modulePath)) {
+    const bytes = await readFile(path);
+    hash.update(`${relative(root, path).split(sep).join("/")}\0${bytes.length}\0`).update(bytes);
+  }
+  return hash.digest("hex");
+}
+
+async function ownFiles(modulePath: string): Promise<string[]> {
+  if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [modulePath];
+  const root = dirname(modulePath);
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && SOURCE.test(entry.name) && !TEST.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !/^(?:cases|node_modules)(?:[\\/]|$)/.test(relative(root, path)))
+    .sort();
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (thrown) {
+    // A configured folder that does not exist (yet) holds no mappers.
+    if (systemCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch (thrown) {
+    const code = systemCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return false;
+    throw thrown;
+  }
+}

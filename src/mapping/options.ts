@@ -1,0 +1,31 @@
+/** Settings of the worker pool and of the folders that hold mappers. */
+import { z } from "zod";
+import { duration, size } from "../support/quantities.ts";
+
+export const workersOptions = z.strictObject({
+  count: z
+    .union([z.literal("auto"), z.int().min(1).max(256)])
+    .default("auto")
+    .describe(
+      "Files that are mapped at the same time, each in a worker thread of its own; `auto` takes one a core.",
+    )
+    .meta({ examples: ["auto", 4] }),
+  memory: size("512MB")
+    .describe("Memory that one mapper may use for its objects before its file is quarantined. Default 512MB.")
+    .meta({ examples: ["512MB", "1GB"] }),
+  timeLimit: duration("10m")
+    .describe("Time that one file may take to map before it is quarantined. Default 10m.")
+    .meta({ examples: ["10m", "1h"] }),
+});
+export type WorkersOptions = z.output<typeof workersOptions>;
+
+export const mappersOptions = z.strictObject({
+  folders: z
+    .array(z.string().min(1))
+    .default(["./mappers"])
+    .describe(
+      "Folders that hold mappers, as NAME/mapper.ts or NAME.ts (or .js). The first folder that has a name wins; the mappers that come with Headgate are looked for last.",
+    )
+    .meta({ examples: [["./mappers"]] }),
+});
+export type MappersOptions = z.output<typeof mappersOptions>;

@@ -1,0 +1,54 @@
+/** The file as a mapper sees it. */
+import { basename } from "node:path";
+import type { CsvOptions, MapperFile, SheetOptions, TextCells, TextRow } from "../mapper.ts";
+import type { RowTracker } from "../place.ts";
+import { csvCells, csvRows, type RefuseRow } from "./csv.ts";
+import { type Input, rawChunks } from "./decode.ts";
+import { lineChunks, wholeText } from "./lines.ts";
+import { xlsxCells, xlsxRows } from "./xlsx.ts";
+
+export interface FileFacts {
+  readonly inputPath: string;
+  /** Base name and path at the drop. */
+  readonly fileName: string;
+  readonly filePath: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+export function createMapperFile(
+  facts: FileFacts,
+  tracker: RowTracker,
+  refuse: RefuseRow,
+  signal: AbortSignal,
+): MapperFile {
+  const input: Input = { path: facts.inputPath, signal };
+  const file = {
+    name: basename(facts.fileName),
+    path: facts.filePath,
+    size: facts.size,
+    csv: (options: CsvOptions & { columns?: boolean } = {}) =>
+      watched<TextRow | TextCells>(
+        options.columns === true ? csvRows(input, options, refuse) : csvCells(input, options),
+        tracker,
+      ),
+    lines: (options: Parameters<MapperFile["lines"]>[0] = {}) =>
+      watched(lineChunks(input, options.encoding), tracker),
+    xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
+      watched<object>(
+        options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options),
+        tracker,
+      ),
+    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options.encoding),
+    bytes: () => rawChunks(input),
+  };
+  // The overloads of the contract tie the kind of row to `columns`, which one implementation cannot say.
+  return file as unknown as MapperFile;
+}
+
+async function* watched<Row extends object>(
+  chunks: AsyncIterable<Row[]>,
+  tracker: RowTracker,
+): AsyncGenerator<readonly Row[]> {
+  for await (const rows of chunks) yield tracker.watch(rows);
+}

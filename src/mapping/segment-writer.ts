@@ -1,0 +1,120 @@
+/**
+ * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it), or into memory for `headgate map`.
+ * A segment has its name only when it is complete and synced.
+ */
+import { createHash } from "node:crypto";
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { BatchSlice } from "../model.ts";
+import { publishDurably } from "../support/durable.ts";
+import type { BatchBody } from "./batches.ts";
+
+export interface BatchSink {
+  /** Takes one batch, in order. */
+  append(body: BatchBody, sheetName: (index: number) => string | undefined): Promise<BatchSlice>;
+  /** All batches are in. */
+  publish(): Promise<void>;
+  /** Mapping failed: nothing stays. */
+  discard(): Promise<void>;
+}
+
+/** One line of a row index: which rows the readings of a batch came from, in the order of its body. 0 is unknown. */
+export interface RowIndexLine {
+  readonly sequence: string;
+  readonly rows: readonly number[];
+  /** Name of the sheet of each reading by position in `sheets`; absent for files without sheets. */
+  readonly sheetOf?: readonly number[];
+  readonly sheets?: Readonly<Record<number, string>>;
+}
+
+class SliceCounter {
+  #offset = 0;
+  #count = 0;
+
+  next(body: BatchBody): BatchSlice {
+    this.#count += 1;
+    const slice = {
+      sequence: String(this.#count),
+      offset: this.#offset,
+      length: body.bytes.length,
+      points: body.points,
+      digest: createHash("sha256").update(body.bytes).digest("hex"),
+    };
+    this.#offset += body.bytes.length;
+    return slice;
+  }
+}
+
+/** Writes `<path>.part` and `<path>.rows.part`; both are synced and renamed by `publish`, the rows first. No batches: no files. */
+export function createSegment(path: string): BatchSink {
+  const counter = new SliceCounter();
+  let segment: FileHandle | undefined;
+  let rows: FileHandle | undefined;
+
+  async function close(): Promise<void> {
+    await segment?.close();
+    await rows?.close();
+    segment = undefined;
+    rows = undefined;
+  }
+
+  return {
+    async append(body, sheetName) {
+      if (segment === undefined) {
+        await mkdir(dirname(path), { recursive: true });
+        segment = await open(`${path}.part`, "w");
+        rows = await open(`${path}.rows.part`, "w");
+      }
+      const slice = counter.next(body);
+      await writeAll(segment, body.bytes);
+      if (rows !== undefined) await writeAll(rows, Buffer.from(`${rowIndexLine(slice, body, sheetName)}\n`));
+      return slice;
+    },
+    async publish() {
+      if (segment === undefined) return;
+      await rows?.sync();
+      await segment.sync();
+      await close();
+      await publishDurably(`${path}.rows.part`, `${path}.rows`);
+      await publishDurably(`${path}.part`, path);
+    },
+    async discard() {
+      await close();
+      await rm(`${path}.part`, { force: true });
+      await rm(`${path}.rows.part`, { force: true });
+    },
+  };
+}
+
+/** Keeps the bodies, for a dry run. */
+export function createMemorySink(): BatchSink & { readonly bodies: readonly Buffer[] } {
+  const counter = new SliceCounter();
+  const bodies: Buffer[] = [];
+  return {
+    bodies,
+    append(body) {
+      bodies.push(body.bytes);
+      return Promise.resolve(counter.next(body));
+    },
+    publish: () => Promise.resolve(),
+    discard: () => Promise.resolve(void bodies.splice(0)),
+  };
+}
+
+async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+  for (let written = 0; written < bytes.length; )
+    written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten;
+}
+
+function rowIndexLine(
+  slice: BatchSlice,
+  body: BatchBody,
+  sheetName: (index: number) => string | undefined,
+): string {
+  const line: RowIndexLine = { sequence: slice.sequence, rows: body.rows };
+  if (body.sheets === null) return JSON.stringify(line);
+  const sheets = Object.fromEntries(
+    [...new Set(body.sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]),
+  );
+  return JSON.stringify({ ...line, sheetOf: body.sheets, sheets });
+}

@@ -1,0 +1,58 @@
+/** Checks and keys of targets: exactly one identifier, with one selector unless it is the variable itself. */
+import { type IdentifierKind, type PushTarget, SOURCE_IDENTIFIERS } from "../wire/index.ts";
+import type { Target } from "./mapper.ts";
+
+const FIELDS = ["variableId", ...SOURCE_IDENTIFIERS, "mappingConfig", "variableTypeId"] as const;
+type Field = (typeof FIELDS)[number];
+const KNOWN: ReadonlySet<string> = new Set(FIELDS);
+const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"] satisfies Field[]);
+
+export interface KnownTarget {
+  readonly kind: IdentifierKind;
+  /** Equal for equal targets. */
+  readonly key: string;
+  /** With the fields in the order of the contract. */
+  readonly fields: PushTarget;
+}
+
+/** The target, or why it names no variable. */
+export function knowTarget(target: Target): KnownTarget | string {
+  if (typeof target !== "object" || target === null) return "the reading has no target";
+  const given = target as Readonly<Record<string, unknown>>;
+  const fields: Record<string, string | number> = {};
+  let kind: IdentifierKind | undefined;
+  let selectors = 0;
+  for (const field of FIELDS) {
+    const value = given[field];
+    if (value === undefined || value === null) continue;
+    const fault = NUMERIC.has(field) ? integerFault(field, value) : textFault(field, value);
+    if (fault !== null) return fault;
+    fields[field] = value as string | number;
+    if (field === "mappingConfig" || field === "variableTypeId") selectors += 1;
+    else if (kind !== undefined) return `the target has two identifiers, ${kind} and ${field}; it takes one`;
+    else kind = field;
+  }
+  const unknown = Object.keys(given).find((field) => !KNOWN.has(field));
+  if (unknown !== undefined) return `the target has an unknown field ${unknown}`;
+  if (kind === undefined)
+    return "the target has no identifier (variableId, or a source with mappingConfig or variableTypeId)";
+  if (kind === "variableId" && selectors > 0) return "a target with variableId takes no other field";
+  if (kind !== "variableId" && selectors !== 1)
+    return `the target with ${kind} takes exactly one of mappingConfig and variableTypeId`;
+  return { kind, key: JSON.stringify(fields), fields };
+}
+
+function integerFault(field: string, value: unknown): string | null {
+  return Number.isSafeInteger(value) ? null : `${field} is no whole number: ${shown(value)}`;
+}
+
+function textFault(field: string, value: unknown): string | null {
+  if (typeof value !== "string") return `${field} is no text: ${shown(value)}`;
+  if (value.trim() === "") return `${field} is empty`;
+  return value.isWellFormed() ? null : `${field} is no valid text: it holds half of a character`;
+}
+
+export function shown(value: unknown): string {
+  const text = typeof value === "string" ? `"${value}"` : String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

@@ -1,0 +1,96 @@
+/** Formats of dates in Unicode letters (UTS #35): `dd/MM/yyyy HH:mm:ss`, text in single quotes, `h` with `a`. */
+import { wallOf } from "./iso-text.ts";
+import { FileError } from "./row-error.ts";
+
+/** Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. */
+export type FormatReader = (text: string) => number;
+
+type Field = "year" | "month" | "day" | "hour" | "half" | "minute" | "second" | "fraction" | "shortYear";
+
+const LETTERS: Readonly<Record<string, readonly [Field, string]>> = {
+  yyyy: ["year", "\\d{4}"],
+  uuuu: ["year", "\\d{4}"],
+  yy: ["shortYear", "\\d{2}"],
+  MM: ["month", "\\d{2}"],
+  M: ["month", "\\d{1,2}"],
+  dd: ["day", "\\d{2}"],
+  d: ["day", "\\d{1,2}"],
+  HH: ["hour", "\\d{2}"],
+  H: ["hour", "\\d{1,2}"],
+  hh: ["hour", "\\d{2}"],
+  h: ["hour", "\\d{1,2}"],
+  a: ["half", "[AaPp]\\.?[Mm]\\.?"],
+  mm: ["minute", "\\d{2}"],
+  m: ["minute", "\\d{1,2}"],
+  ss: ["second", "\\d{2}"],
+  s: ["second", "\\d{1,2}"],
+  S: ["fraction", "\\d"],
+  SS: ["fraction", "\\d{2}"],
+  SSS: ["fraction", "\\d{3}"],
+};
+
+const compiled = new Map<string, FormatReader>();
+
+/** The reader of a format, made once. */
+export function formatReader(format: string): FormatReader {
+  const known = compiled.get(format);
+  if (known !== undefined) return known;
+  const made = compile(format);
+  compiled.set(format, made);
+  return made;
+}
+
+function compile(format: string): FormatReader {
+  const fields: Field[] = [];
+  let pattern = "";
+  for (const [token] of format.matchAll(/'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+/g)) {
+    const letters = LETTERS[token];
+    if (letters !== undefined) {
+      fields.push(letters[0]);
+      pattern += `(${letters[1]})`;
+    } else if (/^[A-Za-z]/.test(token)) {
+      throw new FileError(`the date format "${format}" has letters that are not known: ${token}`, {
+        hint: "Use yyyy, MM, dd, HH, mm, ss, SSS (or M, d, H, h with a, m, s, yy); quote other text as 'T'.",
+      });
+    } else pattern += RegExp.escape(token.startsWith("'") ? unquote(token) : token);
+  }
+  const expression = new RegExp(`^${pattern}$`);
+  const slots = new Map(fields.map((field, index) => [field, index + 1]));
+  if (!slots.has("day") || !slots.has("month"))
+    throw new FileError(`the date format "${format}" names no day or no month`);
+  return (text) => {
+    const match = expression.exec(text);
+    return match === null ? Number.NaN : fromMatch(match, slots);
+  };
+}
+
+function unquote(token: string): string {
+  return token === "''" ? "'" : token.slice(1, -1).replaceAll("''", "'");
+}
+
+function fromMatch(match: RegExpExecArray, slots: ReadonlyMap<Field, number>): number {
+  const part = (field: Field) => match[slots.get(field) ?? -1];
+  const short = part("shortYear");
+  const year = short === undefined ? Number(part("year")) : shortYear(Number(short));
+  let hour = Number(part("hour") ?? 0);
+  const half = part("half");
+  if (half !== undefined) {
+    if (hour < 1 || hour > 12) return Number.NaN;
+    hour = (hour % 12) + (half.toLowerCase().startsWith("p") ? 12 : 0);
+  }
+  const fraction = Number((part("fraction") ?? "0").padEnd(3, "0"));
+  const wall = wallOf(
+    year,
+    Number(part("month")),
+    Number(part("day")),
+    hour,
+    Number(part("minute") ?? 0),
+    Number(part("second") ?? 0),
+  );
+  return wall + fraction;
+}
+
+/** POSIX: 69 to 99 are of the last century. */
+function shortYear(year: number): number {
+  return year >= 69 ? 1900 + year : 2000 + year;
+}

@@ -1,0 +1,90 @@
+/** Wall time to instants in one zone: the stretches of constant offset are looked up once and kept, so that a row costs arithmetic. */
+import { FileError } from "./row-error.ts";
+
+/** A stretch of time with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+  readonly offset: number;
+}
+
+/** Offsets change by less than this, so wall times further from a change than this are unambiguous. */
+const MARGIN_MS = 26 * 3_600_000;
+
+/** How often a wall time occurs: `once` at one instant, `twice` or `never` around a change of offset. */
+export type Occurrence =
+  | { readonly kind: "once"; readonly at: number }
+  | { readonly kind: "twice"; readonly first: number; readonly second: number }
+  /** Read with the offset after the change and before it. */
+  | { readonly kind: "never"; readonly earlier: number; readonly later: number };
+
+export class Zone {
+  readonly name: string;
+  readonly #stretches: Stretch[] = [];
+  #latest: Stretch;
+
+  constructor(name: string) {
+    this.name = name;
+    try {
+      this.#latest = this.#find(0);
+    } catch (cause) {
+      throw new FileError(`unknown time zone "${name}"`, {
+        hint: "Use an IANA name such as Europe/Brussels, or UTC.",
+        cause,
+      });
+    }
+  }
+
+  /** The instant of a wall time that occurs once and is far from any change, or NaN: then ask `occurrence`. Milliseconds. */
+  plain(wall: number): number {
+    const { from, to, offset } = this.#latest;
+    const at = wall - offset;
+    return at >= from + MARGIN_MS && at < to - MARGIN_MS ? at : Number.NaN;
+  }
+
+  /** `wall` is the wall time as if it were UTC, in milliseconds. */
+  occurrence(wall: number): Occurrence {
+    const around = this.#around(wall);
+    const hits = around
+      .map((stretch) => ({ stretch, at: wall - stretch.offset }))
+      .filter(({ stretch, at }) => at >= stretch.from && at < stretch.to);
+    const [first, second] = hits;
+    if (first !== undefined && second !== undefined)
+      return { kind: "twice", first: first.at, second: second.at };
+    if (first !== undefined) {
+      this.#latest = first.stretch;
+      return { kind: "once", at: first.at };
+    }
+    const after = around.findIndex((stretch) => wall - stretch.offset < stretch.from);
+    const before = around[after - 1] ?? around[0];
+    const next = around[after] ?? before;
+    return {
+      kind: "never",
+      earlier: wall - (next?.offset ?? 0),
+      later: wall - (before?.offset ?? 0),
+    };
+  }
+
+  /** The stretches that may hold the wall time, in order of time. */
+  #around(wall: number): Stretch[] {
+    const found: Stretch[] = [];
+    for (let at = wall - MARGIN_MS; at <= wall + MARGIN_MS; ) {
+      const stretch = this.#stretches.find(({ from, to }) => at >= from && at < to) ?? this.#find(at);
+      found.push(stretch);
+      at = stretch.to;
+    }
+    return found;
+  }
+
+  #find(at: number): Stretch {
+    // Changes happen at whole seconds, so a millisecond later finds a change at exactly `at` as the previous one.
+    const there = Temporal.Instant.fromEpochMilliseconds(at + 1).toZonedDateTimeISO(this.name);
+    const stretch = {
+      from: there.getTimeZoneTransition("previous")?.epochMilliseconds ?? Number.NEGATIVE_INFINITY,
+      to: there.getTimeZoneTransition("next")?.epochMilliseconds ?? Number.POSITIVE_INFINITY,
+      offset: Math.round(there.offsetNanoseconds / 1e6),
+    };
+    this.#stretches.push(stretch);
+    return stretch;
+  }
+}
