@@ -4,7 +4,7 @@ import type { DeliveryResult } from "../../src/delivery/delivery.ts";
 import type { PushElement } from "../../src/model.ts";
 import { InvariantError } from "../../src/support/errors.ts";
 import { json, type Step } from "./scripted-service.ts";
-import { element, never, type Setup, setUp } from "./setup.ts";
+import { element, never, type PushChange, type Setup, setUp } from "./setup.ts";
 
 let setup: Setup;
 beforeEach(async () => {
@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => setup.close());
 
-async function again(push: Record<string, unknown>, webhookUrl: string | null = null): Promise<void> {
+async function again(push: PushChange, webhookUrl: string | null = null): Promise<void> {
   await setup.close();
   setup = await setUp(push, webhookUrl);
 }

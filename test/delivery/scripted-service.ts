@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { UnsecuredJWT } from "jose";
 import type { ServiceOptions } from "../../src/delivery/options.ts";
-import type { PushElement, Source, Variable } from "../../src/wire/index.ts";
+import { dataQuery, type PushElement, type Source, type Variable } from "../../src/wire/index.ts";
 
 export interface SeenCall {
   readonly method: string;
@@ -52,6 +52,8 @@ export class ScriptedService {
   variables: Variable[] = [];
   /** Rows of /data, whatever the period; filtered by variable. */
   rows: { variableId: number; date: string; rawValue: number; version?: string }[] = [];
+  /** A page of /data never holds more. */
+  rowsPerPage = 1000;
   /** Overrides the answer of any read. */
   readReply: Reply | null = null;
   /** Accepted readings, each operation once by its Idempotency-Key. */
@@ -113,15 +115,22 @@ export class ScriptedService {
       body: Buffer.concat(chunks),
     };
     this.calls.push(call);
-    if (call.path === "/token") return this.#token(response);
-    if (call.path === "/push/api/data") return this.#push(call, response);
+    if (call.path === "/token") this.#token(response);
+    else if (call.path === "/push/api/data") this.#push(call, response);
+    else this.#answerRead(call, response);
+  }
+
+  #answerRead(call: SeenCall, response: ServerResponse): void {
     const authorised = this.validTokens.has((call.headers.authorization ?? "").replace("Bearer ", ""));
     reply(response, this.readReply ?? (authorised ? this.#read(call) : { status: 401 }));
   }
 
   #token(response: ServerResponse): void {
     const scripted = this.tokenScript.shift();
-    if (scripted !== undefined) return reply(response, scripted);
+    if (scripted !== undefined) {
+      reply(response, scripted);
+      return;
+    }
     this.tokensIssued += 1;
     const token =
       this.claims === null
@@ -135,14 +144,16 @@ export class ScriptedService {
   #push(call: SeenCall, response: ServerResponse): void {
     const authorization = call.headers.authorization ?? "";
     if (authorization.startsWith("Bearer ") && !this.validTokens.has(authorization.slice(7)))
-      return reply(response, { status: 401 });
+      this.pushScript.unshift({ status: 401 });
     const elements = JSON.parse(call.body.toString()) as PushElement[];
     let step = this.pushScript.shift() ?? this.pushDefault;
     while (typeof step === "function") step = step(elements, call);
     if (step === "hang") return;
-    if (step === "reset") return void response.socket?.resetAndDestroy();
     if (step === "accept" || step === "reset-after-accepting") this.#store(call, elements);
-    if (step === "reset-after-accepting") return void response.socket?.resetAndDestroy();
+    if (step === "reset" || step === "reset-after-accepting") {
+      response.socket?.resetAndDestroy();
+      return;
+    }
     const operationId = call.query.get("operationId") ?? "";
     reply(response, step === "accept" ? json(200, { operationId, status: "accepted" }) : step);
   }
@@ -180,15 +191,15 @@ export class ScriptedService {
   }
 
   #data(query: Record<string, unknown>): Reply {
-    const ids = query["VariableIds"] as number[];
+    const { VariableIds: ids, VersionTag: version, From: from, To: to } = dataQuery.parse(query);
     const page = Number(query["Paging.PageNumber"]);
-    const items = Number(query["Paging.ItemsPerPage"]);
+    const items = Math.min(this.rowsPerPage, Number(query["Paging.ItemsPerPage"]));
     const rows = this.rows.filter(
       (row) =>
-        ids.includes(row.variableId) &&
-        (query["VersionTag"] === undefined || row.version === query["VersionTag"]) &&
-        Date.parse(row.date) >= Date.parse(`${query["From"]}Z`) &&
-        Date.parse(row.date) <= Date.parse(`${query["To"]}Z`),
+        ids?.includes(row.variableId) === true &&
+        (version === undefined || row.version === version) &&
+        Date.parse(row.date) >= Date.parse(`${from}Z`) &&
+        Date.parse(row.date) <= Date.parse(`${to}Z`),
     );
     return json(200, rows.slice(page * items, (page + 1) * items));
   }

@@ -27,18 +27,23 @@ const QUICK = {
   timeouts: { connect: "2s", headers: "5s", body: "5s", total: "5s" },
 };
 
-export async function setUp(
-  push: Record<string, unknown> = {},
-  webhookUrl: string | null = null,
-): Promise<Setup> {
+/** As `push` of the configuration is written. */
+export interface PushChange {
+  readonly concurrency?: number;
+  readonly operationTimeout?: string;
+  readonly retry?: Record<string, unknown>;
+  readonly timeouts?: Record<string, unknown>;
+}
+
+export async function setUp(push: PushChange = {}, webhookUrl: string | null = null): Promise<Setup> {
   const service = await new ScriptedService().start();
   const directory = await mkdtemp(join(tmpdir(), "headgate-"));
   const journal = new MemoryJournal();
   const options: PushOptions = pushOptions.parse({
     ...QUICK,
     ...push,
-    retry: { ...QUICK.retry, ...(push["retry"] as object | undefined) },
-    timeouts: { ...QUICK.timeouts, ...(push["timeouts"] as object | undefined) },
+    retry: { ...QUICK.retry, ...push.retry },
+    timeouts: { ...QUICK.timeouts, ...push.timeouts },
   });
   const open: Delivery[] = [];
   const create = () => {

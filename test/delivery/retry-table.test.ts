@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { CONSEQUENCES, judge, pauseMs, RETRY_TABLE } from "../../src/delivery/retry-table.ts";
+
+it.each([
+  [200, "accepted"],
+  [202, "accepted"],
+  [301, "address"],
+  [400, "bisect"],
+  [401, "token"],
+  [403, "right"],
+  [404, "address"],
+  [408, "transient"],
+  [409, "transient"],
+  [413, "halve"],
+  [422, "bisect"],
+  [429, "transient"],
+  [500, "transient"],
+  [599, "transient"],
+  [777, "address"],
+])("status %i is judged %s", (status, verdict) => {
+  expect(judge({ status, webPage: false })).toBe(verdict);
+});
+
+it("every verdict of the table says what follows, and no rule hides behind an earlier one", () => {
+  for (const rule of RETRY_TABLE) {
+    expect(CONSEQUENCES[rule.verdict]).not.toBe("");
+    const reached = Array.from(
+      { length: rule.status[1] - rule.status[0] + 1 },
+      (_, index) => rule.status[0] + index,
+    ).some(
+      (status) => RETRY_TABLE.find((one) => status >= one.status[0] && status <= one.status[1]) === rule,
+    );
+    expect(reached).toBe(true);
+  }
+});
+
+it("pauses grow from half of the first to the longest, never beyond", () => {
+  const backoff = { initial: 1_000, max: 300_000 };
+  fc.assert(
+    fc.property(fc.nat(10_000), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
+      const ms = pauseMs(backoff, failures, random);
+      expect(ms).toBeGreaterThanOrEqual(500);
+      expect(ms).toBeLessThanOrEqual(300_000);
+      expect(pauseMs(backoff, failures + 1, random)).toBeGreaterThanOrEqual(ms);
+    }),
+  );
+});

@@ -1,0 +1,148 @@
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/support/clock.ts";
+import { ConfigError, RejectedError, TransientError } from "../../src/support/errors.ts";
+import { answerWords, retryAfterMs } from "../../src/wire/client/answers.ts";
+import { ServiceClient } from "../../src/wire/client/index.ts";
+import { json, ScriptedService } from "../delivery/scripted-service.ts";
+
+const signal = new AbortController().signal;
+const timeouts = { connect: 2_000, headers: 5_000, body: 5_000, total: 5_000 };
+let service: ScriptedService;
+let client: ServiceClient;
+
+beforeEach(async () => {
+  service = await new ScriptedService().start();
+  client = new ServiceClient(service.options, { connections: 4, timeouts, clock: systemClock });
+});
+afterEach(async () => {
+  await client.close();
+  await service.stop();
+});
+
+const body = Buffer.from(`[{"variableId":1,"data":[]}]`);
+const push = (operationId = "r1-1", through = client) =>
+  through.push(
+    {
+      body: () => Readable.from([body.subarray(0, 5), body.subarray(5)]),
+      length: body.length,
+      operationId,
+      operationTimeoutSec: 60,
+      idempotencyKey: operationId,
+    },
+    signal,
+  );
+
+describe("the client", () => {
+  it("renews a token that expired early, and replays the push with the same bytes", async () => {
+    await push("r1-1");
+    service.validTokens.clear();
+    expect(await push("r1-2")).toMatchObject({ status: 200 });
+    expect(service.pushes.map((call) => call.query.get("operationId"))).toEqual(["r1-1", "r1-2", "r1-2"]);
+    expect(service.pushes.every((call) => call.body.equals(body))).toBe(true);
+    expect(service.callsTo("/token")).toHaveLength(2);
+  });
+
+  it("renews once for many calls that are refused together", async () => {
+    await push();
+    service.validTokens.clear();
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => push(`r2-${index}`)));
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(service.callsTo("/token")).toHaveLength(2);
+  });
+
+  it("tells a missing scope when a new token is refused too", async () => {
+    service.scope = "datahub-api";
+    service.pushDefault = { status: 401 };
+    await expect(push()).rejects.toMatchObject({
+      code: "HG-PUSH-007",
+      message: expect.stringContaining("scope push-data missing: the token was granted without it"),
+    });
+    expect(service.pushes).toHaveLength(2);
+  });
+
+  it("sends user and password instead of a token where that is configured", async () => {
+    const basic = new ServiceClient(
+      { ...service.options, auth: "basic" },
+      { connections: 1, timeouts, clock: systemClock },
+    );
+    expect(await push("r1-1", basic)).toMatchObject({ status: 200 });
+    expect(service.pushes[0]?.headers.authorization).toBe(`Basic ${Buffer.from("u:p").toString("base64")}`);
+    expect(service.callsTo("/token")).toHaveLength(0);
+    service.pushDefault = { status: 401 };
+    await expect(push("r1-2", basic)).rejects.toMatchObject({ code: "HG-PUSH-003" });
+    await basic.close();
+  });
+
+  it("carries an operation id of any letters", async () => {
+    await push("März 7-1");
+    expect(service.pushes[0]?.query.get("operationId")).toBe("März 7-1");
+    expect(service.pushes[0]?.headers["idempotency-key"]).toBe("M%C3%A4rz%207-1");
+  });
+
+  it("repeats the key of a list, and reads the count", async () => {
+    service.variables = [1, 2, 3].map((id) => ({ id, name: `v${id}`, sourceId: 1 }));
+    const { items, total } = await client.getVariables({ Ids: [1, 3] }, signal);
+    expect(items.map(({ id }) => id)).toEqual([1, 3]);
+    expect(total).toBeNull();
+    const [call] = service.callsTo("/base/variables");
+    expect(call?.query.getAll("Ids")).toEqual(["1", "3"]);
+    expect(call?.headers["api-version"]).toBe("1.7");
+    service.readReply = json(200, [], { "x-total-count": "12" });
+    expect((await client.getSites({ IncludeItemsCount: true }, signal)).total).toBe(12);
+  });
+
+  it.each([
+    ["a bare id", 41],
+    ["an object with the id", { id: 41, name: "new" }],
+  ])("takes %s for what was created", async (_, answer) => {
+    service.readReply = json(200, answer);
+    expect(await client.postSite({ name: "new", typeId: 1, timeZoneId: "UTC" }, signal)).toBe(41);
+  });
+
+  it.each([
+    [{ status: 500 }, TransientError],
+    [{ status: 403 }, ConfigError],
+    [{ status: 400 }, RejectedError],
+    [json(200, "no rows"), ConfigError],
+    [json(200, "x".repeat(40 * 1024 ** 2)), RejectedError],
+  ])("sorts failures of reads by who can mend them (%#)", async (reply, kind) => {
+    service.readReply = reply;
+    await expect(client.postData({ VariableIds: [1] }, signal)).rejects.toThrow(kind);
+  });
+
+  it("tells where nobody listens", async () => {
+    await push();
+    await service.stop();
+    await expect(push()).rejects.toMatchObject({
+      code: "HG-PUSH-001",
+      message: expect.stringContaining("no answer from http://127.0.0.1"),
+    });
+    service = await new ScriptedService().start();
+  });
+});
+
+describe("the words of an answer", () => {
+  const answer = (text: string) => answerWords({ status: 400, headers: {}, cut: null, text });
+  it.each([
+    ["", "HTTP 400"],
+    [
+      `{"title":"Bad","status":400,"detail":"no","errors":[{"path":"0.data","message":"empty"}]}`,
+      "HTTP 400: Bad: no (0.data: empty)",
+    ],
+    ["<html><style>b{}</style><h1>Bad\n\u0007 Request</h1></html>", "HTTP 400: Bad Request"],
+  ])("%j are %j", (text, words) => expect(answer(text)).toBe(words));
+
+  it("are short", () => expect(answer("x".repeat(100_000))).toHaveLength(500));
+});
+
+it.each([
+  ["120", 120_000],
+  ["Thu, 28 May 2026 20:27:40 GMT", 60_000],
+  ["Thu, 28 May 2026 20:00:00 GMT", 0],
+  ["soon", null],
+  [undefined, null],
+])("Retry-After %s is a wait of %s ms", (header, ms) => {
+  const headers = header === undefined ? {} : { "retry-after": header };
+  expect(retryAfterMs(headers, Temporal.Instant.from("2026-05-28T20:26:40Z"))).toBe(ms);
+});
