@@ -1,0 +1,56 @@
+/** A small FTP server on loopback, for the demonstration and the tests: one user, one folder, nothing outside it. */
+
+import { realpath } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { FtpSession } from "./field-ftp-session.ts";
+
+export interface FieldFtpOptions {
+  readonly root: string;
+  readonly username: string;
+  readonly password: string;
+  /** 0 for any free one. */
+  readonly port?: number;
+  /** Whether MLSD and MLST are offered; yes unless false. */
+  readonly machineListing?: boolean;
+  /** PEM texts; AUTH TLS is offered when present. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+}
+
+export interface FieldFtp {
+  readonly host: string;
+  readonly port: number;
+  /** May be changed at any time. */
+  readonly faults: FtpFaults;
+  /** Connections at this moment. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+export interface FtpFaults {
+  /** Cuts control and data connection when this many bytes of file content were sent; then resets itself. */
+  cutAfterBytes: number | null;
+  /** Commands stay unanswered. */
+  silent: boolean;
+}
+
+export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
+  const faults: FtpFaults = { cutAfterBytes: null, silent: false };
+  const root = await realpath(options.root);
+  const sessions = new Set<FtpSession>();
+  const server = createServer({ noDelay: true }, (socket) => {
+    const session = new FtpSession({ ...options, root, faults }, socket, () => sessions.delete(session));
+    sessions.add(session);
+    session.listen();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      for (const session of sessions) session.end();
+    });
+  return { host: "127.0.0.1", port, faults, connections: () => sessions.size, close };
+}

@@ -1,0 +1,303 @@
+/** A small SFTP server on loopback, for the demonstration and the tests: one user, one folder, nothing outside it. */
+import { createHash } from "node:crypto";
+import type { Stats } from "node:fs";
+import {
+  link,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  realpath,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+  utimes,
+} from "node:fs/promises";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { dirname, join, posix, sep } from "node:path";
+import ssh2, { type Attributes, type AuthContext, type FileEntry, type SFTPWrapper } from "ssh2";
+import { systemCode } from "../../support/errors.ts";
+
+// Node cannot see these names in the CommonJS module.
+const { Server, utils } = ssh2;
+const STATUS = { ok: 0, eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 } as const;
+const ENTRIES_AT_ONCE = 100;
+
+export interface FieldSftpOptions {
+  readonly root: string;
+  readonly username: string;
+  readonly password: string;
+  /** 0 for any free one. */
+  readonly port?: number;
+  /** OpenSSH private key text; a fresh key when absent. */
+  readonly hostKey?: string;
+}
+
+export interface FieldSftp {
+  readonly host: string;
+  readonly port: number;
+  readonly hostKeyFingerprint: string;
+  readonly hostKey: string;
+  /** May be changed at any time. */
+  readonly faults: FieldFaults;
+  /** Connections at this moment. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+export interface FieldFaults {
+  /** Cuts all connections when this many bytes of file content were sent; then resets itself. */
+  cutAfterBytes: number | null;
+  /** Requests stay unanswered. */
+  silent: boolean;
+}
+
+export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
+  const hostKey = options.hostKey ?? utils.generateKeyPairSync("ed25519").private;
+  const faults: FieldFaults = { cutAfterBytes: null, silent: false };
+  const root = await realpath(options.root);
+  const sockets = new Set<Socket>();
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const protocol = new Server({ hostKeys: [hostKey] }, (connection) => {
+    connection.on("error", () => undefined); // A client that goes away is no fault here.
+    connection.on("authentication", (login) => authenticate(options, login));
+    connection.on("session", (accept) => {
+      accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
+        new SftpSession(root, acceptSftp(), faults, cut).listen();
+      });
+    });
+  });
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    protocol.injectSocket(socket);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      cut();
+    });
+  return {
+    host: "127.0.0.1",
+    port,
+    hostKeyFingerprint: fingerprintOf(hostKey),
+    hostKey,
+    faults,
+    connections: () => sockets.size,
+    close,
+  };
+}
+
+function authenticate(options: FieldSftpOptions, login: AuthContext): void {
+  const known =
+    login.method === "password" && login.username === options.username && login.password === options.password;
+  if (known) login.accept();
+  else login.reject(["password"]);
+}
+
+function fingerprintOf(hostKey: string): string {
+  const key = utils.parseKey(hostKey);
+  if (key instanceof Error) throw key;
+  return `SHA256:${createHash("sha256").update(key.getPublicSSH()).digest("base64").replace(/=+$/, "")}`;
+}
+
+type Opened =
+  | { readonly kind: "file"; readonly file: Awaited<ReturnType<typeof open>> }
+  | {
+      readonly kind: "folder";
+      readonly path: string;
+      readonly names: AsyncIterator<{ readonly name: string }>;
+    };
+
+/** One SFTP channel (protocol version 3, draft-ietf-secsh-filexfer-02). */
+class SftpSession {
+  readonly #root: string;
+  readonly #sftp: SFTPWrapper;
+  readonly #faults: FieldFaults;
+  readonly #cut: () => void;
+  readonly #opened = new Map<number, Opened>();
+  #nextHandle = 1;
+
+  constructor(root: string, sftp: SFTPWrapper, faults: FieldFaults, cut: () => void) {
+    this.#root = root;
+    this.#sftp = sftp;
+    this.#faults = faults;
+    this.#cut = cut;
+  }
+
+  listen(): void {
+    const sftp = this.#sftp;
+    sftp.on("OPEN", (id, path, flags) => this.#answer(id, () => this.#open(id, path, flags)));
+    sftp.on("READ", (id, handle, from, length) =>
+      this.#answer(id, () => this.#read(id, handle, from, length)),
+    );
+    sftp.on("WRITE", (id, handle, at, data) =>
+      this.#done(id, async () => void (await this.#file(handle).write(data, 0, data.length, at))),
+    );
+    sftp.on("CLOSE", (id, handle) => this.#done(id, () => this.#close(handle)));
+    sftp.on("FSTAT", (id, handle) =>
+      this.#answer(id, async () => sftp.attrs(id, attributes(await this.#file(handle).stat()))),
+    );
+    sftp.on("STAT", (id, path) =>
+      this.#answer(id, async () => sftp.attrs(id, attributes(await stat(await this.#target(path))))),
+    );
+    sftp.on("LSTAT", (id, path) =>
+      this.#answer(id, async () => sftp.attrs(id, attributes(await lstat(await this.#place(path))))),
+    );
+    sftp.on("SETSTAT", (id, path, attrs) =>
+      this.#done(id, async () => setTimes(await this.#target(path), attrs)),
+    );
+    sftp.on("FSETSTAT", (id) => this.#done(id, async () => undefined));
+    sftp.on("OPENDIR", (id, path) => this.#answer(id, () => this.#openFolder(id, path)));
+    sftp.on("READDIR", (id, handle) => this.#answer(id, () => this.#readFolder(id, handle)));
+    sftp.on("REMOVE", (id, path) => this.#done(id, async () => unlink(await this.#place(path))));
+    sftp.on("MKDIR", (id, path) => this.#done(id, async () => mkdir(await this.#place(path))));
+    sftp.on("RMDIR", (id, path) => this.#done(id, async () => rmdir(await this.#place(path))));
+    sftp.on("RENAME", (id, from, to) => this.#done(id, () => this.#rename(from, to)));
+    sftp.on("REALPATH", (id, path) =>
+      sftp.name(id, [{ filename: posix.resolve("/", path), longname: "", attrs: noAttributes }]),
+    );
+    sftp.on("close", () => this.#end());
+    sftp.on("error", () => this.#end());
+  }
+
+  async #end(): Promise<void> {
+    for (const [handle, opened] of this.#opened) {
+      this.#opened.delete(handle);
+      if (opened.kind === "file") await opened.file.close();
+      else await opened.names.return?.();
+    }
+  }
+
+  #done(id: number, work: () => Promise<unknown>): void {
+    void this.#answer(id, async () => {
+      await work();
+      this.#sftp.status(id, STATUS.ok);
+    });
+  }
+
+  async #answer(id: number, work: () => Promise<void>): Promise<void> {
+    if (this.#faults.silent) return;
+    try {
+      await work();
+    } catch (thrown) {
+      this.#sftp.status(id, statusOf(thrown), thrown instanceof Error ? thrown.message : undefined);
+    }
+  }
+
+  async #open(id: number, path: string, flags: number): Promise<void> {
+    const mode = utils.sftp.flagsToString(flags) ?? "r";
+    const full = mode === "r" ? await this.#target(path) : await this.#place(path);
+    this.#hand(id, { kind: "file", file: await open(full, mode) });
+  }
+
+  async #read(id: number, handle: Buffer, from: number, length: number): Promise<void> {
+    const buffer = Buffer.alloc(Math.min(length, 256 * 1024));
+    const { bytesRead } = await this.#file(handle).read(buffer, 0, buffer.length, from);
+    if (bytesRead === 0) return this.#sftp.status(id, STATUS.eof);
+    if (this.#faults.cutAfterBytes !== null) {
+      this.#faults.cutAfterBytes -= bytesRead;
+      if (this.#faults.cutAfterBytes < 0) {
+        this.#faults.cutAfterBytes = null;
+        return this.#cut();
+      }
+    }
+    this.#sftp.data(id, buffer.subarray(0, bytesRead));
+  }
+
+  async #openFolder(id: number, path: string): Promise<void> {
+    const full = await this.#target(path);
+    const folder = await opendir(full);
+    this.#hand(id, { kind: "folder", path: full, names: folder[Symbol.asyncIterator]() });
+  }
+
+  async #readFolder(id: number, handle: Buffer): Promise<void> {
+    const opened = this.#opened.get(handle.readUInt32BE());
+    if (opened?.kind !== "folder") throw new Error("no such folder handle");
+    const names: FileEntry[] = [];
+    while (names.length < ENTRIES_AT_ONCE) {
+      const next = await opened.names.next();
+      if (next.done === true) break;
+      const status = await lstat(join(opened.path, next.value.name)).catch(() => null); // It went meanwhile.
+      if (status === null) continue;
+      names.push({ filename: next.value.name, longname: next.value.name, attrs: attributes(status) });
+    }
+    if (names.length === 0) this.#sftp.status(id, STATUS.eof);
+    else this.#sftp.name(id, names);
+  }
+
+  /** Without overwriting, as OpenSSH does it for files. */
+  async #rename(from: string, to: string): Promise<void> {
+    const source = await this.#place(from);
+    await link(source, await this.#place(to));
+    await rm(source);
+  }
+
+  #hand(id: number, opened: Opened): void {
+    const number = this.#nextHandle++;
+    this.#opened.set(number, opened);
+    const handle = Buffer.alloc(4);
+    handle.writeUInt32BE(number);
+    this.#sftp.handle(id, handle);
+  }
+
+  #file(handle: Buffer) {
+    const opened = this.#opened.get(handle.readUInt32BE());
+    if (opened?.kind !== "file") throw new Error("no such file handle");
+    return opened.file;
+  }
+
+  async #close(handle: Buffer): Promise<void> {
+    const number = handle.readUInt32BE();
+    const opened = this.#opened.get(number);
+    this.#opened.delete(number);
+    if (opened?.kind === "file") await opened.file.close();
+    else await opened?.names.return?.();
+  }
+
+  /** The full path of a name whose folder lies in the root. */
+  async #place(path: string): Promise<string> {
+    const inside = posix.resolve("/", path);
+    if (inside === "/") return this.#root;
+    const full = join(this.#root, inside);
+    this.#refuseOutside(await realpath(dirname(full)));
+    return full;
+  }
+
+  /** The same for what a path leads to, links followed. */
+  async #target(path: string): Promise<string> {
+    const target = await realpath(await this.#place(path));
+    this.#refuseOutside(target);
+    return target;
+  }
+
+  #refuseOutside(full: string): void {
+    if (full === this.#root || full.startsWith(this.#root + sep)) return;
+    throw Object.assign(new Error("outside of the served folder"), { code: "EACCES" });
+  }
+}
+
+const noAttributes: Attributes = { mode: 0, uid: 0, gid: 0, size: 0, atime: 0, mtime: 0 };
+
+function attributes(status: Stats): Attributes {
+  const { mode, uid, gid, size, atimeMs, mtimeMs } = status;
+  return { mode, uid, gid, size, atime: Math.floor(atimeMs / 1000), mtime: Math.floor(mtimeMs / 1000) };
+}
+
+async function setTimes(full: string, attrs: Attributes): Promise<void> {
+  if (attrs.mtime !== undefined) await utimes(full, attrs.atime ?? attrs.mtime, attrs.mtime);
+}
+
+function statusOf(thrown: unknown): number {
+  const code = systemCode(thrown);
+  if (code === "ENOENT" || code === "ENOTDIR") return STATUS.noSuchFile;
+  return code === "EACCES" || code === "EPERM" ? STATUS.permissionDenied : STATUS.failure;
+}

@@ -1,0 +1,39 @@
+/** Where a finished source file goes. */
+import { createHash } from "node:crypto";
+import { posix } from "node:path";
+import type { FileEntry, FinishPlan, FinishRule } from "../model.ts";
+import { OWN_PREFIX } from "./paths.ts";
+
+/** Bytes; the least that common file systems allow for one name. */
+const NAME_BYTES_MAX = 255;
+
+/**
+ * The plan for a file. An archived file keeps its folder and its extension, and carries `tag` (the run id, or the
+ * arrival where there is no run): `in/a.csv` becomes `archive/in/a.<tag>.csv`, which no other file can be called.
+ */
+export function planFinish(rule: FinishRule, entry: Pick<FileEntry, "path">, tag: string): FinishPlan {
+  if (rule.action !== "archive") return { action: rule.action };
+  const { dir, name, ext } = posix.parse(entry.path);
+  const suffix = Buffer.byteLength(ext) > 32 ? "" : ext;
+  const stem = suffix === ext ? name : name + ext;
+  const room = NAME_BYTES_MAX - Buffer.byteLength(`.${tag}${suffix}`);
+  return { action: "archive", to: posix.join(rule.to, dir, `${shorten(stem, room)}.${tag}${suffix}`) };
+}
+
+/** Where a file waits between being taken away and being deleted; the same for the same version of the file. */
+export function asideName(entry: FileEntry): string {
+  const digest = createHash("sha256").update(`${entry.path}\0${entry.size}\0${entry.mtime}`).digest("hex");
+  return posix.join(posix.dirname(entry.path), `${OWN_PREFIX}deleting-${digest.slice(0, 24)}`);
+}
+
+function shorten(text: string, bytesMax: number): string {
+  if (Buffer.byteLength(text) <= bytesMax) return text;
+  let short = "";
+  let bytes = 0;
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > bytesMax) break;
+    short += character;
+  }
+  return short;
+}

@@ -1,0 +1,97 @@
+/** What happens to a source file at its end, the same for every kind of drop. */
+import { posix } from "node:path";
+import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import { TransientError } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
+import type { Logger } from "../support/log.ts";
+import { asideName } from "./archive-name.ts";
+
+/** The few things that a drop must be able to do with its files. Paths are relative to the drop's root. */
+export interface SourceFiles {
+  stat(path: string): Promise<FileEntry | null>;
+  /** With all folders above; one that is there already is no error. */
+  makeFolder(path: string): Promise<void>;
+  /** A rename where the server has one; must not overwrite as far as that can be had. */
+  move(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Whether two files hold the same bytes; absent where that would cost a transfer. */
+  sameContent?(one: string, other: string): Promise<boolean>;
+}
+
+/** See `Drop.finish`. A file to be deleted is first moved aside, so that an upload that slips in is never what gets deleted. */
+export async function finishSource(
+  drop: { readonly name: string; readonly log: Logger },
+  files: SourceFiles,
+  entry: FileEntry,
+  plan: FinishPlan,
+): Promise<FinishResult> {
+  if (plan.action === "leave") return "done";
+  if (plan.action === "archive") return moveVerified(drop, files, entry, plan.to);
+  const aside = asideName(entry);
+  const moved = await moveVerified(drop, files, entry, aside);
+  if (moved === "done") await files.remove(aside);
+  // Deleting what is not there has reached its goal; after a crash nobody can tell who deleted it.
+  return moved === "gone" ? "done" : moved;
+}
+
+async function moveVerified(
+  drop: { readonly name: string; readonly log: Logger },
+  files: SourceFiles,
+  entry: FileEntry,
+  to: string,
+): Promise<FinishResult> {
+  const source = await files.stat(entry.path);
+  const there = await files.stat(to);
+  if (source === null) return there !== null && there.size === entry.size ? "done" : "gone";
+  if (!sameVersion(source, entry)) return there !== null && there.size === entry.size ? "done" : "changed";
+  if (there !== null) return settleLeftover(drop, files, entry, to);
+  await files.makeFolder(posix.dirname(to));
+  faultPoint("drops.finish.before-rename");
+  await files.move(entry.path, to);
+  faultPoint("drops.finish.after-rename");
+  const moved = await files.stat(to);
+  if (moved !== null && sameVersion(moved, entry)) return "done";
+  return putBack(drop, files, entry, to);
+}
+
+/** Both are there: a copy across volumes was interrupted before the source was removed. */
+async function settleLeftover(
+  drop: { readonly name: string },
+  files: SourceFiles,
+  entry: FileEntry,
+  to: string,
+): Promise<FinishResult> {
+  if ((await files.sameContent?.(entry.path, to)) === true) {
+    await files.remove(entry.path);
+    return "done";
+  }
+  throw new TransientError("HG-DROP-009", {
+    operation: "archive source file",
+    subject: `${drop.name}: ${entry.path}`,
+    message: `${entry.path} cannot be moved to ${to} in drop ${drop.name}: another file lies there`,
+    hint: "Archived files are never overwritten. Move that file away.",
+  });
+}
+
+/** Another upload slipped in between the look and the move: what was moved is not what was delivered. */
+async function putBack(
+  drop: { readonly name: string; readonly log: Logger },
+  files: SourceFiles,
+  entry: FileEntry,
+  to: string,
+): Promise<FinishResult> {
+  if ((await files.stat(entry.path)) === null) {
+    await files.move(to, entry.path);
+    return "changed";
+  }
+  // A still newer upload lies at the path, which would have replaced this one anyway.
+  drop.log.warn(
+    { drop: drop.name, path: entry.path, archived: to },
+    "two uploads replaced a file while it was finished; the older one is in the archive and was not delivered",
+  );
+  return "changed";
+}
+
+export function sameVersion(one: FileEntry, other: FileEntry): boolean {
+  return one.size === other.size && one.mtime === other.mtime;
+}

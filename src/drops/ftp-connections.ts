@@ -1,0 +1,185 @@
+/** The connections of an FTP drop. FTP does one thing at a time on a connection, so there are a few, lent out one by one. */
+import { Client, FTPError } from "basic-ftp";
+import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import type { FtpOptions } from "./options.ts";
+import { interrupted } from "./refusals.ts";
+
+export interface FtpLink {
+  readonly client: Client;
+  /** Absolute path of the drop's folder at the server. */
+  readonly root: string;
+  /** The server offers MLSD and MLST. */
+  readonly machineListing: boolean;
+}
+
+export class FtpConnections {
+  readonly #options: FtpOptions;
+  readonly #idle: FtpLink[] = [];
+  readonly #waiting: (() => void)[] = [];
+  readonly #lent = new Set<FtpLink>();
+  readonly #opening = new Set<Client>();
+  #lentCount = 0;
+  #idleTimer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: FtpOptions) {
+    this.#options = options;
+  }
+
+  /** Lends a connection for some work. A connection on which anything but a plain refusal happened is not lent again. */
+  async use<T>(signal: AbortSignal, work: (link: FtpLink) => Promise<T>): Promise<T> {
+    await this.#turn(signal);
+    let link: FtpLink | null = null;
+    const stop = () => link?.client.close();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      link = this.#takeIdle() ?? (await this.#open(signal));
+      this.#lent.add(link);
+      const result = await work(link);
+      this.#keep(link);
+      return result;
+    } catch (thrown) {
+      if (link !== null && (thrown instanceof FTPError || isOurs(thrown))) this.#keep(link);
+      else link?.client.close();
+      if (signal.aborted || this.#closed) throw interrupted(this.#options.name, "use FTP connection", thrown);
+      throw thrown;
+    } finally {
+      signal.removeEventListener("abort", stop);
+      if (link !== null) this.#lent.delete(link);
+      this.#lentCount -= 1;
+      this.#waiting.shift()?.();
+      if (this.#lentCount === 0) this.#closeWhenIdle();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    for (const link of [...this.#idle.splice(0), ...this.#lent]) link.client.close();
+    for (const client of this.#opening) client.close();
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    while (!this.#closed && !signal.aborted && this.#lentCount >= this.#options.maxConnections) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.push(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      await promise;
+      const at = this.#waiting.indexOf(resolve);
+      if (at >= 0) this.#waiting.splice(at, 1);
+    }
+    if (this.#closed || signal.aborted) {
+      this.#waiting.shift()?.();
+      throw interrupted(this.#options.name, "use FTP connection", signal.reason);
+    }
+    this.#lentCount += 1;
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+  }
+
+  #takeIdle(): FtpLink | null {
+    for (let link = this.#idle.pop(); link !== undefined; link = this.#idle.pop()) {
+      if (!link.client.closed) return link;
+    }
+    return null;
+  }
+
+  #keep(link: FtpLink): void {
+    if (this.#closed || link.client.closed) link.client.close();
+    else this.#idle.push(link);
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => {
+      for (const link of this.#idle.splice(0)) link.client.close();
+    }, this.#options.timeouts.idle);
+    this.#idleTimer.unref();
+  }
+
+  async #open(signal: AbortSignal): Promise<FtpLink> {
+    const options = this.#options;
+    const client = new Client(options.timeouts.data);
+    this.#opening.add(client);
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      client.close();
+    }, options.timeouts.connect);
+    const stop = () => client.close();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await client.access({
+        host: options.host,
+        port: portOf(options),
+        user: options.username,
+        password: options.password,
+        secure: options.tls === "none" ? false : options.tls === "explicit" ? true : "implicit",
+        ...(options.tls === "none" ? {} : { secureOptions: tlsOptions(options) }),
+      });
+      if (this.#closed) throw interrupted(options.name, "connect to FTP server");
+      const machineListing = client.availableListCommands.includes("MLSD");
+      return { client, root: await rootOf(options, client), machineListing };
+    } catch (thrown) {
+      client.close();
+      const cause = late ? new Error(`not connected within ${options.timeouts.connect} ms`) : thrown;
+      throw connectFailure(options, cause);
+    } finally {
+      this.#opening.delete(client);
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    }
+  }
+}
+
+export function portOf(options: FtpOptions): number {
+  return options.port ?? (options.tls === "implicit" ? 990 : 21);
+}
+
+async function rootOf(options: FtpOptions, client: Client): Promise<string> {
+  try {
+    await client.cd(options.path);
+  } catch (thrown) {
+    if (!(thrown instanceof FTPError)) throw thrown;
+    throw new ConfigError("HG-DROP-002", {
+      operation: "open drop",
+      subject: options.name,
+      message: `the folder ${options.path} of drop ${options.name} cannot be entered on ${options.host}: ${thrown.message}`,
+      cause: thrown,
+    });
+  }
+  return client.pwd();
+}
+
+function tlsOptions(options: FtpOptions) {
+  return {
+    host: options.host,
+    servername: options.host,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  };
+}
+
+function isOurs(thrown: unknown): boolean {
+  return thrown instanceof HeadgateError && !(thrown instanceof TransientError);
+}
+
+function connectFailure(options: FtpOptions, thrown: unknown): unknown {
+  if (thrown instanceof HeadgateError) return thrown;
+  const server = `${options.host}:${portOf(options)}`;
+  const facts = { operation: "connect to FTP server", subject: options.name, cause: thrown };
+  if (thrown instanceof FTPError && (thrown.code === 530 || thrown.code === 430))
+    return new ConfigError("HG-DROP-003", {
+      ...facts,
+      message: `the server ${server} of drop ${options.name} refuses the login of ${options.username}: ${thrown.message}`,
+      hint: "Check the drop's `username` and `password`.",
+    });
+  if (/CERT|SIGNATURE|UNABLE_TO_(GET|VERIFY)|ALTNAME/.test(systemCode(thrown) ?? ""))
+    return new ConfigError("HG-DROP-011", {
+      ...facts,
+      message: `the TLS certificate of ${server} (drop ${options.name}) is not trusted: ${wordsOf(thrown)}`,
+    });
+  return new TransientError("HG-DROP-001", {
+    ...facts,
+    message: `the FTP server ${server} of drop ${options.name} cannot be reached: ${wordsOf(thrown)}`,
+  });
+}

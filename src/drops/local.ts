@@ -1,0 +1,353 @@
+/** A local folder as a drop. Symbolic links are not followed, so nothing leads out of it. */
+import { createHash } from "node:crypto";
+import { type BigIntStats, constants, createReadStream, type Dirent } from "node:fs";
+import { lstat, mkdir, open, opendir, realpath, rm } from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { watch } from "chokidar";
+import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import { moveDurably, syncDirectory } from "../support/durable.ts";
+import {
+  ConfigError,
+  HeadgateError,
+  RejectedError,
+  systemCode,
+  TransientError,
+  wordsOf,
+} from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Drop, ProbeFinding } from "./drop.ts";
+import { finishSource, sameVersion } from "./finishing.ts";
+import type { LocalOptions } from "./options.ts";
+import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { openReceiver } from "./receive.ts";
+import {
+  changedWhileFetched,
+  interrupted,
+  notPermitted,
+  refuseTooLarge,
+  unlessAborted,
+  vanished,
+} from "./refusals.ts";
+
+/** Files whose status is asked for at the same time. */
+const STATS_AT_ONCE = 64;
+const CLOSE_WAIT_MS = 2_000;
+
+export class LocalDrop implements Drop {
+  readonly kind = "local";
+  readonly name: string;
+  readonly log: Logger;
+  readonly #options: LocalOptions;
+  readonly #filter: ListingFilter;
+  readonly #closing = new AbortController();
+  /** Copies that somebody may have stopped waiting for. */
+  readonly #copying = new Set<Promise<unknown>>();
+  #linksSeen = 0;
+
+  constructor(options: LocalOptions, log: Logger) {
+    this.name = options.name;
+    this.log = log;
+    this.#options = options;
+    this.#filter = listingFilter(options);
+  }
+
+  async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
+    const root = await this.#guard("list drop", signal, this.#root());
+    this.#linksSeen = 0;
+    const folders = [""];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      yield* this.#listFolder(root, folder, folders, signal);
+    }
+  }
+
+  async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
+    return this.#guard("stat file", signal, this.#statEntry(path));
+  }
+
+  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+    refuseTooLarge(this.name, entry, this.#options.maxFileSize);
+    const copy = this.#copy(entry, destination, signal);
+    this.#copying.add(copy);
+    const forget = () => this.#copying.delete(copy);
+    copy.then(forget, forget);
+    return this.#guard("fetch file", signal, copy, entry.path);
+  }
+
+  async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
+    insideDrop(this.name, entry.path);
+    if (plan.action === "archive") insideDrop(this.name, plan.to);
+    try {
+      // Not raced against a signal: its steps are few, and the caller must know how it ended.
+      return await finishSource(this, this.#files(), entry, plan);
+    } catch (thrown) {
+      throw this.#translate("finish source file", thrown, entry.path);
+    }
+  }
+
+  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    try {
+      let files = 0;
+      for await (const _ of this.list(signal)) files += 1;
+      const findings: ProbeFinding[] = [
+        { level: "ok", what: `${files} files listed in ${this.#options.path}` },
+      ];
+      if (this.#linksSeen > 0)
+        findings.push({
+          level: "warning",
+          what: `${this.#linksSeen} symbolic links are not followed`,
+          hint: "Put the files themselves into the folder, or make a drop of the folder that the links lead to.",
+        });
+      return findings;
+    } catch (thrown) {
+      if (!(thrown instanceof HeadgateError)) throw thrown;
+      return [{ level: "failed", what: wordsOf(thrown), hint: thrown.hint }];
+    }
+  }
+
+  watch(onChange: () => void): () => Promise<void> {
+    if (!this.#options.watch) return async () => undefined;
+    const root = this.#options.path;
+    const ignored = (path: string) => this.#isArchive(relative(root, path).split(sep).join("/"));
+    const watcher = watch(root, {
+      ignoreInitial: true,
+      followSymlinks: false,
+      ignored,
+      ...(this.#options.recursive ? {} : { depth: 0 }),
+    });
+    watcher.on("all", onChange);
+    watcher.on("error", (error) =>
+      this.log.warn(
+        { drop: this.name, reason: wordsOf(error) },
+        "file-system events failed; polling goes on",
+      ),
+    );
+    return () => watcher.close();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    // A hung network share must not keep the gateway from stopping.
+    const waited = Promise.withResolvers<void>();
+    const timer = setTimeout(waited.resolve, CLOSE_WAIT_MS);
+    await Promise.race([Promise.allSettled(this.#copying), waited.promise]);
+    clearTimeout(timer);
+  }
+
+  #isArchive(path: string): boolean {
+    return Object.values(this.#options.finish).some((rule) => rule.action === "archive" && rule.to === path);
+  }
+
+  async *#listFolder(
+    root: string,
+    folder: string,
+    folders: string[],
+    signal: AbortSignal,
+  ): AsyncGenerator<FileEntry> {
+    const directory = await this.#guard(
+      "list drop",
+      signal,
+      opendir(join(root, folder), { bufferSize: 512 }).catch((thrown: unknown) => {
+        if (folder !== "" && isMissing(thrown)) return null; // It went while we listed.
+        throw thrown;
+      }),
+    );
+    if (directory === null) return;
+    try {
+      for (let ended = false; !ended; ) {
+        const paths: string[] = [];
+        while (paths.length < STATS_AT_ONCE && !ended) {
+          const item = await this.#guard("list drop", signal, directory.read());
+          if (item === null) ended = true;
+          else this.#sort(item, folder, folders, paths);
+        }
+        const entries = await this.#guard(
+          "list drop",
+          signal,
+          Promise.all(paths.map((path) => this.#entry(root, path))),
+        );
+        for (const entry of entries) if (entry !== null) yield entry;
+      }
+    } finally {
+      await directory.close();
+    }
+  }
+
+  #sort(item: Dirent, folder: string, folders: string[], files: string[]): void {
+    if (!isPlainName(item.name)) {
+      this.log.warn({ drop: this.name, name: item.name }, "a file with line breaks in its name is ignored");
+      return;
+    }
+    const path = folder === "" ? item.name : `${folder}/${item.name}`;
+    if (item.isDirectory()) {
+      if (this.#filter.entersFolder(path)) folders.push(path);
+    } else if (item.isSymbolicLink()) this.#linksSeen += 1;
+    else if (item.isFile() && this.#filter.takesFile(path)) files.push(path);
+  }
+
+  async #entry(root: string, path: string): Promise<FileEntry | null> {
+    const status = await lstatOrNull(join(root, path));
+    return status?.isFile() ? entryOf(path, status) : null;
+  }
+
+  async #statEntry(path: string): Promise<FileEntry | null> {
+    const full = await this.#resolve(path);
+    const status = full === null ? null : await lstatOrNull(full);
+    return status?.isFile() ? entryOf(path, status) : null;
+  }
+
+  async #copy(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+    const full = await this.#resolve(entry.path);
+    if (full === null) throw vanished(this.name, entry.path);
+    const source = await open(full, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    const receiver = await openReceiver(this.name, entry, destination).catch(async (thrown: unknown) => {
+      await source.close();
+      throw thrown;
+    });
+    try {
+      if (!sameVersion(entryOf(entry.path, await source.stat({ bigint: true })), entry))
+        throw changedWhileFetched(this.name, entry, "it has another size or time now");
+      const chunk = Buffer.allocUnsafe(256 * 1024);
+      for (let more = true; more; ) {
+        if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, "fetch file");
+        const { bytesRead } = await source.read(chunk, 0, chunk.length);
+        more = bytesRead > 0;
+        if (more) await receiver.write(chunk.subarray(0, bytesRead));
+      }
+      const fetched = await receiver.finish();
+      const after = await this.#statEntry(entry.path);
+      if (after === null) throw vanished(this.name, entry.path);
+      if (!sameVersion(after, entry))
+        throw changedWhileFetched(this.name, entry, "it has another size or time now");
+      return fetched;
+    } finally {
+      await receiver.close();
+      await source.close();
+    }
+  }
+
+  #files() {
+    const at = async (path: string) => {
+      const full = await this.#resolve(path);
+      if (full === null) throw vanished(this.name, path);
+      return full;
+    };
+    return {
+      stat: (path: string) => this.#statEntry(path),
+      makeFolder: async (path: string) => {
+        let folder = await this.#root();
+        for (const part of path === "." ? [] : path.split("/")) {
+          folder = join(folder, part);
+          await mkdir(folder).catch((thrown: unknown) => {
+            if (systemCode(thrown) !== "EEXIST") throw thrown;
+          });
+        }
+      },
+      move: async (from: string, to: string) => moveDurably(await at(from), await at(to)),
+      remove: async (path: string) => {
+        const full = await this.#resolve(path);
+        if (full === null) return;
+        await rm(full, { force: true });
+        await syncDirectory(dirname(full));
+      },
+      sameContent: async (one: string, other: string) =>
+        (await digestOf(await at(one))) === (await digestOf(await at(other))),
+    };
+  }
+
+  /** The root without symbolic links. */
+  async #root(): Promise<string> {
+    const root = await realpath(this.#options.path);
+    if ((await lstat(root)).isDirectory()) return root;
+    throw this.#noFolder(`${this.#options.path} is not a folder`);
+  }
+
+  /** The full path when its folder really lies in the root; null when there is no such folder. */
+  async #resolve(path: string): Promise<string | null> {
+    insideDrop(this.name, path);
+    const root = await this.#root();
+    try {
+      const folder = await realpath(dirname(join(root, path)));
+      if (folder === root || folder.startsWith(root + sep)) return join(folder, basename(path));
+    } catch (thrown) {
+      if (isMissing(thrown)) return null;
+      throw thrown;
+    }
+    throw new RejectedError("HG-DROP-005", {
+      operation: "resolve path",
+      subject: this.name,
+      message: `${path} leads out of the drop ${this.name} by a symbolic link`,
+    });
+  }
+
+  async #guard<T>(operation: string, signal: AbortSignal, work: Promise<T>, path?: string): Promise<T> {
+    try {
+      const either = AbortSignal.any([signal, this.#closing.signal]);
+      return await unlessAborted(this.name, operation, either, work);
+    } catch (thrown) {
+      throw this.#translate(operation, thrown, path);
+    }
+  }
+
+  #translate(operation: string, thrown: unknown, path?: string): unknown {
+    if (thrown instanceof HeadgateError) return thrown;
+    const code = systemCode(thrown);
+    if (path !== undefined && (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP"))
+      return notPermitted(this.name, operation, path, thrown);
+    if (path !== undefined && code === "ENOENT") return vanished(this.name, path);
+    if (code === "EACCES" || code === "EPERM")
+      return new ConfigError("HG-DROP-007", {
+        operation,
+        subject: this.name,
+        message: `drop ${this.name} cannot be listed: ${wordsOf(thrown)}`,
+        hint: "Give the gateway's user the right to read and enter this folder.",
+        cause: thrown,
+      });
+    if (isMissing(thrown)) return this.#noFolder(`${wordsOf(thrown)}`, thrown);
+    if (operation === "finish source file")
+      return new TransientError("HG-DROP-009", {
+        operation,
+        subject: `${this.name}: ${path}`,
+        message: `${path} in drop ${this.name} could not be archived or deleted: ${wordsOf(thrown)}`,
+        cause: thrown,
+      });
+    return new TransientError("HG-DROP-001", {
+      operation,
+      subject: this.name,
+      message: `drop ${this.name} (${this.#options.path}) cannot be used now: ${wordsOf(thrown)}`,
+      hint: "It is tried again. Check the disk or the network share.",
+      cause: thrown,
+    });
+  }
+
+  #noFolder(why: string, cause?: unknown): ConfigError {
+    return new ConfigError("HG-DROP-002", {
+      operation: "open drop",
+      subject: this.name,
+      message: `the folder ${this.#options.path} of drop ${this.name} cannot be opened: ${why}`,
+      cause,
+    });
+  }
+}
+
+function entryOf(path: string, status: BigIntStats): FileEntry {
+  return { path, size: Number(status.size), mtime: String(status.mtimeNs) };
+}
+
+async function lstatOrNull(path: string): Promise<BigIntStats | null> {
+  try {
+    return await lstat(path, { bigint: true });
+  } catch (thrown) {
+    if (isMissing(thrown)) return null;
+    throw thrown;
+  }
+}
+
+function isMissing(thrown: unknown): boolean {
+  return systemCode(thrown) === "ENOENT" || systemCode(thrown) === "ENOTDIR";
+}
+
+async function digestOf(path: string): Promise<string> {
+  const digest = createHash("sha256");
+  for await (const chunk of createReadStream(path)) digest.update(chunk);
+  return digest.digest("hex");
+}

@@ -1,0 +1,216 @@
+/** Configuration of a drop, a discriminated union by `kind`. */
+import { z } from "zod";
+import { duration, size } from "../support/quantities.ts";
+
+/** Names that a sender gives to a file that it is still writing. */
+export const TEMPORARY_NAMES_DEFAULT = ["*.part", "*.tmp", "*.filepart", "*~", ".*"];
+
+const relativeFolder = z
+  .string()
+  .min(1)
+  .refine(
+    (folder) =>
+      !/^[/\\]|^[A-Za-z]:|[\0\r\n\\]/.test(folder) &&
+      folder.split("/").every((part) => part !== "" && part !== "." && part !== ".."),
+    "expected a folder inside the drop, such as archive or done/2026",
+  );
+
+const finishRule = z
+  .union([
+    z.literal("leave"),
+    z.literal("delete"),
+    z.strictObject({
+      archive: relativeFolder.describe("Folder inside the drop; made when missing, never listed."),
+    }),
+  ])
+  .transform((rule) =>
+    typeof rule === "string" ? { action: rule } : { action: "archive" as const, to: rule.archive },
+  );
+
+const settle = z
+  .strictObject({
+    observations: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(2)
+      .describe(
+        "Equal observations of size and time before a file is taken; 1 takes it at first sight. Default 2.",
+      ),
+    interval: duration("2s").describe(
+      "Least time between two observations that count, by the gateway's own clock. Default 2s.",
+    ),
+  })
+  .prefault({});
+
+const finish = z
+  .strictObject({
+    delivered: finishRule
+      .prefault({ archive: "archive" })
+      .describe("What becomes of a source file whose batches were all accepted. Default: archive."),
+    quarantined: finishRule.prefault("leave").describe("… of one that rests in quarantine. Default leave."),
+    unmatched: finishRule.prefault("leave").describe("… of one that no trigger claims. Default leave."),
+    duplicate: finishRule.prefault("leave").describe("… of one that was delivered before. Default leave."),
+  })
+  .prefault({});
+
+const common = {
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected letters, digits, dot, hyphen or underscore")
+    .describe("Name of the drop, as the ledger, the log and the metrics show it. Do not change it later.")
+    .meta({ examples: ["meters"] }),
+  every: duration("10s").describe("Time between two polls. Default 10s."),
+  backoffMax: duration("5m").describe(
+    "Longest time between two polls of a drop that cannot be reached; the time doubles up to it. Default 5m.",
+  ),
+  settle: settle.describe("When a file counts as complete."),
+  temporaryNames: z
+    .array(z.string().min(1))
+    .default(TEMPORARY_NAMES_DEFAULT)
+    .describe("Patterns of file names that are still being written; such a file waits until it is renamed."),
+  include: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Patterns of paths to take, relative to the drop; all when empty.")
+    .meta({ examples: [["**/*.csv"]] }),
+  exclude: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Patterns of paths to ignore, relative to the drop.")
+    .meta({ examples: [["old/**"]] }),
+  recursive: z.boolean().default(true).describe("Whether folders below are looked into. Default true."),
+  finish: finish.describe("What becomes of source files, by how they ended."),
+  initial: z
+    .enum(["process"])
+    .default("process")
+    .describe("What becomes of files that lie there at the first contact: they are processed."),
+  perPollMax: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe("Most files taken up in one poll, oldest first. Default 1000."),
+  maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
+};
+
+const timeouts = z
+  .strictObject({
+    connect: duration("20s").describe("Longest time to connect and log in. Default 20s."),
+    data: duration("30s").describe("Longest silence while an answer or data is awaited. Default 30s."),
+    idle: duration("60s").describe("Connections unused for this long are closed. Default 60s."),
+  })
+  .prefault({});
+
+export const localOptions = z.strictObject({
+  kind: z.literal("local"),
+  path: z
+    .string()
+    .min(1)
+    .describe("The folder that is watched.")
+    .meta({ examples: ["/srv/drops/meters"] }),
+  watch: z
+    .boolean()
+    .default(true)
+    .describe("Whether file-system events make polls come sooner; polls happen in any case. Default true."),
+  ...common,
+});
+
+const fingerprint = z
+  .string()
+  .regex(/^SHA256:[A-Za-z0-9+/]{43}=?$/, "expected a fingerprint such as SHA256: and 43 characters")
+  .transform((pin) => pin.replace(/=$/, ""));
+
+export const sftpOptions = z
+  .strictObject({
+    kind: z.literal("sftp"),
+    host: z.string().min(1).describe("Name or address of the server."),
+    port: z.int().min(1).max(65_535).default(22).describe("Port of the server. Default 22."),
+    path: z
+      .string()
+      .min(1)
+      .default(".")
+      .describe("Folder on the server, absolute or relative to where the login leads. Default there."),
+    username: z.string().min(1).describe("User name at the server."),
+    password: z
+      .string()
+      .optional()
+      .describe("Password, also used for keyboard-interactive.")
+      .meta({ secret: true }),
+    privateKey: z
+      .string()
+      .optional()
+      .describe("Private key (OpenSSH or PEM text).")
+      .meta({ secret: true, examples: ["${file:/etc/headgate/id_ed25519}"] }),
+    passphrase: z.string().optional().describe("Passphrase of the private key.").meta({ secret: true }),
+    agent: z.string().optional().describe("Socket of an SSH agent."),
+    hostKeys: z
+      .array(fingerprint)
+      .default([])
+      .describe(
+        "Fingerprints of the server's host keys: the current one, and the next before it changes. Without a match nothing is sent; the message shows the line to add.",
+      )
+      .meta({ examples: [["SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpKZIDTMczCvj3tD2s"]] }),
+    timeouts: timeouts.describe("Deadlines."),
+    keepAlive: duration("15s").describe(
+      "Time between keep-alive messages; three unanswered end the connection.",
+    ),
+    maxChannels: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(4)
+      .describe("Most SFTP channels on the one connection, and most files fetched at once. Default 4."),
+    ...common,
+  })
+  .refine(
+    (drop) => drop.password !== undefined || drop.privateKey !== undefined || drop.agent !== undefined,
+    "expected password, privateKey or agent",
+  );
+
+export const ftpOptions = z.strictObject({
+  kind: z.literal("ftp"),
+  host: z.string().min(1).describe("Name or address of the server."),
+  port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe("Port of the server. Default 21, or 990 for implicit TLS."),
+  path: z
+    .string()
+    .min(1)
+    .default(".")
+    .describe("Folder on the server, absolute or relative to where the login leads. Default there."),
+  username: z.string().min(1).describe("User name at the server."),
+  password: z.string().describe("Password.").meta({ secret: true }),
+  tls: z
+    .enum(["none", "explicit", "implicit"])
+    .default("none")
+    .describe(
+      "Encryption: none, explicit (AUTH TLS on the usual port) or implicit. Certificates are verified. Default none.",
+    ),
+  ca: z
+    .string()
+    .optional()
+    .describe("Certificates (PEM) to trust instead of the public ones.")
+    .meta({ examples: ["${file:/etc/headgate/ca.pem}"] }),
+  timeouts: timeouts.describe("Deadlines."),
+  listing: z
+    .enum(["auto", "mlsd", "list"])
+    .default("auto")
+    .describe("How folders are listed: MLSD, LIST, or MLSD where the server offers it. Default auto."),
+  maxConnections: z
+    .int()
+    .min(1)
+    .max(20)
+    .default(3)
+    .describe("Most connections to the server at once. Default 3."),
+  ...common,
+});
+
+export const dropOptions = z.discriminatedUnion("kind", [localOptions, sftpOptions, ftpOptions]);
+
+export type LocalOptions = z.output<typeof localOptions>;
+export type SftpOptions = z.output<typeof sftpOptions>;
+export type FtpOptions = z.output<typeof ftpOptions>;
+export type DropOptions = z.output<typeof dropOptions>;

@@ -1,0 +1,59 @@
+/** Writes what a drop sends into a local file, with digest and count on the way. */
+import { createHash } from "node:crypto";
+import { mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { FetchedFile, FileEntry } from "../model.ts";
+import { TransientError, wordsOf } from "../support/errors.ts";
+import { changedWhileFetched } from "./refusals.ts";
+
+export interface Receiver {
+  /** Refuses more bytes than the entry has. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** Syncs; refuses fewer bytes than the entry has. */
+  finish(): Promise<FetchedFile>;
+  /** Always called, also after `finish`. */
+  close(): Promise<void>;
+}
+
+export async function openReceiver(drop: string, entry: FileEntry, destination: string): Promise<Receiver> {
+  const digest = createHash("sha256");
+  let bytes = 0;
+  const handle = await local(drop, destination, async () => {
+    await mkdir(dirname(destination), { recursive: true });
+    return open(destination, "w");
+  });
+  return {
+    async write(chunk) {
+      bytes += chunk.byteLength;
+      if (bytes > entry.size) throw changedWhileFetched(drop, entry, `more than ${entry.size} bytes came`);
+      digest.update(chunk);
+      await local(drop, destination, async () => {
+        for (let at = 0; at < chunk.byteLength; ) {
+          const { bytesWritten } = await handle.write(chunk, at, chunk.byteLength - at);
+          at += bytesWritten;
+        }
+      });
+    },
+    async finish() {
+      if (bytes !== entry.size)
+        throw changedWhileFetched(drop, entry, `${bytes} bytes came instead of ${entry.size}`);
+      await local(drop, destination, () => handle.sync());
+      return { bytes, sha256: digest.digest("hex") };
+    },
+    close: () => handle.close(),
+  };
+}
+
+/** A full disk here must not look like a fault of the drop. */
+async function local<T>(drop: string, destination: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw new TransientError("HG-DROP-013", {
+      operation: "write fetched copy",
+      subject: `${drop}: ${destination}`,
+      message: `the copy ${destination} cannot be written: ${wordsOf(thrown)}`,
+      cause: thrown,
+    });
+  }
+}

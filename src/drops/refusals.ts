@@ -1,0 +1,64 @@
+/** Errors that every kind of drop throws in the same words. */
+import type { FileEntry } from "../model.ts";
+import { RejectedError, TransientError } from "../support/errors.ts";
+
+export function changedWhileFetched(drop: string, entry: FileEntry, how: string): TransientError {
+  return new TransientError("HG-DROP-008", {
+    operation: "fetch file",
+    subject: `${drop}: ${entry.path}`,
+    message: `${entry.path} in drop ${drop} changed while it was fetched: ${how}`,
+  });
+}
+
+export function vanished(drop: string, path: string): RejectedError {
+  return new RejectedError("HG-DROP-006", {
+    operation: "fetch file",
+    subject: `${drop}: ${path}`,
+    message: `${path} is no longer at drop ${drop}`,
+  });
+}
+
+/** Before a byte is asked for. Sizes in bytes. */
+export function refuseTooLarge(drop: string, entry: FileEntry, sizeMax: number): void {
+  if (entry.size <= sizeMax) return;
+  throw new RejectedError("HG-DROP-010", {
+    operation: "fetch file",
+    subject: `${drop}: ${entry.path}`,
+    message: `${entry.path} has ${entry.size} bytes; drop ${drop} allows ${sizeMax}`,
+  });
+}
+
+export function interrupted(drop: string, operation: string, cause?: unknown): TransientError {
+  return new TransientError("HG-DROP-012", { operation, subject: drop, cause });
+}
+
+/** For what the server or the folder does not let us do with one file. */
+export function notPermitted(drop: string, operation: string, path: string, cause: unknown): RejectedError {
+  return new RejectedError("HG-DROP-007", {
+    operation,
+    subject: `${drop}: ${path}`,
+    message: `${operation}: not permitted for ${path} in drop ${drop}`,
+    cause,
+  });
+}
+
+/** Ends a wait at once when the signal is aborted; the work itself may still be going on. */
+export async function unlessAborted<T>(
+  drop: string,
+  operation: string,
+  signal: AbortSignal,
+  work: Promise<T>,
+): Promise<T> {
+  if (signal.aborted) {
+    work.catch(() => undefined); // Nobody waits for it any more.
+    throw interrupted(drop, operation, signal.reason);
+  }
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(interrupted(drop, operation, signal.reason));
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

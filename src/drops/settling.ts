@@ -1,0 +1,88 @@
+/**
+ * When a file counts as complete: after a number of equal observations of size and time, spaced by our own monotonic
+ * clock, and never under a temporary name. The times that servers tell are compared, not computed with.
+ */
+import { posix } from "node:path";
+
+export interface SettlingRules {
+  readonly observations: number;
+  readonly intervalMs: number;
+  /** Patterns of base names, without regard to case. */
+  readonly temporaryNames: readonly string[];
+}
+
+/** What is looked at: an arrival in state `settling`. */
+export interface Observed {
+  readonly id: number;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+}
+
+export type Verdict =
+  | { readonly settled: true }
+  | {
+      readonly settled: false;
+      readonly reason: string;
+      /** Milliseconds of the monotonic clock. */
+      readonly sinceMs: number;
+      /** It waits for its sender to rename it, so that looking again soon makes no difference. */
+      readonly temporary: boolean;
+    };
+
+interface Watched {
+  size: number;
+  mtime: string;
+  equal: number;
+  countedAtMs: number;
+  readonly sinceMs: number;
+}
+
+/** Remembers only the files that have not settled. */
+export class Settling {
+  readonly #rules: SettlingRules;
+  readonly #watched = new Map<number, Watched>();
+
+  constructor(rules: SettlingRules) {
+    this.#rules = rules;
+  }
+
+  observe(file: Observed, nowMs: number): Verdict {
+    const watched = this.#count(file, nowMs);
+    const pattern = temporaryPattern(file.path, this.#rules.temporaryNames);
+    const { observations } = this.#rules;
+    if (pattern === null && watched.equal >= observations) return { settled: true };
+    const reason =
+      pattern === null
+        ? `size or time still changing: ${watched.equal} of ${observations} equal observations`
+        : `temporary name (${pattern}): waits until its sender renames it`;
+    return { settled: false, reason, sinceMs: watched.sinceMs, temporary: pattern !== null };
+  }
+
+  /** It was taken, or has gone. */
+  forget(id: number): void {
+    this.#watched.delete(id);
+  }
+
+  #count(file: Observed, nowMs: number): Watched {
+    const watched = this.#watched.get(file.id);
+    if (watched === undefined) {
+      const first = { size: file.size, mtime: file.mtime, equal: 1, countedAtMs: nowMs, sinceMs: nowMs };
+      this.#watched.set(file.id, first);
+      return first;
+    }
+    if (watched.size !== file.size || watched.mtime !== file.mtime) {
+      Object.assign(watched, { size: file.size, mtime: file.mtime, equal: 1, countedAtMs: nowMs });
+    } else if (nowMs - watched.countedAtMs >= this.#rules.intervalMs) {
+      watched.equal = Math.min(watched.equal + 1, this.#rules.observations);
+      watched.countedAtMs = nowMs;
+    }
+    return watched;
+  }
+}
+
+/** The pattern by which a file's name is temporary, or null. */
+export function temporaryPattern(path: string, patterns: readonly string[]): string | null {
+  const name = posix.basename(path).toLowerCase();
+  return patterns.find((pattern) => posix.matchesGlob(name, pattern.toLowerCase())) ?? null;
+}

@@ -1,0 +1,318 @@
+/** A directory on an SFTP server as a drop. Symbolic links are not followed. */
+import { posix } from "node:path";
+import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
+import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Drop, ProbeFinding } from "./drop.ts";
+import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
+import type { SftpOptions } from "./options.ts";
+import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { openReceiver } from "./receive.ts";
+import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
+import { type SftpCalls, SftpConnection } from "./sftp-connection.ts";
+
+/** Status codes of the protocol (draft-ietf-secsh-filexfer-02, section 7). */
+const STATUS = { eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4 } as const;
+/** Bytes asked for in one request, and requests on their way at once. */
+const READ_BYTES = 32 * 1024;
+const READS_AHEAD = 16;
+
+export class SftpDrop implements Drop {
+  readonly kind = "sftp";
+  readonly name: string;
+  readonly log: Logger;
+  readonly #options: SftpOptions;
+  readonly #filter: ListingFilter;
+  readonly #connection: SftpConnection;
+  #linksSeen = 0;
+
+  constructor(options: SftpOptions, log: Logger) {
+    this.name = options.name;
+    this.log = log;
+    this.#options = options;
+    this.#filter = listingFilter(options);
+    this.#connection = new SftpConnection(options);
+  }
+
+  async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
+    this.#linksSeen = 0;
+    const folders = [""];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      yield* this.#listFolder(folder, folders, signal);
+    }
+  }
+
+  async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
+    insideDrop(this.name, path);
+    return this.#work("stat file", signal, (calls) => this.#stat(calls, path));
+  }
+
+  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+    insideDrop(this.name, entry.path);
+    refuseTooLarge(this.name, entry, this.#options.maxFileSize);
+    return this.#work("fetch file", signal, (calls) => this.#copy(calls, entry, destination), entry.path);
+  }
+
+  async finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult> {
+    insideDrop(this.name, entry.path);
+    if (plan.action === "archive") insideDrop(this.name, plan.to);
+    return this.#work(
+      "finish source file",
+      signal,
+      (calls) => finishSource(this, this.#files(calls), entry, plan),
+      entry.path,
+    );
+  }
+
+  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    const server = `${this.#options.host}:${this.#options.port}`;
+    try {
+      let files = 0;
+      for await (const _ of this.list(signal)) files += 1;
+      const findings: ProbeFinding[] = [
+        { level: "ok", what: `logged in to ${server} as ${this.#options.username}; the host key is pinned` },
+        { level: "ok", what: `${files} files listed in ${this.#options.path}` },
+      ];
+      if (this.#linksSeen > 0)
+        findings.push({ level: "warning", what: `${this.#linksSeen} symbolic links are not followed` });
+      return findings;
+    } catch (thrown) {
+      if (!(thrown instanceof HeadgateError)) throw thrown;
+      return [{ level: "failed", what: wordsOf(thrown), hint: thrown.hint }];
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async *#listFolder(folder: string, folders: string[], signal: AbortSignal): AsyncGenerator<FileEntry> {
+    const list = <T>(work: (calls: SftpCalls) => Promise<T>) => this.#work("list drop", signal, work);
+    const opened = await list(async (calls) => {
+      try {
+        const open = (sftp: SFTPWrapper, answer: (error: Error | undefined, handle: Buffer) => void) =>
+          sftp.opendir(this.#full(folder), answer);
+        return { calls, handle: await calls.call("open folder", open) };
+      } catch (thrown) {
+        if (folder !== "" && statusOf(thrown) === STATUS.noSuchFile) return null; // It went while we listed.
+        throw thrown;
+      }
+    });
+    if (opened === null) return;
+    const { calls, handle } = opened; // A handle belongs to its channel.
+    try {
+      for (;;) {
+        const items = await list(() => readFolder(calls, handle));
+        if (items === null) return;
+        for (const item of items) {
+          const entry = this.#sort(item, folder, folders);
+          if (entry !== null) yield entry;
+        }
+      }
+    } finally {
+      await closeHandle(calls, handle);
+    }
+  }
+
+  #sort(item: FileEntryWithStats, folder: string, folders: string[]): FileEntry | null {
+    if (item.filename === "." || item.filename === "..") return null;
+    if (!isPlainName(item.filename)) {
+      this.log.warn({ drop: this.name, name: item.filename }, "a file with an impossible name is ignored");
+      return null;
+    }
+    const path = folder === "" ? item.filename : `${folder}/${item.filename}`;
+    if (item.attrs.isDirectory()) {
+      if (this.#filter.entersFolder(path)) folders.push(path);
+      return null;
+    }
+    if (item.attrs.isSymbolicLink()) this.#linksSeen += 1;
+    return item.attrs.isFile() && this.#filter.takesFile(path) ? entryOf(path, item.attrs) : null;
+  }
+
+  async #stat(calls: SftpCalls, path: string): Promise<FileEntry | null> {
+    try {
+      const status = await calls.call<Stats>("stat file", (sftp, answer) =>
+        sftp.lstat(this.#full(path), answer),
+      );
+      return status.isFile() ? entryOf(path, status) : null;
+    } catch (thrown) {
+      if (statusOf(thrown) === STATUS.noSuchFile) return null;
+      throw thrown;
+    }
+  }
+
+  async #copy(calls: SftpCalls, entry: FileEntry, destination: string): Promise<FetchedFile> {
+    const before = await this.#stat(calls, entry.path);
+    this.#refuseChanged(before, entry);
+    const handle = await calls.call<Buffer>("open file", (sftp, answer) =>
+      sftp.open(this.#full(entry.path), "r", answer),
+    );
+    try {
+      const receiver = await openReceiver(this.name, entry, destination);
+      try {
+        for await (const chunk of readAhead(calls, handle, entry.size)) await receiver.write(chunk);
+        const fetched = await receiver.finish();
+        this.#refuseChanged(await this.#stat(calls, entry.path), entry);
+        return fetched;
+      } finally {
+        await receiver.close();
+      }
+    } finally {
+      await closeHandle(calls, handle);
+    }
+  }
+
+  #refuseChanged(now: FileEntry | null, entry: FileEntry): void {
+    if (now === null) throw vanished(this.name, entry.path);
+    if (!sameVersion(now, entry))
+      throw changedWhileFetched(this.name, entry, "it has another size or time now");
+  }
+
+  #files(calls: SftpCalls): SourceFiles {
+    return {
+      stat: (path) => this.#stat(calls, path),
+      makeFolder: async (path) => {
+        const parts = path === "." ? [] : path.split("/");
+        for (const [at] of parts.entries()) {
+          const folder = this.#full(parts.slice(0, at + 1).join("/"));
+          try {
+            await calls.call<void>("make folder", (sftp, answer) =>
+              sftp.mkdir(folder, (error) => answer(error, undefined)),
+            );
+          } catch (thrown) {
+            // Servers answer a bare failure when it is there already.
+            const there = await calls
+              .call<Stats>("stat folder", (sftp, answer) => sftp.stat(folder, answer))
+              .catch(() => null);
+            if (!there?.isDirectory()) throw thrown;
+          }
+        }
+      },
+      move: (from, to) =>
+        calls.call<void>("rename file", (sftp, answer) =>
+          sftp.rename(this.#full(from), this.#full(to), (error) => answer(error, undefined)),
+        ),
+      remove: async (path) => {
+        try {
+          await calls.call<void>("delete file", (sftp, answer) =>
+            sftp.unlink(this.#full(path), (error) => answer(error, undefined)),
+          );
+        } catch (thrown) {
+          if (statusOf(thrown) !== STATUS.noSuchFile) throw thrown;
+        }
+      },
+    };
+  }
+
+  #full(path: string): string {
+    return posix.join(this.#options.path, path);
+  }
+
+  async #work<T>(
+    operation: string,
+    signal: AbortSignal,
+    work: (calls: SftpCalls) => Promise<T>,
+    path?: string,
+  ): Promise<T> {
+    try {
+      return await this.#connection.use(signal, work);
+    } catch (thrown) {
+      throw this.#translate(operation, thrown, path);
+    }
+  }
+
+  #translate(operation: string, thrown: unknown, path?: string): unknown {
+    if (thrown instanceof HeadgateError) return thrown;
+    const status = statusOf(thrown);
+    const facts = { operation, subject: this.name, cause: thrown };
+    if (status === STATUS.permissionDenied) {
+      if (path !== undefined) return notPermitted(this.name, operation, path, thrown);
+      return new ConfigError("HG-DROP-007", {
+        ...facts,
+        message: `${operation}: the server of drop ${this.name} does not permit it: ${wordsOf(thrown)}`,
+      });
+    }
+    if (status === STATUS.noSuchFile) {
+      if (path !== undefined) return vanished(this.name, path);
+      return new ConfigError("HG-DROP-002", {
+        ...facts,
+        message: `the folder ${this.#options.path} of drop ${this.name} does not exist on ${this.#options.host}`,
+      });
+    }
+    if (operation === "finish source file")
+      return new TransientError("HG-DROP-009", {
+        ...facts,
+        message: `${path} in drop ${this.name} could not be archived or deleted: ${wordsOf(thrown)}`,
+      });
+    return new TransientError("HG-DROP-001", {
+      ...facts,
+      message: `${operation} failed at drop ${this.name} (${this.#options.host}:${this.#options.port}): ${wordsOf(thrown)}`,
+    });
+  }
+}
+
+function entryOf(path: string, status: { readonly size: number; readonly mtime: number }): FileEntry {
+  return { path, size: status.size, mtime: String(status.mtime) };
+}
+
+function statusOf(thrown: unknown): number | undefined {
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "number"
+    ? thrown.code
+    : undefined;
+}
+
+/** The next part of a folder as the server sends it, or null at its end. */
+async function readFolder(calls: SftpCalls, handle: Buffer): Promise<FileEntryWithStats[] | null> {
+  try {
+    return await calls.call<FileEntryWithStats[]>("list folder", (sftp, answer) =>
+      sftp.readdir(handle, answer),
+    );
+  } catch (thrown) {
+    if (statusOf(thrown) === STATUS.eof) return null;
+    throw thrown;
+  }
+}
+
+async function closeHandle(calls: SftpCalls, handle: Buffer): Promise<void> {
+  // The server closes the handles of a broken connection by itself.
+  await calls
+    .call<void>("close handle", (sftp, answer) => sftp.close(handle, (error) => answer(error, undefined)))
+    .catch(() => undefined);
+}
+
+/** The bytes in order, with several requests on their way, so that a long line costs no speed. */
+async function* readAhead(calls: SftpCalls, handle: Buffer, size: number): AsyncGenerator<Buffer> {
+  const coming: Promise<Buffer>[] = [];
+  for (let next = 0; next < size || coming.length > 0; ) {
+    while (next < size && coming.length < READS_AHEAD) {
+      const length = Math.min(READ_BYTES, size - next);
+      const part = readPart(calls, handle, next, length);
+      part.catch(() => undefined); // Seen when its turn comes; until then it must not count as unhandled.
+      coming.push(part);
+      next += length;
+    }
+    const part = await coming.shift();
+    if (part === undefined || part.length === 0) return; // Shorter than listed; the receiver says so.
+    yield part;
+  }
+}
+
+/** As many bytes as asked for, or fewer at the end of the file. */
+async function readPart(calls: SftpCalls, handle: Buffer, from: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const read = await calls
+      .call<number>("read file", (sftp, answer) =>
+        sftp.read(handle, buffer, filled, length - filled, from + filled, answer),
+      )
+      .catch((thrown: unknown) => {
+        if (statusOf(thrown) === STATUS.eof) return 0;
+        throw thrown;
+      });
+    if (read === 0) break;
+    filled += read;
+  }
+  return buffer.subarray(0, filled);
+}

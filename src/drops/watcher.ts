@@ -1,0 +1,204 @@
+/**
+ * Polls one drop for as long as the gateway runs. Every drop has a watcher of its own, so a dead one delays no other.
+ * Polls come every `every`; sooner while files settle, when events tell of a change or when somebody asks;
+ * later, doubling with jitter, while the drop cannot be used.
+ */
+import type { DropKind, IsoInstant } from "../model.ts";
+import { isoInstant } from "../support/clock.ts";
+import { HeadgateError, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { DropOptions } from "./options.ts";
+import { Pickup, type PickupFacts, type PickupReport, type WaitingFile } from "./pickup.ts";
+
+export interface WatcherFacts extends PickupFacts {
+  readonly options: PickupFacts["options"] & Pick<DropOptions, "every" | "backoffMax">;
+  readonly log: Logger;
+}
+
+export interface WatcherStatus {
+  readonly drop: string;
+  readonly kind: DropKind;
+  /** When a poll last ended without an error. */
+  readonly lastCompletePoll: IsoInstant | null;
+  readonly completePolls: number;
+  readonly consecutiveFailures: number;
+  readonly lastError: {
+    readonly code: string | null;
+    readonly message: string;
+    readonly hint: string | null;
+  } | null;
+  /** Null while polling, and when stopped. */
+  readonly nextPollAt: IsoInstant | null;
+  readonly inProgress: boolean;
+  /** Files that will be taken when they have settled. */
+  readonly settlingCount: number;
+  /** Files under temporary names; they wait for their sender. */
+  readonly temporaryCount: number;
+  /** Settled files left for the next poll. */
+  readonly leftCount: number;
+  readonly waiting: readonly WaitingFile[];
+}
+
+/** Milliseconds between an event and the poll that it causes, so that a burst of events is one poll. */
+const EVENT_PAUSE_MS = 100;
+/** Polls caused by events take at most a share of the time that they need, so that a busy folder is no busy loop. */
+const EVENT_PAUSE_FACTOR = 5;
+/** Milliseconds beyond the settling interval, since timers may end a little early. */
+const SETTLE_SLACK_MS = 5;
+/** Milliseconds; a failing drop is not tried faster than this. */
+const BACKOFF_MIN_MS = 1_000;
+
+export class Watcher {
+  readonly #facts: WatcherFacts;
+  readonly #pickup: Pickup;
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> | null = null;
+  #stopEvents: (() => Promise<void>) | null = null;
+  /** Ends the pause before the next poll. */
+  #pause: AbortController | null = null;
+  #wanted: PromiseWithResolvers<PickupReport> | null = null;
+  #changed = false;
+  #report: PickupReport | null = null;
+  #inProgress = false;
+  #completePolls = 0;
+  #failures = 0;
+  #pollTookMs = 0;
+  #lastComplete: Temporal.Instant | null = null;
+  #nextPollAt: Temporal.Instant | null = null;
+
+  constructor(facts: WatcherFacts) {
+    this.#facts = facts;
+    this.#pickup = new Pickup(facts);
+  }
+
+  /** Polls at once, and then on and on. */
+  start(): void {
+    if (this.#loop !== null) return;
+    this.#loop = this.#run();
+    this.#stopEvents =
+      this.#facts.drop.watch?.(() => {
+        const first = !this.#changed;
+        this.#changed = true;
+        // Events of a drop that fails do not undo its back-off.
+        if (first && this.#failures === 0) this.#pause?.abort();
+      }) ?? null;
+  }
+
+  /** A poll that begins after this call; several callers share one. Rejects when the watcher is stopped before. */
+  pollNow(): Promise<PickupReport> {
+    if (this.#stopping.signal.aborted) return Promise.reject(this.#stopping.signal.reason);
+    this.#wanted ??= Promise.withResolvers<PickupReport>();
+    this.#wanted.promise.catch(() => undefined); // Each caller handles its own.
+    this.#pause?.abort();
+    return this.#wanted.promise;
+  }
+
+  /** See `Pickup.rematch`. */
+  rematch(): Promise<number> {
+    return this.#pickup.rematch(this.#stopping.signal);
+  }
+
+  /** Ends the poll in progress. The drop itself stays open. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error(`drop ${this.#facts.drop.name} is no longer polled`));
+    this.#pause?.abort();
+    this.#wanted?.reject(this.#stopping.signal.reason);
+    await this.#stopEvents?.();
+    await this.#loop;
+    this.#nextPollAt = null;
+  }
+
+  status(): WatcherStatus {
+    const { drop } = this.#facts;
+    const error = this.#report?.error;
+    return {
+      drop: drop.name,
+      kind: drop.kind,
+      lastCompletePoll: this.#lastComplete === null ? null : isoInstant(this.#lastComplete),
+      completePolls: this.#completePolls,
+      consecutiveFailures: this.#failures,
+      lastError:
+        error === undefined
+          ? null
+          : {
+              code: error instanceof HeadgateError ? error.code : null,
+              message: wordsOf(error),
+              hint: error instanceof HeadgateError ? error.hint : null,
+            },
+      nextPollAt: this.#nextPollAt === null ? null : isoInstant(this.#nextPollAt),
+      inProgress: this.#inProgress,
+      settlingCount: this.#report?.settling ?? 0,
+      temporaryCount: this.#report?.temporary ?? 0,
+      leftCount: this.#report?.left ?? 0,
+      waiting: this.#pickup.waiting(),
+    };
+  }
+
+  async #run(): Promise<void> {
+    const stopped = this.#stopping.signal;
+    while (!stopped.aborted) {
+      const wanted = this.#wanted;
+      this.#wanted = null;
+      this.#changed = false;
+      this.#inProgress = true;
+      this.#nextPollAt = null;
+      const begunMs = this.#facts.clock.monotonicMs();
+      const report = await this.#pickup.poll(stopped).catch((error: unknown) => failed(error));
+      this.#pollTookMs = this.#facts.clock.monotonicMs() - begunMs;
+      this.#inProgress = false;
+      if (!stopped.aborted) this.#take(report);
+      wanted?.resolve(report);
+      if (!stopped.aborted) await this.#rest(report);
+    }
+  }
+
+  #take(report: PickupReport): void {
+    const { log, drop, clock } = this.#facts;
+    this.#report = report;
+    if (report.error === undefined) {
+      if (this.#failures > 0)
+        log.info({ drop: drop.name, failures: this.#failures }, "the drop can be used again");
+      this.#failures = 0;
+      this.#completePolls += 1;
+      this.#lastComplete = clock.now();
+      if (report.claimed > 0) log.info({ drop: drop.name, ...report }, "files taken up");
+      return;
+    }
+    this.#failures += 1;
+    const { error } = report;
+    const facts =
+      error instanceof HeadgateError ? { code: error.code, hint: error.hint } : { code: null, hint: null };
+    log.warn({ drop: drop.name, ...facts, failures: this.#failures, reason: wordsOf(error) }, "poll failed");
+  }
+
+  async #rest(report: PickupReport): Promise<void> {
+    const { clock } = this.#facts;
+    const restMs = this.#restMs(report);
+    this.#nextPollAt = clock.now().add({ milliseconds: Math.round(restMs) });
+    if (this.#wanted !== null) return;
+    this.#pause = new AbortController();
+    if (!(this.#changed && this.#failures === 0)) await clock.sleep(restMs, this.#pause.signal);
+    this.#pause = null;
+    const byEvent = this.#changed && this.#wanted === null && this.#failures === 0;
+    if (!byEvent) return;
+    const pauseMs = Math.max(EVENT_PAUSE_MS, this.#pollTookMs * EVENT_PAUSE_FACTOR);
+    this.#pause = new AbortController();
+    await clock.sleep(Math.min(pauseMs, restMs), this.#pause.signal);
+    this.#pause = null;
+  }
+
+  #restMs(report: PickupReport): number {
+    const { every, backoffMax, settle } = this.#facts.options;
+    if (this.#failures > 0) {
+      const doubled = Math.max(every, BACKOFF_MIN_MS) * 2 ** Math.min(this.#failures - 1, 20);
+      // Jitter, so that many drops at one server do not come back all at once.
+      return Math.min(doubled, Math.max(backoffMax, every)) * (0.8 + Math.random() * 0.4);
+    }
+    if (report.left > 0) return 0;
+    return report.settling > 0 ? Math.min(every, settle.interval + SETTLE_SLACK_MS) : every;
+  }
+}
+
+function failed(error: unknown): PickupReport {
+  return { listed: 0, settling: 0, temporary: 0, claimed: 0, left: 0, gone: 0, error };
+}

@@ -1,0 +1,293 @@
+/** What every kind of drop must do. One suite for all of them. */
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { planFinish } from "../../src/drops/archive-name.ts";
+import type { FinishPlan } from "../../src/model.ts";
+import { RejectedError, TransientError } from "../../src/support/errors.ts";
+import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
+
+const EARLIER = new Date("2026-03-01T00:15:00Z");
+const LATER = new Date("2026-03-01T08:45:00Z");
+
+export function conforms(kind: string, open: OpenField): void {
+  describe(kind, () => {
+    let field: Field;
+    beforeEach(async () => {
+      field = await open();
+    });
+    afterEach(() => field.close());
+
+    listing(() => field, open);
+    fetching(() => field, open);
+    finishing(() => field);
+    refusing(() => field, open);
+  });
+}
+
+function listing(of: () => Field, open: OpenField): void {
+  test("lists every file below the root, with its size, and nothing else", async () => {
+    const names = [
+      "a.csv",
+      "with space.csv",
+      "größe 電力.csv",
+      "in/b.csv",
+      "in/deep er/c.csv",
+      ".hidden",
+      "[x].csv",
+    ];
+    for (const name of names) await of().write(name, name);
+    await mkdir(join(of().root, "empty"));
+    const entries = await listed(of().drop);
+    expect(entries.map((entry) => entry.path)).toEqual(names.toSorted());
+    for (const entry of entries) expect(entry.size).toBe(Buffer.byteLength(entry.path));
+  });
+
+  test("tells the same about a file by stat as by listing, and null of what is no file", async () => {
+    await of().write("in/a b.csv", "one", EARLIER);
+    const [entry] = await listed(of().drop);
+    expect(await of().drop.stat("in/a b.csv", never)).toEqual(entry);
+    expect(await of().drop.stat("in", never)).toBeNull();
+    expect(await of().drop.stat("in/none.csv", never)).toBeNull();
+    expect(await of().drop.stat("nowhere/none.csv", never)).toBeNull();
+  });
+
+  test("tells another time after the file was written again", async () => {
+    await of().write("a.csv", "one", EARLIER);
+    const before = await entryAt(of().drop, "a.csv");
+    await of().write("a.csv", "two", LATER);
+    expect((await entryAt(of().drop, "a.csv")).mtime).not.toBe(before.mtime);
+  });
+
+  test("lists nothing of its archive folders", async () => {
+    await of().write("archive/old.csv", "old");
+    await of().write("in/archive/new.csv", "a folder of the same name elsewhere is a folder like others");
+    expect((await listed(of().drop)).map((entry) => entry.path)).toEqual(["in/archive/new.csv"]);
+  });
+
+  test("lists by its patterns, and only the top when not recursive", async () => {
+    for (const name of ["a.csv", "a.txt", "in/b.csv", "old/c.csv"]) await of().write(name, "x");
+    const picky = await open({ include: ["**/*.csv"], exclude: ["old/**"] });
+    const flat = await open({ recursive: false });
+    try {
+      for (const name of ["a.csv", "a.txt", "in/b.csv", "old/c.csv"]) {
+        await picky.write(name, "x");
+        await flat.write(name, "x");
+      }
+      expect((await listed(picky.drop)).map((entry) => entry.path)).toEqual(["a.csv", "in/b.csv"]);
+      expect((await listed(flat.drop)).map((entry) => entry.path)).toEqual(["a.csv", "a.txt"]);
+    } finally {
+      await picky.close();
+      await flat.close();
+    }
+  });
+
+  test("lists a folder of 1,200 files whole", async () => {
+    await Promise.all(Array.from({ length: 1200 }, (_, at) => of().write(`many/${at}.csv`, String(at))));
+    expect(new Set((await listed(of().drop)).map((entry) => entry.path)).size).toBe(1200);
+  });
+
+  test("probes with what it found", async () => {
+    await of().write("a.csv", "x");
+    const findings = await of().drop.probe(never);
+    expect(findings.map((finding) => finding.level)).not.toContain("failed");
+    expect(findings.map((finding) => finding.what).join("\n")).toContain("1 files listed");
+  });
+}
+
+function fetching(of: () => Field, open: OpenField): void {
+  test.for([0, 1, 5_000_000])("fetches %i bytes with their digest", async (size) => {
+    const content = randomBytes(size);
+    await of().write("in/a.bin", content);
+    const copy = join(of().outside, "spool", "copy");
+    const fetched = await of().drop.fetch(await entryAt(of().drop, "in/a.bin"), copy, never);
+    expect(fetched).toEqual({ bytes: size, sha256: createHash("sha256").update(content).digest("hex") });
+    expect((await readFile(copy)).equals(content)).toBe(true);
+  });
+
+  test("fetches several files side by side, over what an earlier attempt left", async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `${at}.csv`);
+    for (const name of names) await of().write(name, name.repeat(1000));
+    await Promise.all(
+      names.map(async (name) => {
+        const copy = join(of().outside, name);
+        await writeFile(copy, "left by an earlier attempt, and longer".repeat(1000));
+        await of().drop.fetch(await entryAt(of().drop, name), copy, never);
+        expect(await readFile(copy, "utf8")).toBe(name.repeat(1000));
+      }),
+    );
+  });
+
+  test.for([
+    ["grew", "content and more", EARLIER],
+    ["shrank", "con", EARLIER],
+    ["was written again", "CONTENT", LATER],
+  ] as const)("refuses a file that %s since it was listed, for now", async ([, content, time]) => {
+    await of().write("a.csv", "content", EARLIER);
+    const entry = await entryAt(of().drop, "a.csv");
+    await of().write("a.csv", content, time);
+    const fetched = of().drop.fetch(entry, join(of().outside, "copy"), never);
+    await expect(fetched).rejects.toThrow(TransientError);
+    await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-008" });
+  });
+
+  test("rejects a file that vanished", async () => {
+    await of().write("a.csv", "content");
+    const entry = await entryAt(of().drop, "a.csv");
+    await rm(join(of().root, "a.csv"));
+    const fetched = of().drop.fetch(entry, join(of().outside, "copy"), never);
+    await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-006" });
+  });
+
+  test("rejects a file above the size limit before it asks for a byte", async () => {
+    const small = await open({ maxFileSize: "10B" });
+    try {
+      await small.write("a.csv", "more than ten bytes");
+      const entry = await entryAt(small.drop, "a.csv");
+      await expect(small.drop.fetch(entry, join(small.outside, "copy"), never)).rejects.toMatchObject({
+        code: "HG-DROP-010",
+      });
+    } finally {
+      await small.close();
+    }
+  });
+
+  test("tells a fault of the spool from a fault of the drop", async () => {
+    await of().write("a.csv", "content");
+    await writeFile(join(of().outside, "file"), "not a folder");
+    const fetched = of().drop.fetch(
+      await entryAt(of().drop, "a.csv"),
+      join(of().outside, "file", "copy"),
+      never,
+    );
+    await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-013" });
+  });
+}
+
+function finishing(of: () => Field): void {
+  const planned = (tag = "run1"): FinishPlan =>
+    planFinish({ action: "archive", to: "archive/done" }, { path: "in/a b.csv" }, tag);
+  const archived = async () => (await readdir(join(of().root, "archive/done/in")).catch(() => [])).sort();
+
+  test("archives, and answers the same when asked again", async () => {
+    await of().write("in/a b.csv", "content");
+    const entry = await entryAt(of().drop, "in/a b.csv");
+    expect(await of().drop.finish(entry, planned(), never)).toBe("done");
+    expect(await of().drop.finish(entry, planned(), never)).toBe("done");
+    expect(await archived()).toEqual(["a b.run1.csv"]);
+    expect(await readFile(join(of().root, "archive/done/in/a b.run1.csv"), "utf8")).toBe("content");
+    expect(await listed(of().drop)).toEqual([]);
+  });
+
+  test("archives one version after another, each beside the other", async () => {
+    for (const run of ["run1", "run2"]) {
+      await of().write("in/a b.csv", `content of ${run}`);
+      expect(await of().drop.finish(await entryAt(of().drop, "in/a b.csv"), planned(run), never)).toBe(
+        "done",
+      );
+    }
+    expect(await archived()).toEqual(["a b.run1.csv", "a b.run2.csv"]);
+  });
+
+  test("answers done for a version that is archived while the next one lies there, which stays", async () => {
+    await of().write("in/a b.csv", "content", EARLIER);
+    const entry = await entryAt(of().drop, "in/a b.csv");
+    await of().drop.finish(entry, planned(), never);
+    await of().write("in/a b.csv", "the next", LATER);
+    expect(await of().drop.finish(entry, planned(), never)).toBe("done");
+    expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("the next");
+  });
+
+  test.for(["archive", "delete"] as const)("leaves other content where it lies (%s)", async (action) => {
+    await of().write("in/a b.csv", "content", EARLIER);
+    const entry = await entryAt(of().drop, "in/a b.csv");
+    await of().write("in/a b.csv", "other content", LATER);
+    const plan = action === "archive" ? planned() : ({ action } as const);
+    expect(await of().drop.finish(entry, plan, never)).toBe("changed");
+    expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("other content");
+  });
+
+  test("never overwrites in the archive", async () => {
+    await of().write("in/a b.csv", "content");
+    await of().write("archive/done/in/a b.run1.csv", "of somebody else");
+    const entry = await entryAt(of().drop, "in/a b.csv");
+    await expect(of().drop.finish(entry, planned(), never)).rejects.toMatchObject({ code: "HG-DROP-009" });
+    expect(await readFile(join(of().root, "archive/done/in/a b.run1.csv"), "utf8")).toBe("of somebody else");
+    expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("content");
+  });
+
+  test("deletes, leaves nothing behind, and answers the same when asked again", async () => {
+    await of().write("in/a b.csv", "content");
+    const entry = await entryAt(of().drop, "in/a b.csv");
+    expect(await of().drop.finish(entry, { action: "delete" }, never)).toBe("done");
+    expect(await of().drop.finish(entry, { action: "delete" }, never)).toBe("done");
+    expect(await readdir(join(of().root, "in"))).toEqual([]);
+  });
+
+  test("leaves what is to be left, and says when nothing lies there to archive", async () => {
+    await of().write("in/a b.csv", "content");
+    const entry = await entryAt(of().drop, "in/a b.csv");
+    expect(await of().drop.finish(entry, { action: "leave" }, never)).toBe("done");
+    expect(await listed(of().drop)).toEqual([entry]);
+    await rm(join(of().root, "in/a b.csv"));
+    expect(await of().drop.finish(entry, planned(), never)).toBe("gone");
+  });
+}
+
+function refusing(of: () => Field, open: OpenField): void {
+  test.for(["../outside.csv", "/etc/passwd", "in/../../outside.csv", "", "in//a", "a\nb", "."])(
+    "refuses the path %j",
+    async (path) => {
+      await writeFile(join(of().outside, "outside.csv"), "secret");
+      const entry = { path, size: 6, mtime: "1" };
+      const refusal = { code: "HG-DROP-005" };
+      await expect(of().drop.stat(path, never)).rejects.toMatchObject(refusal);
+      await expect(of().drop.fetch(entry, join(of().outside, "copy"), never)).rejects.toThrow(RejectedError);
+      await expect(of().drop.finish(entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
+      const fine = { ...entry, path: "a.csv" };
+      await expect(of().drop.finish(fine, { action: "archive", to: path }, never)).rejects.toMatchObject(
+        refusal,
+      );
+    },
+  );
+
+  test("does not follow symbolic links", async () => {
+    await writeFile(join(of().outside, "outside.csv"), "secret");
+    await symlink(join(of().outside, "outside.csv"), join(of().root, "link.csv"));
+    await symlink(of().outside, join(of().root, "folder"));
+    expect(await listed(of().drop)).toEqual([]);
+    expect(await of().drop.stat("link.csv", never)).toBeNull();
+    const probe = await of().drop.probe(never);
+    expect(probe.some((finding) => finding.what.includes("symbolic links are not followed"))).toBe(true);
+  });
+
+  test("says which folder does not exist", async () => {
+    const lost = await open({ path: join(of().root, "none") });
+    try {
+      await expect(listed(lost.drop)).rejects.toMatchObject({ code: "HG-DROP-002" });
+      expect((await lost.drop.probe(never)).map((finding) => finding.level)).toContain("failed");
+    } finally {
+      await lost.close();
+    }
+  });
+
+  test("ends at once when its caller gives up, and goes on with the next call", async () => {
+    await of().write("a.csv", "content");
+    const entry = await entryAt(of().drop, "a.csv");
+    const given = AbortSignal.abort();
+    await expect(of().drop.stat("a.csv", given)).rejects.toThrow(TransientError);
+    await expect(of().drop.fetch(entry, join(of().outside, "copy"), given)).rejects.toThrow(TransientError);
+    await expect(Array.fromAsync(of().drop.list(given))).rejects.toThrow(TransientError);
+    expect(await of().drop.stat("a.csv", never)).toEqual(entry);
+  });
+
+  test("fails work in progress as transient when it is closed", async () => {
+    await of().write("a.bin", randomBytes(5_000_000));
+    const entry = await entryAt(of().drop, "a.bin");
+    const fetched = of().drop.fetch(entry, join(of().outside, "copy"), never);
+    const ended = expect(fetched).rejects.toThrow(TransientError);
+    await of().drop.close();
+    await ended;
+  });
+}

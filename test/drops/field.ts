@@ -1,0 +1,96 @@
+/** A real drop of each kind over a folder of this machine, for the conformance suite. */
+import { mkdir, mkdtemp, realpath, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { startFieldFtp } from "../../src/cli/demo/field-ftp.ts";
+import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
+import { createDrop } from "../../src/drops/create.ts";
+import type { Drop } from "../../src/drops/drop.ts";
+import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
+import type { FileEntry } from "../../src/model.ts";
+import { silentLog } from "../../src/support/log.ts";
+
+/** Options as a configuration file has them. */
+export type Settings = Readonly<Record<string, unknown>>;
+
+export interface Field {
+  readonly drop: Drop;
+  readonly options: DropOptions;
+  /** The folder that the drop shows. */
+  readonly root: string;
+  /** A folder of this test, outside of the drop. */
+  readonly outside: string;
+  readonly faults: { cutAfterBytes: number | null; silent: boolean } | null;
+  write(path: string, content: string | Uint8Array, time?: Date): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type OpenField = (settings?: Settings) => Promise<Field>;
+
+const user = { username: "meter", password: "open sesame" };
+
+export const openLocal: OpenField = (settings = {}) =>
+  openField(async (root) => ({ options: { kind: "local", path: root, ...settings } }));
+
+export const openSftp: OpenField = (settings = {}) =>
+  openField(async (root) => {
+    const server = await startFieldSftp({ root, ...user });
+    const { host, port, hostKeyFingerprint } = server;
+    return {
+      server,
+      options: { kind: "sftp", host, port, ...user, hostKeys: [hostKeyFingerprint], ...settings },
+    };
+  });
+
+export const openFtp =
+  (listing: "auto" | "list", server: Settings = {}): OpenField =>
+  (settings = {}) =>
+    openField(async (root) => {
+      const started = await startFieldFtp({ root, ...user, machineListing: listing === "auto", ...server });
+      const { host, port } = started;
+      return { server: started, options: { kind: "ftp", host, port, ...user, ...settings } };
+    });
+
+type Started = {
+  readonly options: Settings;
+  readonly server?: { readonly faults: NonNullable<Field["faults"]>; close(): Promise<void> };
+};
+
+async function openField(start: (root: string) => Promise<Started>): Promise<Field> {
+  const ground = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
+  const root = join(ground, "drop");
+  await mkdir(root);
+  const { options: written, server } = await start(root);
+  const options = dropOptions.parse({ name: "field", ...written });
+  const drop = createDrop(options, { log: silentLog });
+  return {
+    drop,
+    options,
+    root,
+    outside: ground,
+    faults: server?.faults ?? null,
+    async write(path, content, time) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), content);
+      if (time !== undefined) await utimes(join(root, path), time, time);
+    },
+    async close() {
+      await drop.close();
+      await server?.close();
+      await rm(ground, { recursive: true, force: true });
+    },
+  };
+}
+
+export const never = new AbortController().signal;
+
+export async function listed(drop: Drop): Promise<FileEntry[]> {
+  const entries = await Array.fromAsync(drop.list(never));
+  return entries.sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+export async function entryAt(drop: Drop, path: string): Promise<FileEntry> {
+  const entry = await drop.stat(path, never);
+  if (entry === null) throw new Error(`${path} does not lie at the drop`);
+  return entry;
+}
