@@ -90,6 +90,8 @@ export const dataRow = z.object({
   version: z.string().nullish(),
   versionTimestamp: z.string().optional(),
   tags: z.record(z.string(), z.string()).nullish(),
+  /** Tags given on the element of the push, when it carried any; `tags` holds both levels, the reading's own first. */
+  batchTags: z.record(z.string(), z.string()).nullish(),
 });
 export type DataRow = z.infer<typeof dataRow>;
 export const dataRows = z.array(dataRow);

@@ -6,6 +6,7 @@ export * from "./structure.ts";
 export * from "./token.ts";
 export * from "./trigger.ts";
 export * from "./webhook.ts";
+export * from "./zones.ts";
 
 /** Carried by every call in the header `Api-Version`; without it the service follows its newest version. */
 export const API_VERSION = "1.7";

@@ -3,6 +3,8 @@ import { z } from "zod";
 
 export const problem = z.object({
   type: z.string().optional(),
+  /** Stable word for programs, such as `missing-scope`. */
+  code: z.string().optional(),
   title: z.string(),
   status: z.number().int(),
   detail: z.string().optional(),

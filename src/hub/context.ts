@@ -1,0 +1,20 @@
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import type { HubOptions } from "./options.ts";
+import type { Ingestion } from "./push/ingestion.ts";
+import type { HubStore } from "./store/store.ts";
+import type { Guard } from "./token/guard.ts";
+import type { Passwords } from "./token/passwords.ts";
+import type { Tokens } from "./token/tokens.ts";
+
+/** What the routes of every resource share. */
+export interface HubContext {
+  readonly options: HubOptions;
+  readonly store: HubStore;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly passwords: Passwords;
+  readonly tokens: Tokens;
+  readonly guard: Guard;
+  readonly ingestion: Ingestion;
+}

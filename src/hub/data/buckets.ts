@@ -1,0 +1,82 @@
+/** Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years as the calendar there has them. */
+import type { Aggregate, DataRow, Granularity } from "../../wire/index.ts";
+import type { PointRow } from "../store/store.ts";
+
+export interface Bucket {
+  /** Included; null: open (Granularity=All). */
+  readonly startMs: number | null;
+  /** Excluded. */
+  readonly endMs: number;
+}
+
+type Span = Exclude<Granularity, "Raw" | "All">;
+
+/** The period that holds an instant. */
+export function bucketOf(ms: number, granularity: Span | "All", zone: string): Bucket {
+  if (granularity === "All") return { startMs: null, endMs: Number.POSITIVE_INFINITY };
+  if (granularity === "Minute" || granularity === "Hour") return clockBucket(ms, granularity, zone);
+  const date = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone).toPlainDate();
+  const first = firstDay(date, granularity);
+  const next = first.add(LENGTHS[granularity]);
+  return { startMs: startOfDay(first, zone), endMs: startOfDay(next, zone) };
+}
+
+const LENGTHS = { Day: { days: 1 }, Week: { weeks: 1 }, Month: { months: 1 }, Year: { years: 1 } } as const;
+
+function firstDay(date: Temporal.PlainDate, granularity: keyof typeof LENGTHS): Temporal.PlainDate {
+  if (granularity === "Week") return date.subtract({ days: date.dayOfWeek - 1 });
+  if (granularity === "Month") return date.with({ day: 1 });
+  if (granularity === "Year") return date.with({ month: 1, day: 1 });
+  return date;
+}
+
+function startOfDay(date: Temporal.PlainDate, zone: string): number {
+  return date.toZonedDateTime(zone).epochMilliseconds;
+}
+
+/** Both passes of a repeated hour are hours of their own. */
+function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): Bucket {
+  const lengthMs = granularity === "Minute" ? 60_000 : 3_600_000;
+  const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
+  const offsetMs = at.offsetNanoseconds / 1_000_000;
+  const startMs = Math.floor((ms + offsetMs) / lengthMs) * lengthMs - offsetMs;
+  return { startMs, endMs: startMs + lengthMs };
+}
+
+type Aggregated = Exclude<Aggregate, "None">;
+
+/** Running aggregates of one period. Variance by Welford's method, of a sample (n - 1), as databases' VAR and STDEV. */
+export class Accumulator {
+  private count = 0;
+  private sum = 0;
+  private min = Number.POSITIVE_INFINITY;
+  private max = Number.NEGATIVE_INFINITY;
+  private mean = 0;
+  private squares = 0;
+  earliestMs = Number.POSITIVE_INFINITY;
+
+  add({ value, atMs }: PointRow): void {
+    this.count += 1;
+    this.sum += value;
+    this.min = Math.min(this.min, value);
+    this.max = Math.max(this.max, value);
+    const delta = value - this.mean;
+    this.mean += delta / this.count;
+    this.squares += delta * (value - this.mean);
+    this.earliestMs = Math.min(this.earliestMs, atMs);
+  }
+
+  columns(aggregates: readonly Aggregated[]): Partial<DataRow> {
+    const variance = this.count > 1 ? this.squares / (this.count - 1) : undefined;
+    const columns: Record<Aggregated, Partial<DataRow>> = {
+      SUM: { sumValue: this.sum },
+      MIN: { minValue: this.min },
+      MAX: { maxValue: this.max },
+      AVG: { avgValue: this.sum / this.count },
+      COUNT: { countValue: this.count },
+      VAR: variance === undefined ? {} : { varianceValue: variance },
+      STDEV: variance === undefined ? {} : { stdevValue: Math.sqrt(variance) },
+    };
+    return Object.assign({}, ...aggregates.map((name) => columns[name]));
+  }
+}

@@ -1,0 +1,145 @@
+/** Parameters of /data (specification, *Data endpoints*): checked, combined, and made ready for the store. */
+import {
+  type Aggregate,
+  type DataDisplayLevel,
+  type DataQuery,
+  dataQuery,
+  type Granularity,
+  ianaZone,
+} from "../../wire/index.ts";
+import { HttpProblem, invalidField, invalidRequest, notSupported, parsed } from "../http/problems.ts";
+import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/store.ts";
+import { both, pageOf } from "../structure/paging.ts";
+import { PERIOD_RULE, readInstant } from "../time.ts";
+import type { Principal } from "../token/guard.ts";
+import { hasRight } from "../token/rights.ts";
+
+export interface DataRequest {
+  /** Null: every account (administrators do not name one). */
+  readonly accountId: number;
+  readonly filter: VariablesFilter;
+  readonly granularity: Granularity;
+  readonly aggregates: readonly Exclude<Aggregate, "None">[];
+  readonly page: Page;
+  readonly order: "ASC" | "DESC";
+  readonly level: DataDisplayLevel;
+  readonly view: PointView;
+  readonly query: DataQuery;
+}
+
+export function readDataRequest(input: unknown, principal: Principal): DataRequest {
+  const query = parsed(dataQuery, input);
+  refuse(query);
+  const filter = {
+    ids: both(query.VariableId, query.VariableIds),
+    sourceIds: both(query.SourceId, query.SourceIds),
+    variableTypeIds: both(query.VariableTypeId, query.VariableTypeIds),
+  };
+  if (Object.values(filter).every((list) => list === undefined))
+    throw invalidRequest("select by VariableId, SourceId or VariableTypeId (or their plural forms)");
+  return {
+    accountId: accountOf(query, principal),
+    filter,
+    ...shapeOf(query),
+    page: pageOf(query),
+    order: query.PagingOrder ?? "ASC",
+    level: query.DisplayLevel ?? "Value",
+    view: viewOf(query),
+    query,
+  };
+}
+
+function refuse(query: DataQuery): void {
+  if (query.TimeZoneId !== undefined && query.UseReportingTimezone === true)
+    throw invalidRequest("TimeZoneId and UseReportingTimezone are mutually exclusive");
+  if (query.TimeZoneId !== undefined && ianaZone(query.TimeZoneId) === undefined)
+    throw invalidField("TimeZoneId", `${query.TimeZoneId} is neither an IANA nor a Windows time zone`);
+  for (const name of ["TargetUnits", "UnitTransformation"] as const) {
+    if (query[name] !== undefined) throw notSupported(name, "it does not convert units yet");
+  }
+}
+
+/** "Administrators only; others take the account from the token": another account is refused rather than silently replaced. */
+function accountOf(query: DataQuery, { user, accountId }: Principal): number {
+  const asked = query.AccountId;
+  if (asked === undefined || asked === accountId) return accountId;
+  if (!hasRight(user, "every-account"))
+    throw new HttpProblem(
+      403,
+      "missing-right",
+      "AccountId is for administrators; others take it from the token",
+    );
+  return asked;
+}
+
+function shapeOf(query: DataQuery): Pick<DataRequest, "granularity" | "aggregates"> {
+  const named = [query.Aggregation ?? "None", ...(query.Aggregations ?? [])];
+  const aggregates = [...new Set(named)].filter((name) => name !== "None");
+  const granularity = query.Granularity ?? "Raw";
+  if (granularity === "Raw" && aggregates.length > 0)
+    throw invalidRequest(
+      query.Granularity === undefined
+        ? "an aggregation needs a Granularity: Minute, Hour, Day, Week, Month, Year or All"
+        : "Granularity=Raw and an aggregation are mutually exclusive",
+    );
+  if (granularity !== "Raw" && aggregates.length === 0)
+    throw invalidRequest(`Granularity=${granularity} needs an Aggregation`);
+  return { granularity, aggregates };
+}
+
+function viewOf(query: DataQuery): PointView {
+  const { VersionTag: tag, AllVersions: all, AsOf: asOf } = query;
+  if ([tag !== undefined, all === true, asOf !== undefined].filter(Boolean).length > 1)
+    throw invalidRequest("VersionTag, AllVersions and AsOf are mutually exclusive");
+  if (tag !== undefined) return { kind: "tag", tag };
+  if (asOf !== undefined) return { kind: "asOf", versionUs: instantUs(asOf) };
+  if (all !== true) return { kind: "latest" };
+  if ((query.Granularity ?? "Raw") !== "Raw")
+    throw invalidRequest("AllVersions shows versions one by one: it goes with Granularity=Raw only");
+  return { kind: "all" };
+}
+
+/** Microseconds, since VersionTimestamps are that fine. */
+function instantUs(text: string): number {
+  try {
+    return Number(Temporal.Instant.from(text).epochNanoseconds / 1_000n);
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw invalidField("AsOf", "is an ISO 8601 instant with a designator, such as 2026-03-01T00:00:00Z");
+  }
+}
+
+export interface Zones {
+  /** In which From, To and the edges of aggregates are read. IANA. */
+  readonly period: string;
+  /** In which dates are written. Windows or IANA. */
+  readonly dates: string;
+}
+
+/** Without TimeZoneId and UseReportingTimezone: bounds in UTC, dates in the zone of the source (platform facts, *Time*). */
+export function zonesOf({ query }: DataRequest, variable: VariableFacts): Zones {
+  const asked = query.UseReportingTimezone === true ? variable.siteZoneId : query.TimeZoneId;
+  return {
+    period: asked === undefined ? "UTC" : (ianaZone(asked) ?? "UTC"),
+    dates: asked ?? variable.sourceZoneId,
+  };
+}
+
+/** `page` left out: everything. */
+export function rangeOf(request: DataRequest, zone: string, page: Page): PointRange {
+  const { query, order, view } = request;
+  const fromMs = boundMs("From", query.From, zone);
+  const toMs = boundMs("To", query.To, zone);
+  if (fromMs !== null && toMs !== null && fromMs > toMs) throw invalidField("From", "lies after To");
+  const lastMs = toMs === null || query.IncludeToBoundary === true ? toMs : toMs - 1;
+  return { fromMs, lastMs, order, page, view };
+}
+
+function boundMs(name: "From" | "To", text: string | undefined, zone: string): number | null {
+  if (text === undefined) return null;
+  const read = readInstant(text, zone, PERIOD_RULE);
+  if (read.kind === "instant") return read.ms;
+  // An unescaped + of an offset arrives as a blank.
+  const hint = /\s\d{2}:?\d{2}$/.test(text) ? " (write the + of an offset as %2B)" : "";
+  throw invalidField(name, `${read.reason}: ${JSON.stringify(text)}${hint}`);
+}

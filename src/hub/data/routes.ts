@@ -1,0 +1,54 @@
+/** GET and POST {base_url}/data (specification, *Data endpoints*). */
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { DataRow } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { invalidRequest } from "../http/problems.ts";
+import { sendCount, wantsCount } from "../structure/paging.ts";
+import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
+import { countRows, dataRows } from "./rows.ts";
+
+export async function dataRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  app.get("/data", (request, reply) => answer(context, request, reply, request.query));
+  app.post("/data", (request, reply) => answer(context, request, reply, flattened(request)));
+}
+
+async function answer(
+  { store, guard }: HubContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  input: unknown,
+): Promise<FastifyReply> {
+  const principal = await guard.authenticate(request, ["datahub-api"]);
+  const asked = readDataRequest(input, principal);
+  // Faults of the period are told also when nothing is selected.
+  rangeOf(asked, "UTC", asked.page);
+  const variables = await store.points.select(asked.accountId, asked.filter);
+  for (const variable of variables) rangeOf(asked, zonesOf(asked, variable).period, asked.page);
+  if (wantsCount(request, asked.query)) sendCount(reply, await countRows(store.points, asked, variables));
+  void reply.type("application/json; charset=utf-8");
+  return reply.send(Readable.from(jsonArray(dataRows(store.points, asked, variables))));
+}
+
+async function* jsonArray(chunks: AsyncIterable<readonly DataRow[]>): AsyncGenerator<string> {
+  let opening = "[";
+  for await (const rows of chunks) {
+    if (rows.length === 0) continue;
+    yield opening + rows.map((row) => JSON.stringify(row)).join(",");
+    opening = ",";
+  }
+  yield opening === "[" ? "[]" : "]";
+}
+
+/** The same parameters in a JSON body; `Paging` may be an object there. Parameters of the URL count too. */
+function flattened(request: FastifyRequest): Record<string, unknown> {
+  const body = request.body ?? {};
+  if (typeof body !== "object" || Array.isArray(body)) throw invalidRequest("the body must be a JSON object");
+  const flat: Record<string, unknown> = { ...(request.query as object) };
+  for (const [name, value] of Object.entries(body)) {
+    if (name.toLowerCase() === "paging" && typeof value === "object" && value !== null)
+      for (const [inner, own] of Object.entries(value)) flat[`Paging.${inner}`] = own;
+    else flat[name] = value;
+  }
+  return flat;
+}

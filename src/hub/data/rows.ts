@@ -1,0 +1,123 @@
+/** Rows of /data, variable by variable in order of id, streamed: memory holds one chunk. Paging counts within each variable (rule 5). */
+import type { DataDisplayLevel, DataRow } from "../../wire/index.ts";
+import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
+import { isoOfUs, ZoneWriter } from "../time.ts";
+import { Accumulator, type Bucket, bucketOf } from "./buckets.ts";
+import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
+
+const WHOLE = { offset: 0, limit: null };
+
+export async function* dataRows(
+  points: PointStore,
+  request: DataRequest,
+  variables: readonly VariableFacts[],
+): AsyncGenerator<readonly DataRow[]> {
+  for (const variable of variables) {
+    const zones = zonesOf(request, variable);
+    const rows = request.granularity === "Raw" ? rawRows : aggregatedRows;
+    yield* rows(points, request, variable, zones);
+  }
+}
+
+/** Rows without paging. */
+export async function countRows(
+  points: PointStore,
+  request: DataRequest,
+  variables: readonly VariableFacts[],
+): Promise<number> {
+  let total = 0;
+  for (const variable of variables) {
+    const zones = zonesOf(request, variable);
+    if (request.granularity === "Raw" && request.view.kind !== "all") {
+      total += await points.count(variable, rangeOf(request, zones.period, WHOLE));
+      continue;
+    }
+    const rows = request.granularity === "Raw" ? rawRows : aggregatedRows;
+    for await (const chunk of rows(points, { ...request, page: WHOLE }, variable, zones))
+      total += chunk.length;
+  }
+  return total;
+}
+
+async function* rawRows(
+  points: PointStore,
+  request: DataRequest,
+  variable: VariableFacts,
+  zones: Zones,
+): AsyncGenerator<readonly DataRow[]> {
+  const writer = new ZoneWriter(zones.dates);
+  const range = rangeOf(request, zones.period, request.page);
+  const versions = request.view.kind !== "latest";
+  for await (const chunk of points.read(variable, range)) {
+    yield chunk.map((point) => ({
+      rawValue: point.value,
+      ...discriminants(request.level, variable, () => writer.write(point.atMs)),
+      ...(versions ? versionColumns(point) : {}),
+    }));
+  }
+}
+
+async function* aggregatedRows(
+  points: PointStore,
+  request: DataRequest,
+  variable: VariableFacts,
+  zones: Zones,
+): AsyncGenerator<readonly DataRow[]> {
+  const { granularity, aggregates, page } = request;
+  if (granularity === "Raw") return;
+  const writer = new ZoneWriter(zones.dates);
+  const range = rangeOf(request, zones.period, WHOLE);
+  const last = page.limit === null ? Number.POSITIVE_INFINITY : page.offset + page.limit;
+  let index = 0;
+  let open: { bucket: Bucket; sums: Accumulator } | null = null;
+  const finished = (): DataRow[] => {
+    if (open === null) return [];
+    const { bucket, sums } = open;
+    index += 1;
+    if (index <= page.offset || index > last) return [];
+    const startMs = bucket.startMs ?? range.fromMs ?? sums.earliestMs;
+    const columns = sums.columns(aggregates);
+    return [{ ...columns, ...discriminants(request.level, variable, () => writer.write(startMs)) }];
+  };
+  for await (const chunk of points.read(variable, range)) {
+    const rows: DataRow[] = [];
+    for (const point of chunk) {
+      if (open === null || !holds(open.bucket, point.atMs)) {
+        rows.push(...finished());
+        open = { bucket: bucketOf(point.atMs, granularity, zones.period), sums: new Accumulator() };
+      }
+      open.sums.add(point);
+    }
+    if (rows.length > 0) yield rows;
+    if (index >= last) return;
+  }
+  const rest = finished();
+  if (rest.length > 0) yield rest;
+}
+
+function holds({ startMs, endMs }: Bucket, ms: number): boolean {
+  return (startMs === null || ms >= startMs) && ms < endMs;
+}
+
+/** "Each level adds variableId, then date, then sourceId"; unitId is always there. */
+function discriminants(
+  level: DataDisplayLevel,
+  variable: VariableFacts,
+  date: () => string,
+): Partial<DataRow> {
+  const { unitId, id: variableId, sourceId } = variable;
+  if (level === "Value") return { unitId };
+  if (level === "ValueVariable") return { unitId, variableId };
+  if (level === "ValueVariableDate") return { unitId, variableId, date: date() };
+  return { unitId, variableId, date: date(), sourceId };
+}
+
+/** Both levels of tags stay apart; `tags` shows them together, the reading's own before the element's. */
+function versionColumns({ version, versionUs, tags, batchTags }: PointRow): Partial<DataRow> {
+  return {
+    version,
+    ...(versionUs === null ? {} : { versionTimestamp: isoOfUs(versionUs) }),
+    tags: tags === null && batchTags === null ? null : { ...batchTags, ...tags },
+    ...(batchTags === null ? {} : { batchTags }),
+  };
+}

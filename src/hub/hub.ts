@@ -1,0 +1,142 @@
+/**
+ * The measurement data service. `base_url` is the URL itself, `push_url` is `<url>/push`, `token_url` is `<url>/connect/token`
+ * or `<url>/realms/<realm>/protocol/openid-connect/token`.
+ */
+import Fastify, { type FastifyInstance } from "fastify";
+import { type Clock, systemClock } from "../support/clock.ts";
+import { ConfigError, systemCode } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { HubContext } from "./context.ts";
+import { dataRoutes } from "./data/routes.ts";
+import { installProblems } from "./http/problems.ts";
+import type { HubOptions } from "./options.ts";
+import { startIngestion } from "./push/ingestion.ts";
+import { operationRoutes, pushRoutes } from "./push/routes.ts";
+import { startWebhooks } from "./push/webhooks.ts";
+import { openStore } from "./store/open.ts";
+import type { HubStore } from "./store/store.ts";
+import { siteRoutes } from "./structure/sites.ts";
+import { sourceRoutes } from "./structure/sources.ts";
+import { unsupportedRoutes } from "./structure/unsupported.ts";
+import { variableRoutes } from "./structure/variables.ts";
+import { createGuard } from "./token/guard.ts";
+import { createPasswords } from "./token/passwords.ts";
+import { tokenRoutes } from "./token/routes.ts";
+import { seedIdentities } from "./token/seed.ts";
+import { createTokens } from "./token/tokens.ts";
+
+export interface HubParts {
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** A fault point to arm in the ingestion thread as well (`support/faults.ts`), for tests. */
+  readonly fault?: string | undefined;
+}
+
+export interface RunningHub {
+  /** `http://host:port`, without a slash at the end. */
+  readonly url: string;
+  /** Completes requests and the operation in hand; the rest of the queue waits in the store. */
+  close(): Promise<void>;
+}
+
+const PURGE_MS = 3_600_000;
+
+/** Throws `ConfigError` when the store or the port cannot be had. */
+export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
+  const { log, clock = systemClock, fault = null } = parts;
+  const store = await openStore(options.store);
+  const stops: (() => Promise<void>)[] = [() => store.close()];
+  const stopAll = async () => {
+    for (const stop of stops.toReversed()) await stop();
+  };
+  try {
+    await seedIdentities(store.identity, options);
+    const passwords = await createPasswords(clock);
+    const tokens = await createTokens(store.identity, {
+      issuer: options.publicUrl ?? "headgate-hub",
+      lifetimeMs: options.tokenLifetime,
+      clock,
+    });
+    const guard = createGuard(store.identity, tokens, passwords);
+    const webhooks = startWebhooks(store.operations, options.webhook, { log, clock });
+    stops.push(() => webhooks.close());
+    const { operations } = store;
+    const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });
+    stops.push(() => ingestion.close());
+    stops.push(startPurge(store, options, log, clock));
+    const app = buildServer({ options, store, log, clock, passwords, tokens, guard, ingestion });
+    stops.push(() => app.close());
+    const url = await listen(app, options.listen);
+    log.info({ url }, "hub listens");
+    return { url, close: stopAll };
+  } catch (thrown) {
+    await stopAll();
+    throw thrown;
+  }
+}
+
+function buildServer(context: HubContext): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: context.options.limits.requestBody,
+    exposeHeadRoutes: false,
+    forceCloseConnections: "idle",
+    routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
+  });
+  installProblems(app, context.log);
+  app.get("/health", async () => ({
+    status: "ok",
+    pendingOperations: await context.store.operations.pending(),
+  }));
+  const routes = [
+    tokenRoutes,
+    siteRoutes,
+    sourceRoutes,
+    variableRoutes,
+    dataRoutes,
+    pushRoutes,
+    operationRoutes,
+    unsupportedRoutes,
+  ];
+  for (const resource of routes) void app.register((scope) => resource(scope, context));
+  return app;
+}
+
+async function listen(app: FastifyInstance, address: string): Promise<string> {
+  const colon = address.lastIndexOf(":");
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, "");
+  try {
+    await app.listen({ host, port: Number(address.slice(colon + 1)) });
+  } catch (thrown) {
+    if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND"].includes(systemCode(thrown) ?? ""))
+      throw thrown;
+    throw new ConfigError("HG-CONF-004", {
+      operation: "start hub",
+      subject: address,
+      message: `the hub cannot listen on ${address} (${systemCode(thrown)})`,
+      cause: thrown,
+    });
+  }
+  const bound = app.addresses()[0];
+  if (bound === undefined || typeof bound === "string") throw new Error("the server listens nowhere");
+  return `http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`;
+}
+
+/** Records of operations are forgotten after their time: at start, and every hour. */
+function startPurge(store: HubStore, { keep }: HubOptions, log: Logger, clock: Clock): () => Promise<void> {
+  const closing = new AbortController();
+  const run = async () => {
+    do {
+      const nowMs = clock.now().epochMilliseconds;
+      try {
+        await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - keep.outcomes);
+      } catch (thrown) {
+        log.error({ err: thrown }, "old records of operations could not be removed; this is tried again");
+      }
+    } while (await clock.sleep(PURGE_MS, closing.signal));
+  };
+  const running = run();
+  return async () => {
+    closing.abort();
+    await running;
+  };
+}

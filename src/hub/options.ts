@@ -1,0 +1,136 @@
+/** Configuration of `headgate hub -c FILE`. */
+import { z } from "zod";
+import { duration, size } from "../support/quantities.ts";
+import { SCOPES } from "../wire/index.ts";
+
+/** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
+export const ROLES = ["User", "Manager", "Datapusher", "Admin", "datapusher.standard"] as const;
+
+const account = z.strictObject({
+  id: z.int().positive().describe("Number of the account; tokens are issued for it."),
+  name: z.string().min(1).describe("Name that people read."),
+});
+
+const client = z.strictObject({
+  id: z.string().min(1).describe("The `client_id` of token requests."),
+  secret: z
+    .string()
+    .min(1)
+    .meta({ secret: true })
+    .describe("The `client_secret`; only its hash is stored. Best given as ${env:NAME}."),
+  name: z.string().optional().describe("Name that people read."),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .optional()
+    .describe("Scopes that tokens of this client may carry; all when absent."),
+});
+
+const user = z.strictObject({
+  username: z.string().min(1).describe("The `username` of token requests."),
+  password: z
+    .string()
+    .min(1)
+    .meta({ secret: true })
+    .describe("Only its hash is stored. Best given as ${env:NAME}."),
+  accounts: z
+    .array(z.int().positive())
+    .min(1)
+    .describe("Ids of the accounts that the user may enter; the first is the default until another is used."),
+  roles: z
+    .array(z.enum(ROLES))
+    .default(["User"])
+    .describe(
+      "User reads; Datapusher (or the right datapusher.standard) pushes; Manager has all rights on its accounts; Admin sees all accounts.",
+    ),
+});
+
+const webhook = z.strictObject({
+  secret: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ secret: true })
+    .describe("Key of the signature of outcomes; without it they are sent unsigned."),
+  timeout: duration("10s").describe("How long a receiver may take to answer; 10s by default."),
+  attempts: z
+    .int()
+    .positive()
+    .default(20)
+    .describe("Deliveries tried before one is given up; 20 by default."),
+  backoff: duration("1s").describe(
+    "Wait after the first failure, doubled after each further one; 1s by default.",
+  ),
+  backoffMax: duration("10m").describe("Longest wait between two attempts; 10m by default."),
+  concurrency: z.int().positive().default(8).describe("Deliveries at one time; 8 by default."),
+  hosts: z
+    .array(z.string().min(1))
+    .optional()
+    .describe("Host names that `webhookUrl` may name; any when absent.")
+    .meta({ examples: [["gateway.example.org"]] }),
+});
+
+const limits = z.strictObject({
+  body: size("64MB").describe("Largest body of a push; larger ones are answered by 413. 64MB by default."),
+  requestBody: size("4MB").describe("Largest body of any other request; 4MB by default."),
+  versions: z
+    .int()
+    .positive()
+    .default(7)
+    .describe("Versions kept for a point, tagged and untagged counted apart; 7 by default."),
+  discards: z
+    .int()
+    .positive()
+    .default(1_000)
+    .describe("Entries of discarded targets in an outcome; further ones are summed up. 1000 by default."),
+});
+
+const keep = z.strictObject({
+  idempotencyKeys: duration("7d").describe("How long an Idempotency-Key is remembered; 7d by default."),
+  outcomes: duration("90d").describe(
+    "How long the outcome of an operation can be asked for; 90d by default.",
+  ),
+});
+
+export const hubOptions = z
+  .strictObject({
+    listen: z
+      .string()
+      .regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port")
+      .default("127.0.0.1:8070")
+      .describe("Address and port to listen on; port 0 takes any free one."),
+    publicUrl: z
+      .url()
+      .optional()
+      .describe("URL by which clients reach the hub, when it stands behind a proxy; issuer of the tokens."),
+    store: z
+      .discriminatedUnion("kind", [
+        z.strictObject({
+          kind: z.literal("sqlite").describe("Embedded store in one file, its queue in a second beside it."),
+          path: z
+            .string()
+            .min(1)
+            .describe("File of the store; made when absent.")
+            .meta({ examples: ["data/hub.sqlite"] }),
+        }),
+      ])
+      .describe("Where structure, points and operations are kept."),
+    tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),
+    accounts: z.array(account).default([]).describe("Accounts to make or rename at start."),
+    clients: z.array(client).default([]).describe("Clients of the token interface."),
+    users: z.array(user).default([]).describe("Users; one that leaves this list can no longer sign in."),
+    webhook: webhook.prefault({}).describe("Delivery of outcomes to the `webhookUrl` of a push."),
+    limits: limits.prefault({}).describe("Named limits."),
+    keep: keep.prefault({}).describe("How long records of operations are kept."),
+    log: z
+      .strictObject({
+        level: z
+          .enum(["trace", "debug", "info", "warn", "error", "silent"])
+          .default("info")
+          .describe("Least severe level that is written; info by default."),
+      })
+      .prefault({})
+      .describe("Log on standard error."),
+  })
+  .describe("The measurement data service.");
+
+export type HubOptions = z.infer<typeof hubOptions>;

@@ -1,0 +1,124 @@
+/** The main thread's side of ingestion: starts the worker, wakes it, notes what it finished. */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../../support/clock.ts";
+import { wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { HubOptions } from "../options.ts";
+import type { OperationStore } from "../store/store.ts";
+
+export interface WorkerData {
+  readonly store: HubOptions["store"];
+  readonly versionsMax: number;
+  readonly discardsMax: number;
+  /** A fault point to arm in the thread, for tests; null ordinarily. */
+  readonly fault: string | null;
+}
+
+export type ToWorker = { readonly type: "wake" } | { readonly type: "stop" };
+export type FromWorker =
+  | { readonly type: "finished"; readonly seq: number; readonly state: "done" | "failed" }
+  | { readonly type: "trouble"; readonly seq: number; readonly message: string }
+  | { readonly type: "defect"; readonly seq: number; readonly message: string };
+
+export interface Ingestion {
+  /** Something waits in the queue. */
+  wake(): void;
+  /** The operation in hand is completed first. */
+  close(): Promise<void>;
+}
+
+const NOTE_MS = 10;
+const RESTART_MS = 1_000;
+
+export interface IngestionParts {
+  readonly options: HubOptions;
+  readonly operations: OperationStore;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly fault: string | null;
+  /** Called after outcomes have been noted: webhooks may be due. */
+  onFinished(): void;
+}
+
+export function startIngestion(parts: IngestionParts): Ingestion {
+  const { log, clock } = parts;
+  const notes = createNotes(parts);
+  const closing = new AbortController();
+  let worker = startWorker(parts, notes.add);
+
+  /** A thread that dies is replaced; what it had in hand still stands in the queue. */
+  const watch = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      const [cause] = await Promise.race([once(worker, "error"), once(worker, "exit")]);
+      if (closing.signal.aborted) return;
+      log.error({ cause: wordsOf(cause) }, "the ingestion thread ended; it is started again");
+      if (await clock.sleep(RESTART_MS, closing.signal)) worker = startWorker(parts, notes.add);
+    }
+  };
+  const watching = watch();
+
+  return {
+    wake: () => worker.postMessage({ type: "wake" } satisfies ToWorker),
+    async close() {
+      closing.abort();
+      if (worker.threadId !== -1) {
+        const exited = once(worker, "exit");
+        worker.postMessage({ type: "stop" } satisfies ToWorker);
+        await exited;
+      }
+      await watching;
+      await notes.flush();
+    },
+  };
+}
+
+function startWorker({ options, log, fault }: IngestionParts, note: (finished: Finished) => void): Worker {
+  const { store, limits } = options;
+  const workerData: WorkerData = { store, versionsMax: limits.versions, discardsMax: limits.discards, fault };
+  // Compiled, this file is JavaScript and so is the worker beside it.
+  const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
+  const worker = new Worker(new URL(file, import.meta.url), { workerData });
+  worker.on("message", (message: FromWorker) => {
+    const { seq } = message;
+    if (message.type === "finished") note({ seq, state: message.state });
+    else if (message.type === "trouble")
+      log.warn({ seq, cause: message.message }, "an operation waits: the store refuses it for now");
+    else log.error({ seq, cause: message.message }, "an operation failed; its body is kept in the queue");
+  });
+  return worker;
+}
+
+type Finished = { readonly seq: number; readonly state: "done" | "failed" };
+
+/** Notes several finished operations in one commit. Losing a note is harmless: the worker finds the outcome and tells again. */
+function createNotes({ operations, log, onFinished }: IngestionParts) {
+  let finished: Finished[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  let writing: Promise<void> = Promise.resolve();
+  const flush = (): Promise<void> => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    writing = writing.then(async () => {
+      const batch = finished;
+      finished = [];
+      if (batch.length === 0) return;
+      try {
+        await operations.finish(batch);
+        onFinished();
+      } catch (thrown) {
+        log.error({ err: thrown }, "finished operations could not be noted; this is tried again");
+        finished = [...batch, ...finished];
+        timer ??= setTimeout(flush, RESTART_MS);
+      }
+    });
+    return writing;
+  };
+  return {
+    add(entry: Finished): void {
+      finished.push(entry);
+      timer ??= setTimeout(flush, NOTE_MS);
+    },
+    flush,
+  };
+}

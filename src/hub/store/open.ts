@@ -1,0 +1,25 @@
+/** Chooses the implementation of the store by its configured kind. */
+import type { HubOptions } from "../options.ts";
+import { sqliteCode } from "./sqlite/database.ts";
+import { openSqliteStore } from "./sqlite/index.ts";
+import { openSqliteIngest } from "./sqlite/ingest.ts";
+import type { HubStore, IngestStore } from "./store.ts";
+
+export function openStore(options: HubOptions["store"]): Promise<HubStore> {
+  return openSqliteStore(options.path);
+}
+
+/** For the thread that applies operations; after `openStore`. */
+export async function openIngestStore(
+  options: HubOptions["store"],
+  versionsMax: number,
+): Promise<IngestStore> {
+  return openSqliteIngest(options.path, versionsMax);
+}
+
+/** True when the database, not the data, stands in the way: the same again may work. */
+export function isDatabaseTrouble(thrown: unknown): boolean {
+  const code = sqliteCode(thrown);
+  // BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL.
+  return code !== undefined && [5, 6, 7, 8, 10, 13, 14, 15].includes(code);
+}

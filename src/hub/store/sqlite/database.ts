@@ -1,0 +1,124 @@
+/** Opening of SQLite files: migrations, durability, and waiting for the other writer without blocking the event loop. */
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { ConfigError, wordsOf } from "../../../support/errors.ts";
+
+const BUSY_WAIT_MS = 5;
+const BUSY_WAITS_MAX = 12_000;
+const SQLITE_BUSY = 5;
+
+export type Row = Record<string, null | number | bigint | string | Uint8Array>;
+
+export interface OpenOptions {
+  readonly path: string;
+  /** Folder of numbered SQL files beside this one; null: the file has been brought up to date by another connection. */
+  readonly migrations: "migrations" | "intake-migrations" | null;
+  /** How long a call may block its thread for the other writer. */
+  readonly timeoutMs: number;
+  readonly readOnly?: boolean;
+}
+
+/** WAL, and every commit fsynced: what is answered or dropped after a commit must not come undone by a power cut. */
+export function openDatabase({ path, migrations, timeoutMs, readOnly = false }: OpenOptions): DatabaseSync {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    const database = new DatabaseSync(path, { timeout: timeoutMs, readOnly });
+    if (!readOnly) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    database.exec("PRAGMA foreign_keys = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000");
+    if (migrations !== null) migrate(database, migrations, path);
+    return database;
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) throw thrown;
+    throw new ConfigError("HG-HUB-001", {
+      operation: "open store",
+      subject: path,
+      message: `the store of the hub cannot be opened: ${wordsOf(thrown)}`,
+      cause: thrown,
+    });
+  }
+}
+
+function migrate(database: DatabaseSync, folder: string, path: string): void {
+  const directory = new URL(`./${folder}/`, import.meta.url);
+  const files = readdirSync(directory)
+    .filter((name) => name.endsWith(".sql"))
+    .sort();
+  const version = Number((database.prepare("PRAGMA user_version").get() as Row)["user_version"]);
+  if (version > files.length) throw new ConfigError("HG-HUB-002", { operation: "open store", subject: path });
+  for (const [index, file] of files.entries()) {
+    if (index < version) continue;
+    database.exec(
+      `BEGIN IMMEDIATE; ${readFileSync(new URL(file, directory), "utf8")}; PRAGMA user_version = ${index + 1}; COMMIT`,
+    );
+  }
+}
+
+/** Held open while the hub runs: one hub at a time owns a store. Gone by itself when the process ends. */
+export function lockStore(path: string): DatabaseSync {
+  const lock = openDatabase({ path: `${path}.lock`, migrations: null, timeoutMs: 0 });
+  try {
+    lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    return lock;
+  } catch (thrown) {
+    lock.close();
+    if (!isBusy(thrown)) throw thrown;
+    throw new ConfigError("HG-HUB-003", { operation: "open store", subject: path, cause: thrown });
+  }
+}
+
+/** One write transaction; waits for the writer of points between attempts, so that the event loop goes on. */
+export async function write<T>(database: DatabaseSync, work: () => T): Promise<T> {
+  for (let waits = 0; ; waits += 1) {
+    try {
+      database.exec("BEGIN IMMEDIATE");
+      break;
+    } catch (thrown) {
+      if (!isBusy(thrown) || waits >= BUSY_WAITS_MAX) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, BUSY_WAIT_MS));
+    }
+  }
+  try {
+    const result = work();
+    database.exec("COMMIT");
+    return result;
+  } catch (thrown) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+/** SQLite's own number of an error (`SQLITE_FULL`, `SQLITE_IOERR`, …); undefined when it did not come from SQLite. */
+export function sqliteCode(thrown: unknown): number | undefined {
+  return thrown instanceof Error && "errcode" in thrown && typeof thrown.errcode === "number"
+    ? thrown.errcode & 0xff
+    : undefined;
+}
+
+function isBusy(thrown: unknown): boolean {
+  return sqliteCode(thrown) === SQLITE_BUSY;
+}
+
+/** A prepared statement for each text, made once. */
+export function statements(database: DatabaseSync) {
+  const prepared = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
+  const statement = (sql: string) => {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    const made = database.prepare(sql);
+    prepared.set(sql, made);
+    return made;
+  };
+  return {
+    get: (sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as Row | undefined,
+    all: (sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as Row[],
+    run: (sql: string, ...values: SQLInputValue[]) => {
+      const { changes, lastInsertRowid } = statement(sql).run(...values);
+      return { changes: Number(changes), id: Number(lastInsertRowid) };
+    },
+  };
+}
+export type Statements = ReturnType<typeof statements>;
+
+export const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
+export const number = (value: unknown): number | null => (typeof value === "number" ? value : null);

@@ -1,0 +1,116 @@
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { PointRange, PointRow, PointStore, PointView, VariableFacts } from "../store.ts";
+import { number, type Row, type Statements, statements, text } from "./database.ts";
+import { Where } from "./filters.ts";
+
+const CHUNK = 2_000;
+/** Beyond every date that a point can have. */
+const FAR_MS = 8_640_000_000_000_000;
+
+export const VARIABLE_FACTS = `variable.id, variable.source_id, variable.unit_id, variable.is_versioned,
+  coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone
+  FROM variable JOIN source ON source.id = variable.source_id JOIN site ON site.id = source.site_id`;
+
+export function createPointStore(database: DatabaseSync): PointStore {
+  const tools = statements(database);
+  return {
+    async select(accountId, filter) {
+      const where = new Where()
+        .among("variable.id", filter.ids)
+        .among("variable.source_id", filter.sourceIds)
+        .among("variable.variable_type_id", filter.variableTypeIds)
+        .sharing("variable.tags", filter.tags);
+      if (accountId !== null) where.equal("variable.account_id", accountId);
+      const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
+      return tools.all(sql, ...where.values).map(factsOf);
+    },
+    read: (variable, range) => readChunks(tools, variable, range),
+    async count(variable, range) {
+      const { from, values } = selection(variable, range.view);
+      const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
+      return Number(tools.get(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS)?.["total"]);
+    },
+  };
+}
+
+export function factsOf(row: Row): VariableFacts {
+  return {
+    id: Number(row["id"]),
+    sourceId: Number(row["source_id"]),
+    unitId: Number(row["unit_id"]),
+    isVersioned: row["is_versioned"] === 1,
+    sourceZoneId: String(row["source_zone"]),
+    siteZoneId: String(row["site_zone"]),
+  };
+}
+
+/** One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest value. */
+function selection(variable: VariableFacts, view: PointView): { from: string; values: SQLInputValue[] } {
+  if (view.kind === "tag") {
+    const table = variable.isVersioned ? "point_version" : "point";
+    return { from: `FROM ${table} WHERE variable_id = ? AND version = ?`, values: [variable.id, view.tag] };
+  }
+  if (view.kind === "asOf" && variable.isVersioned) {
+    return {
+      from: `FROM point_version AS seen WHERE variable_id = ? AND version_us = (SELECT max(version_us) FROM point_version AS known
+        WHERE known.variable_id = seen.variable_id AND known.at_ms = seen.at_ms AND known.version_us <= ?)`,
+      values: [variable.id, view.versionUs],
+    };
+  }
+  return { from: "FROM point WHERE variable_id = ?", values: [variable.id] };
+}
+
+/** Each chunk continues after the last date, so that no statement stays open while the event loop goes on. */
+async function* readChunks(
+  tools: Statements,
+  variable: VariableFacts,
+  { fromMs, lastMs, order, page, view }: PointRange,
+): AsyncGenerator<readonly PointRow[]> {
+  const { from, values } = selection(variable, view);
+  const sql = `SELECT * ${from} AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order} LIMIT ? OFFSET ?`;
+  let low = fromMs ?? -FAR_MS;
+  let high = lastMs ?? FAR_MS;
+  let left = page.limit ?? Number.POSITIVE_INFINITY;
+  let offset = page.offset;
+  while (left > 0) {
+    const limit = Math.min(CHUNK, left);
+    const rows = tools.all(sql, ...values, low, high, limit, offset);
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    yield view.kind === "all" && variable.isVersioned
+      ? versionsOf(tools, variable, rows, order)
+      : rows.map(pointOf);
+    if (rows.length < limit) return;
+    left -= rows.length;
+    offset = 0;
+    if (order === "ASC") low = Number(last["at_ms"]) + 1;
+    else high = Number(last["at_ms"]) - 1;
+  }
+}
+
+function versionsOf(
+  tools: Statements,
+  variable: VariableFacts,
+  points: readonly Row[],
+  order: "ASC" | "DESC",
+) {
+  const dates = points.map((point) => Number(point["at_ms"]));
+  const [first = 0, last = 0] = [dates[0], dates.at(-1)];
+  const sql = `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`;
+  return tools.all(sql, variable.id, Math.min(first, last), Math.max(first, last)).map(pointOf);
+}
+
+function pointOf(row: Row): PointRow {
+  return {
+    atMs: Number(row["at_ms"]),
+    value: Number(row["value"]),
+    version: text(row["version"]),
+    versionUs: number(row["version_us"]),
+    tags: objectOf(row["tags"]),
+    batchTags: objectOf(row["batch_tags"]),
+  };
+}
+
+function objectOf(json: unknown): Readonly<Record<string, string>> | null {
+  return typeof json === "string" ? JSON.parse(json) : null;
+}

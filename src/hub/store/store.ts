@@ -1,0 +1,279 @@
+/**
+ * The contract of the hub's store. Every method is atomic; all may run concurrently on the event loop and none blocks it for long.
+ * They throw what the database throws (then the request is answered by 500 and logged), and `ConfigError` only when opening.
+ * Ids of accounts are parameters everywhere: the store is where accounts are walls.
+ */
+import type { SiteBody, SourceBody, VariableBody, WebhookBody } from "../../wire/index.ts";
+
+// ───────────────────────────────────────────────────────────── identity
+
+export interface ClientRecord {
+  readonly id: string;
+  readonly name: string | null;
+  /** PHC string. */
+  readonly secretHash: string;
+  /** Null: every scope. */
+  readonly scopes: readonly string[] | null;
+}
+
+export interface UserRecord {
+  readonly id: number;
+  readonly username: string;
+  /** PHC string. */
+  readonly passwordHash: string;
+  readonly roles: readonly string[];
+  /** The first is the default until one is touched. */
+  readonly accounts: readonly number[];
+  readonly lastAccountId: number | null;
+}
+
+export interface SigningKey {
+  readonly kid: string;
+  /** JSON Web Key with its private part, as JSON. */
+  readonly privateJwk: string;
+}
+
+export interface IdentityStore {
+  putAccount(account: { readonly id: number; readonly name: string }): Promise<void>;
+  putClient(client: ClientRecord): Promise<void>;
+  putUser(user: Omit<UserRecord, "id" | "lastAccountId">): Promise<void>;
+  /** Disables clients and users that are not named; their records stay. */
+  keepOnly(clientIds: readonly string[], usernames: readonly string[]): Promise<void>;
+  account(id: number): Promise<{ readonly id: number; readonly name: string } | null>;
+  /** Enabled ones only, as the two below. */
+  client(id: string): Promise<ClientRecord | null>;
+  userByName(username: string): Promise<UserRecord | null>;
+  userById(id: number): Promise<UserRecord | null>;
+  /** Makes an account the user's default: the last one touched. */
+  touchAccount(userId: number, accountId: number): Promise<void>;
+  /** Newest first. */
+  signingKeys(): Promise<readonly SigningKey[]>;
+  addSigningKey(key: SigningKey): Promise<void>;
+}
+
+// ───────────────────────────────────────────────────────────── structure
+
+export interface StoredSite extends Required<Nullable<SiteBody>> {
+  readonly id: number;
+}
+export interface StoredSource extends Required<Nullable<SourceBody>> {
+  readonly id: number;
+  readonly siteName: string;
+  readonly state: string;
+}
+export interface StoredVariable extends Required<Nullable<VariableBody>> {
+  readonly id: number;
+}
+type Nullable<Body> = {
+  [Field in keyof Body]: undefined extends Body[Field] ? Body[Field] | null : Body[Field];
+};
+
+/** A list of values means any of them; fields combine with AND; absent fields do not filter. */
+export interface SitesFilter {
+  readonly ids?: readonly number[] | undefined;
+}
+export interface SourcesFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly siteIds?: readonly number[] | undefined;
+  readonly states?: readonly string[] | undefined;
+  readonly eans?: readonly string[] | undefined;
+  readonly serialNumbers?: readonly string[] | undefined;
+  readonly meterNumbers?: readonly string[] | undefined;
+  readonly names?: readonly string[] | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
+export interface VariablesFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly sourceIds?: readonly number[] | undefined;
+  readonly variableTypeIds?: readonly number[] | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
+
+export interface Page {
+  readonly offset: number;
+  /** Null: to the end. */
+  readonly limit: number | null;
+}
+export interface Listing<Row> {
+  readonly rows: readonly Row[];
+  /** Rows without paging. */
+  readonly total: number;
+}
+
+export interface StructureStore {
+  createSite(accountId: number, body: SiteBody): Promise<number>;
+  /** Null when the site is not one of the account. */
+  createSource(accountId: number, body: SourceBody): Promise<StoredSource | null>;
+  /** Null when the source is not one of the account. */
+  createVariable(accountId: number, body: VariableBody): Promise<number | null>;
+  /** Ordered by id, as the two below. */
+  sites(accountId: number, filter: SitesFilter, page: Page): Promise<Listing<StoredSite>>;
+  sources(accountId: number, filter: SourcesFilter, page: Page): Promise<Listing<StoredSource>>;
+  variables(accountId: number, filter: VariablesFilter, page: Page): Promise<Listing<StoredVariable>>;
+}
+
+// ───────────────────────────────────────────────────────────── points
+
+/** What reading and writing the points of a variable needs to know of it. Zones are ids as configured, Windows or IANA. */
+export interface VariableFacts {
+  readonly id: number;
+  readonly sourceId: number;
+  readonly unitId: number;
+  readonly isVersioned: boolean;
+  readonly sourceZoneId: string;
+  readonly siteZoneId: string;
+}
+
+export type PointView =
+  | { readonly kind: "latest" }
+  | { readonly kind: "tag"; readonly tag: string }
+  | { readonly kind: "asOf"; readonly versionUs: number }
+  | { readonly kind: "all" };
+
+export interface PointRange {
+  /** Milliseconds since 1970 in UTC, included; null: open. */
+  readonly fromMs: number | null;
+  /** Included; null: open. */
+  readonly lastMs: number | null;
+  readonly order: "ASC" | "DESC";
+  /** Counted in points, also where each has several versions. */
+  readonly page: Page;
+  readonly view: PointView;
+}
+
+export interface PointRow {
+  readonly atMs: number;
+  readonly value: number;
+  readonly version: string | null;
+  /** Microseconds since 1970; null on variables without versions. */
+  readonly versionUs: number | null;
+  readonly tags: Readonly<Record<string, string>> | null;
+  readonly batchTags: Readonly<Record<string, string>> | null;
+}
+
+export interface PointStore {
+  /** Variables of the account that a data query selects, by id; null for every account. */
+  select(accountId: number | null, filter: VariablesFilter): Promise<readonly VariableFacts[]>;
+  /** Chunks in order of date (versions of one point oldest first); memory holds one chunk. */
+  read(variable: VariableFacts, range: PointRange): AsyncIterable<readonly PointRow[]>;
+  /** Points in the range, paging left aside. */
+  count(variable: VariableFacts, range: PointRange): Promise<number>;
+}
+
+// ───────────────────────────────────────────────────────────── operations
+
+export interface NewOperation {
+  readonly accountId: number;
+  readonly userId: number;
+  readonly operationId: string;
+  readonly idempotencyKey: string | null;
+  /** SHA-256 of the body, lower-case hexadecimal. */
+  readonly digest: string;
+  readonly timeoutSec: number;
+  /** Readings in the body. */
+  readonly received: number;
+  readonly webhookUrl: string | null;
+  readonly body: Uint8Array;
+}
+
+export type Acceptance =
+  | { readonly kind: "accepted"; readonly seq: number }
+  /** The same key came with the same body before: this was its answer. */
+  | { readonly kind: "repeated"; readonly operationId: string; readonly received: number }
+  /** The same key came with another body before. */
+  | { readonly kind: "conflict"; readonly operationId: string };
+
+export type Outcome = Omit<WebhookBody, "operationId" | "account">;
+
+export interface OperationRecord {
+  readonly operationId: string;
+  readonly accountId: number;
+  readonly state: "accepted" | "done" | "failed";
+  readonly received: number;
+  readonly acceptedMs: number;
+  readonly webhook: {
+    readonly state: string;
+    readonly attempts: number;
+    readonly error: string | null;
+  } | null;
+  readonly outcome: Outcome | null;
+}
+
+export interface DueWebhook {
+  readonly seq: number;
+  readonly url: string;
+  readonly attempts: number;
+  readonly body: WebhookBody;
+}
+
+export interface OperationStore {
+  /** Durable when it resolves. The order of calls is the order in which operations are applied. */
+  accept(operation: NewOperation): Promise<Acceptance>;
+  /** Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. */
+  finish(finished: readonly { readonly seq: number; readonly state: "done" | "failed" }[]): Promise<void>;
+  /** The newest operation of that id. */
+  operation(accountId: number, operationId: string): Promise<OperationRecord | null>;
+  /** Operations that wait to be applied. */
+  pending(): Promise<number>;
+  dueWebhooks(nowMs: number, limit: number): Promise<readonly DueWebhook[]>;
+  /** When the next webhook is due; null: none waits. */
+  nextWebhookMs(): Promise<number | null>;
+  webhookDelivered(seq: number): Promise<void>;
+  /** `nextMs` null: given up. */
+  webhookFailed(seq: number, error: string, nextMs: number | null): Promise<void>;
+  /** Forgets idempotency keys and finished operations older than these. */
+  purge(keysBeforeMs: number, outcomesBeforeMs: number): Promise<void>;
+}
+
+export interface HubStore {
+  readonly identity: IdentityStore;
+  readonly structure: StructureStore;
+  readonly points: PointStore;
+  readonly operations: OperationStore;
+  close(): Promise<void>;
+}
+
+// ───────────────────────────────────────────────────────────── ingestion (its own thread and connection)
+
+export interface QueuedOperation {
+  readonly seq: number;
+  readonly accountId: number;
+  readonly operationId: string;
+  readonly received: number;
+  readonly body: Uint8Array;
+}
+
+/** How an element names its variable: one column of the source (or the variable itself), and a selector. */
+export interface TargetQuery {
+  readonly by: "variableId" | "sourceId" | "sourceSerialNumber" | "sourceEan" | "sourceName" | "meterNumber";
+  readonly value: string | number;
+  readonly mappingConfig: string | undefined;
+  readonly variableTypeId: number | undefined;
+}
+
+export interface WriteReading {
+  readonly atMs: number;
+  readonly value: number;
+  readonly version: string | null;
+  /** JSON objects, ready to store. */
+  readonly tags: string | null;
+  readonly batchTags: string | null;
+}
+
+export interface IngestTransaction {
+  /** The first in order of source and variable that matches, within the account. */
+  findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
+  /** Stores readings in their order; returns how many replaced an earlier value or version. */
+  write(variable: VariableFacts, readings: readonly WriteReading[]): Promise<number>;
+}
+
+export interface IngestStore {
+  /** The first waiting operation after `seq`. */
+  next(afterSeq: number): Promise<QueuedOperation | null>;
+  /** Applies an operation and records its outcome in one transaction; `already` when that was done before. */
+  apply(
+    seq: number,
+    work: (transaction: IngestTransaction) => Promise<Outcome>,
+  ): Promise<"applied" | "already">;
+  close(): Promise<void>;
+}

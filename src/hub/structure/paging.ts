@@ -1,0 +1,55 @@
+/** Conventions of collection endpoints (specification, *Conventions of collection endpoints*). */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { invalidField } from "../http/problems.ts";
+import type { Page } from "../store/store.ts";
+
+/** Page size when only a page number is given ("not shown"). */
+export const ITEMS_PER_PAGE_DEFAULT = 100;
+
+export interface PagingQuery {
+  readonly "Paging.PageNumber"?: number | undefined;
+  readonly "Paging.ItemsPerPage"?: number | undefined;
+  readonly IncludeItemsCount?: boolean | undefined;
+}
+
+/** Page numbers count from 0; without paging, everything. */
+export function pageOf(query: PagingQuery): Page {
+  const number = query["Paging.PageNumber"];
+  const items = query["Paging.ItemsPerPage"];
+  if (number !== undefined && number < 0) throw invalidField("Paging.PageNumber", "counts from 0");
+  if (items !== undefined && items < 1) throw invalidField("Paging.ItemsPerPage", "must be at least 1");
+  if (number === undefined && items === undefined) return { offset: 0, limit: null };
+  const limit = items ?? ITEMS_PER_PAGE_DEFAULT;
+  const offset = (number ?? 0) * limit;
+  if (!Number.isSafeInteger(offset)) throw invalidField("Paging.PageNumber", "is too large");
+  return { offset, limit };
+}
+
+/** By `IncludeItemsCount`, or by the request header that some clients send. */
+export function wantsCount(request: FastifyRequest, query: PagingQuery): boolean {
+  return query.IncludeItemsCount === true || request.headers["x-total-count"] === "true";
+}
+
+export function sendCount(reply: FastifyReply, total: number): void {
+  void reply.header("x-total-count", String(total));
+}
+
+/** Singular and plural forms of a filter together; undefined when neither is given. */
+export function both<Value>(
+  one: readonly Value[] | undefined,
+  many: readonly Value[] | undefined,
+): readonly Value[] | undefined {
+  return one === undefined && many === undefined ? undefined : [...(one ?? []), ...(many ?? [])];
+}
+
+/** A DisplayLevel by its name in any case. */
+export function displayLevel<Level extends string>(
+  asked: string | undefined,
+  levels: readonly [Level, ...Level[]],
+  fallback: Level,
+): Level {
+  if (asked === undefined) return fallback;
+  const level = levels.find((name) => name.toLowerCase() === asked.toLowerCase());
+  if (level === undefined) throw invalidField("DisplayLevel", `is one of ${levels.join(", ")}`);
+  return level;
+}

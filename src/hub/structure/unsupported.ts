@@ -1,0 +1,69 @@
+/** What the specification names and this hub does not do yet is answered by 501 with a reason, never by an empty success. */
+import type { FastifyInstance } from "fastify";
+import type { HubContext } from "../context.ts";
+import { notSupported } from "../http/problems.ts";
+
+const REASONS: Readonly<Record<string, readonly string[]>> = {
+  "referentials come with a later version": [
+    "siteTypes",
+    "sourceTypes",
+    "energyTypes",
+    "energyUsages",
+    "gatewayTypes",
+    "variableTypes",
+    "units",
+    "unitFamily",
+    "quantityTypes",
+    "granularity",
+    "timePeriods",
+    "aggregates",
+    "timezones",
+  ],
+  "files are taken by the gateway; storage comes with a later version": ["storage", "fileTrigger"],
+  "it comes with a later version": ["alarms", "user", "account", "form"],
+  "the specification names it without showing it": [
+    "dashboards",
+    "geozones",
+    "dataLossDetection",
+    "dataQuality",
+    "tenants",
+  ],
+};
+
+export async function unsupportedRoutes(app: FastifyInstance, { guard }: HubContext): Promise<void> {
+  for (const [reason, resources] of Object.entries(REASONS)) {
+    for (const resource of resources) {
+      for (const url of [`/${resource}`, `/${resource}/*`]) {
+        app.all(url, async (request) => {
+          await guard.authenticate(request, ["datahub-api"]);
+          throw notSupported(`/${resource}`, reason);
+        });
+      }
+    }
+  }
+  const changes = [
+    ["PUT", "/sources"],
+    ["PUT", "/sources/:id"],
+    ["PATCH", "/sources/:id"],
+    ["DELETE", "/sources/:id"],
+    ["PATCH", "/sites/:id"],
+    ["DELETE", "/sites/:id"],
+    ["DELETE", "/data"],
+    ["PUT", "/sources/:id/variables/:variableId"],
+    ["DELETE", "/sources/:id/variables/:variableId"],
+    ["POST", "/sources/:id/attributes/*"],
+  ] as const;
+  for (const [method, url] of changes) {
+    app.route({
+      method,
+      url,
+      handler: async (request) => {
+        await guard.authenticate(request, ["datahub-api"]);
+        throw notSupported(
+          `${method} ${url}`,
+          "structure and data can be added but not changed or removed yet",
+        );
+      },
+    });
+  }
+}

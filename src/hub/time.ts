@@ -1,0 +1,113 @@
+/** Instants of points: milliseconds since 1970 in UTC; local times only at the edges. */
+import { ianaZone } from "../wire/index.ts";
+
+export function isoOfMs(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** ISO 8601 with microseconds, as VersionTimestamps are written. */
+export function isoOfUs(us: number): string {
+  const ms = Math.floor(us / 1_000);
+  return `${new Date(ms).toISOString().slice(0, -1)}${String(us - ms * 1_000).padStart(3, "0")}Z`;
+}
+
+export type ReadInstant =
+  | { readonly kind: "instant"; readonly ms: number }
+  | { readonly kind: "refused"; readonly reason: string };
+
+const ISO =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+
+/** What a local time means that a change of the clocks repeats or skips. */
+export interface LocalRule {
+  readonly repeated: "earlier" | "later";
+  readonly skipped: "refuse" | "shift";
+}
+
+/** Pushed readings: the repeated hour is its second pass (platform facts, *Time*); a time that never was is no time. */
+export const READING_RULE: LocalRule = { repeated: "later", skipped: "refuse" };
+/** Bounds of a period: the same choice for both, so that adjoining periods neither overlap nor leave a gap. */
+export const PERIOD_RULE: LocalRule = { repeated: "earlier", skipped: "shift" };
+
+/** Reads ISO 8601. A designator is binding; a time without one is read in the zone (IANA name). */
+export function readInstant(text: string, zone: string, rule: LocalRule): ReadInstant {
+  const match = ISO.exec(text.trim());
+  if (match === null) return refused("the date is not ISO 8601");
+  const [
+    ,
+    year = "",
+    month = "",
+    day = "",
+    hour = "00",
+    minute = "00",
+    second = "00",
+    fraction = "",
+    offset,
+  ] = match;
+  if (/[1-9]/.test(fraction.slice(3))) return refused("the date is finer than a millisecond");
+  const utc = Date.UTC(
+    +year,
+    +month - 1,
+    +day,
+    +hour,
+    +minute,
+    +second,
+    +fraction.slice(0, 3).padEnd(3, "0"),
+  );
+  const back = new Date(utc);
+  // Date.UTC rolls 30 February over into March; a date that rolls is none. Years 0 to 99 it takes for 1900 and later.
+  const whole =
+    back.getUTCFullYear() === +year && back.getUTCMonth() === +month - 1 && back.getUTCDate() === +day;
+  if (!whole || +hour > 23 || +minute > 59 || +second > 59) return refused("the date does not exist");
+  if (offset === undefined) return localInstant(utc, zone, rule);
+  if (offset === "Z" || offset === "z") return { kind: "instant", ms: utc };
+  const minutes = +offset.slice(1, 3) * 60 + +(offset.slice(3).replace(":", "") || 0);
+  if (minutes > 18 * 60) return refused("the offset of the date does not exist");
+  return { kind: "instant", ms: utc - (offset.startsWith("-") ? -minutes : minutes) * 60_000 };
+}
+
+function refused(reason: string): ReadInstant {
+  return { kind: "refused", reason };
+}
+
+/** `wallMs`: the local wall time written as if it were UTC. */
+function localInstant(wallMs: number, zone: string, rule: LocalRule): ReadInstant {
+  if (zone === "UTC" || zone === "Etc/UTC") return { kind: "instant", ms: wallMs };
+  const wall = Temporal.Instant.fromEpochMilliseconds(wallMs).toZonedDateTimeISO("UTC").toPlainDateTime();
+  const ms = wall.toZonedDateTime(zone, { disambiguation: rule.repeated }).epochMilliseconds;
+  if (rule.skipped === "refuse" && ms + offsetMsAt(ms, zone) !== wallMs)
+    return refused(`the local date does not exist in ${zone} (the clocks skip it)`);
+  return { kind: "instant", ms };
+}
+
+function offsetMsAt(ms: number, zone: string): number {
+  return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone).offsetNanoseconds / 1_000_000;
+}
+
+/** Writes instants in one zone, `2026-03-29T03:00:00+02:00`; remembers the offset until the next change of the clocks. */
+export class ZoneWriter {
+  private readonly zone: string;
+  private fromMs = Number.POSITIVE_INFINITY;
+  private untilMs = Number.NEGATIVE_INFINITY;
+  private offsetMs = 0;
+  private suffix = "";
+
+  /** `zoneId`: Windows or IANA. */
+  constructor(zoneId: string) {
+    this.zone = ianaZone(zoneId) ?? "UTC";
+  }
+
+  write(ms: number): string {
+    if (ms < this.fromMs || ms >= this.untilMs) this.lookUp(ms);
+    const local = new Date(ms + this.offsetMs).toISOString();
+    return (local.endsWith(".000Z") ? local.slice(0, -5) : local.slice(0, -1)) + this.suffix;
+  }
+
+  private lookUp(ms: number): void {
+    const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(this.zone);
+    this.fromMs = ms;
+    this.untilMs = at.getTimeZoneTransition("next")?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
+    this.offsetMs = at.offsetNanoseconds / 1_000_000;
+    this.suffix = at.offset.slice(0, 6);
+  }
+}

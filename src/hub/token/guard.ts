@@ -1,0 +1,83 @@
+/** Who calls: Bearer tokens on both interfaces, Basic on push (specification, *Authentication* 4 to 7, and *Errors*). */
+import type { FastifyRequest } from "fastify";
+import { API_VERSION } from "../../wire/index.ts";
+import { HttpProblem } from "../http/problems.ts";
+import type { IdentityStore, UserRecord } from "../store/store.ts";
+import type { Passwords } from "./passwords.ts";
+import { defaultAccount, hasRight, mayEnter, type Right } from "./rights.ts";
+import type { Tokens } from "./tokens.ts";
+
+export interface Principal {
+  readonly user: UserRecord;
+  readonly accountId: number;
+}
+
+export interface Guard {
+  /** Bearer with one of the scopes: 401 otherwise. */
+  authenticate(request: FastifyRequest, scopes: readonly string[]): Promise<Principal>;
+  /** As above with push-data, or Basic. */
+  authenticatePush(request: FastifyRequest): Promise<Principal>;
+}
+
+export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: Passwords): Guard {
+  const authenticate: Guard["authenticate"] = async (request, scopes) => {
+    checkApiVersion(request);
+    const [scheme, token] = authorization(request);
+    if (scheme !== "bearer" || token === "")
+      throw unauthenticated("send `Authorization: Bearer <access token>`");
+    const claims = await tokens.verify(token);
+    if (claims === null) throw unauthenticated("the access token is not valid or has expired");
+    if (!scopes.some((scope) => claims.scopes.includes(scope)))
+      throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scopes.join(" or ")}`);
+    const user = await identity.userById(claims.userId);
+    if (user === null || !mayEnter(user, claims.accountId))
+      throw unauthenticated("the user of the access token may no longer enter its account");
+    return { user, accountId: claims.accountId };
+  };
+  return {
+    authenticate,
+    async authenticatePush(request) {
+      const [scheme, credentials] = authorization(request);
+      if (scheme !== "basic") return authenticate(request, ["push-data"]);
+      checkApiVersion(request);
+      const decoded = Buffer.from(credentials, "base64").toString("utf8");
+      const colon = decoded.indexOf(":");
+      if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
+      const user = await identity.userByName(decoded.slice(0, colon));
+      const right = await passwords.verify(
+        `user ${user?.username}`,
+        decoded.slice(colon + 1),
+        user?.passwordHash ?? null,
+      );
+      const accountId = user === null ? undefined : defaultAccount(user);
+      if (!right || user === null || accountId === undefined)
+        throw unauthenticated("wrong user name or password");
+      return { user, accountId };
+    },
+  };
+}
+
+export function requireRight({ user }: Principal, right: Right, role: string): void {
+  if (!hasRight(user, right))
+    throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${role}`);
+}
+
+function authorization(request: FastifyRequest): [scheme: string, rest: string] {
+  const match = /^(\S+)\s+(\S+)\s*$/.exec(request.headers.authorization ?? "");
+  return [match?.[1]?.toLowerCase() ?? "", match?.[2] ?? ""];
+}
+
+/** Without the header a call follows the newest version, which is this one; another version would be read wrongly in silence. */
+function checkApiVersion(request: FastifyRequest): void {
+  const version = request.headers["api-version"];
+  if (version !== undefined && version !== API_VERSION)
+    throw new HttpProblem(
+      400,
+      "unsupported-api-version",
+      `this hub speaks Api-Version ${API_VERSION}, not ${version}`,
+    );
+}
+
+function unauthenticated(detail: string): HttpProblem {
+  return new HttpProblem(401, "unauthenticated", detail);
+}

@@ -1,0 +1,26 @@
+/** Roles and what they allow (platform facts, *Rights and alarms*; specification, *Authentication* 6). */
+import type { UserRecord } from "../store/store.ts";
+
+export type Right = "push" | "structure" | "every-account";
+
+const RIGHTS: Readonly<Record<string, readonly Right[]>> = {
+  User: [],
+  Datapusher: ["push"],
+  "datapusher.standard": ["push"],
+  Manager: ["push", "structure"],
+  Admin: ["push", "structure", "every-account"],
+};
+
+export function hasRight(user: UserRecord, right: Right): boolean {
+  return user.roles.some((role) => RIGHTS[role]?.includes(right) === true);
+}
+
+/** Admins enter every account; others those that they were given. */
+export function mayEnter(user: UserRecord, accountId: number): boolean {
+  return user.accounts.includes(accountId) || hasRight(user, "every-account");
+}
+
+export function defaultAccount(user: UserRecord): number | undefined {
+  const last = user.lastAccountId;
+  return last !== null && mayEnter(user, last) ? last : user.accounts[0];
+}

@@ -1,0 +1,129 @@
+/** POST {token_url}: the password grant (specification, *Authentication* 1 to 3 and 8; platform facts, *Tokens*). */
+import formbody from "@fastify/formbody";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import {
+  SCOPES,
+  type TokenError,
+  type TokenRequest,
+  type TokenResponse,
+  tokenRequest,
+} from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import type { ClientRecord, UserRecord } from "../store/store.ts";
+import { defaultAccount, mayEnter } from "./rights.ts";
+
+/** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
+const TOLERATED = ["openid", "profile", "email", "offline_access"];
+
+class OAuthError extends Error {
+  readonly status: number;
+  readonly error: string;
+
+  constructor(status: 400 | 401, error: string, description: string) {
+    super(description);
+    this.status = status;
+    this.error = error;
+  }
+}
+
+export async function tokenRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  await app.register(formbody, { bodyLimit: 65_536 });
+  app.removeContentTypeParser(["application/json", "text/plain"]);
+  app.setErrorHandler((thrown: Error & { statusCode?: number }, request, reply) => {
+    if (thrown instanceof OAuthError) return sendError(reply, thrown);
+    const status = thrown.statusCode ?? 500;
+    if (status < 500) return sendError(reply, new OAuthError(400, "invalid_request", thrown.message));
+    context.log.error({ err: thrown, url: request.url }, "token request failed");
+    return reply.code(500).send({ error: "server_error" } satisfies TokenError);
+  });
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<TokenResponse> => {
+    void reply.header("cache-control", "no-store");
+    return grant(context, readRequest(request.body));
+  };
+  app.post("/connect/token", handler);
+  app.post("/realms/:realm/protocol/openid-connect/token", handler);
+}
+
+async function grant(context: HubContext, form: TokenRequest): Promise<TokenResponse> {
+  const client = await checkClient(context, form);
+  if (form.grant_type !== "password")
+    throw new OAuthError(400, "unsupported_grant_type", "grant_type is always password");
+  const scopes = grantedScopes(form.scope, client);
+  const user = await checkUser(context, form);
+  const accountId = await chosenAccount(context, form, user);
+  const token = await context.tokens.issue(
+    { userId: user.id, accountId, scopes },
+    { username: user.username, clientId: client.id },
+  );
+  return {
+    access_token: token,
+    expires_in: Math.round(context.options.tokenLifetime / 1_000),
+    token_type: "Bearer",
+    scope: scopes.join(" "),
+  };
+}
+
+function readRequest(body: unknown): TokenRequest {
+  const result = tokenRequest.safeParse(body ?? {});
+  if (result.success) return result.data;
+  const fields = result.error.issues.map((issue) => issue.path.join(".")).join(", ");
+  throw new OAuthError(
+    400,
+    "invalid_request",
+    `send application/x-www-form-urlencoded with each field once; missing or not valid: ${fields}`,
+  );
+}
+
+async function checkClient({ store, passwords }: HubContext, form: TokenRequest): Promise<ClientRecord> {
+  const client = await store.identity.client(form.client_id);
+  const right = await passwords.verify(
+    `client ${form.client_id}`,
+    form.client_secret,
+    client?.secretHash ?? null,
+  );
+  if (!right || client === null)
+    throw new OAuthError(401, "invalid_client", "wrong client_id or client_secret");
+  return client;
+}
+
+async function checkUser({ store, passwords }: HubContext, form: TokenRequest): Promise<UserRecord> {
+  if (form.username === undefined || form.password === undefined)
+    throw new OAuthError(400, "invalid_request", "the password grant needs username and password");
+  const user = await store.identity.userByName(form.username);
+  const right = await passwords.verify(`user ${user?.username}`, form.password, user?.passwordHash ?? null);
+  if (!right || user === null) throw new OAuthError(401, "invalid_grant", "wrong username or password");
+  return user;
+}
+
+function grantedScopes(asked: string | undefined, client: ClientRecord): string[] {
+  const names = [...new Set((asked ?? "").split(" ").filter((name) => name !== ""))];
+  const granted = names.filter((name) => !TOLERATED.includes(name));
+  if (granted.length === 0)
+    throw new OAuthError(400, "invalid_scope", `scope is required: one or more of ${SCOPES.join(" ")}`);
+  const allowed: readonly string[] = client.scopes ?? SCOPES;
+  const refused = granted.filter((name) => !allowed.includes(name));
+  if (refused.length > 0)
+    throw new OAuthError(400, "invalid_scope", `not granted to this client: ${refused.join(" ")}`);
+  return granted;
+}
+
+async function chosenAccount({ store }: HubContext, form: TokenRequest, user: UserRecord): Promise<number> {
+  const older = /(?:^|\s)accountId:(\S+)/i.exec(form.acr_values ?? "")?.[1];
+  const asked = form.account ?? older;
+  if (asked === undefined || asked === "") {
+    const accountId = defaultAccount(user);
+    if (accountId === undefined) throw new OAuthError(400, "invalid_grant", "the user has no account");
+    return accountId;
+  }
+  const accountId = /^\d{1,15}$/.test(asked) ? Number(asked) : Number.NaN;
+  if (!mayEnter(user, accountId) || (await store.identity.account(accountId)) === null)
+    throw new OAuthError(400, "invalid_grant", `the user may not enter the account ${asked}`);
+  if (user.lastAccountId !== accountId) await store.identity.touchAccount(user.id, accountId);
+  return accountId;
+}
+
+function sendError(reply: FastifyReply, thrown: OAuthError): FastifyReply {
+  if (thrown.status === 401) void reply.header("www-authenticate", "Basic");
+  const body: TokenError = { error: thrown.error, error_description: thrown.message };
+  return reply.code(thrown.status).send(body);
+}

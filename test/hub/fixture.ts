@@ -1,0 +1,227 @@
+/** A real hub on a free port with two accounts, and the calls that tests make. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type RunningHub, startHub } from "../../src/hub/hub.ts";
+import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
+import { createLog } from "../../src/support/log.ts";
+
+export const SECRET = "a-webhook-secret";
+
+export function rawOptions(directory: string, more: object = {}): object {
+  return {
+    listen: "127.0.0.1:0",
+    store: { kind: "sqlite", path: join(directory, "hub.sqlite") },
+    accounts: [
+      { id: 1, name: "First" },
+      { id: 2, name: "Second" },
+    ],
+    clients: [
+      { id: "gateway", secret: "gateway-secret" },
+      { id: "reader", secret: "reader-secret", scopes: ["datahub-api"] },
+    ],
+    users: [
+      { username: "manager", password: "manager-password", accounts: [1, 2], roles: ["Manager"] },
+      { username: "second", password: "second-password", accounts: [2], roles: ["Manager"] },
+      { username: "pusher", password: "pusher-password", accounts: [1], roles: ["Datapusher"] },
+      { username: "plain", password: "plain-password", accounts: [1], roles: ["User"] },
+      { username: "admin", password: "admin-password", accounts: [1], roles: ["Admin"] },
+    ],
+    webhook: { secret: SECRET, backoff: "20ms", timeout: "2s" },
+    ...more,
+  };
+}
+
+export async function temporaryDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "headgate-"));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+export interface TestHub extends HubCalls {
+  readonly options: HubOptions;
+  readonly directory: string;
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startTestHub(more: object = {}): Promise<TestHub> {
+  const { path: directory, remove } = await temporaryDirectory();
+  const options = hubOptions.parse(rawOptions(directory, more));
+  const log = createLog("silent");
+  let running: RunningHub = await startHub(options, { log });
+  return {
+    ...callsOf(() => running.url),
+    options,
+    directory,
+    async restart() {
+      await running.close();
+      running = await startHub(options, { log });
+    },
+    async close() {
+      await running.close();
+      await remove();
+    },
+  };
+}
+
+export type HubCalls = ReturnType<typeof callsOf>;
+export type Query = Record<string, string | number | boolean | readonly (string | number)[]>;
+
+export function callsOf(url: () => string) {
+  const tokens = new Map<string, string>();
+  const form = (fields: Record<string, string>) =>
+    fetch(`${url()}/connect/token`, { method: "POST", body: new URLSearchParams(fields) });
+  const token = async (
+    username = "manager",
+    account = 1,
+    scope = "datahub-api push-data",
+  ): Promise<string> => {
+    const key = `${username} ${account} ${scope}`;
+    const known = tokens.get(key);
+    if (known !== undefined) return known;
+    const response = await form({
+      ...GRANT,
+      username,
+      password: `${username}-password`,
+      scope,
+      account: `${account}`,
+    });
+    const body = (await response.json()) as { access_token: string };
+    if (!response.ok) throw new Error(JSON.stringify(body));
+    tokens.set(key, body.access_token);
+    return body.access_token;
+  };
+  const call = async (method: string, path: string, more: CallOptions = {}) => {
+    const authorization = more.authorization ?? `Bearer ${await token(more.as, more.account, more.scope)}`;
+    const body = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
+    const response = await fetch(url() + path + queryText(more.query), {
+      method,
+      headers: {
+        authorization,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...more.headers,
+      },
+      ...(body === undefined ? {} : { body }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === "" ? null : JSON.parse(text),
+    };
+  };
+  const ok = async (method: string, path: string, more: CallOptions = {}) => {
+    const answer = await call(method, path, more);
+    if (answer.status !== 200)
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  const settled = (operationId: string, more: CallOptions = {}) =>
+    until(async () => {
+      const body = await ok("GET", `/operations/${encodeURIComponent(operationId)}`, more);
+      return body.status === "accepted" ? undefined : body;
+    });
+  return {
+    url,
+    form,
+    token,
+    call,
+    ok,
+    settled,
+    get: (path: string, query?: Query, more: CallOptions = {}) =>
+      ok("GET", path, { ...more, ...(query === undefined ? {} : { query }) }),
+    post: (path: string, body: unknown, more: CallOptions = {}) => ok("POST", path, { ...more, body }),
+    /** Pushes and waits for the outcome. */
+    async push(elements: unknown, more: CallOptions = {}) {
+      const accepted = await ok("POST", "/push/api/data", { ...more, body: elements });
+      return settled(accepted.operationId, more);
+    },
+  };
+}
+
+export const GRANT = { grant_type: "password", client_id: "gateway", client_secret: "gateway-secret" };
+
+export interface CallOptions {
+  readonly as?: string;
+  readonly account?: number;
+  readonly scope?: string;
+  readonly authorization?: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
+  readonly headers?: Record<string, string>;
+}
+
+function queryText(query: Query | undefined): string {
+  if (query === undefined) return "";
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? value : [value]) parameters.append(name, String(one));
+  return `?${parameters}`;
+}
+
+const WAIT_MS = 15_000;
+
+/** Asks again until there is an answer. */
+export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + WAIT_MS;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error("waited in vain");
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+}
+
+/** A site, a source and variables of it; returns their ids. */
+export async function createChain(
+  hub: HubCalls,
+  { zone = "Europe/Paris", source = {}, variables = [{}], more = {} }: ChainOptions = {},
+): Promise<{ siteId: number; sourceId: number; variableIds: number[] }> {
+  const siteId = await hub.post("/sites", { name: "Site", typeId: 3, timeZoneId: zone }, more);
+  const made = await hub.post("/sources", { name: "Source", siteId, sourceTypeId: 1, ...source }, more);
+  const variableIds: number[] = [];
+  for (const variable of variables) {
+    const body = { name: "Energy", sourceId: made.id, variableTypeId: 0, unitId: 8, ...variable };
+    variableIds.push(await hub.post("/variables", body, more));
+  }
+  return { siteId, sourceId: made.id, variableIds };
+}
+
+export interface ChainOptions {
+  readonly zone?: string;
+  readonly source?: object;
+  readonly variables?: readonly object[];
+  readonly more?: CallOptions;
+}
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** A receiver of webhooks that answers with the given statuses in turn, then with 200. */
+export async function startReceiver(statuses: number[] = []) {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => {
+      received.push({ headers: request.headers, text: Buffer.concat(chunks).toString("utf8") });
+      response.writeHead(statuses.shift() ?? 200).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/webhooks/outcome`,
+    received,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
