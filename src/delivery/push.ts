@@ -5,12 +5,12 @@ import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
+import { appendChildren } from "./children.ts";
 import type { DeliveryJournal, KeptResult } from "./delivery.ts";
 import { type Gate, GateClosed, PassingFailure } from "./gate.ts";
-import { countReadings, halve, parseElements } from "./halving.ts";
 import type { PushOptions } from "./options.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
-import { appendSlices, readSlice, sliceStream, verifySlice } from "./slices.ts";
+import { sliceStream, verifySlice } from "./slices.ts";
 
 export interface PusherParts {
   readonly client: ServiceClient;
@@ -51,12 +51,12 @@ export class BatchPusher {
     signal: AbortSignal,
   ): Promise<Pushed> {
     const { gate, options, clock } = this.#parts;
-    await verifySlice(segmentPath, batch);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
       const closed = gate.closed();
       if (closed !== null) return kept(closed.reason, closed.ms, true);
+      if (attempt === 1) await verifySlice(segmentPath, batch);
       try {
         const judged = await gate.pass(() => this.#attempt(batch, state, segmentPath, signal), signal);
         return await this.#conclude(batch, segmentPath, judged, mayBisect());
@@ -129,7 +129,7 @@ export class BatchPusher {
       await this.#note(operationId, words);
       return this.#waitForPerson(batch, refusal(verdict, words));
     }
-    const halves = verdict === "halve" || mayBisect ? await this.#split(batch, segmentPath) : null;
+    const halves = verdict === "halve" || mayBisect ? await appendChildren(segmentPath, batch) : null;
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
       faultPoint("delivery.after-split");
@@ -140,18 +140,6 @@ export class BatchPusher {
     await journal.advanceBatch(operationId, "sending", "rejected", { answer: `${words}${whole}` });
     log.warn({ operationId, answer: words, points: batch.points }, "batch rejected");
     return { status: "rejected" };
-  }
-
-  /** Two children, durable in the segment; null when there is nothing left to split. */
-  async #split(batch: Batch, segmentPath: string) {
-    const halves = halve(parseElements(await readSlice(segmentPath, batch)));
-    if (halves === null) return null;
-    const parts = halves.map((elements, index) => ({
-      sequence: `${batch.sequence}.${index + 1}`,
-      points: countReadings(elements),
-      bytes: Buffer.from(JSON.stringify(elements), "utf8"),
-    }));
-    return await appendSlices(segmentPath, parts);
   }
 
   /** Milliseconds to wait; a `Retry-After` holds for the whole service. */

@@ -7,6 +7,7 @@ import { type Clock, isoInstant } from "../support/clock.ts";
 import { HeadgateError, InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient } from "../wire/client/index.ts";
 import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
+import { restoreChildren } from "./children.ts";
 import type { DeliveryJournal, ReadBackResult } from "./delivery.ts";
 import { parseElements } from "./halving.ts";
 import { readSlice } from "./slices.ts";
@@ -41,7 +42,9 @@ export class ReadBack {
   async read(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
     try {
       const outcomes: Outcome[] = [];
-      for (const batch of await this.#journal.batches(run.id)) {
+      const batches = await this.#journal.batches(run.id);
+      await restoreChildren(segmentPath, batches);
+      for (const batch of batches) {
         if (batch.state !== "accepted" || batch.outcome !== null) continue;
         outcomes.push(await this.#readBatch(batch, segmentPath, signal));
       }

@@ -5,6 +5,7 @@ import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
+import { restoreChildren } from "./children.ts";
 import type { Delivery, DeliveryJournal, DeliveryResult, ReadBackResult } from "./delivery.ts";
 import { Gate } from "./gate.ts";
 import { parseElements } from "./halving.ts";
@@ -85,6 +86,7 @@ class ServiceDelivery implements Delivery {
 
   async #deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
     const batches = await this.#journal.batches(run.id);
+    await restoreChildren(segmentPath, batches);
     let refused = batches.filter((batch) => batch.state === "rejected").length;
     const mayBisect = () => refused < this.#push.retry.refusedReadings;
     const waiting = batches.filter((batch) => batch.state === "ready" || batch.state === "sending").reverse();

@@ -1,7 +1,7 @@
 /** Batches as slices of the run's segment file: verified, streamed, and appended by a split. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { BatchSlice } from "../model.ts";
 import { InvariantError, systemCode, TransientError } from "../support/errors.ts";
@@ -30,7 +30,7 @@ export async function readSlice(segmentPath: string, slice: BatchSlice): Promise
   const chunks: Buffer[] = [];
   await overSlice(segmentPath, slice, (chunk) => chunks.push(chunk));
   const bytes = Buffer.concat(chunks);
-  assertDigest(segmentPath, slice, createHash("sha256").update(bytes).digest("hex"));
+  assertDigest(segmentPath, slice, digestOf(bytes));
   return bytes;
 }
 
@@ -40,33 +40,65 @@ export async function appendSlices(
   parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
 ): Promise<readonly BatchSlice[]> {
   try {
-    return await append(segmentPath, parts);
+    return await withSegment(segmentPath, (handle) => append(handle, parts));
   } catch (cause) {
     throw new TransientError("HG-PUSH-013", { operation: "split batch", subject: segmentPath, cause });
   }
 }
 
+/** Puts the bytes of a recorded slice back at its place, durably. `InvariantError` when they are others. */
+export async function rewriteSlice(segmentPath: string, slice: BatchSlice, bytes: Buffer): Promise<void> {
+  assertDigest(segmentPath, slice, digestOf(bytes));
+  try {
+    await withSegment(segmentPath, (handle) => writeAll(handle, bytes, slice.offset));
+  } catch (cause) {
+    throw new TransientError("HG-PUSH-013", { operation: "restore batch", subject: segmentPath, cause });
+  }
+}
+
+export async function isIntact(segmentPath: string, slice: BatchSlice): Promise<boolean> {
+  const hash = createHash("sha256");
+  await overSlice(segmentPath, slice, (chunk) => hash.update(chunk));
+  return hash.digest("hex") === slice.digest;
+}
+
 async function append(
-  segmentPath: string,
+  handle: FileHandle,
   parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
 ): Promise<readonly BatchSlice[]> {
+  let offset = (await handle.stat()).size;
+  const slices: BatchSlice[] = [];
+  for (const { sequence, points, bytes } of parts) {
+    await writeAll(handle, bytes, offset);
+    slices.push({ sequence, offset, length: bytes.length, points, digest: digestOf(bytes) });
+    offset += bytes.length;
+  }
+  return slices;
+}
+
+/** What the work wrote is durable when this resolves. */
+async function withSegment<Value>(
+  segmentPath: string,
+  work: (handle: FileHandle) => Promise<Value>,
+): Promise<Value> {
   const handle = await open(segmentPath, "r+");
   try {
-    let offset = (await handle.stat()).size;
-    const slices: BatchSlice[] = [];
-    for (const { sequence, points, bytes } of parts) {
-      for (let done = 0; done < bytes.length; ) {
-        done += (await handle.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
-      }
-      const digest = createHash("sha256").update(bytes).digest("hex");
-      slices.push({ sequence, offset, length: bytes.length, points, digest });
-      offset += bytes.length;
-    }
+    const value = await work(handle);
     await handle.sync();
-    return slices;
+    return value;
   } finally {
     await handle.close();
   }
+}
+
+async function writeAll(handle: FileHandle, bytes: Buffer, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
+  }
+}
+
+function digestOf(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 async function overSlice(

@@ -1,4 +1,4 @@
-import { appendFile, open, truncate } from "node:fs/promises";
+import { appendFile, open, readFile, truncate, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryResult } from "../../src/delivery/delivery.ts";
 import type { PushElement } from "../../src/model.ts";
@@ -312,6 +312,20 @@ describe("a batch that the service does not take whole", () => {
       "1.2.2",
     ]);
   });
+});
+
+it("children are made again, the same, when the segment was lost and mapped anew", async () => {
+  await again({ retry: { quickAttempts: 1 } });
+  const { run, segmentPath } = await setup.run("r1", [[element("A", 8)], [element("B", 8, 8)]]);
+  const asMapped = await readFile(segmentPath);
+  setup.service.pushScript.push({ status: 413 }, "accept", { status: 413 }, "reset-after-accepting");
+  expect(await setup.delivery.deliver(run, segmentPath, never)).toMatchObject({ status: "kept" });
+  const asSplit = await readFile(segmentPath);
+  await writeFile(segmentPath, asMapped);
+  setup.service.pushScript.push({ status: 413 });
+  const restarted = await setup.restart();
+  expect(await restarted.deliver(run, segmentPath, never)).toMatchObject({ status: "accepted", points: 16 });
+  expect((await readFile(segmentPath)).subarray(0, asSplit.length).equals(asSplit)).toBe(true);
 });
 
 describe("an answer", () => {

@@ -1,0 +1,56 @@
+/** The children of a split batch: made from its elements, and made again, the same, when a lost segment was mapped anew. */
+import type { Batch, BatchSlice } from "../model.ts";
+import { InvariantError } from "../support/errors.ts";
+import { countReadings, halve, parseElements } from "./halving.ts";
+import { appendSlices, isIntact, readSlice, rewriteSlice } from "./slices.ts";
+
+interface Child {
+  readonly sequence: string;
+  readonly points: number;
+  readonly bytes: Buffer;
+}
+
+/** Two children, durable at the end of the segment; null when there is nothing left to split. */
+export async function appendChildren(
+  segmentPath: string,
+  parent: BatchSlice,
+): Promise<readonly BatchSlice[] | null> {
+  const children = await makeChildren(segmentPath, parent);
+  return children === null ? null : await appendSlices(segmentPath, children);
+}
+
+/**
+ * A segment that was mapped again holds the batches as they were mapped, not the children that splits had appended. They are put back at
+ * their recorded places, before anything else is appended there.
+ */
+export async function restoreChildren(segmentPath: string, batches: readonly Batch[]): Promise<void> {
+  const bySequence = new Map(batches.map((batch) => [batch.sequence, batch]));
+  for (const parent of batches.filter(({ state }) => state === "split")) {
+    const recorded = [1, 2].map((number) => bySequence.get(`${parent.sequence}.${number}`));
+    const intact = await Promise.all(
+      recorded.map((child) => child === undefined || isIntact(segmentPath, child)),
+    );
+    if (intact.every(Boolean)) continue;
+    for (const made of (await makeChildren(segmentPath, parent)) ?? []) {
+      const child = bySequence.get(made.sequence);
+      if (child === undefined)
+        throw new InvariantError("HG-BUG-001", {
+          operation: "restore batch",
+          subject: made.sequence,
+          message: `batch ${parent.operationId} was split, but has no child ${made.sequence}`,
+        });
+      await rewriteSlice(segmentPath, child, made.bytes);
+    }
+  }
+}
+
+/** Always the same of the same parent. */
+async function makeChildren(segmentPath: string, parent: BatchSlice): Promise<readonly Child[] | null> {
+  const halves = halve(parseElements(await readSlice(segmentPath, parent)));
+  if (halves === null) return null;
+  return halves.map((elements, index) => ({
+    sequence: `${parent.sequence}.${index + 1}`,
+    points: countReadings(elements),
+    bytes: Buffer.from(JSON.stringify(elements), "utf8"),
+  }));
+}
