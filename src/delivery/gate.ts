@@ -5,22 +5,23 @@ import {
   ConsecutiveBreaker,
   circuitBreaker,
   DelegateBackoff,
-  handleType,
+  handleWhen,
 } from "cockatiel";
+import type { Batch } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { type Backoff, pauseMs } from "./retry-table.ts";
 
-/** A failure of the service that may pass; the only kind that the breaker counts. */
+/** A failure of the service that may pass; the only kind that the breaker counts, when more than one run meets it. */
 export class PassingFailure extends Error {
+  /** With its attempts by now. */
+  readonly batch: Batch;
   readonly retryAfterMs: number | null;
-  /** How often the batch was sent by now. */
-  readonly attempts: number;
 
-  constructor(words: string, retryAfterMs: number | null, attempts: number) {
+  constructor(words: string, batch: Batch, retryAfterMs: number | null) {
     super(words);
     this.name = "PassingFailure";
+    this.batch = batch;
     this.retryAfterMs = retryAfterMs;
-    this.attempts = attempts;
   }
 }
 
@@ -44,6 +45,8 @@ export class Gate {
   readonly #clock: Clock;
   readonly #hands;
   readonly #breaker;
+  /** Up to two runs that failed since the last answer that was no failure. */
+  readonly #failing = new Set<string>();
   #held: { readonly reason: string; readonly untilMs: number } | null = null;
   #broken: { readonly reason: string; readonly untilMs: number } | null = null;
 
@@ -55,10 +58,13 @@ export class Gate {
       this.#broken = { reason: wordsOfResult(result), untilMs: clock.monotonicMs() + ms };
       return ms;
     });
-    this.#breaker = circuitBreaker(handleType(PassingFailure), {
-      breaker: new ConsecutiveBreaker(options.breakerFailures),
-      halfOpenAfter: backoff,
-    });
+    this.#breaker = circuitBreaker(
+      handleWhen((error) => this.#counts(error)),
+      {
+        breaker: new ConsecutiveBreaker(options.breakerFailures),
+        halfOpenAfter: backoff,
+      },
+    );
     this.#breaker.onReset(() => {
       this.#broken = null;
     });
@@ -90,8 +96,19 @@ export class Gate {
     return this.#hands.execute(() => {
       // While this waited for a hand, another push may have learned that nothing goes.
       if (this.closed() !== null) throw new BrokenCircuitError();
-      return this.#breaker.execute(work, signal);
+      return this.#breaker.execute(async () => {
+        const value = await work();
+        this.#failing.clear();
+        return value;
+      }, signal);
     }, signal);
+  }
+
+  /** A run that fails alone has pauses of its own, and must not close the gate to the others. */
+  #counts(error: unknown): boolean {
+    if (!(error instanceof PassingFailure)) return false;
+    if (this.#failing.size < 2) this.#failing.add(error.batch.runId);
+    return this.#failing.size > 1;
   }
 }
 

@@ -70,7 +70,7 @@ export class BatchPusher {
         if (!(thrown instanceof PassingFailure)) throw thrown;
         const waitMs = this.#passing(thrown);
         if (attempt >= options.retry.quickAttempts || waitMs > options.retry.quickWait)
-          return kept(thrown.message, Math.max(waitMs, gate.closed()?.ms ?? 0), gate.closed() !== null);
+          return kept(thrown.message, waitMs, thrown.retryAfterMs !== null);
         await clock.sleep(waitMs, signal);
       }
     }
@@ -88,7 +88,7 @@ export class BatchPusher {
     const verdict = judge(answer);
     if (verdict === "transient" || verdict === "token") {
       await this.#note(operationId, answer.words);
-      throw new PassingFailure(`the service answered ${answer.words}`, answer.retryAfterMs, sending.attempts);
+      throw new PassingFailure(`the service answered ${answer.words}`, sending, answer.retryAfterMs);
     }
     return { verdict, words: answer.words };
   }
@@ -110,7 +110,7 @@ export class BatchPusher {
     } catch (thrown) {
       if (signal.aborted) throw thrown;
       await this.#note(batch.operationId, wordsOf(thrown));
-      if (thrown instanceof TransientError) throw new PassingFailure(wordsOf(thrown), null, batch.attempts);
+      if (thrown instanceof TransientError) throw new PassingFailure(wordsOf(thrown), batch, null);
       throw thrown;
     }
   }
@@ -145,8 +145,9 @@ export class BatchPusher {
   /** Milliseconds to wait; a `Retry-After` holds for the whole service. */
   #passing(failure: PassingFailure): number {
     const { gate, options, log } = this.#parts;
-    const backoff = pauseMs(options.retry, failure.attempts);
-    log.info({ reason: failure.message, attempts: failure.attempts }, "push failed for now");
+    const backoff = pauseMs(options.retry, failure.batch.attempts);
+    const { operationId, attempts } = failure.batch;
+    log.info({ operationId, attempts, reason: failure.message }, "push failed for now");
     if (failure.retryAfterMs === null) return backoff;
     const told = Math.min(failure.retryAfterMs, options.retry.retryAfterMax);
     gate.hold(told, failure.message);

@@ -2,6 +2,7 @@ import { appendFile, open, readFile, truncate, writeFile } from "node:fs/promise
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryResult } from "../../src/delivery/delivery.ts";
 import type { PushElement } from "../../src/model.ts";
+import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError } from "../../src/support/errors.ts";
 import { json, type Step } from "./scripted-service.ts";
 import { element, never, type PushChange, type Setup, setUp } from "./setup.ts";
@@ -144,20 +145,43 @@ describe("a failure that may pass", () => {
     expect(setup.journal.batch("r1-1").state).toBe("sending");
   });
 
-  it("opens the breaker after a row of failures, and lets one through later", async () => {
+  it("of several runs in a row opens the breaker, which lets one through later", async () => {
     await again({ retry: { quickAttempts: 1, breakerFailures: 2, initial: "100ms" } });
-    setup.service.pushScript.push({ status: 500 }, { status: 500 });
-    const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
-    await setup.delivery.deliver(run, segmentPath, never);
-    const broken = await setup.delivery.deliver(run, segmentPath, never);
-    expect(broken).toMatchObject({ status: "kept", wholeService: true });
-    const waiting = await setup.delivery.deliver(run, segmentPath, never);
-    expect(waiting).toMatchObject({ status: "kept", wholeService: true });
-    expect(setup.service.pushes).toHaveLength(2);
-    let last = waiting;
-    while (last.status === "kept") last = await setup.delivery.deliver(run, segmentPath, never);
-    expect(last).toEqual({ status: "accepted", points: 3 });
+    setup.service.pushScript.push(...Array<Step>(3).fill({ status: 500 }));
+    const one = await setup.run("r1", [[element("A", 3)]]);
+    const other = await setup.run("r2", [[element("B", 3)]]);
+    const failing = { status: "kept", wholeService: false };
+    expect(await setup.delivery.deliver(one.run, one.segmentPath, never)).toMatchObject(failing);
+    expect(await setup.delivery.deliver(other.run, other.segmentPath, never)).toMatchObject(failing);
+    expect(await setup.delivery.deliver(other.run, other.segmentPath, never)).toMatchObject(failing);
+    let last = await setup.delivery.deliver(one.run, one.segmentPath, never);
+    expect(last).toMatchObject({
+      status: "kept",
+      reason: "the service answered HTTP 500",
+      wholeService: true,
+    });
     expect(setup.service.pushes).toHaveLength(3);
+    while (last.status === "kept") {
+      await systemClock.sleep(last.retryAfterMs);
+      last = await setup.delivery.deliver(one.run, one.segmentPath, never);
+    }
+    expect(last).toEqual({ status: "accepted", points: 3 });
+    expect(setup.service.pushes).toHaveLength(4);
+  });
+
+  it("of one run alone never closes the gate to others", async () => {
+    await again({ retry: { quickAttempts: 3, breakerFailures: 2 } });
+    setup.service.pushDefault = (elements) =>
+      elements[0]?.sourceSerialNumber === "bad" ? { status: 500 } : "accept";
+    const bad = await setup.run("r1", [[element("bad", 3)]]);
+    for (let round = 0; round < 4; round += 1) {
+      const kept = await setup.delivery.deliver(bad.run, bad.segmentPath, never);
+      expect(kept).toMatchObject({ status: "kept", wholeService: false });
+    }
+    const good = await setup.run("r2", [[element("good", 3)]]);
+    expect(await setup.delivery.deliver(good.run, good.segmentPath, never)).toMatchObject({
+      status: "accepted",
+    });
   });
 
   it("that hid an acceptance stores nothing twice, also over a restart", async () => {
