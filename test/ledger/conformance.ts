@@ -1,0 +1,367 @@
+/** What every ledger must do, whichever database is behind it. `open` gives an empty ledger; it is closed after each test. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Clock } from "../../src/support/clock.ts";
+import { InvariantError, RejectedError } from "../../src/support/errors.ts";
+import {
+  BINDING,
+  claimed,
+  deliver,
+  entry,
+  list,
+  mapped,
+  outcome,
+  record,
+  sight,
+  slice,
+  steppingClock,
+} from "./fixtures.ts";
+import { pollConformance } from "./poll-conformance.ts";
+
+export type OpenLedger = (clock: Clock) => Promise<Ledger>;
+
+export function ledgerConformance(name: string, open: OpenLedger): void {
+  describe(`${name} ledger`, () => {
+    let ledger: Ledger;
+    beforeEach(async () => {
+      ledger = await open(steppingClock());
+    });
+    afterEach(async () => {
+      await ledger.close();
+    });
+    const current = () => ledger;
+    describe("polls", () => pollConformance(current));
+    describe("arrivals", () => arrivals(current));
+    describe("runs", () => runs(current));
+    describe("lanes", () => lanes(current));
+    describe("batches", () => batches(current));
+    describe("outcomes", () => outcomes(current));
+    describe("questions of people", () => questions(current));
+  });
+}
+
+function arrivals(ledger: () => Ledger): void {
+  it("tells states with reasons, and only changes of state are events", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    await ledger().advanceArrival(arrival.id, "settling", "1 of 3 equal looks");
+    const after = await ledger().advanceArrival(arrival.id, "unmatched", "no trigger");
+    expect(after).toMatchObject({ state: "unmatched", reason: "no trigger" });
+    expect((await ledger().events(arrival.id)).map((event) => event.what)).toEqual([
+      "arrival.settling",
+      "arrival.unmatched",
+    ]);
+  });
+
+  it("lists those that lie at a drop by state, oldest first, up to a limit", async () => {
+    await list(
+      ledger(),
+      "field",
+      ["c", "a", "b"].map((path) => entry(path)),
+    );
+    await list(ledger(), "other", [entry("x")]);
+    const found = await ledger().arrivalsIn("field", ["unmatched", "settling"], 2);
+    expect(found.map(({ path }) => path)).toEqual(["c", "a"]);
+    await list(ledger(), "field", [entry("b")]);
+    expect((await ledger().arrivalsIn("field", ["settling"])).map(({ path }) => path)).toEqual(["b"]);
+  });
+
+  it("refuses to make an arrival matched without a run, which would lose it", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    await expect(ledger().advanceArrival(arrival.id, "matched", "claimed")).rejects.toThrow(InvariantError);
+    expect((await ledger().arrival(arrival.id))?.state).toBe("settling");
+  });
+
+  it("finds the same bytes at the same path while the earlier ones are under way or delivered", async () => {
+    const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
+    await list(ledger(), "field", []);
+    const again = (await sight(ledger(), "a.csv")).arrival;
+    const elsewhere = (await sight(ledger(), "b.csv")).arrival;
+    expect((await ledger().duplicateOf(again, "same"))?.id).toBe(run.arrivalId);
+    expect(await ledger().duplicateOf(again, "other")).toBeNull();
+    expect(await ledger().duplicateOf(elsewhere, "same")).toBeNull();
+    await deliver(ledger(), run);
+    expect((await ledger().duplicateOf(again, "same"))?.id).toBe(run.arrivalId);
+  });
+
+  it.each(["quarantined", "cancelled"] as const)(
+    "does not count a predecessor that rested %s",
+    async (state) => {
+      const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
+      await ledger().advanceRun(run.id, "mapped", state, {
+        reason: { code: "HG-MAP-001", message: "broken" },
+      });
+      await list(ledger(), "field", []);
+      const { arrival } = await sight(ledger(), "a.csv");
+      expect(await ledger().duplicateOf(arrival, "same")).toBeNull();
+    },
+  );
+}
+
+function runs(ledger: () => Ledger): void {
+  it("opens a run that carries its arrival and binding, with ids that grow", async () => {
+    const first = await claimed(ledger(), "in/a.csv");
+    const second = await claimed(ledger(), "in/b.csv");
+    expect(first).toMatchObject({ state: "claimed", path: "in/a.csv", drop: "field", binding: BINDING });
+    expect(second.id > first.id).toBe(true);
+    expect((await ledger().arrival(first.arrivalId))?.state).toBe("matched");
+  });
+
+  it("refuses a second hand that thinks the run is elsewhere, and a transition that must not be", async () => {
+    const run = await claimed(ledger(), "a.csv");
+    await ledger().advanceRun(run.id, "claimed", "fetched");
+    await expect(ledger().advanceRun(run.id, "claimed", "fetched")).rejects.toThrow(InvariantError);
+    await expect(ledger().advanceRun(run.id, "fetched", "accepted")).rejects.toThrow(InvariantError);
+    expect((await ledger().run(run.id))?.state).toBe("fetched");
+  });
+
+  it("keeps facts that a change does not name, and takes a reason away when told", async () => {
+    const run = await claimed(ledger(), "a.csv");
+    await ledger().advanceRun(run.id, "claimed", "fetched", { sha256: "abc" });
+    const reason = { code: "HG-PUSH-001", message: "away" };
+    await ledger().noteRun(run.id, { reason, points: { mapped: 7 }, event: "run.waiting" });
+    expect(await ledger().noteRun(run.id, { points: { rejected: 2 } })).toMatchObject({
+      sha256: "abc",
+      reason,
+      points: { mapped: 7, rejected: 2 },
+    });
+    expect((await ledger().noteRun(run.id, { reason: null })).reason).toBeNull();
+    expect((await ledger().arrival(run.arrivalId))?.sha256).toBe("abc");
+    expect((await ledger().events(run.arrivalId)).at(-1)).toMatchObject({
+      what: "run.waiting",
+      detail: "away",
+    });
+  });
+
+  it("decides the finish once, and marks the arrival gone when the source has left", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
+    await ledger().noteRun(run.id, { finishPlan: { action: "archive", to: "archive/a.csv" } });
+    await expect(ledger().noteRun(run.id, { finishPlan: { action: "delete" } })).rejects.toThrow(
+      InvariantError,
+    );
+    const at = "2026-03-02T00:00:00.000Z";
+    const after = await ledger().noteRun(run.id, { finished: { at, left: true }, event: "source.archived" });
+    expect(after).toMatchObject({ finishPlan: { to: "archive/a.csv" }, finishedAt: at });
+    expect((await ledger().arrival(run.arrivalId))?.goneAt).toBe(at);
+  });
+
+  it("lists runs by state in the order of arrivals, also only those whose source is unfinished", async () => {
+    const one = await claimed(ledger(), "1");
+    const two = await claimed(ledger(), "2");
+    const three = await claimed(ledger(), "3");
+    await ledger().advanceRun(one.id, "claimed", "cancelled");
+    await ledger().advanceRun(two.id, "claimed", "fetched");
+    await ledger().noteRun(one.id, { finished: { at: "2026-03-02T00:00:00.000Z", left: false } });
+    const ids = async (...query: Parameters<Ledger["runsIn"]>) =>
+      (await ledger().runsIn(...query)).map(({ id }) => id);
+    expect(await ids(["claimed", "fetched", "cancelled"])).toEqual([one.id, two.id, three.id]);
+    expect(await ids(["claimed", "fetched"], { limit: 1 })).toEqual([two.id]);
+    expect(await ids(["claimed", "cancelled"], { unfinished: true })).toEqual([three.id]);
+    expect((await ledger().recentRuns(2)).map(({ id }) => id)).toEqual([three.id, two.id]);
+    expect((await ledger().recentRuns(9, ["cancelled"])).map(({ id }) => id)).toEqual([one.id]);
+  });
+
+  it("keeps the refused rows of a quarantined file", async () => {
+    const run = await claimed(ledger(), "a.csv");
+    const rejected = [{ code: "HG-MAP-001", message: "no number", place: { row: 7, column: "value" } }];
+    await ledger().advanceRun(run.id, "claimed", "quarantined", { rejected });
+    expect(await ledger().rejectedRows(run.id)).toEqual(rejected);
+  });
+}
+
+function lanes(ledger: () => Ledger): void {
+  it("lets a run wait for an earlier one that shares a target until that is accepted", async () => {
+    const first = await mapped(ledger(), "1", record(["A", "B"]));
+    const second = await mapped(ledger(), "2", record(["B", "C"]));
+    const third = await mapped(ledger(), "3", record(["D"]));
+    expect((await ledger().blockedBy(second))?.id).toBe(first.id);
+    expect(await ledger().blockedBy(first)).toBeNull();
+    expect(await ledger().blockedBy(third)).toBeNull();
+    await deliver(ledger(), first);
+    expect(await ledger().blockedBy(second)).toBeNull();
+  });
+
+  it("does not let a run that rests keep others waiting", async () => {
+    const first = await mapped(ledger(), "1");
+    const second = await mapped(ledger(), "2");
+    await ledger().advanceRun(first.id, "mapped", "held");
+    expect(await ledger().blockedBy(second)).toBeNull();
+    await ledger().advanceRun(first.id, "held", "mapped");
+    expect((await ledger().blockedBy(second))?.id).toBe(first.id);
+    await ledger().advanceRun(first.id, "mapped", "quarantined");
+    expect(await ledger().blockedBy(second)).toBeNull();
+  });
+
+  it("waits for an earlier run whose targets are not known yet, and not for other lanes", async () => {
+    const elsewhere = await claimed(ledger(), "0", "other lane");
+    const unmapped = await claimed(ledger(), "1");
+    const run = await mapped(ledger(), "2", record(["Z"]));
+    expect((await ledger().blockedBy(run))?.id).toBe(unmapped.id);
+    await ledger().advanceRun(unmapped.id, "claimed", "cancelled");
+    expect(await ledger().blockedBy(run)).toBeNull();
+    expect(await ledger().blockedBy(elsewhere)).toBeNull();
+  });
+
+  it("counts targets of different identifier kinds as shared", async () => {
+    const first = await mapped(ledger(), "1", record(["A"], [slice("1")], "variableId"));
+    const second = await mapped(ledger(), "2", record(["B"], [slice("1")], "sourceEan"));
+    expect((await ledger().blockedBy(second))?.id).toBe(first.id);
+  });
+}
+
+function batches(ledger: () => Ledger): void {
+  it("makes batches ready with the run, named by prefix, run and sequence, in the order of sending", async () => {
+    const prefixed = await claimed(ledger(), "p", "lane", { ...BINDING, operationPrefix: "plant-7" });
+    await ledger().advanceRun(prefixed.id, "claimed", "fetched");
+    await ledger().advanceRun(prefixed.id, "fetched", "mapping");
+    const slices = ["1", "2", "10"].map((sequence) => slice(sequence));
+    const run = await ledger().recordMapped(prefixed.id, record(["A"], slices));
+    expect(run).toMatchObject({ state: "mapped", points: { mapped: 30 } });
+    expect((await ledger().batches(run.id)).map((batch) => [batch.operationId, batch.state])).toEqual(
+      ["1", "2", "10"].map((sequence) => [`plant-7-${run.id}-${sequence}`, "ready"]),
+    );
+  });
+
+  it("counts attempts and answers, and the run's accepted and rejected points", async () => {
+    const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 5)]));
+    await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
+    await ledger().advanceBatch(`${run.id}-1`, "sending", "sending", { attempted: true, answer: "503" });
+    const batch = await ledger().advanceBatch(`${run.id}-1`, "sending", "accepted", { answer: "200" });
+    expect(batch).toMatchObject({ attempts: 2, answer: "200", state: "accepted" });
+    expect(batch.acceptedAt).not.toBeNull();
+    await ledger().advanceBatch(`${run.id}-2`, "ready", "sending", { attempted: true });
+    await ledger().advanceBatch(`${run.id}-2`, "sending", "rejected", { answer: "400" });
+    expect((await ledger().run(run.id))?.points).toMatchObject({ accepted: 10, rejected: 5 });
+  });
+
+  it("never sends an accepted batch again", async () => {
+    const run = await mapped(ledger(), "a");
+    await deliver(ledger(), run);
+    await expect(ledger().advanceBatch(`${run.id}-1`, "accepted", "sending")).rejects.toThrow(InvariantError);
+  });
+
+  it("splits a batch into children that follow it and hold the same points", async () => {
+    const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 4)]));
+    const id = `${run.id}-1`;
+    await ledger().advanceBatch(id, "ready", "sending", { attempted: true });
+    await expect(ledger().splitBatch(id, [slice("1.1", 3)], "413")).rejects.toThrow(InvariantError);
+    await expect(ledger().splitBatch(id, [slice("2.1", 10)], "413")).rejects.toThrow(InvariantError);
+    const children = await ledger().splitBatch(id, [slice("1.1", 6), slice("1.2", 4)], "413");
+    expect(children.map((child) => child.operationId)).toEqual([`${id}.1`, `${id}.2`]);
+    expect((await ledger().batches(run.id)).map(({ sequence, state }) => [sequence, state])).toEqual([
+      ["1", "split"],
+      ["1.1", "ready"],
+      ["1.2", "ready"],
+      ["2", "ready"],
+    ]);
+    await ledger().advanceBatch(`${id}.1`, "ready", "sending", { attempted: true });
+    await ledger().advanceBatch(`${id}.1`, "sending", "accepted");
+    expect((await ledger().run(run.id))?.points.accepted).toBe(6);
+  });
+
+  it("keeps accepted batches when a lost segment is made again the same, and refuses other bytes", async () => {
+    const what = record(["A"], [slice("1", 10), slice("2", 5)]);
+    const run = await mapped(ledger(), "a", what);
+    await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
+    await ledger().advanceBatch(`${run.id}-1`, "sending", "accepted");
+    await ledger().advanceRun(run.id, "mapped", "fetched");
+    await ledger().advanceRun(run.id, "fetched", "mapping");
+    const other = record(["A"], [slice("1", 10), slice("2", 5, "else")]);
+    await expect(ledger().recordMapped(run.id, other)).rejects.toThrow(RejectedError);
+    expect((await ledger().run(run.id))?.state).toBe("mapping");
+    expect((await ledger().recordMapped(run.id, what)).points).toMatchObject({ mapped: 15, accepted: 10 });
+    expect((await ledger().batches(run.id)).map(({ state }) => state)).toEqual(["accepted", "ready"]);
+  });
+}
+
+function outcomes(ledger: () => Ledger): void {
+  it("takes an outcome that comes before the acceptance, and counts stored and discarded points", async () => {
+    const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 5)]));
+    await ledger().advanceRun(run.id, "mapped", "delivering");
+    await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
+    expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 8, 2))).toBe(true);
+    const batch = await ledger().advanceBatch(`${run.id}-1`, "sending", "accepted");
+    expect(batch.outcome).toEqual(outcome(`${run.id}-1`, 8, 2));
+    expect((await ledger().run(run.id))?.points).toMatchObject({ accepted: 10, stored: 8, discarded: 2 });
+  });
+
+  it("changes nothing at a repeat, and knows what is not ours", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "a"));
+    await ledger().recordOutcome(outcome(`${run.id}-1`, 10));
+    const before = await ledger().trace(run.id);
+    expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 1, 9))).toBe(true);
+    expect(await ledger().trace(run.id)).toEqual(before);
+    expect(await ledger().recordOutcome(outcome("somebody-else", 10))).toBe(false);
+  });
+
+  it("believes the service's webhook rather than what reading back had found", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "a"));
+    await ledger().recordOutcome(outcome(`${run.id}-1`, 4, 6, "read-back"));
+    await ledger().recordOutcome(outcome(`${run.id}-1`, 10));
+    await ledger().recordOutcome(outcome(`${run.id}-1`, 4, 6, "read-back"));
+    expect((await ledger().run(run.id))?.points).toMatchObject({ stored: 10, discarded: 0 });
+  });
+}
+
+function questions(ledger: () => Ledger): void {
+  it("traces by operation, run, name, path and the beginning of an id", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "in/a.csv"));
+    await claimed(ledger(), "else/b.csv");
+    for (const query of [`${run.id}-1`, run.id, "a.csv", "in/a.csv", `${run.id}-`, run.id.slice(0, -1)]) {
+      const found = await ledger().trace(query);
+      expect(found.map(({ arrival }) => arrival.path)).toContain("in/a.csv");
+      expect(found[0]?.runs[0]?.batches[0]?.operationId ?? `${run.id}-1`).toBe(`${run.id}-1`);
+    }
+    expect(await ledger().trace("never.csv")).toEqual([]);
+    expect(await ledger().trace("else/a.csv")).toEqual([]);
+  });
+
+  it("tells the whole life of a file in order, newest version first", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
+    await list(ledger(), "field", [entry("a.csv", 101)]);
+    const [newest, oldest] = await ledger().trace("a.csv");
+    expect(newest?.arrival).toMatchObject({ size: 101, state: "settling" });
+    expect(oldest?.events.map(({ what }) => what)).toEqual([
+      "arrival.settling",
+      "arrival.matched",
+      "run.claimed",
+      "run.fetched",
+      "run.mapping",
+      "run.mapped",
+      "run.delivering",
+      "batch.sending",
+      "batch.accepted",
+      "run.accepted",
+      "arrival.superseded",
+    ]);
+    expect(oldest?.events.every((event) => event.arrivalId === run.arrivalId)).toBe(true);
+    const times = oldest?.events.map(({ at }) => at) ?? [];
+    expect(times).toEqual([...times].sort());
+  });
+
+  it("tallies what lies at the drops and what was worked on since", async () => {
+    const old = await deliver(ledger(), await mapped(ledger(), "old"));
+    await ledger().noteRun(old.id, { finished: { at: "2026-03-01T00:01:00.000Z", left: true } });
+    const [start] = (await ledger().events(old.arrivalId)).slice(-1);
+    const since = new Date(Date.parse(start?.at ?? "") + 30_000).toISOString();
+    await list(
+      ledger(),
+      "field",
+      ["1", "2", "3", "4"].map((path) => entry(path)),
+    );
+    for (let step = 0; step < 40; step += 1) await ledger().addEvent(noise(old.arrivalId));
+    const done = await deliver(ledger(), await mapped(ledger(), "1", record(["A"], [slice("1", 7)])));
+    const bad = await claimed(ledger(), "2");
+    await ledger().advanceRun(bad.id, "claimed", "quarantined");
+    await ledger().advanceArrival((await sight(ledger(), "3")).arrival.id, "unmatched", "no trigger");
+    await ledger().noteRun(done.id, { finished: { at: since, left: true } });
+    expect(await ledger().tally(since)).toEqual({
+      files: { delivered: 1, quarantined: 1, unmatched: 1, settling: 1 },
+      points: { mapped: 7, accepted: 7, stored: 0, rejected: 0 },
+      drops: { field: 1 },
+    });
+  });
+}
+
+function noise(arrivalId: number) {
+  return { arrivalId, runId: null, operationId: null, what: "note", detail: "" };
+}

@@ -1,0 +1,87 @@
+/**
+ * Takes files through every transition of the ledger at the path given, until the fault point given ends the process.
+ * Before each step it says `begin` with the events that the step will append, and after it `done`, so that the parent knows what was promised.
+ */
+import { writeSync } from "node:fs";
+import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { armFault } from "../../src/support/faults.ts";
+import { BINDING, entry, list, outcome, record, slice } from "./fixtures.ts";
+
+const [path = "", fault = ""] = process.argv.slice(2);
+const ledger = await openSqliteLedger({ path, clock: systemClock });
+armFault(fault);
+
+async function step<T>(events: readonly string[], work: () => Promise<T>): Promise<T> {
+  writeSync(1, `begin ${events.join(" ")}\n`);
+  const value = await work();
+  writeSync(1, "done\n");
+  return value;
+}
+
+const poll = await ledger.beginPoll("field");
+const names = ["a", "b", "c", "d"];
+const sightings = await step(
+  names.map(() => "arrival.settling"),
+  () => poll.record(names.map((name) => entry(name))),
+);
+const [a = 0, b = 0, c = 0, d = 0] = sightings.map(({ arrival }) => arrival.id);
+await step([], () => poll.complete());
+await step(["arrival.unmatched"], () => ledger.advanceArrival(b, "unmatched", "no trigger"));
+await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "changed"));
+await step(["arrival.duplicate"], () => ledger.advanceArrival(b, "duplicate", "came before"));
+
+const open = (id: number) =>
+  step(["arrival.matched", "run.claimed"], () => ledger.openRun(id, BINDING, "lane"));
+const advance = (id: string, from: Parameters<typeof ledger.advanceRun>[1], to: typeof from) =>
+  step([`run.${to}`], () => ledger.advanceRun(id, from, to));
+
+const { id } = await open(a);
+await advance(id, "claimed", "fetched");
+await advance(id, "fetched", "mapping");
+await step(["run.mapped"], () =>
+  ledger.recordMapped(id, record(["A"], [slice("1", 10), slice("2", 5), slice("3", 1)])),
+);
+await advance(id, "mapped", "held");
+await advance(id, "held", "delivering");
+const batch = (
+  sequence: string,
+  from: "ready" | "sending",
+  to: "ready" | "sending" | "accepted" | "rejected",
+) =>
+  step([`batch.${to}`], () =>
+    ledger.advanceBatch(`${id}-${sequence}`, from, to, { attempted: to === "sending" }),
+  );
+await batch("1", "ready", "sending");
+await batch("1", "sending", "ready");
+await batch("1", "ready", "sending");
+await step(["batch.split"], () =>
+  ledger.splitBatch(`${id}-1`, [slice("1.1", 6), slice("1.2", 4)], "413 too large"),
+);
+for (const sequence of ["1.1", "1.2", "2", "3"]) {
+  await batch(sequence, "ready", "sending");
+  await batch(sequence, "sending", sequence === "3" ? "rejected" : "accepted");
+}
+await advance(id, "delivering", "accepted");
+await step(["outcome.webhook"], () => ledger.recordOutcome(outcome(`${id}-2`, 5)));
+await step(["source.archived"], () =>
+  ledger.noteRun(id, {
+    finished: { at: "2026-03-01T00:00:00.000Z", left: true },
+    event: "source.archived",
+  }),
+);
+await advance(id, "accepted", "confirmed");
+await advance(id, "confirmed", "discarded");
+
+const broken = await open(c);
+await advance(broken.id, "claimed", "quarantined");
+await advance(broken.id, "quarantined", "cancelled");
+const empty = await open(d);
+await advance(empty.id, "claimed", "fetched");
+await advance(empty.id, "fetched", "mapping");
+await advance(empty.id, "mapping", "empty");
+await step(["note"], () =>
+  ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }),
+);
+await step(["arrival.gone", "arrival.gone", "arrival.gone"], () => list(ledger, "field", []));
+await ledger.close();

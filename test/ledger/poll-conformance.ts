@@ -1,0 +1,144 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { FileEntry } from "../../src/model.ts";
+import { InvariantError } from "../../src/support/errors.ts";
+import { BINDING, entry, list, sight } from "./fixtures.ts";
+
+export function pollConformance(ledger: () => Ledger): void {
+  it("knows an unchanged file again, and takes over the change of one that still settles", async () => {
+    const first = await sight(ledger(), "a.csv");
+    expect(first).toMatchObject({ seen: "new", arrival: { state: "settling", size: 100, mtime: "1" } });
+    expect(await sight(ledger(), "a.csv")).toEqual({ seen: "known", arrival: first.arrival });
+    await list(ledger(), "field", [entry("a.csv", 150, "2")]);
+    const { sightings } = await list(ledger(), "field", [entry("a.csv", 200, "3")]);
+    expect(sightings[0]).toMatchObject({
+      seen: "changed",
+      arrival: { id: first.arrival.id, size: 200, mtime: "3" },
+    });
+    const events = await ledger().events(first.arrival.id);
+    expect(events.map(({ what }) => what)).toEqual(["arrival.settling", "arrival.changed"]);
+  });
+
+  it("lets an unmatched file that changed settle again", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    await ledger().advanceArrival(arrival.id, "unmatched", "no trigger");
+    const { sightings } = await list(ledger(), "field", [entry("a.csv", 101)]);
+    expect(sightings[0]).toMatchObject({ seen: "changed", arrival: { id: arrival.id, state: "settling" } });
+  });
+
+  it("makes a new arrival of another version when the earlier one had been taken", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    await ledger().openRun(arrival.id, BINDING, "lane");
+    const { sightings, gone } = await list(ledger(), "field", [entry("a.csv", 100, "2")]);
+    expect(sightings[0]?.seen).toBe("new");
+    expect(sightings[0]?.arrival.id).toBeGreaterThan(arrival.id);
+    expect(gone).toEqual([]);
+    expect((await ledger().arrival(arrival.id))?.goneAt).not.toBeNull();
+  });
+
+  it("says what has gone only when the listing was complete", async () => {
+    await list(ledger(), "field", [entry("a"), entry("b")]);
+    const broken = await ledger().beginPoll("field");
+    await broken.record([entry("a")]);
+    await broken.abandon();
+    expect(await ledger().arrivalsIn("field", ["settling"])).toHaveLength(2);
+    const { gone } = await list(ledger(), "field", [entry("a")]);
+    expect(gone.map(({ path }) => path)).toEqual(["b"]);
+    expect((await list(ledger(), "field", [entry("a")])).gone).toEqual([]);
+  });
+
+  it("takes a file that had gone and came back as new", async () => {
+    const first = await sight(ledger(), "a");
+    await list(ledger(), "field", []);
+    const back = await sight(ledger(), "a");
+    expect(back.seen).toBe("new");
+    expect(back.arrival.id).not.toBe(first.arrival.id);
+  });
+
+  it("does not take a file for new that was archived while the listing was under way", async () => {
+    const { arrival } = await sight(ledger(), "a");
+    const run = await ledger().openRun(arrival.id, BINDING, "lane");
+    const poll = await ledger().beginPoll("field");
+    const { at } = (await ledger().events(arrival.id)).at(-1) ?? { at: "" };
+    const later = new Date(Date.parse(at) + 60_000).toISOString();
+    await ledger().noteRun(run.id, { finished: { at: later, left: true } });
+    expect((await poll.record([entry("a")]))[0]).toMatchObject({
+      seen: "known",
+      arrival: { id: arrival.id },
+    });
+    await poll.complete();
+    expect(await ledger().arrivalsIn("field", ["settling", "matched"])).toEqual([]);
+  });
+
+  it("takes one poll of a drop at a time, and polls of other drops beside it", async () => {
+    const poll = await ledger().beginPoll("field");
+    await expect(ledger().beginPoll("field")).rejects.toThrow(InvariantError);
+    await (await ledger().beginPoll("other")).complete();
+    await poll.complete();
+    await expect(poll.record([entry("a")])).rejects.toThrow(InvariantError);
+    await (await ledger().beginPoll("field")).abandon();
+  });
+
+  it("agrees with a simple model of what lies at a drop, over any listings", async () => {
+    const version = fc.record({
+      path: fc.constantFrom("a", "in/b", "in/c", "d"),
+      size: fc.integer({ min: 0, max: 1 }),
+      mtime: fc.constantFrom("1", "2"),
+    });
+    const listing = fc.uniqueArray(version, { selector: ({ path }) => path });
+    const step = fc.oneof(
+      fc.record({ entries: listing, complete: fc.boolean() }),
+      fc.record({ take: fc.constantFrom("a", "in/b", "in/c", "d") }),
+    );
+    let number = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        number += 1;
+        const drop = `drop ${number}`;
+        const model = new Map<string, FileEntry & { id: number; taken: boolean }>();
+        for (const one of steps) {
+          if ("take" in one) await take(ledger(), model.get(one.take));
+          else await compare(ledger(), drop, model, one.entries, one.complete);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+}
+
+type Model = Map<string, FileEntry & { id: number; taken: boolean }>;
+
+async function take(ledger: Ledger, lying: { id: number; taken: boolean } | undefined): Promise<void> {
+  if (lying === undefined || lying.taken) return;
+  await ledger.openRun(lying.id, BINDING, "lane");
+  lying.taken = true;
+}
+
+async function compare(
+  ledger: Ledger,
+  drop: string,
+  model: Model,
+  entries: readonly FileEntry[],
+  complete: boolean,
+): Promise<void> {
+  const poll = await ledger.beginPoll(drop);
+  const sightings = await poll.record(entries);
+  for (const [index, now] of entries.entries()) {
+    const before = model.get(now.path);
+    const sighting = sightings[index];
+    const same = before?.size === now.size && before.mtime === now.mtime;
+    const expected = before === undefined ? "new" : same ? "known" : before.taken ? "new" : "changed";
+    expect(sighting?.seen).toBe(expected);
+    if (expected !== "new") expect(sighting?.arrival.id).toBe(before?.id);
+    const taken = expected === "known" && before?.taken === true;
+    model.set(now.path, { ...now, id: sighting?.arrival.id ?? 0, taken });
+  }
+  const unlisted = [...model.keys()].filter((path) => !entries.some((one) => one.path === path));
+  if (complete) {
+    expect((await poll.complete()).map(({ path }) => path).sort()).toEqual(unlisted.sort());
+    for (const path of unlisted) model.delete(path);
+  } else await poll.abandon();
+  const lying = await ledger.arrivalsIn(drop, ["settling", "matched"]);
+  expect(new Set(lying.map(({ id }) => id))).toEqual(new Set([...model.values()].map(({ id }) => id)));
+}

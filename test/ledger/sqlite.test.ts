@@ -1,0 +1,117 @@
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openLedger } from "../../src/ledger/open.ts";
+import { ledgerOptions } from "../../src/ledger/options.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import { InvariantError } from "../../src/support/errors.ts";
+import { ledgerConformance } from "./conformance.ts";
+import { BINDING, claimed, entry, list, mapped, steppingClock } from "./fixtures.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "headgate-"));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+ledgerConformance("SQLite", (clock) => openSqliteLedger({ path: join(folder, "ledger.sqlite"), clock }));
+
+describe("an SQLite ledger's file", () => {
+  const open = (readOnly = false) =>
+    openSqliteLedger({ path: join(folder, "state", "ledger.sqlite"), clock: steppingClock(), readOnly });
+
+  it("is made with its folder, for its own user and group, and holds everything when opened again", async () => {
+    const first = await open();
+    const run = await mapped(first, "a.csv");
+    const told = await first.trace("a.csv");
+    await first.close();
+    expect((await stat(join(folder, "state", "ledger.sqlite"))).mode & 0o007).toBe(0);
+    const second = await open();
+    expect(await second.trace("a.csv")).toEqual(told);
+    expect((await claimed(second, "b.csv")).id > run.id).toBe(true);
+    await second.close();
+  });
+
+  it("belongs to one owner at a time", async () => {
+    const owner = await open();
+    await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-001", name: "ConfigError" });
+    await owner.close();
+    await (await open()).close();
+  });
+
+  it("can be read beside its owner, who goes on writing, and not be changed", async () => {
+    const owner = await open();
+    const reader = await open(true);
+    const run = await claimed(owner, "a.csv");
+    expect((await reader.run(run.id))?.state).toBe("claimed");
+    await expect(reader.advanceRun(run.id, "claimed", "fetched")).rejects.toThrow(InvariantError);
+    await reader.close();
+    await owner.close();
+  });
+
+  it("can be read while nobody owns it", async () => {
+    const owner = await open();
+    const run = await claimed(owner, "a.csv");
+    await owner.close();
+    const reader = await open(true);
+    expect((await reader.recentRuns(1))[0]?.id).toBe(run.id);
+    await reader.close();
+  });
+
+  it("is refused when it is missing, newer, or something else", async () => {
+    await expect(open(true)).rejects.toMatchObject({ code: "HG-LEDG-002" });
+    await (await open()).close();
+    change("PRAGMA user_version = 999");
+    await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-003" });
+    await expect(open(true)).rejects.toMatchObject({ code: "HG-LEDG-003" });
+    change("PRAGMA application_id = 1");
+    await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-002" });
+  });
+
+  it("is where the configuration says", async () => {
+    const options = ledgerOptions.parse({ kind: "sqlite", path: join(folder, "here.sqlite") });
+    await (await openLedger(options, { clock: steppingClock() })).close();
+    expect((await stat(join(folder, "here.sqlite"))).isFile()).toBe(true);
+    expect(ledgerOptions.parse(undefined)).toEqual({ kind: "sqlite", path: "./state/ledger.sqlite" });
+  });
+
+  function change(sql: string): void {
+    const db = new DatabaseSync(join(folder, "state", "ledger.sqlite"));
+    db.exec(sql);
+    db.close();
+  }
+});
+
+describe("writes that share a commit", () => {
+  it("leave each other alone when one of them fails", async () => {
+    const ledger = await openSqliteLedger({ path: join(folder, "l.sqlite"), clock: steppingClock() });
+    const { sightings } = await list(ledger, "field", [entry("a"), entry("b"), entry("c")]);
+    const [a, b, c] = sightings.map(({ arrival }) => arrival.id);
+    const results = await Promise.allSettled([
+      ledger.openRun(a ?? 0, BINDING, "lane"),
+      ledger.openRun(987_654, BINDING, "lane"),
+      ledger.advanceArrival(b ?? 0, "matched", "must not be"),
+      ledger.openRun(c ?? 0, BINDING, "lane"),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    expect((await ledger.runsIn(["claimed"])).map(({ path }) => path)).toEqual(["a", "c"]);
+    await ledger.close();
+  });
+
+  it("are committed by a close that comes before their turn", async () => {
+    const path = join(folder, "l.sqlite");
+    const ledger = await openSqliteLedger({ path, clock: steppingClock() });
+    const { sightings } = await list(ledger, "field", [entry("a")]);
+    const pending = ledger.openRun(sightings[0]?.arrival.id ?? 0, BINDING, "lane");
+    await ledger.close();
+    const run = await pending;
+    const again = await openSqliteLedger({ path, clock: steppingClock() });
+    expect((await again.run(run.id))?.state).toBe("claimed");
+    await expect(ledger.noteRun(run.id, {})).rejects.toThrow(InvariantError);
+    await again.close();
+  });
+});

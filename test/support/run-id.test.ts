@@ -1,0 +1,27 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { createRunIds } from "../../src/support/run-id.ts";
+
+const time = fc.integer({ min: 0, max: 2 ** 47 });
+
+it("run ids sort by time", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(time, { minLength: 2 }), (times) => {
+      const sorted = [...times].sort((a, b) => a - b);
+      const ids = sorted.map((ms) => createRunIds()(ms));
+      expect(ids).toEqual([...ids].sort());
+      for (const id of ids) expect(id).toMatch(/^[0-9a-hjkmnp-tv-z]{26}$/);
+    }),
+  );
+});
+
+it("run ids only ever grow, also when the clock stands still or steps back, and beyond the last one of before", () => {
+  fc.assert(
+    fc.property(fc.array(time, { minLength: 1 }), time, (times, before) => {
+      const last = createRunIds()(before);
+      const next = createRunIds(last);
+      const ids = [last, ...times.map((ms) => next(ms))];
+      for (const [index, id] of ids.entries()) if (index > 0) expect(id > (ids[index - 1] ?? "")).toBe(true);
+    }),
+  );
+});

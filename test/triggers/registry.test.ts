@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { lintTriggers } from "../../src/triggers/lint.ts";
+import { type TriggerOptions, triggerOptions, triggersOptions } from "../../src/triggers/options.ts";
+import { createRegistry, laneOf, whyUnclaimed } from "../../src/triggers/registry.ts";
+
+const CSV = { filterType: "EndsWith", value: ".csv" };
+const ACME = { filterType: "StartsWith", value: "acme_" };
+
+function trigger(name: string, patterns: unknown[], more: Record<string, unknown> = {}): TriggerOptions {
+  return triggerOptions.parse({ name, mapper: "standard", fileNamePatternMatches: patterns, ...more });
+}
+
+describe("the registry of triggers", () => {
+  it("lets the first in configured order claim, and names the others that match", () => {
+    const registry = createRegistry([
+      trigger("txt", [{ filterType: "EndsWith", value: ".txt" }]),
+      trigger("acme", [ACME, CSV]),
+      trigger("any", [CSV]),
+    ]);
+    const claim = registry.claim("in/2026/acme_01.csv", "SendViaFtp");
+    expect(claim.claimed?.name).toBe("acme");
+    expect(claim.others).toEqual(["any"]);
+    expect(claim.verdicts.map(({ trigger: name, matches }) => [name, matches])).toEqual([
+      ["txt", false],
+      ["acme", true],
+      ["any", true],
+    ]);
+  });
+
+  it("matches the base name alone", () => {
+    const registry = createRegistry([trigger("acme", [ACME])]);
+    expect(registry.claim("acme_in/other.csv", "SendViaFtp").claimed).toBeNull();
+  });
+
+  it("says for a file that nobody claims why each trigger does not", () => {
+    const registry = createRegistry([trigger("acme", [ACME]), trigger("off", [CSV], { state: "Inactive" })]);
+    const words = whyUnclaimed(registry.claim("other.csv", "SendViaFtp"));
+    expect(words).toBe('acme: StartsWith "acme_": no · off: its state is Inactive, so it does not fire');
+    expect(whyUnclaimed(createRegistry([]).claim("a", "SendViaFtp"))).toBe("no trigger is configured");
+  });
+
+  it("keeps a trigger to its drops", () => {
+    const registry = createRegistry([trigger("here", [CSV], { drops: ["field", "yard"] })]);
+    expect(registry.claim("a.csv", "SendViaFtp", "yard").claimed?.name).toBe("here");
+    expect(registry.claim("a.csv", "SendViaFtp", "sea").claimed).toBeNull();
+    expect(registry.claim("a.csv", "SendViaFtp").claimed?.name).toBe("here");
+  });
+
+  it("asks the new triggers once they are replaced", () => {
+    const registry = createRegistry([trigger("old", [ACME])]);
+    registry.replace([trigger("new", [CSV])]);
+    expect(registry.claim("acme_1.csv", "SendViaFtp").claimed?.name).toBe("new");
+    expect(registry.list().map(({ name }) => name)).toEqual(["new"]);
+  });
+});
+
+describe("lanes", () => {
+  it("are one drop and one trigger unless a trigger names one, and never cross services", () => {
+    const plain = trigger("a", [CSV]);
+    const named = (name: string) => trigger(name, [CSV], { lane: "plant" });
+    expect(laneOf(plain, "field", "s")).not.toBe(laneOf(plain, "yard", "s"));
+    expect(laneOf(plain, "field", "s")).not.toBe(laneOf(trigger("b", [CSV]), "field", "s"));
+    expect(laneOf(named("a"), "field", "s")).toBe(laneOf(named("b"), "yard", "s"));
+    expect(laneOf(named("a"), "field", "s")).not.toBe(laneOf(named("a"), "field", "t"));
+  });
+});
+
+describe("the options of a trigger", () => {
+  it("are strict by default, and refuse keys they do not know", () => {
+    expect(trigger("a", [CSV])).toMatchObject({
+      rows: "strict",
+      fileTriggerCombination: "And",
+      ingestionType: "SendViaFtp",
+      state: "Active",
+      metadata: {},
+    });
+    expect(() => trigger("a", [CSV], { filetype: "CustomFormat" })).toThrow(/filetype/);
+    expect(() => trigger("a", [{ filterType: "Matches", value: "x" }])).toThrow();
+    expect(triggersOptions.parse(undefined)).toEqual([]);
+  });
+});
+
+describe("the lint of triggers", () => {
+  const findings = (...triggers: TriggerOptions[]) =>
+    lintTriggers(triggers).map(({ level, trigger: name }) => `${level} ${name}`);
+
+  it("refuses an empty list of patterns and a name used twice", () => {
+    expect(findings(trigger("a", []))).toEqual(["failed a"]);
+    expect(findings(trigger("a", [CSV]), trigger("a", [ACME]))).toEqual(["failed a"]);
+  });
+
+  it("warns of a trigger that an earlier one always comes before", () => {
+    expect(findings(trigger("a", [CSV]), trigger("b", [CSV]))).toEqual(["warning b"]);
+    expect(findings(trigger("wide", [CSV]), trigger("narrow", [ACME, CSV]))).toEqual(["warning narrow"]);
+    expect(findings(trigger("narrow", [ACME, CSV]), trigger("wide", [CSV]))).toEqual([]);
+    const or = { fileTriggerCombination: "Or" };
+    expect(findings(trigger("any", [ACME, CSV], or), trigger("both", [ACME, CSV]))).toEqual(["warning both"]);
+    expect(findings(trigger("both", [ACME, CSV]), trigger("any", [ACME, CSV], or))).toEqual([]);
+  });
+
+  it("does not warn where the earlier one is for other drops, other ways in, or does not fire", () => {
+    const later = trigger("b", [CSV]);
+    expect(findings(trigger("a", [CSV], { drops: ["field"] }), later)).toEqual([]);
+    expect(findings(trigger("a", [CSV], { ingestionType: "SendViaHttp" }), later)).toEqual([]);
+    expect(findings(trigger("a", [CSV], { state: "Inactive" }), later)).toEqual([]);
+    expect(
+      findings(trigger("a", [CSV], { drops: ["field"] }), trigger("b", [CSV], { drops: ["field"] })),
+    ).toEqual(["warning b"]);
+  });
+
+  it("warns of conditions that exclude each other", () => {
+    const not = { filterType: "NotEndsWith", value: ".csv" };
+    expect(findings(trigger("never", [CSV, not]))).toEqual(["warning never"]);
+    expect(findings(trigger("always", [CSV, not], { fileTriggerCombination: "Or" }))).toEqual([]);
+  });
+});
