@@ -6,9 +6,11 @@ import { row, rows, type Store } from "./store.ts";
 
 /** Inside a write. */
 export function appendEvent(store: Store, event: Omit<LedgerEvent, "at">): void {
+  const at = store.now();
   store
     .sql("INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)")
-    .run(store.now(), event.arrivalId, event.runId, event.operationId, event.what, event.detail);
+    .run(at, event.arrivalId, event.runId, event.operationId, event.what, event.detail);
+  store.announce({ ...event, at });
 }
 
 /** Like `appendEvent`, but a repetition of the arrival's last event replaces it: a file that grows for hours is one line. Inside a write. */

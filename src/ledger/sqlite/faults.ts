@@ -12,15 +12,25 @@ export function sqliteCode(thrown: unknown): number | undefined {
 const PASSING: ReadonlySet<number> = new Set([3, 5, 6, 7, 8, 9, 10, 13, 14]);
 
 export function isPassing(thrown: unknown): boolean {
+  if (thrown instanceof TransientError) return true;
   const code = sqliteCode(thrown);
   return code !== undefined && PASSING.has(code);
 }
 
 export function writeFault(path: string, cause: unknown): TransientError {
+  return passingFault("write ledger", path, `the ledger ${path} cannot be written now`, cause);
+}
+
+export function readFault(cause: unknown): TransientError {
+  return passingFault("read ledger", "ledger", "the ledger cannot be read now", cause);
+}
+
+function passingFault(operation: string, subject: string, words: string, cause: unknown): TransientError {
+  if (cause instanceof TransientError) return cause;
   return new TransientError("HG-LEDG-004", {
-    operation: "write ledger",
-    subject: path,
-    message: `the ledger ${path} cannot be written now: ${wordsOf(cause)}`,
+    operation,
+    subject,
+    message: `${words}: ${wordsOf(cause)}`,
     cause,
   });
 }

@@ -17,7 +17,7 @@ import { assertCurrent, migrate } from "./migrate.ts";
 import { outcomeMethods } from "./outcomes.ts";
 import { SqlitePoll } from "./poll.ts";
 import { runMethods } from "./runs.ts";
-import { Store } from "./store.ts";
+import { type OnEvent, Store } from "./store.ts";
 import { tallyMethods } from "./tally.ts";
 import { traceMethods } from "./trace.ts";
 
@@ -27,6 +27,7 @@ export interface SqliteLedgerMeans {
   readonly log?: Logger;
   /** Beside a running owner: takes no lock, and refuses every change. */
   readonly readOnly?: boolean;
+  readonly onEvent?: OnEvent;
 }
 
 /** How long a statement waits for another process, such as a reader that checkpoints. */
@@ -43,7 +44,7 @@ export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger
   try {
     const db = openToWrite(path, means.log);
     await syncDirectory(dirname(path));
-    return assemble(new Store(db, path, means.clock, false), lock);
+    return assemble(new Store(db, path, means.clock, false, means.onEvent), lock);
   } catch (thrown) {
     lock.release();
     throw thrown;

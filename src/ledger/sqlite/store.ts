@@ -4,11 +4,14 @@
  * resolves after the commit, never before.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { IsoInstant } from "../../model.ts";
+import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { brokenInvariant } from "../states.ts";
-import { isPassing, writeFault } from "./faults.ts";
+import { isPassing, readFault, writeFault } from "./faults.ts";
+
+/** Called with each event after it was committed, with the file that it is about. */
+export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
 
 /** Bounds how long one group keeps the event loop. */
 const GROUP_MAX = 256;
@@ -26,11 +29,15 @@ export class Store {
   readonly #db: DatabaseSync;
   readonly #readOnly: boolean;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #onEvent: OnEvent | undefined;
   #queue: Write[] = [];
+  /** Events of the transaction that is open, for the observer. */
+  #events: LedgerEvent[] = [];
   #scheduled = false;
 
-  constructor(db: DatabaseSync, path: string, clock: Clock, readOnly: boolean) {
+  constructor(db: DatabaseSync, path: string, clock: Clock, readOnly: boolean, onEvent?: OnEvent) {
     this.#db = db;
+    this.#onEvent = onEvent;
     this.path = path;
     this.clock = clock;
     this.#readOnly = readOnly;
@@ -38,6 +45,11 @@ export class Store {
 
   now(): IsoInstant {
     return isoInstant(this.clock.now());
+  }
+
+  /** Tells the observer of an event, once the transaction is committed. */
+  announce(event: LedgerEvent): void {
+    if (this.#onEvent !== undefined) this.#events.push(event);
   }
 
   /** The prepared statement of this text; prepared once. */
@@ -102,6 +114,7 @@ export class Store {
     const group = this.#queue.slice(0, GROUP_MAX);
     this.#queue = this.#queue.slice(GROUP_MAX);
     const done: { readonly write: Write; readonly tell: () => void }[] = [];
+    this.#events = [];
     try {
       this.#db.exec("BEGIN IMMEDIATE");
       for (const write of group) {
@@ -120,11 +133,23 @@ export class Store {
       for (const what of write.what) faultPoint(`ledger.${what}.after`);
       tell();
     }
+    this.#tellEvents();
+  }
+
+  #tellEvents(): void {
+    for (const event of this.#events) {
+      const file = row<{ drop_name: string; path: string }>(
+        this.sql("SELECT drop_name, path FROM arrivals WHERE id = ?"),
+        event.arrivalId,
+      );
+      this.#onEvent?.({ ...event, drop: file?.drop_name ?? "", path: file?.path ?? "" });
+    }
   }
 
   /** Null when this one failed and was taken back. A fault of the disk is thrown: it ends the whole group. */
   #perform(write: Write): (() => void) | null {
     this.#db.exec("SAVEPOINT one");
+    const events = this.#events.length;
     try {
       const tell = write.work();
       this.#db.exec("RELEASE one");
@@ -132,6 +157,7 @@ export class Store {
     } catch (thrown) {
       if (isPassing(thrown) || !this.#db.isTransaction) throw thrown;
       this.#db.exec("ROLLBACK TO one; RELEASE one");
+      this.#events.length = events;
       write.fail(thrown);
       return null;
     }
@@ -143,9 +169,17 @@ export type Value = string | number | bigint | null;
 
 /** The rows of a statement as the caller's SELECT shapes them. */
 export function rows<Row>(statement: StatementSync, ...values: Value[]): readonly Row[] {
-  return statement.all(...values) as readonly unknown[] as readonly Row[];
+  return readable(() => statement.all(...values) as readonly unknown[] as readonly Row[]);
 }
 
 export function row<Row>(statement: StatementSync, ...values: Value[]): Row | undefined {
-  return statement.get(...values) as unknown as Row | undefined;
+  return readable(() => statement.get(...values) as unknown as Row | undefined);
+}
+
+function readable<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw isPassing(thrown) ? readFault(thrown) : thrown;
+  }
 }
