@@ -1,4 +1,5 @@
 /** The connections of an FTP drop. FTP does one thing at a time on a connection, so there are a few, lent out one by one. */
+import { isIP } from "node:net";
 import { Client, FTPError } from "basic-ftp";
 import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { FtpOptions } from "./options.ts";
@@ -99,6 +100,7 @@ export class FtpConnections {
 
   async #open(signal: AbortSignal): Promise<FtpLink> {
     const options = this.#options;
+    if (this.#closed) throw interrupted(options.name, "connect to FTP server");
     const client = new Client(options.timeouts.data);
     this.#opening.add(client);
     let late = false;
@@ -154,7 +156,7 @@ async function rootOf(options: FtpOptions, client: Client): Promise<string> {
 function tlsOptions(options: FtpOptions) {
   return {
     host: options.host,
-    servername: options.host,
+    ...(isIP(options.host) === 0 ? { servername: options.host } : {}),
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   };
 }

@@ -21,6 +21,8 @@ export interface Field {
   /** A folder of this test, outside of the drop. */
   readonly outside: string;
   readonly faults: { cutAfterBytes: number | null; silent: boolean } | null;
+  /** Connections that the server has now. */
+  connections(): number;
   write(path: string, content: string | Uint8Array, time?: Date): Promise<void>;
   close(): Promise<void>;
 }
@@ -53,7 +55,11 @@ export const openFtp =
 
 type Started = {
   readonly options: Settings;
-  readonly server?: { readonly faults: NonNullable<Field["faults"]>; close(): Promise<void> };
+  readonly server?: {
+    readonly faults: NonNullable<Field["faults"]>;
+    connections(): number;
+    close(): Promise<void>;
+  };
 };
 
 async function openField(start: (root: string) => Promise<Started>): Promise<Field> {
@@ -69,6 +75,7 @@ async function openField(start: (root: string) => Promise<Started>): Promise<Fie
     root,
     outside: ground,
     faults: server?.faults ?? null,
+    connections: () => server?.connections() ?? 0,
     async write(path, content, time) {
       await mkdir(dirname(join(root, path)), { recursive: true });
       await writeFile(join(root, path), content);

@@ -54,7 +54,7 @@ export interface FieldFaults {
 }
 
 export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
-  const hostKey = options.hostKey ?? utils.generateKeyPairSync("ed25519").private;
+  const hostKey = options.hostKey ?? freshHostKey();
   const faults: FieldFaults = { cutAfterBytes: null, silent: false };
   const root = await realpath(options.root);
   const sockets = new Set<Socket>();
@@ -101,6 +101,14 @@ function authenticate(options: FieldSftpOptions, login: AuthContext): void {
     login.method === "password" && login.username === options.username && login.password === options.password;
   if (known) login.accept();
   else login.reject(["password"]);
+}
+
+/** ssh2 sometimes generates a key that it cannot read itself; then another one. */
+function freshHostKey(): string {
+  for (;;) {
+    const { private: key } = utils.generateKeyPairSync("ed25519");
+    if (!(utils.parseKey(key) instanceof Error)) return key;
+  }
 }
 
 function fingerprintOf(hostKey: string): string {

@@ -1,0 +1,84 @@
+/** A journal in memory by the rules that the ledger documents (`PollRecord`, identity of arrivals). */
+
+import type { PickupJournal, PickupPoll } from "../../src/drops/pickup.ts";
+import type { Arrival, ArrivalState, FileEntry } from "../../src/model.ts";
+
+export class MemoryJournal implements PickupJournal {
+  readonly arrivals: Arrival[] = [];
+  /** Largest number of entries recorded at once. */
+  chunkMax = 0;
+  #polling = false;
+
+  async beginPoll(drop: string): Promise<PickupPoll> {
+    if (this.#polling) throw new Error("one poll at a time");
+    this.#polling = true;
+    const seen = new Set<number>();
+    const end = () => {
+      if (!this.#polling) throw new Error("the poll has ended");
+      this.#polling = false;
+    };
+    return {
+      record: async (entries) => {
+        this.chunkMax = Math.max(this.chunkMax, entries.length);
+        return entries.map((entry) => {
+          const sighting = this.#sight(drop, entry);
+          seen.add(sighting.arrival.id);
+          return sighting;
+        });
+      },
+      complete: async () => {
+        end();
+        const went = this.arrivals.filter(
+          (one) => one.drop === drop && one.goneAt === null && !seen.has(one.id),
+        );
+        return went.map((one) => this.#put({ ...one, goneAt: "now" }));
+      },
+      abandon: async () => end(),
+    };
+  }
+
+  async arrivalsIn(
+    drop: string,
+    states: readonly ArrivalState[],
+    limit?: number,
+  ): Promise<readonly Arrival[]> {
+    const found = this.arrivals.filter(
+      (one) => one.drop === drop && one.goneAt === null && states.includes(one.state),
+    );
+    return found.slice(0, limit);
+  }
+
+  advance(id: number, state: ArrivalState): void {
+    const arrival = this.arrivals.find((one) => one.id === id);
+    if (arrival !== undefined) this.#put({ ...arrival, state });
+  }
+
+  #sight(drop: string, entry: FileEntry): { arrival: Arrival; seen: "new" | "changed" | "known" } {
+    const at = this.arrivals.findLast(
+      (one) => one.drop === drop && one.path === entry.path && one.goneAt === null,
+    );
+    if (at !== undefined && at.size === entry.size && at.mtime === entry.mtime)
+      return { arrival: at, seen: "known" };
+    if (at !== undefined && (at.state === "settling" || at.state === "unmatched"))
+      return { arrival: this.#put({ ...at, ...entry, state: "settling" }), seen: "changed" };
+    if (at !== undefined) this.#put({ ...at, goneAt: "now" });
+    const arrival: Arrival = {
+      id: this.arrivals.length + 1,
+      drop,
+      ...entry,
+      sha256: null,
+      state: "settling",
+      reason: "",
+      seenAt: "now",
+      changedAt: "now",
+      goneAt: null,
+    };
+    this.arrivals.push(arrival);
+    return { arrival, seen: "new" };
+  }
+
+  #put(arrival: Arrival): Arrival {
+    this.arrivals[arrival.id - 1] = arrival;
+    return arrival;
+  }
+}

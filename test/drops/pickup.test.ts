@@ -1,0 +1,163 @@
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { dropOptions } from "../../src/drops/options.ts";
+import { Pickup } from "../../src/drops/pickup.ts";
+import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { type Field, never, openLocal, type Settings } from "./field.ts";
+import { MemoryJournal } from "./memory-journal.ts";
+
+let field: Field;
+let journal: MemoryJournal;
+let nowMs: number;
+let claimed: string[];
+let triggers: RegExp;
+const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+
+beforeEach(async () => {
+  field = await openLocal();
+  journal = new MemoryJournal();
+  nowMs = 0;
+  claimed = [];
+  triggers = /\.csv$/;
+});
+afterEach(() => field.close());
+
+function pickup(settings: Settings = {}): Pickup {
+  const options = dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings });
+  return new Pickup({
+    drop: field.drop,
+    options,
+    journal,
+    clock,
+    claim: async ({ id, path }) => {
+      claimed.push(path);
+      journal.advance(id, triggers.test(path) ? "matched" : "unmatched");
+    },
+  });
+}
+
+async function poll(of: Pickup, afterMs = 2000) {
+  nowMs += afterMs;
+  return of.poll(never);
+}
+
+describe("pick-up", () => {
+  test("hands over a file once, when it has settled", async () => {
+    await field.write("a.csv", "content");
+    const picking = pickup();
+    expect(await poll(picking)).toMatchObject({ listed: 1, settling: 1, claimed: 0 });
+    expect(await poll(picking)).toMatchObject({ listed: 1, settling: 0, claimed: 1 });
+    expect(await poll(picking)).toMatchObject({ listed: 1, settling: 0, claimed: 0 });
+    expect(claimed).toEqual(["a.csv"]);
+  });
+
+  test("does not take a file that grows, and says what it waits for and how long", async () => {
+    const picking = pickup();
+    for (let at = 1; at <= 4; at += 1) {
+      await field.write("a.csv", "x".repeat(at));
+      expect(await poll(picking)).toMatchObject({ settling: 1, claimed: 0 });
+    }
+    expect(picking.waiting()).toEqual([
+      { path: "a.csv", reason: "size or time still changing: 1 of 2 equal observations", waitingMs: 6000 },
+    ]);
+    expect(await poll(picking)).toMatchObject({ claimed: 1 });
+    expect(picking.waiting()).toEqual([]);
+  });
+
+  test("takes a file that was renamed from a temporary name, under its final name only", async () => {
+    await field.write("a.csv.part", "content");
+    const picking = pickup();
+    for (let at = 0; at < 4; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
+    await rename(join(field.root, "a.csv.part"), join(field.root, "a.csv"));
+    expect(await poll(picking)).toMatchObject({ temporary: 0, settling: 1, gone: 1 });
+    await poll(picking);
+    expect(claimed).toEqual(["a.csv"]);
+  });
+
+  test("takes new content under an old name as a new arrival", async () => {
+    const picking = pickup({ settle: { observations: 1, interval: "0s" } });
+    await field.write("a.csv", "one");
+    await poll(picking);
+    await field.write("a.csv", "another");
+    await poll(picking);
+    expect(claimed).toEqual(["a.csv", "a.csv"]);
+    expect(journal.arrivals.map((arrival) => arrival.size)).toEqual([3, 7]);
+  });
+
+  test("takes the oldest first, as many as one poll may, and the others next", async () => {
+    const picking = pickup({ perPollMax: 2 });
+    const names = ["c.csv", "b.csv", "e.csv", "a.csv", "d.csv"];
+    for (const name of names) {
+      await field.write(name, "content");
+      await picking.poll(never);
+    }
+    expect(await poll(picking)).toMatchObject({ claimed: 2, left: 3 });
+    expect(await poll(picking)).toMatchObject({ claimed: 2, left: 1 });
+    expect(await poll(picking)).toMatchObject({ claimed: 1, left: 0 });
+    expect(claimed).toEqual(names);
+  });
+
+  test("offers unmatched files again only when told to", async () => {
+    const picking = pickup({ settle: { observations: 1, interval: "0s" } });
+    await field.write("a.txt", "content");
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["a.txt"]);
+    triggers = /\.txt$/;
+    expect(await picking.rematch(never)).toBe(1);
+    expect(await picking.rematch(never)).toBe(0);
+  });
+
+  test("takes nothing for gone when the listing breaks off, and goes on when it is whole again", async () => {
+    await field.write("a.csv", "content");
+    const picking = pickup();
+    await poll(picking);
+    await rename(field.root, join(field.outside, "elsewhere"));
+    expect(await poll(picking)).toMatchObject({ gone: 0, error: { code: "HG-DROP-002" } });
+    expect(journal.arrivals[0]?.goneAt).toBeNull();
+    await rename(join(field.outside, "elsewhere"), field.root);
+    expect(await poll(picking)).toMatchObject({ claimed: 1 });
+  });
+
+  test("records that a file went, and a file of the same size and time that comes later as new", async () => {
+    const time = new Date("2026-03-01T00:15:00Z");
+    const picking = pickup({ settle: { observations: 1, interval: "0s" } });
+    for (let at = 0; at < 2; at += 1) {
+      await field.write("a.csv", "content", time);
+      await poll(picking);
+      await rm(join(field.root, "a.csv"));
+      expect(await poll(picking)).toMatchObject({ listed: 0, gone: 1 });
+    }
+    expect(claimed).toEqual(["a.csv", "a.csv"]);
+  });
+
+  test("offers a file again when the claim failed, and reports why", async () => {
+    await field.write("a.csv", "content");
+    let broken = true;
+    const picking = new Pickup({
+      drop: field.drop,
+      options: dropOptions.parse({
+        kind: "local",
+        name: "field",
+        path: field.root,
+        settle: { observations: 1 },
+      }),
+      journal,
+      clock,
+      claim: async ({ id }) => {
+        if (broken) throw new Error("the ledger is busy");
+        journal.advance(id, "matched");
+      },
+    });
+    expect(await poll(picking)).toMatchObject({ claimed: 0, error: new Error("the ledger is busy") });
+    broken = false;
+    expect(await poll(picking)).toMatchObject({ claimed: 1 });
+  });
+
+  test("records large listings in parts", async () => {
+    await Promise.all(Array.from({ length: 1100 }, (_, at) => field.write(`${at}.csv`, "x")));
+    expect(await poll(pickup())).toMatchObject({ listed: 1100, settling: 1100 });
+    expect(journal.chunkMax).toBe(500);
+  });
+});

@@ -1,0 +1,199 @@
+/** Servers that refuse, change or fall silent. */
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
+import { createDrop } from "../../src/drops/create.ts";
+import type { Drop } from "../../src/drops/drop.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import { ConfigError, TransientError } from "../../src/support/errors.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { testCertificate, testKey } from "./certificate.ts";
+import { entryAt, type Field, listed, never, openFtp, openSftp } from "./field.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function opened(field: Promise<Field>): Promise<Field> {
+  const open = await field;
+  closing.push(() => open.close());
+  return open;
+}
+
+function drop(settings: Record<string, unknown>): Drop {
+  const made = createDrop(dropOptions.parse({ name: "far", username: "u", password: "p", ...settings }), {
+    log: silentLog,
+  });
+  closing.push(() => made.close());
+  return made;
+}
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => expect.unreachable("it should have failed"),
+    (thrown: unknown) => thrown,
+  );
+}
+
+describe("host keys of SFTP servers", () => {
+  test("an unknown key fails closed, and the message shows it with the line to add", async () => {
+    const field = await opened(openSftp({ hostKeys: [] }));
+    const failure = await failureOf(listed(field.drop));
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(failure).toMatchObject({
+      code: "HG-DROP-004",
+      message: expect.stringMatching(/presents the host key SHA256:[A-Za-z0-9+/]{43}, which is not pinned/),
+      hint: expect.stringMatching(/add under hostKeys of this drop: - "SHA256:[A-Za-z0-9+/]{43}"$/),
+    });
+  });
+
+  test("a changed key fails closed, and names the pinned one", async () => {
+    const pin = `SHA256:${"A".repeat(43)}`;
+    const field = await opened(openSftp({ hostKeys: [pin] }));
+    expect(await failureOf(listed(field.drop))).toMatchObject({
+      code: "HG-DROP-004",
+      message: expect.stringContaining(`pinned: ${pin}`),
+    });
+  });
+
+  test("one of several pins is enough, so that the next key can be pinned beforehand", async () => {
+    const field = await opened(openSftp());
+    if (field.options.kind !== "sftp") return expect.unreachable();
+    const { host, port, username, password, hostKeys } = field.options;
+    const pins = [`SHA256:${"A".repeat(43)}=`, ...hostKeys];
+    const other = drop({ kind: "sftp", host, port, username, password, hostKeys: pins });
+    expect(await listed(other)).toEqual([]);
+  });
+
+  test("a server that restarts with another key is refused at the next connection", async () => {
+    const field = await opened(openSftp());
+    if (field.options.kind !== "sftp") return expect.unreachable();
+    const user = { username: "u", password: "p" };
+    const first = await startFieldSftp({ root: field.root, ...user });
+    const far = drop({
+      kind: "sftp",
+      host: first.host,
+      port: first.port,
+      hostKeys: [first.hostKeyFingerprint],
+    });
+    expect(await listed(far)).toEqual([]);
+    await first.close();
+    const second = await startFieldSftp({ root: field.root, ...user, port: first.port });
+    closing.push(() => second.close());
+    expect(await failureOf(listed(far))).toMatchObject({ code: "HG-DROP-004" });
+  });
+});
+
+for (const [kind, open] of [
+  ["SFTP", openSftp],
+  ["FTP", openFtp("auto")],
+] as const) {
+  describe(`an ${kind} server`, () => {
+    test("that refuses the password is a matter for a person", async () => {
+      const field = await opened(open({ password: "wrong" }));
+      const failure = await failureOf(listed(field.drop));
+      expect(failure).toBeInstanceOf(ConfigError);
+      expect(failure).toMatchObject({ code: "HG-DROP-003", message: expect.stringContaining("meter") });
+    });
+
+    test("that cuts the connection in the middle of a file is tried again, and then gives it whole", async () => {
+      const field = await opened(open());
+      await field.write("a.bin", Buffer.alloc(3_000_000, "x"));
+      const entry = await entryAt(field.drop, "a.bin");
+      const copy = join(field.outside, "copy");
+      if (field.faults !== null) field.faults.cutAfterBytes = 1_000_000;
+      expect(await failureOf(field.drop.fetch(entry, copy, never))).toBeInstanceOf(TransientError);
+      expect(await field.drop.fetch(entry, copy, never)).toMatchObject({ bytes: 3_000_000 });
+    });
+
+    test("that falls silent is given up after the data deadline, and used again when it answers", async () => {
+      const field = await opened(open({ timeouts: { data: "150ms" } }));
+      expect(await listed(field.drop)).toEqual([]);
+      if (field.faults !== null) field.faults.silent = true;
+      const failure = await failureOf(listed(field.drop));
+      expect(failure).toBeInstanceOf(TransientError);
+      expect(failure).toMatchObject({ code: "HG-DROP-001" });
+      if (field.faults !== null) field.faults.silent = false;
+      expect(await listed(field.drop)).toEqual([]);
+    });
+
+    test("that is not there cannot be reached, and the message names it", async () => {
+      const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await freePort() });
+      const failure = await failureOf(listed(far));
+      expect(failure).toBeInstanceOf(TransientError);
+      expect(failure).toMatchObject({ code: "HG-DROP-001", message: expect.stringContaining("127.0.0.1:") });
+    });
+
+    test("that accepts and then says nothing is given up after the connect deadline", async () => {
+      const port = await startMute();
+      const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port, timeouts: { connect: "150ms" } });
+      expect(await failureOf(listed(far))).toMatchObject({ code: "HG-DROP-001" });
+    });
+
+    test("that is still connecting does not keep the drop from closing", async () => {
+      const far = drop({ kind: kind.toLowerCase(), host: "127.0.0.1", port: await startMute() });
+      const failing = failureOf(listed(far));
+      await far.close();
+      expect(await failing).toBeInstanceOf(TransientError);
+    });
+
+    test("loses its connections when they were unused for a while", async () => {
+      const field = await opened(open({ timeouts: { idle: "20ms" } }));
+      await listed(field.drop);
+      expect(field.connections()).toBe(1);
+      await expect.poll(() => field.connections()).toBe(0);
+      expect(await listed(field.drop)).toEqual([]);
+    });
+  });
+}
+
+describe("FTP with explicit TLS", () => {
+  const tls = { tls: { key: testKey, cert: testCertificate } };
+
+  test("works over a certificate that is trusted", async () => {
+    const field = await opened(openFtp("auto", tls)({ tls: "explicit", ca: testCertificate }));
+    await field.write("a.csv", "content");
+    const entry = await entryAt(field.drop, "a.csv");
+    expect(await listed(field.drop)).toEqual([entry]);
+    expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({ bytes: 7 });
+  });
+
+  test("fails closed over a certificate that is not", async () => {
+    const field = await opened(openFtp("auto", tls)({ tls: "explicit" }));
+    const failure = await failureOf(listed(field.drop));
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(failure).toMatchObject({ code: "HG-DROP-011" });
+  });
+
+  test("does not fall back to no encryption", async () => {
+    const field = await opened(openFtp("auto")({ tls: "explicit", ca: testCertificate }));
+    expect(await failureOf(listed(field.drop))).toMatchObject({ code: "HG-DROP-001" });
+  });
+});
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function startMute(): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+  });
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return listening(server);
+}

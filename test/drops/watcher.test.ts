@@ -1,0 +1,146 @@
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Drop } from "../../src/drops/drop.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import { Watcher } from "../../src/drops/watcher.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { TransientError } from "../../src/support/errors.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { type Field, openLocal, type Settings } from "./field.ts";
+import { MemoryJournal } from "./memory-journal.ts";
+
+let field: Field;
+let journal: MemoryJournal;
+let claimed: string[];
+const watchers: Watcher[] = [];
+
+beforeEach(async () => {
+  field = await openLocal();
+  journal = new MemoryJournal();
+  claimed = [];
+});
+afterEach(async () => {
+  for (const watcher of watchers.splice(0)) await watcher.stop();
+  await field.close();
+});
+
+function watch(settings: Settings = {}, drop: Drop = field.drop): Watcher {
+  const watcher = new Watcher({
+    drop,
+    options: dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings }),
+    journal,
+    clock: systemClock,
+    log: silentLog,
+    claim: async ({ id, path }) => {
+      claimed.push(path);
+      journal.advance(id, "matched");
+    },
+  });
+  watchers.push(watcher);
+  watcher.start();
+  return watcher;
+}
+
+/** The same drop without events. */
+function deaf(): Drop {
+  const { drop } = field;
+  return {
+    name: drop.name,
+    kind: drop.kind,
+    list: (signal) => drop.list(signal),
+    stat: (path, signal) => drop.stat(path, signal),
+    fetch: (entry, to, signal) => drop.fetch(entry, to, signal),
+    finish: (entry, plan, signal) => drop.finish(entry, plan, signal),
+    probe: (signal) => drop.probe(signal),
+    close: () => drop.close(),
+  };
+}
+
+describe("a watcher", () => {
+  test("polls on and on, sooner while files settle", async () => {
+    await field.write("a.csv", "content");
+    const watcher = watch({ every: "1h", settle: { interval: "20ms" } }, deaf());
+    await expect.poll(() => claimed).toEqual(["a.csv"]);
+    await expect.poll(() => watcher.status().nextPollAt).not.toBeNull();
+    expect(watcher.status()).toMatchObject({
+      drop: "field",
+      kind: "local",
+      consecutiveFailures: 0,
+      lastError: null,
+      inProgress: false,
+      settlingCount: 0,
+    });
+    expect(watcher.status().completePolls).toBeGreaterThanOrEqual(2);
+  });
+
+  test("does not hurry for temporary names", async () => {
+    await field.write("a.csv.part", "content");
+    const watcher = watch({ every: "1h", settle: { interval: "1ms" } }, deaf());
+    await watcher.pollNow();
+    expect(watcher.status()).toMatchObject({ settlingCount: 0, temporaryCount: 1 });
+    const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
+    expect(next.since(Temporal.Now.instant()).total("minutes")).toBeGreaterThan(50);
+    expect(watcher.status().waiting[0]?.reason).toContain("temporary name");
+  });
+
+  test("polls sooner when events tell of a file", async () => {
+    const watcher = watch({ every: "1h", settle: { observations: 1 } });
+    await watcher.pollNow();
+    let at = 0;
+    // The events begin some time after the watcher did, so files keep coming until one was noticed.
+    await expect
+      .poll(async () => {
+        await field.write(`${at++}.csv`, "content");
+        return claimed.length;
+      })
+      .toBeGreaterThan(0);
+  });
+
+  test("goes on polling at once when one poll may not take all", async () => {
+    for (const name of ["a.csv", "b.csv", "c.csv"]) await field.write(name, "content");
+    watch({ every: "1h", perPollMax: 1, settle: { observations: 1 } }, deaf());
+    await expect.poll(() => claimed.length).toBe(3);
+  });
+
+  test("says what is wrong and when it tries again, backs off, and recovers", async () => {
+    const elsewhere = join(field.outside, "elsewhere");
+    await rename(field.root, elsewhere);
+    const watcher = watch({ every: "1h", backoffMax: "2h" }, deaf());
+    await expect.poll(() => watcher.status().consecutiveFailures).toBe(1);
+    expect((await watcher.pollNow()).error).toBeDefined();
+    await expect.poll(() => watcher.status().nextPollAt).not.toBeNull();
+    expect(watcher.status()).toMatchObject({
+      consecutiveFailures: 2,
+      lastCompletePoll: null,
+      lastError: { code: "HG-DROP-002", hint: expect.stringContaining("Create the folder") },
+    });
+    const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
+    expect(next.since(Temporal.Now.instant()).total("minutes")).toBeGreaterThan(90);
+    await rename(elsewhere, field.root);
+    expect((await watcher.pollNow()).error).toBeUndefined();
+    expect(watcher.status()).toMatchObject({ consecutiveFailures: 0, lastError: null });
+  });
+
+  test("stops in the middle of a listing that never ends", async () => {
+    const { promise: listing, resolve } = Promise.withResolvers<void>();
+    const stuck: Drop = {
+      ...deaf(),
+      async *list(signal) {
+        resolve();
+        await new Promise((_, reject) => {
+          signal.addEventListener("abort", () =>
+            reject(new TransientError("HG-DROP-012", { operation: "list drop", subject: "field" })),
+          );
+        });
+        yield { path: "never", size: 0, mtime: "" };
+      },
+    };
+    const watcher = watch({}, stuck);
+    await listing;
+    const waiting = watcher.pollNow();
+    await watcher.stop();
+    await expect(waiting).rejects.toThrow("no longer polled");
+    expect(watcher.status()).toMatchObject({ inProgress: false, nextPollAt: null });
+  });
+});
