@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import leven from "leven";
 import { isScalar, LineCounter, parseDocument, visit } from "yaml";
 import { z } from "zod";
-import { ConfigError, wordsOf } from "../support/errors.ts";
+import { ConfigError } from "../support/errors.ts";
 
 type Path = readonly PropertyKey[];
 type ParsedYaml = ReturnType<typeof parseDocument>;
@@ -22,7 +22,11 @@ function readConfigFile(path: string): string {
   }
 }
 
-export function parseConfigText<Schema extends z.ZodType>(text: string, schema: Schema, path: string): z.output<Schema> {
+export function parseConfigText<Schema extends z.ZodType>(
+  text: string,
+  schema: Schema,
+  path: string,
+): z.output<Schema> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
@@ -101,7 +105,12 @@ function issueWords(
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
     const deepest = [...issue.errors].sort((a, b) => depthOf(b) - depthOf(a))[0] ?? [];
     return deepest.flatMap((inner) =>
-      issueWords({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue, document, lines, known),
+      issueWords(
+        { ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue,
+        document,
+        lines,
+        known,
+      ),
     );
   }
   return [`${at(document, lines, issue.path)}${dotted(issue.path)}: ${issue.message}`];
@@ -131,12 +140,17 @@ function keyOffset(document: ParsedYaml, path: Path): number | undefined {
 }
 
 function dotted(path: Path): string {
-  return path.map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`)).join("");
+  return path
+    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index > 0 ? "." : ""}${String(part)}`))
+    .join("");
 }
 
 /** The nearest of the names, when it is near enough to be meant. */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
-  const scored = names.map((candidate) => ({ candidate, distance: leven(name.toLowerCase(), candidate.toLowerCase()) }));
+  const scored = names.map((candidate) => ({
+    candidate,
+    distance: leven(name.toLowerCase(), candidate.toLowerCase()),
+  }));
   scored.sort((a, b) => a.distance - b.distance);
   const best = scored[0];
   return best !== undefined && best.distance <= Math.max(2, name.length / 3) ? best.candidate : undefined;

@@ -1,12 +1,16 @@
 import { z } from "zod";
 
 /** `host:port`; port 0 takes any free one. */
-export const listenAddress = z.string().regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, "expected host:port, such as 127.0.0.1:9464");
+export const listenAddress = z
+  .string()
+  .regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, "expected host:port, such as 127.0.0.1:9464");
 
 export const operationsOptions = z.strictObject({
   listen: listenAddress
     .default("127.0.0.1:9464")
-    .describe("Address of the operator's HTTP interface: health, metrics, runs, and the receiver of outcome webhooks. Port 0 takes any free one."),
+    .describe(
+      "Address of the operator's HTTP interface: health, metrics, runs, and the receiver of outcome webhooks. Port 0 takes any free one.",
+    ),
   webhook: z
     .strictObject({
       publicUrl: z
@@ -19,7 +23,9 @@ export const operationsOptions = z.strictObject({
         .string()
         .min(16)
         .optional()
-        .describe("Shared secret of the signature of webhooks (HMAC-SHA256). Required where webhooks are received.")
+        .describe(
+          "Shared secret of the signature of webhooks (HMAC-SHA256). Required where webhooks are received.",
+        )
         .meta({ secret: true }),
     })
     .prefault({})

@@ -10,19 +10,33 @@ const BLOCKED_WAIT_MS = 1_000;
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const post = steps.servicePost(run.binding.service);
   if (post === undefined) {
-    return waitFor(SERVICE_MISSING_WAIT_MS, `the service ${run.binding.service} is not in the configuration any more`);
+    return waitFor(
+      SERVICE_MISSING_WAIT_MS,
+      `the service ${run.binding.service} is not in the configuration any more`,
+    );
   }
   if (run.state === "mapped") {
     const before = await steps.ledger.blockedBy(run);
-    if (before !== null) return waitFor(BLOCKED_WAIT_MS, `waits for the earlier file ${before.path} of the same targets (${before.state})`);
+    if (before !== null)
+      return waitFor(
+        BLOCKED_WAIT_MS,
+        `waits for the earlier file ${before.path} of the same targets (${before.state})`,
+      );
     await steps.ledger.advanceRun(run.id, "mapped", "delivering", { detail: `to ${run.binding.service}` });
   }
   if (!(await steps.spool.hasSegment(run.id))) {
     const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
     if (fault !== null) return await quarantine(run, "HG-SPOOL-002", fault, steps);
-    await steps.ledger.noteRun(run.id, { event: "run.rebuilt", detail: "the spool had lost the segment; it was made again with equal bytes" });
+    await steps.ledger.noteRun(run.id, {
+      event: "run.rebuilt",
+      detail: "the spool had lost the segment; it was made again with equal bytes",
+    });
   }
-  return await conclude(run, await post.delivery.deliver(run, steps.spool.segmentPath(run.id), signal), steps);
+  return await conclude(
+    run,
+    await post.delivery.deliver(run, steps.spool.segmentPath(run.id), signal),
+    steps,
+  );
 }
 
 async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Promise<StepResult> {
@@ -34,7 +48,12 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
         detail: result.reason,
       });
     }
-    return { then: "wait", ms: result.retryAfterMs, reason: result.reason, wholeService: true };
+    return {
+      move: "wait",
+      ms: result.retryAfterMs,
+      reason: result.reason,
+      wholeService: result.wholeService,
+    };
   }
   if (result.status === "rejected") {
     const first = result.faults[0];
@@ -56,6 +75,9 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
 }
 
 async function quarantine(run: Run, code: string, message: string, steps: RunSteps): Promise<StepResult> {
-  await steps.ledger.advanceRun(run.id, "delivering", "quarantined", { reason: { code, message }, detail: message });
+  await steps.ledger.advanceRun(run.id, "delivering", "quarantined", {
+    reason: { code, message },
+    detail: message,
+  });
   return REST;
 }

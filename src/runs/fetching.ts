@@ -13,9 +13,10 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
     return REST;
   }
   const post = steps.dropPost(run.drop);
-  if (post === undefined) return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined)
+    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
   const fetched = await fetchOrTellWhy(run, steps, signal);
-  if ("then" in fetched) return fetched;
+  if ("move" in fetched) return fetched;
   faultPoint("run.fetch.stored");
   if (arrival !== null) {
     const earlier = await steps.ledger.duplicateOf(arrival, fetched.sha256);
@@ -37,12 +38,14 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
 /** A file that vanished or was replaced before its bytes were had is no longer this arrival. */
 async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
   const post = steps.dropPost(run.drop);
-  if (post === undefined) return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined)
+    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
   const entry = entryOf(run);
   try {
     return await post.drop.fetch(entry, steps.spool.inputPath(run.id), signal);
   } catch (thrown) {
-    if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) throw thrown;
+    if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError))
+      throw thrown;
     const there = await post.drop.stat(entry.path, signal);
     if (there !== null && there.size === entry.size && there.mtime === entry.mtime) throw thrown;
     const message =
@@ -54,6 +57,10 @@ async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
   }
 }
 
-async function cancel(run: Run, steps: RunSteps, reason: { code: string; message: string; hint?: string | undefined }): Promise<void> {
+async function cancel(
+  run: Run,
+  steps: RunSteps,
+  reason: { code: string; message: string; hint?: string | undefined },
+): Promise<void> {
   await steps.ledger.advanceRun(run.id, run.state, "cancelled", { reason, detail: reason.message });
 }

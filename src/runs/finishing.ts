@@ -16,7 +16,8 @@ const DROP_MISSING_WAIT_MS = 60_000;
 export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const end = await endOf(run, steps);
   const post = steps.dropPost(run.drop);
-  if (post === undefined) return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined)
+    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
   const rule = end === null ? ({ action: "leave" } as const) : post.finish[end];
   if (run.state === "accepted" && steps.finishAfter(run, rule) === "confirmed") return REST;
 

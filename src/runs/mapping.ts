@@ -8,12 +8,16 @@ import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
-    await steps.ledger.advanceRun(run.id, "fetched", "claimed", { detail: "the spool lost the input; it is fetched again" });
+    await steps.ledger.advanceRun(run.id, "fetched", "claimed", {
+      detail: "the spool lost the input; it is fetched again",
+    });
     return NEXT;
   }
   await steps.ledger.advanceRun(run.id, "fetched", "mapping", { detail: mapperWords(run) });
   const result = await mapOnce(run, steps, signal).catch(async (thrown) => {
-    await steps.ledger.advanceRun(run.id, "mapping", "fetched", { detail: "mapping was interrupted and is done again" });
+    await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
+      detail: "mapping was interrupted and is done again",
+    });
     throw thrown;
   });
   faultPoint("run.map.segment");
@@ -32,7 +36,10 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
   }
   if (result.batches.length === 0) {
     const message = "the file holds no readings";
-    await steps.ledger.advanceRun(run.id, "mapping", "empty", { reason: { code: "HG-RUN-003", message }, detail: message });
+    await steps.ledger.advanceRun(run.id, "mapping", "empty", {
+      reason: { code: "HG-RUN-003", message },
+      detail: message,
+    });
     return REST;
   }
   await steps.ledger.recordMapped(run.id, {
@@ -47,13 +54,25 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
 }
 
 /** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). */
-export async function rebuildSegment(run: Run, batches: readonly Batch[], steps: RunSteps, signal: AbortSignal): Promise<string | null> {
-  if (batches.some((batch) => batch.state === "split")) return "the spool lost the segment of a run whose batches had been split";
+export async function rebuildSegment(
+  run: Run,
+  batches: readonly Batch[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (batches.some((batch) => batch.state === "split"))
+    return "the spool lost the segment of a run whose batches had been split";
   if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
     const post = steps.dropPost(run.drop);
-    if (post === undefined) return `the spool lost the segment, and the drop ${run.drop} is not in the configuration any more`;
-    const fetched = await post.drop.fetch({ path: run.path, size: run.size, mtime: run.mtime }, steps.spool.inputPath(run.id), signal);
-    if (fetched.sha256 !== run.sha256) return "the spool lost the segment, and the file at the drop has other content now";
+    if (post === undefined)
+      return `the spool lost the segment, and the drop ${run.drop} is not in the configuration any more`;
+    const fetched = await post.drop.fetch(
+      { path: run.path, size: run.size, mtime: run.mtime },
+      steps.spool.inputPath(run.id),
+      signal,
+    );
+    if (fetched.sha256 !== run.sha256)
+      return "the spool lost the segment, and the file at the drop has other content now";
   }
   const result = await mapOnce(run, steps, signal);
   if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;
@@ -88,7 +107,10 @@ function mappedWords(result: MappedFile): string {
   return `${result.points} points of ${result.targets.length} targets in ${result.batches.length} batches${period}${superseded}`;
 }
 
-function placeWords(message: string, place: { sheet?: string | undefined; row?: number | undefined; column?: string | undefined } | undefined): string {
+function placeWords(
+  message: string,
+  place: { sheet?: string | undefined; row?: number | undefined; column?: string | undefined } | undefined,
+): string {
   if (place === undefined) return message;
   const parts = [
     place.sheet === undefined ? undefined : `sheet ${place.sheet}`,

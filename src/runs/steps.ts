@@ -46,15 +46,15 @@ export interface RunSteps {
 
 /** `next`: take the following step at once; `wait`: not before the time, for the reason; `rest`: nothing more to do here. */
 export type StepResult =
-  | { readonly then: "next" }
-  | { readonly then: "rest" }
-  | { readonly then: "wait"; readonly ms: number; readonly reason: string; readonly wholeService?: boolean };
+  | { readonly move: "next" }
+  | { readonly move: "rest" }
+  | { readonly move: "wait"; readonly ms: number; readonly reason: string; readonly wholeService?: boolean };
 
-export const NEXT: StepResult = { then: "next" };
-export const REST: StepResult = { then: "rest" };
+export const NEXT: StepResult = { move: "next" };
+export const REST: StepResult = { move: "rest" };
 
 export function waitFor(ms: number, reason: string): StepResult {
-  return { then: "wait", ms, reason };
+  return { move: "wait", ms, reason };
 }
 
 export function entryOf(run: Run): FileEntry {

@@ -27,28 +27,28 @@ export function parseSize(text: string): number | undefined {
 }
 
 /** A duration in configuration: text in, milliseconds out. The default is written as in a file. */
-export function duration(fallback?: string) {
-  const schema = quantity(
-    parseDuration,
-    "^\\d+(\\.\\d+)?\\s*(ms|s|m|h|d)$",
-    "a duration such as 250ms, 5s, 10m, 2h or 7d",
-  );
-  return fallback === undefined ? schema : schema.prefault(fallback);
-}
+export const duration = quantity(
+  parseDuration,
+  /^\d+(\.\d+)?\s*(ms|s|m|h|d)$/,
+  "a duration such as 250ms, 5s, 10m, 2h or 7d",
+);
 
 /** A size in configuration: text in, bytes out. */
-export function size(fallback?: string) {
-  const schema = quantity(
-    parseSize,
-    "^\\d+(\\.\\d+)?\\s*(B|KB|MB|GB|KiB|MiB|GiB)$",
-    "a size such as 64KB, 4MB or 1GiB",
-  );
-  return fallback === undefined ? schema : schema.prefault(fallback);
-}
+export const size = quantity(
+  parseSize,
+  /^\d+(\.\d+)?\s*(B|KB|MB|GB|KiB|MiB|GiB)$/,
+  "a size such as 64KB, 4MB or 1GiB",
+);
 
-function quantity(parse: (text: string) => number | undefined, pattern: string, expected: string) {
-  return z
+function quantity(parse: (text: string) => number | undefined, pattern: RegExp, expected: string) {
+  const required = z
     .string()
-    .regex(new RegExp(pattern), `expected ${expected}`)
+    .regex(pattern, `expected ${expected}`)
     .transform((text) => parse(text) ?? 0);
+  function schema(): typeof required;
+  function schema(fallback: string): z.ZodPrefault<typeof required>;
+  function schema(fallback?: string) {
+    return fallback === undefined ? required : required.prefault(fallback);
+  }
+  return schema;
 }

@@ -49,6 +49,11 @@ const entries = {
     hint: "It was not touched. Name another folder with --state, or move this one away.",
   },
 
+  "HG-CLI-006": {
+    title: "the file cannot be mapped",
+    hint: "Correct the file or the settings of the mapper; the place is named before the reason.",
+  },
+
   // ── drops
   "HG-DROP-001": {
     title: "the drop cannot be reached",
@@ -277,7 +282,7 @@ const entries = {
     hint: "A newer Headgate cannot be followed by an older one on the same ledger; an older ledger is brought up when the gateway starts.",
   },
   "HG-LEDG-004": {
-    title: "the ledger cannot be written now",
+    title: "the ledger cannot be written or read now",
     hint: "Nothing was changed, and it is tried again. Check that its disk is neither full nor read-only.",
   },
   "HG-LEDG-005": {

@@ -1,0 +1,26 @@
+# Headgate: gateway and hub in one image. The configuration and the state are mounted:
+#   docker run -v /etc/headgate:/etc/headgate:ro -v headgate-state:/var/lib/headgate headgate
+FROM node:26-slim AS dependencies
+WORKDIR /opt/headgate
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev
+
+FROM node:26-slim
+LABEL org.opencontainers.image.title="headgate" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV NODE_ENV=production
+WORKDIR /opt/headgate
+COPY --from=dependencies /opt/headgate/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY src ./src
+COPY mappers ./mappers
+COPY config ./config
+RUN mkdir -p /var/lib/headgate && chown node:node /var/lib/headgate
+USER node
+VOLUME /var/lib/headgate
+EXPOSE 9464
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9464/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "/opt/headgate/src/main.ts"]
+CMD ["gateway", "-c", "/etc/headgate/gateway.yaml"]

@@ -1,0 +1,136 @@
+/** The ground that the demo stands on: its state folder, the hub with its structure, the field servers, and the gateway's configuration. */
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { parseDocument } from "yaml";
+import { loadHubOptions } from "../../config/hub-config.ts";
+import { startHub } from "../../hub/hub.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { createLog } from "../../support/log.ts";
+import { startFieldFtp } from "./field-ftp.ts";
+import { startFieldSftp } from "./field-sftp.ts";
+import { readScenario, readStructure, type Scenario } from "./scenario.ts";
+import { buildStructure } from "./structure.ts";
+
+export interface DemoGround {
+  readonly state: string;
+  readonly hubUrl: string;
+  readonly sftpPort: number;
+  readonly ftpPort: number;
+  readonly folders: Readonly<Record<"local" | "sftp" | "ftp", string>>;
+  /** Path of the gateway's configuration, relative where that is shorter. */
+  readonly gatewayConfig: string;
+  readonly scenario: Scenario;
+  /** A command that shows stored points. */
+  readonly queryCommand: string;
+  close(): Promise<void>;
+}
+
+/** Marks a folder as the demo's own, so that nothing else is ever emptied. */
+const MARKER = "this folder belongs to the headgate demo";
+const PACKAGE = resolve(import.meta.dirname, "../../..");
+
+export async function layGround(stateFolder: string, keep: boolean): Promise<DemoGround> {
+  const state = resolve(stateFolder);
+  const samples = join(PACKAGE, "samples");
+  if (!existsSync(samples)) {
+    throw new ConfigError("HG-CLI-004", { operation: "start demo", subject: samples });
+  }
+  const fresh = prepareState(state, keep);
+  const scenario = readScenario(samples);
+  const folders = {
+    local: join(state, "drops/local"),
+    sftp: join(state, "drops/sftp"),
+    ftp: join(state, "drops/ftp"),
+  };
+  if (fresh)
+    for (const kind of ["local", "sftp", "ftp"] as const)
+      cpSync(join(samples, "drops", kind), folders[kind], { recursive: true });
+
+  const closers: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const closer of closers.reverse()) await closer();
+  };
+  try {
+    const hub = await startDemoHub(state, fresh);
+    closers.push(() => hub.close());
+    const sftp = await startFieldSftp({ root: folders.sftp, username: "logger", password: "demo-password" });
+    closers.push(() => sftp.close());
+    const ftp = await startFieldFtp({ root: folders.ftp, username: "meter", password: "demo-password" });
+    closers.push(() => ftp.close());
+    const example = await buildStructure(hub.url, readStructure(samples), join(state, "token"));
+    const gatewayConfig = writeGatewayConfig(state, hub.url, sftp, ftp.port);
+    const token = shortest(join(state, "token"));
+    return {
+      state,
+      hubUrl: hub.url,
+      sftpPort: sftp.port,
+      ftpPort: ftp.port,
+      folders: { local: shortest(folders.local), sftp: shortest(folders.sftp), ftp: shortest(folders.ftp) },
+      gatewayConfig: shortest(gatewayConfig),
+      scenario,
+      queryCommand: `curl -sH "Authorization: Bearer $(cat ${token})" "${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate&Paging.PageNumber=0&Paging.ItemsPerPage=4"`,
+      close,
+    };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+/** True when the state begins afresh. */
+function prepareState(state: string, keep: boolean): boolean {
+  const marker = join(state, ".headgate-demo");
+  if (existsSync(state) && !existsSync(marker)) {
+    throw new ConfigError("HG-CLI-005", { operation: "start demo", subject: state });
+  }
+  if (keep && existsSync(marker)) return false;
+  rmSync(state, { recursive: true, force: true });
+  mkdirSync(state, { recursive: true });
+  writeFileSync(marker, `${MARKER}\n`);
+  return true;
+}
+
+/** On a free port, and on the same one again with `--keep` where it is still free. */
+async function startDemoHub(state: string, fresh: boolean) {
+  const path = join(state, "hub.yaml");
+  if (fresh) writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], "127.0.0.1:0"]]));
+  const options = loadHubOptions(path);
+  const hub = await startHub(options, { log: createLog(options.log.level) });
+  writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], new URL(hub.url).host]]));
+  return hub;
+}
+
+function writeGatewayConfig(
+  state: string,
+  hubUrl: string,
+  sftp: { port: number; hostKeyFingerprint: string },
+  ftpPort: number,
+): string {
+  const path = join(state, "gateway.yaml");
+  const text = editYaml("demo.gateway.yaml", [
+    [["services", 0, "base"], hubUrl],
+    [["services", 0, "push"], `${hubUrl}/push`],
+    [["services", 0, "token"], `${hubUrl}/connect/token`],
+    [["drops", 1, "port"], sftp.port],
+    [["drops", 1, "hostKeys"], [sftp.hostKeyFingerprint]],
+    [["drops", 2, "port"], ftpPort],
+    [["operations", "listen"], "127.0.0.1:0"],
+  ]);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** The YAML of `config/` with some values replaced, comments kept. */
+function editYaml(
+  name: string,
+  edits: readonly (readonly [readonly (string | number)[], unknown])[],
+): string {
+  const document = parseDocument(readFileSync(join(PACKAGE, "config", name), "utf8"));
+  for (const [path, value] of edits) document.setIn(path, value);
+  return document.toString({ lineWidth: 0 });
+}
+
+function shortest(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.length < path.length && !short.startsWith("..") ? short : path;
+}

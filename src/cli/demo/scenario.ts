@@ -1,0 +1,94 @@
+/** The scenario of the demo: which files lie at which drop, how each must end, and the structure that the hub needs for them. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { z } from "zod";
+import type { Ledger } from "../../ledger/ledger.ts";
+
+const ending = z.strictObject({
+  ends: z.enum(["delivered", "quarantined", "unmatched", "duplicate", "empty"]),
+  points: z.int().optional(),
+});
+
+const scenarioSchema = z.strictObject({
+  drops: z.record(z.string(), z.strictObject({ folder: z.string(), files: z.record(z.string(), ending) })),
+});
+export type Scenario = z.output<typeof scenarioSchema>;
+
+const variableSchema = z.strictObject({
+  name: z.string(),
+  variableTypeId: z.int().default(0),
+  unitId: z.int(),
+  granularity: z.int(),
+  granularityTimeBase: z.int(),
+  quantityType: z.int().default(2),
+  mappingConfig: z.string().optional(),
+  isVersioned: z.boolean().default(false),
+});
+
+const structureSchema = z.strictObject({
+  sites: z.array(
+    z.strictObject({
+      name: z.string(),
+      typeId: z.int(),
+      timeZoneId: z.string(),
+      sources: z.array(
+        z.strictObject({
+          name: z.string(),
+          serialNumber: z.string().optional(),
+          ean: z.string().optional(),
+          meterNumber: z.string().optional(),
+          energyTypeId: z.int(),
+          variables: z.array(variableSchema),
+        }),
+      ),
+    }),
+  ),
+});
+export type Structure = z.output<typeof structureSchema>;
+
+export function readScenario(samples: string): Scenario {
+  return scenarioSchema.parse(parse(readFileSync(join(samples, "scenario.yaml"), "utf8")));
+}
+
+export function readStructure(samples: string): Structure {
+  return structureSchema.parse(parse(readFileSync(join(samples, "structure.yaml"), "utf8")));
+}
+
+/** One sample file: how it ended, against how it should. */
+export interface Ended {
+  readonly drop: string;
+  readonly path: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly where: string;
+  readonly points: number;
+  readonly fault: string | null;
+}
+
+const ENDS: Readonly<Record<string, string>> = { accepted: "delivered", confirmed: "delivered" };
+
+export async function compareWithScenario(scenario: Scenario, ledger: Ledger): Promise<readonly Ended[]> {
+  const ended: Ended[] = [];
+  for (const [drop, { files }] of Object.entries(scenario.drops)) {
+    for (const [path, { ends, points }] of Object.entries(files)) {
+      const traced = (await ledger.trace(path)).find(
+        (one) => one.arrival.drop === drop && one.arrival.path === path,
+      );
+      const run = traced?.runs.at(-1)?.run;
+      const state = run?.state ?? traced?.arrival.state ?? "never seen";
+      const found = ENDS[state] ?? state;
+      const stored = run?.points.stored ?? 0;
+      const fault =
+        found !== ends
+          ? `should have ended ${ends}`
+          : points !== undefined && stored !== points
+            ? `${stored} points are stored instead of ${points}`
+            : null;
+      const plan = run?.finishPlan;
+      const where = plan?.action === "archive" && run?.finishedAt !== null ? plan.to : path;
+      ended.push({ drop, path, expected: ends, found, where, points: stored, fault });
+    }
+  }
+  return ended;
+}

@@ -1,0 +1,73 @@
+/** `headgate gateway`: the daemon; with `--until-idle` for cron. */
+import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { type Gateway, startGateway } from "../gateway.ts";
+import { ConfigError } from "../support/errors.ts";
+import { createLog } from "../support/log.ts";
+import { parseDuration } from "../support/quantities.ts";
+import { print, printJson, styled, summaryLine } from "./output.ts";
+import { addCommand, type CommandFrame } from "./program.ts";
+import { waitUntilIdle } from "./until-idle.ts";
+
+interface GatewayOptions {
+  readonly config: string;
+  readonly untilIdle?: boolean;
+  readonly timeout: string;
+  readonly json?: boolean;
+}
+
+export function addGateway({ program, stop, action }: CommandFrame): void {
+  addCommand(program, "gateway", "The daemon: watches the drops, maps files and pushes their readings.", [
+    "headgate gateway -c /etc/headgate/gateway.yaml",
+    "headgate gateway -c gateway.yaml --until-idle --timeout 30m",
+  ])
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option(
+      "--until-idle",
+      "take what is there, deliver it, exit; exit 1 when something is quarantined, held or unsent",
+    )
+    .option("--timeout <duration>", "with --until-idle: give up after this", "10m")
+    .option("--json", "with --until-idle: print the summary as one JSON object")
+    .action(action((options: GatewayOptions) => runGateway(options, stop)));
+}
+
+async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<number> {
+  const timeoutMs = parseDuration(options.timeout);
+  if (timeoutMs === undefined) {
+    throw new ConfigError("HG-CLI-001", {
+      operation: "read option",
+      subject: "--timeout",
+      message: `${options.timeout} is not a duration such as 30s or 10m`,
+    });
+  }
+  const config = loadGatewayConfig(options.config);
+  const gateway = await startGateway(config, { log: createLog(config.log.level) });
+  try {
+    if (options.untilIdle !== true) {
+      if (!stop.aborted)
+        await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
+      return 0;
+    }
+    const idle = await waitUntilIdle(gateway, stop, timeoutMs);
+    return await reportEnd(gateway, idle, options);
+  } finally {
+    await gateway.stop();
+  }
+}
+
+async function reportEnd(
+  gateway: Gateway,
+  idle: "idle" | "timeout" | "stopped",
+  options: GatewayOptions,
+): Promise<number> {
+  const summary = await gateway.summary();
+  const concerns = await gateway.concerns();
+  if (idle === "timeout")
+    concerns.unshift(
+      `not everything is done after ${options.timeout}; the next start goes on where this one stood`,
+    );
+  for (const concern of concerns)
+    process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
+  if (options.json === true) printJson(summary);
+  else print(summaryLine(summary));
+  return idle === "idle" && concerns.length === 0 ? 0 : 1;
+}

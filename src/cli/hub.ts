@@ -1,0 +1,24 @@
+/** `headgate hub`: the measurement data service. */
+import { loadHubOptions } from "../config/hub-config.ts";
+import { startHub } from "../hub/hub.ts";
+import { createLog } from "../support/log.ts";
+import { print } from "./output.ts";
+import { addCommand, type CommandFrame } from "./program.ts";
+
+export function addHub({ program, stop, action }: CommandFrame): void {
+  addCommand(program, "hub", "The measurement data service: token, push, read and management interfaces.", [
+    "headgate hub -c /etc/headgate/hub.yaml",
+  ])
+    .requiredOption("-c, --config <file>", "configuration of the hub")
+    .action(
+      action(async ({ config }: { config: string }) => {
+        const options = loadHubOptions(config);
+        const hub = await startHub(options, { log: createLog(options.log.level) });
+        print(`hub: base ${hub.url} · push ${hub.url}/push · token ${hub.url}/connect/token`);
+        if (!stop.aborted)
+          await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
+        await hub.close();
+        return 0;
+      }),
+    );
+}

@@ -1,0 +1,155 @@
+/** `headgate map`: the first phase alone, without a service. */
+import { stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { createCatalogue } from "../mapping/catalogue.ts";
+import { loadMapper } from "../mapping/load-mapper.ts";
+import { mapFile } from "../mapping/map-file.ts";
+import type { MapResult } from "../mapping/mapping.ts";
+import { createMemorySink } from "../mapping/segment-writer.ts";
+import type { RejectedRow } from "../model.ts";
+import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
+import { placeWords, print, printJson, printTable, styled } from "./output.ts";
+import { addCommand, type CommandFrame } from "./program.ts";
+
+interface MapOptions {
+  readonly mapper: string;
+  readonly settings: string;
+  readonly folder: readonly string[];
+  readonly name?: string;
+  readonly lenient?: boolean;
+  readonly summary?: boolean;
+  readonly json?: boolean;
+}
+
+/** One batch of everything: what is printed is the whole payload. */
+const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 512_000_000 };
+const SHOWN = 20;
+
+export function addMap({ program, stop, action }: CommandFrame): void {
+  addCommand(program, "map <file>", "Maps one file and prints the push payload. Needs no service.", [
+    "headgate map meters.csv --mapper standard",
+    `headgate map meters.csv --mapper standard --settings '{"timeZone":"Europe/Brussels"}' --summary`,
+  ])
+    .requiredOption("-m, --mapper <name>", "name of the mapper (`headgate mapper list` shows them)")
+    .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
+    .option(
+      "--folder <path>",
+      "folder that holds mappers, beside the bundled ones; may be repeated",
+      (folder, before: readonly string[]) => [...before, folder],
+      ["./mappers"],
+    )
+    .option("--name <name>", "map as if the file were called so")
+    .option("--lenient", "map the good rows and report the others")
+    .option("--summary", "print targets, counts, period and refused rows instead of the payload")
+    .option("--json", "the summary as JSON")
+    .action(action((file: string, options: MapOptions) => map(file, options, stop)));
+}
+
+async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
+  await mustBeFile(file);
+  const settings = parseSettings(options.settings);
+  const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
+  const entry = await catalogue.find(options.mapper);
+  if (entry === null) {
+    const known = (await catalogue.list()).map((one) => one.identity.name);
+    throw new ConfigError("HG-MAP-001", {
+      operation: "find mapper",
+      subject: options.mapper,
+      message: `there is no mapper ${options.mapper}; there are ${known.join(", ")}`,
+    });
+  }
+  const sink = createMemorySink();
+  const name = options.name ?? basename(file);
+  const result = await mapFile({
+    inputPath: resolve(file),
+    fileName: name,
+    filePath: options.name ?? file,
+    mapper: await loadMapper(entry.modulePath, entry.identity.digest),
+    settings,
+    rows: options.lenient === true ? "lenient" : "strict",
+    limits: LIMITS,
+    sink,
+    signal,
+    log: { info: note, warn: note },
+  });
+  if (options.summary === true || options.json === true) printSummary(result, options.json === true);
+  else if (result.status === "mapped") printPayload(sink.bodies, result.rejected);
+  if (result.status === "mapped") return 0;
+  const { reason } = result;
+  throw new RejectedError("HG-CLI-006", {
+    operation: "map",
+    subject: file,
+    message: `${placeWords(reason.place)}${reason.message}${reason.place?.text === undefined ? "" : ` (found ${JSON.stringify(reason.place.text)})`} [${reason.code}]`,
+    ...(reason.hint === undefined ? {} : { hint: reason.hint }),
+  });
+}
+
+function note(message: string): void {
+  process.stderr.write(`${message}\n`);
+}
+
+function printPayload(bodies: readonly Buffer[], rejected: readonly RejectedRow[]): void {
+  // Identifier kinds are never mixed in one push, so there may be several bodies.
+  const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
+  printJson(elements);
+  for (const row of rejected) note(`refused: ${placeWords(row.place)}${row.message}`);
+}
+
+function printSummary(result: MapResult, json: boolean): void {
+  if (json) {
+    printJson(result);
+    return;
+  }
+  if (result.status === "mapped") {
+    const { points, targets, period, superseded, rejectedCount } = result;
+    print(
+      `${points} points of ${targets.length} targets, ${superseded} superseded rows, ${rejectedCount} refused rows`,
+    );
+    if (period !== null) print(`from ${period.from} to ${period.to}`);
+    printTable(
+      ["target", "points", "unit"],
+      targets.slice(0, SHOWN).map((one) => [one.target, String(one.points), one.unit ?? ""]),
+    );
+    if (targets.length > SHOWN) print(`… and ${targets.length - SHOWN} more`);
+  }
+  for (const row of result.rejected.slice(0, SHOWN))
+    print(`${styled("yellow", "refused")} ${placeWords(row.place)}${row.message}`);
+  if (result.rejectedCount > SHOWN)
+    print(`… and ${result.rejectedCount - Math.min(SHOWN, result.rejected.length)} more`);
+}
+
+function parseSettings(text: string): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw new ConfigError("HG-CLI-001", {
+      operation: "read option",
+      subject: "--settings",
+      message: `${text} is not JSON`,
+      cause,
+    });
+  }
+  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
+    return parsed as Record<string, unknown>;
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--settings",
+    message: `${text} is not a JSON object`,
+  });
+}
+
+async function mustBeFile(path: string): Promise<void> {
+  const facts = { operation: "map", subject: path };
+  const hint = "Name one file, such as samples/drops/local/standard_building_2026-03.csv.";
+  if (path.trim() === "")
+    throw new ConfigError("HG-CLI-001", { ...facts, message: "the name of the file is empty", hint });
+  try {
+    const found = await stat(path);
+    if (found.isFile()) return;
+  } catch (cause) {
+    const message = systemCode(cause) === "ENOENT" ? "there is no such file" : "the file cannot be read";
+    throw new ConfigError("HG-CLI-001", { ...facts, message, hint, cause });
+  }
+  throw new ConfigError("HG-CLI-001", { ...facts, message: "this is a directory, and not a file", hint });
+}

@@ -1,0 +1,112 @@
+/** How results and errors look on a terminal. Colour only on a terminal. */
+import { styleText } from "node:util";
+import Table from "cli-table3";
+import type { FileStanding, Place, Summary } from "../model.ts";
+import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
+
+export type Style = Parameters<typeof styleText>[0];
+
+export function styled(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
+  return styleText(style, text, { stream });
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
+}
+
+/** Columns aligned, no lines between. */
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const none = {
+    top: "",
+    "top-mid": "",
+    "top-left": "",
+    "top-right": "",
+    bottom: "",
+    "bottom-mid": "",
+    "bottom-left": "",
+    "bottom-right": "",
+  };
+  const table = new Table({
+    head: head.map((name) => styled("bold", name)),
+    chars: {
+      ...none,
+      left: "",
+      "left-mid": "",
+      mid: "",
+      "mid-mid": "",
+      right: "",
+      "right-mid": "",
+      middle: "  ",
+    },
+    style: { "padding-left": 0, "padding-right": 0, head: [], border: [] },
+  });
+  table.push(...rows.map((row) => [...row]));
+  const lines = table.toString().split("\n");
+  print(lines.map((line) => line.trimEnd()).join("\n"));
+}
+
+/** What failed, why, what to do. */
+export function printError(thrown: unknown): void {
+  const error = (line: string) => process.stderr.write(`${line}\n`);
+  if (!(thrown instanceof HeadgateError)) {
+    error(
+      `${styled("red", "failed", process.stderr)}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : wordsOf(thrown)}`,
+    );
+    return;
+  }
+  error(`${styled("red", "failed", process.stderr)}: ${thrown.operation} ${thrown.subject}`);
+  error(`   why: ${wordsOf(thrown)} [${thrown.code}]`);
+  error(`    do: ${thrown.hint}`);
+}
+
+export function exitCodeOf(thrown: unknown): number {
+  return thrown instanceof ConfigError ? 2 : 1;
+}
+
+const STANDINGS: readonly FileStanding[] = [
+  "delivered",
+  "empty",
+  "duplicate",
+  "quarantined",
+  "discarded",
+  "held",
+  "unmatched",
+  "cancelled",
+  "settling",
+  "pending",
+];
+
+/** `files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected` */
+export function summaryLine(summary: Summary): string {
+  const counts = STANDINGS.flatMap((standing) => {
+    const count = summary.files[standing] ?? 0;
+    return count === 0 ? [] : [`${count} ${standing}`];
+  });
+  const total = STANDINGS.reduce((sum, standing) => sum + (summary.files[standing] ?? 0), 0);
+  const { mapped, accepted, stored, rejected } = summary.points;
+  const files = `files ${total}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
+  return `${files} · points ${mapped} mapped, ${accepted} accepted, ${stored} stored, ${rejected} rejected`;
+}
+
+/** `1.2 MB`, in powers of ten. */
+export function sizeWords(bytes: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** power;
+  return `${power === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${units[power]}`;
+}
+
+/** `sheet Export, row 42, column value: `; empty when no place is known. */
+export function placeWords(place: Place | undefined): string {
+  if (place === undefined) return "";
+  const words = [
+    place.sheet === undefined ? undefined : `sheet ${place.sheet}`,
+    place.row === undefined ? undefined : `row ${place.row}`,
+    place.column === undefined ? undefined : `column ${place.column}`,
+  ].filter((word) => word !== undefined);
+  return words.length === 0 ? "" : `${words.join(", ")}: `;
+}

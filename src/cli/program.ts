@@ -1,0 +1,79 @@
+/** The commands of `headgate`, and what they have in common: `--help` with an example, exit 0, 1 or 2, errors in three parts. */
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { addCheck } from "./check.ts";
+import { addDemo } from "./demo.ts";
+import { addGateway } from "./gateway.ts";
+import { addHub } from "./hub.ts";
+import { addMap } from "./map.ts";
+import { addMapper } from "./mapper.ts";
+import { exitCodeOf, printError } from "./output.ts";
+import { addRuns } from "./runs.ts";
+import { addTrace } from "./trace.ts";
+import { addTrigger } from "./trigger.ts";
+
+/** What every command is given. It answers the exit code: 0 success, 1 a failure of the work, 2 wrong usage or configuration. */
+export interface CommandFrame {
+  readonly program: Command;
+  /** Aborted by SIGINT or SIGTERM. */
+  readonly stop: AbortSignal;
+  /** Wraps an action so that its answer becomes the exit code and its error is printed. */
+  action<Arguments extends unknown[]>(
+    work: (...args: Arguments) => Promise<number>,
+  ): (...args: Arguments) => Promise<void>;
+}
+
+export async function runCli(argv: readonly string[], stop: AbortSignal): Promise<number> {
+  let exitCode = 0;
+  const program = new Command("headgate")
+    .description(
+      "Ingestion gateway and file mapper for time-series measurement data, with the measurement data service beside it.",
+    )
+    .version(packageVersion())
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError("(headgate --help shows the commands; headgate COMMAND --help one of them)");
+  const frame: CommandFrame = {
+    program,
+    stop,
+    action:
+      (work) =>
+      async (...args) => {
+        exitCode = await work(...args);
+      },
+  };
+  for (const add of [addDemo, addGateway, addHub, addCheck, addMap, addMapper, addTrigger, addRuns, addTrace])
+    add(frame);
+  try {
+    await program.parseAsync([...argv]);
+    return exitCode;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    printError(thrown);
+    return exitCodeOf(thrown);
+  }
+}
+
+function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
+  return version;
+}
+
+/** A command with its description and an example for `--help`. Subcommands inherit how the program ends. */
+export function addCommand(
+  parent: Command,
+  name: string,
+  description: string,
+  examples: readonly string[],
+): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .exitOverride()
+    .addHelpText(
+      "after",
+      `\nExample${examples.length > 1 ? "s" : ""}:\n${examples.map((example) => `  ${example}`).join("\n")}`,
+    );
+}

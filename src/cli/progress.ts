@@ -1,0 +1,43 @@
+/** The ledger's events as lines for a person who watches. */
+import type { FileEvent } from "../gateway.ts";
+import { type Style, styled } from "./output.ts";
+
+/** What is worth a line; the rest is for `trace`. */
+const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
+  "arrival.settling": { words: "seen", style: "dim" },
+  "arrival.unmatched": { words: "unmatched", style: "yellow" },
+  "arrival.duplicate": { words: "duplicate", style: "yellow" },
+  "run.fetched": { words: "fetched", style: "dim" },
+  "run.mapped": { words: "mapped", style: "cyan" },
+  "run.accepted": { words: "accepted", style: "green" },
+  "run.confirmed": { words: "confirmed", style: "green" },
+  "run.empty": { words: "empty", style: "yellow" },
+  "run.discarded": { words: "discarded", style: "red" },
+  "run.quarantined": { words: "quarantined", style: "red" },
+  "run.cancelled": { words: "cancelled", style: "yellow" },
+  "run.waiting": { words: "waits", style: "yellow" },
+  "source.archived": { words: "archived", style: "dim" },
+  "source.deleted": { words: "deleted", style: "dim" },
+};
+
+const DETAIL_CHARACTERS = 90;
+
+export function printProgress(event: FileEvent, say: (line: string) => void): void {
+  const shown = SHOWN[event.what];
+  if (shown === undefined) return;
+  const time = event.at.slice(11, 19);
+  const file = event.path.padEnd(34);
+  say(
+    `${styled("dim", time)}  ${event.drop.padEnd(10)} ${file} ${styled(shown.style, shown.words.padEnd(11))} ${detailOf(event)}`.trimEnd(),
+  );
+}
+
+/** Without what the line says already, and short enough for a terminal. */
+function detailOf(event: FileEvent): string {
+  if (event.what === "arrival.unmatched") return "no trigger claims this name";
+  const detail = event.detail
+    .replace(`${event.path}, `, "")
+    .replace(/, sha256 [0-9a-f]+$|, time \S+$/, "")
+    .replace(`${event.path} → `, "as ");
+  return detail.length > DETAIL_CHARACTERS ? `${detail.slice(0, DETAIL_CHARACTERS)}…` : detail;
+}

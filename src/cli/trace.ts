@@ -1,0 +1,121 @@
+/** `headgate trace`: the whole life of a file, found by operationId, run, file name or path. */
+import type { TracedFile } from "../ledger/ledger.ts";
+import type { Batch, RejectedRow, Run } from "../model.ts";
+import { RejectedError } from "../support/errors.ts";
+import { openLedgerToRead } from "./ledger-view.ts";
+import { placeWords, print, printError, printJson, printTable, sizeWords, styled } from "./output.ts";
+import { addCommand, type CommandFrame } from "./program.ts";
+
+interface TraceOptions {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+const ROWS_SHOWN = 10;
+const BATCHES_SHOWN = 20;
+
+export function addTrace({ program, action }: CommandFrame): void {
+  addCommand(program, "trace <id>", "The whole life of a file, by operationId, run, file name or path.", [
+    "headgate trace meters_2026-03.csv -c gateway.yaml",
+    "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",
+  ])
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--json", "as JSON")
+    .action(action((id: string, options: TraceOptions) => trace(id, options)));
+}
+
+async function trace(id: string, options: TraceOptions): Promise<number> {
+  const { ledger, config } = await openLedgerToRead(options.config);
+  try {
+    const files = await ledger.trace(id);
+    if (files.length === 0) {
+      printError(
+        new RejectedError("HG-CLI-002", {
+          operation: "trace",
+          subject: id,
+          message: `nothing in the ledger ${config.ledger.path} is named so`,
+        }),
+      );
+      return 1;
+    }
+    if (options.json === true) printJson(files);
+    else for (const file of files) printFile(file);
+    return 0;
+  } finally {
+    await ledger.close();
+  }
+}
+
+function printFile({ arrival, runs, events }: TracedFile): void {
+  print(styled("bold", arrival.path));
+  fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, gone from it since ${arrival.goneAt}`}`);
+  fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
+  if (arrival.sha256 !== null) fact("sha256", arrival.sha256);
+  fact("state", `${arrival.state}: ${arrival.reason}`);
+  fact(
+    "file now",
+    whereNow(
+      runs.map((one) => one.run),
+      arrival.goneAt,
+    ),
+  );
+  for (const one of runs) printRun(one.run, one.batches, one.rejected);
+  print("");
+  print(styled("bold", "  life"));
+  for (const event of events)
+    print(`    ${styled("dim", event.at)}  ${event.what.padEnd(20)} ${event.detail}`);
+  print("");
+}
+
+function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[]): void {
+  const { trigger, service, mapper, rows } = run.binding;
+  print("");
+  print(`  ${styled("bold", `run ${run.id}`)}  ${run.state}`);
+  if (run.reason !== null) {
+    fact("reason", `${placeWords(run.reason.place)}${run.reason.message} [${run.reason.code}]`);
+    if (run.reason.hint !== undefined) fact("what to do", run.reason.hint);
+  }
+  fact("trigger", `${trigger}, rows ${rows}`);
+  fact("mapper", `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`);
+  fact("service", service);
+  const { points } = run;
+  fact(
+    "points",
+    `${points.mapped} mapped, ${points.accepted} accepted, ${points.stored} stored, ${points.rejected} rejected, ${points.discarded} discarded`,
+  );
+  for (const row of rejected.slice(0, ROWS_SHOWN)) fact("rejected", `${placeWords(row.place)}${row.message}`);
+  if (rejected.length > ROWS_SHOWN) fact("", `… and ${rejected.length - ROWS_SHOWN} more`);
+  if (batches.length === 0) return;
+  print("");
+  printTable(
+    ["    operation", "state", "points", "bytes", "sends", "answer", "outcome"],
+    batches.slice(0, BATCHES_SHOWN).map(batchRow),
+  );
+  if (batches.length > BATCHES_SHOWN)
+    print(`    … and ${batches.length - BATCHES_SHOWN} more (--json shows all)`);
+}
+
+function batchRow(batch: Batch): string[] {
+  const { outcome } = batch;
+  const told = outcome === null ? "" : `${outcome.stored} of ${outcome.received} stored (${outcome.by})`;
+  return [
+    `    ${batch.operationId}`,
+    batch.state,
+    String(batch.points),
+    String(batch.length),
+    String(batch.attempts),
+    batch.answer ?? "",
+    told,
+  ];
+}
+
+function whereNow(runs: readonly Run[], goneAt: string | null): string {
+  const finished = runs.find((run) => run.finishedAt !== null && run.finishPlan !== null)?.finishPlan;
+  if (finished?.action === "archive") return `archived as ${finished.to}`;
+  if (finished?.action === "delete") return "deleted, as its drop's rule says";
+  return goneAt === null ? "at its drop" : "gone from its drop";
+}
+
+function fact(name: string, value: string): void {
+  print(`    ${styled("dim", name.padEnd(11))} ${value}`);
+}

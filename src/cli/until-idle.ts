@@ -1,0 +1,19 @@
+/** Waits until a gateway has taken what is there and everything is at rest. */
+import type { Gateway } from "../gateway.ts";
+
+const LOOK_EVERY_MS = 100;
+
+/** `idle`: nothing is on its way; `timeout`: something still is; `stopped`: a signal came. */
+export async function waitUntilIdle(
+  gateway: Gateway,
+  stop: AbortSignal,
+  timeoutMs: number,
+): Promise<"idle" | "timeout" | "stopped"> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    if (await gateway.isIdle()) return "idle";
+    if (stop.aborted) return "stopped";
+    if (performance.now() > deadline) return "timeout";
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}

@@ -1,0 +1,121 @@
+/** The gateway's configuration: the sections of all components joined, and the rules between them. */
+import { dirname, isAbsolute, resolve } from "node:path";
+import { z } from "zod";
+import { pushOptions, serviceOptions } from "../delivery/options.ts";
+import { dropOptions } from "../drops/options.ts";
+import { ledgerOptions } from "../ledger/options.ts";
+import { mappersOptions, workersOptions } from "../mapping/options.ts";
+import { operationsOptions } from "../operations/options.ts";
+import { spoolOptions } from "../runs/options.ts";
+import { logOptions } from "../support/log-options.ts";
+import { triggersOptions } from "../triggers/options.ts";
+import { loadDocument } from "./document.ts";
+
+export const gatewayConfig = z
+  .strictObject({
+    services: z
+      .array(serviceOptions)
+      .min(1)
+      .describe("The services that readings are pushed to; most sites have one."),
+    ledger: ledgerOptions,
+    spool: spoolOptions.prefault({}).describe("The gateway's own disk space."),
+    workers: workersOptions.prefault({}).describe("The worker pool that mappers run in."),
+    mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
+    drops: z.array(dropOptions).min(1).describe("The watched places."),
+    triggers: triggersOptions,
+    push: pushOptions.prefault({}).describe("How batches are sent."),
+    operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
+    log: logOptions.prefault({}).describe("The log."),
+  })
+  .check(
+    uniqueNames("services"),
+    uniqueNames("drops"),
+    uniqueNames("triggers"),
+    knownReferences(),
+    workingConfirmation(),
+  );
+export type GatewayConfig = z.output<typeof gatewayConfig>;
+
+/** Loads, validates and freezes; relative paths of the file are relative to its own folder. Throws `ConfigError`. */
+export function loadGatewayConfig(path: string): GatewayConfig {
+  const config = loadDocument(path, gatewayConfig);
+  const base = dirname(resolve(path));
+  const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
+  return Object.freeze({
+    ...config,
+    ledger: { ...config.ledger, path: from(config.ledger.path) },
+    spool: { ...config.spool, path: from(config.spool.path) },
+    mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
+    drops: config.drops.map((drop) => (drop.kind === "local" ? { ...drop, path: from(drop.path) } : drop)),
+  });
+}
+
+type Parsed = { services: { name: string }[]; drops: { name: string }[]; triggers: { name: string }[] };
+
+function uniqueNames(section: keyof Parsed) {
+  return z.superRefine<Parsed>((config, context) => {
+    const seen = new Set<string>();
+    for (const [index, { name }] of config[section].entries()) {
+      if (seen.has(name)) {
+        context.addIssue({
+          code: "custom",
+          path: [section, index, "name"],
+          message: `the name ${name} is used twice`,
+        });
+      }
+      seen.add(name);
+    }
+  });
+}
+
+function knownReferences() {
+  return z.superRefine<{
+    services: { name: string }[];
+    drops: { name: string }[];
+    triggers: { service?: string | undefined; drops?: readonly string[] | undefined }[];
+  }>((config, context) => {
+    const services = config.services.map((service) => service.name);
+    const drops = config.drops.map((drop) => drop.name);
+    for (const [index, trigger] of config.triggers.entries()) {
+      if (trigger.service === undefined && services.length > 1) {
+        const message = `there are several services; name one of ${services.join(", ")}`;
+        context.addIssue({ code: "custom", path: ["triggers", index, "service"], message });
+      }
+      if (trigger.service !== undefined && !services.includes(trigger.service)) {
+        const message = `there is no service ${trigger.service}; there ${services.length > 1 ? "are" : "is"} ${services.join(", ")}`;
+        context.addIssue({ code: "custom", path: ["triggers", index, "service"], message });
+      }
+      for (const drop of trigger.drops ?? []) {
+        if (drops.includes(drop)) continue;
+        context.addIssue({
+          code: "custom",
+          path: ["triggers", index, "drops"],
+          message: `there is no drop ${drop}`,
+        });
+      }
+    }
+  });
+}
+
+function workingConfirmation() {
+  return z.superRefine<{
+    push: { confirm: { by: string } };
+    operations: { webhook: { publicUrl?: string | undefined; secret?: string | undefined } };
+    triggers: { finishAfter?: string | undefined }[];
+  }>((config, context) => {
+    const { webhook } = config.operations;
+    if (webhook.publicUrl !== undefined && webhook.secret === undefined) {
+      const message = "webhooks are received only with a secret: anyone could tell outcomes otherwise";
+      context.addIssue({ code: "custom", path: ["operations", "webhook", "secret"], message });
+    }
+    if (config.push.confirm.by === "webhook" && webhook.publicUrl === undefined) {
+      const message = "needs operations.webhook.publicUrl, where the service can reach this gateway";
+      context.addIssue({ code: "custom", path: ["push", "confirm", "by"], message });
+    }
+    for (const [index, trigger] of config.triggers.entries()) {
+      if (trigger.finishAfter !== "confirmed" || config.push.confirm.by !== "none") continue;
+      const message = "would wait for ever, since push.confirm.by is none";
+      context.addIssue({ code: "custom", path: ["triggers", index, "finishAfter"], message });
+    }
+  });
+}

@@ -1,0 +1,287 @@
+/** The composition root: joins the stages in the order of the flow, and takes them apart in reverse. */
+import { availableParallelism } from "node:os";
+import { Registry } from "prom-client";
+import type { GatewayConfig } from "./config/gateway-config.ts";
+import { readOutcomeWebhook } from "./delivery/outcomes.ts";
+import { createDelivery } from "./delivery/service-delivery.ts";
+import { planFinish } from "./drops/archive-name.ts";
+import { createDrop } from "./drops/create.ts";
+import { Watcher } from "./drops/watcher.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { openLedger } from "./ledger/open.ts";
+import { createCatalogue } from "./mapping/catalogue.ts";
+import type { MappingPool } from "./mapping/mapping.ts";
+import { createMappingPool } from "./mapping/pool.ts";
+import type { FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
+import { GatewayMetrics } from "./operations/metrics.ts";
+import { startOperations, type WebhookAnswer } from "./operations/server.ts";
+import { concernsOf, type HealthPart, healthOf, summarise } from "./operations/state-of-work.ts";
+import { type ClaimParts, claimArrival } from "./runs/claiming.ts";
+import { Conductor } from "./runs/conductor.ts";
+import { recoverRuns } from "./runs/recovery.ts";
+import { openSpool, type Spool } from "./runs/spool.ts";
+import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
+import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
+import type { Logger } from "./support/log.ts";
+import { createRegistry, laneOf, whyUnclaimed } from "./triggers/registry.ts";
+
+/** An event with the file that it is about. */
+export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };
+
+export interface GatewayMeans {
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** Called after each event was committed, for whoever watches. */
+  readonly onEvent?: (event: FileEvent) => void;
+}
+
+export interface Gateway {
+  readonly ledger: Ledger;
+  /** Such as `http://127.0.0.1:9464`. */
+  readonly operationsUrl: string;
+  /** Nothing settles, every run is at rest, and every drop was looked through after that. */
+  isIdle(): Promise<boolean>;
+  /** Files that lie at the drops or were worked on since the start, and the points of runs worked on since. */
+  summary(): Promise<Summary>;
+  /** What a person has to look at: quarantined, held, discarded or unsent runs, drops that cannot be used. */
+  concerns(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+/** A drop that failed this often in a row is not waited for by `--until-idle`. */
+const FAILURES_GIVEN_UP = 3;
+/** A webhook that has not come by then is helped by reading back. */
+const WEBHOOK_PATIENCE_MS = 30_000;
+
+export async function startGateway(config: GatewayConfig, means: GatewayMeans): Promise<Gateway> {
+  const closers: Closer[] = [];
+  try {
+    return await assemble(config, means, closers);
+  } catch (thrown) {
+    await closeAll(closers);
+    throw thrown;
+  }
+}
+
+type Closer = () => Promise<unknown>;
+
+async function closeAll(closers: readonly Closer[]): Promise<void> {
+  for (const close of closers.toReversed()) await close();
+}
+
+async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Closer[]): Promise<Gateway> {
+  const { log, clock = systemClock } = means;
+  const startedAt = isoInstant(clock.now());
+  const metrics = new GatewayMetrics(new Registry());
+  const onEvent = (event: FileEvent) => {
+    metrics.count(event);
+    means.onEvent?.(event);
+  };
+  const ledger = await openLedger(config.ledger, { clock, log, onEvent });
+  closers.push(() => ledger.close());
+  const spool = await openSpool(config.spool);
+
+  // Questions and outcomes can come in while the rest is being joined.
+  let tell: () => void = () => {};
+  let health: () => Promise<readonly HealthPart[]> = async () => [
+    { part: "gateway", ready: false, reason: "it is starting" },
+  ];
+  const operations = await startOperations(config.operations, {
+    ledger,
+    log,
+    metrics: metrics.registry,
+    health: () => health(),
+    receiveOutcome: (body, signature) => receiveOutcome(config, { body, signature }, ledger, clock, tell),
+  });
+  closers.push(() => operations.close());
+
+  const drops = openDrops(config, log, closers);
+  const pool = createMappingPool(config.workers, config.mappers.folders, log);
+  closers.push(() => pool.close());
+  const services = openServices(config, operations.url, { ledger, log, clock }, closers);
+  const steps = joinSteps(config, { ledger, spool, pool, clock, log, drops, services });
+  const recovery = await recoverRuns(steps);
+
+  const hands = config.workers.count === "auto" ? availableParallelism() : config.workers.count;
+  const conductor = new Conductor(steps, { intakeHands: hands + 1, deliveryHands: config.push.concurrency });
+  closers.push(() => conductor.stop());
+  tell = () => conductor.wake();
+
+  const claim = claimParts(config, { ledger, log, onRun: () => conductor.wake() });
+  const watchers = config.drops.flatMap((options) => {
+    const drop = drops.get(options.name)?.drop;
+    return drop === undefined
+      ? []
+      : [
+          new Watcher({
+            drop,
+            options,
+            journal: ledger,
+            claim: (arrival) => claimArrival(arrival, claim),
+            clock,
+            log,
+          }),
+        ];
+  });
+  closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
+  const statuses = () => watchers.map((watcher) => watcher.status());
+  health = () => healthOf(statuses(), conductor.serviceWaits(), ledger);
+
+  // The triggers may have changed since the last start.
+  for (const watcher of watchers) await watcher.rematch();
+  for (const watcher of watchers) watcher.start();
+  conductor.wake();
+  log.info({ ...recovery, operations: operations.url }, "gateway started");
+
+  return {
+    ledger,
+    operationsUrl: operations.url,
+    isIdle: () => isIdle(watchers, conductor),
+    summary: () => summarise(ledger, config.drops, startedAt),
+    concerns: async () => concernsOf(statuses(), ledger, (await conductor.pending()).runs),
+    stop: async () => {
+      await closeAll(closers);
+      log.info("gateway stopped");
+    },
+  };
+}
+
+function openDrops(config: GatewayConfig, log: Logger, closers: Closer[]): ReadonlyMap<string, DropPost> {
+  const drops = new Map<string, DropPost>();
+  for (const options of config.drops) {
+    const drop = createDrop(options, { log });
+    closers.push(() => drop.close());
+    drops.set(options.name, { drop, finish: options.finish });
+  }
+  return drops;
+}
+
+function openServices(
+  config: GatewayConfig,
+  operationsUrl: string,
+  parts: { readonly ledger: Ledger; readonly log: Logger; readonly clock: Clock },
+  closers: Closer[],
+): ReadonlyMap<string, ServicePost> {
+  const webhook = webhookAddress(config, operationsUrl);
+  const confirm = confirmRule(config, webhook !== null);
+  const services = new Map<string, ServicePost>();
+  for (const options of config.services) {
+    const delivery = createDelivery(options, config.push, {
+      journal: parts.ledger,
+      log: parts.log,
+      clock: parts.clock,
+      webhook: webhook !== null && config.push.confirm.by !== "read-back" ? { url: webhook } : null,
+    });
+    closers.push(() => delivery.close());
+    services.set(options.name, { delivery, confirm });
+  }
+  return services;
+}
+
+/** Port 0 in `webhook.publicUrl` stands for the port that `operations.listen` took. */
+function webhookAddress(config: GatewayConfig, operationsUrl: string): string | null {
+  const { publicUrl } = config.operations.webhook;
+  if (publicUrl === undefined) return null;
+  const url = new URL(publicUrl);
+  if (url.port === "0") url.port = new URL(operationsUrl).port;
+  return new URL("webhooks/outcome", `${url.href.replace(/\/$/, "")}/`).href;
+}
+
+function confirmRule(config: GatewayConfig, hasWebhook: boolean): ConfirmRule {
+  const { by, within, pollEvery } = config.push.confirm;
+  return {
+    by: by === "auto" ? (hasWebhook ? "webhook" : "read-back") : by,
+    withinMs: within,
+    patienceMs: Math.min(WEBHOOK_PATIENCE_MS, within / 2),
+    everyMs: pollEvery,
+  };
+}
+
+function joinSteps(
+  config: GatewayConfig,
+  parts: {
+    readonly ledger: Ledger;
+    readonly spool: Spool;
+    readonly pool: MappingPool;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly drops: ReadonlyMap<string, DropPost>;
+    readonly services: ReadonlyMap<string, ServicePost>;
+  },
+): RunSteps {
+  const { drops, services, ...own } = parts;
+  return {
+    ...own,
+    dropPost: (name) => drops.get(name),
+    servicePost: (name) => services.get(name),
+    finishAfter: (run, rule) => finishAfter(config, run, rule),
+    planFinish,
+  };
+}
+
+/** Archiving waits for acceptance, deleting for the confirmation, unless the trigger says otherwise (invariant 1). */
+function finishAfter(config: GatewayConfig, run: Run, rule: FinishRule): "accepted" | "confirmed" {
+  if (config.push.confirm.by === "none") return "accepted";
+  const trigger = config.triggers.find((one) => one.name === run.binding.trigger);
+  return trigger?.finishAfter ?? (rule.action === "delete" ? "confirmed" : "accepted");
+}
+
+function claimParts(
+  config: GatewayConfig,
+  parts: { readonly ledger: Ledger; readonly log: Logger; readonly onRun: () => void },
+): ClaimParts {
+  const registry = createRegistry(config.triggers);
+  return {
+    ...parts,
+    catalogue: createCatalogue(config.mappers.folders),
+    match: (drop, fileName) => {
+      const verdict = registry.claim(fileName, "SendViaFtp", drop);
+      return { claimed: verdict.claimed, others: verdict.others, why: whyUnclaimed(verdict) };
+    },
+    laneOf,
+    defaultService: config.services[0]?.name ?? "",
+    limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
+  };
+}
+
+async function receiveOutcome(
+  config: GatewayConfig,
+  told: { readonly body: string; readonly signature: string | undefined },
+  ledger: Ledger,
+  clock: Clock,
+  tell: () => void,
+): Promise<WebhookAnswer> {
+  const { secret } = config.operations.webhook;
+  if (secret === undefined)
+    return { status: "refused", reason: "operations.webhook.secret is not configured" };
+  const outcome = readOutcomeWebhook({
+    ...told,
+    secret,
+    nowSeconds: Math.floor(clock.now().epochMilliseconds / 1000),
+  });
+  if ("refused" in outcome) return { status: "refused", reason: outcome.refused };
+  const ours = await ledger.recordOutcome(outcome);
+  if (ours) tell();
+  return { status: ours ? "recorded" : "unknown" };
+}
+
+async function isIdle(watchers: readonly Watcher[], conductor: Conductor): Promise<boolean> {
+  const dropsAtRest = () =>
+    watchers.every((watcher) => {
+      const { completePolls, consecutiveFailures, settlingCount, leftCount } = watcher.status();
+      if (consecutiveFailures > 0) return consecutiveFailures >= FAILURES_GIVEN_UP;
+      return completePolls > 0 && settlingCount === 0 && leftCount === 0;
+    });
+  const runsAtRest = async () => {
+    const { inHand, runs } = await conductor.pending();
+    return inHand === 0 && runs.length === 0;
+  };
+  if (!dropsAtRest() || !(await runsAtRest())) return false;
+  // Files may have come while the last ones were worked on.
+  await Promise.allSettled(
+    watchers
+      .filter((watcher) => watcher.status().consecutiveFailures === 0)
+      .map((watcher) => watcher.pollNow()),
+  );
+  return dropsAtRest() && (await runsAtRest());
+}

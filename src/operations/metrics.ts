@@ -1,0 +1,30 @@
+/** Prometheus metrics, fed by the ledger's events: what is counted is what was committed. */
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { LedgerEvent } from "../model.ts";
+
+export class GatewayMetrics {
+  readonly registry: Registry;
+  readonly #steps: Counter<"drop" | "event">;
+  readonly #lastEvent: Gauge<"drop">;
+
+  constructor(registry: Registry) {
+    this.registry = registry;
+    this.#steps = new Counter({
+      name: "headgate_events_total",
+      help: "Events of the ledger, by drop and kind (arrival.settling, run.accepted, source.archived, …)",
+      labelNames: ["drop", "event"],
+      registers: [registry],
+    });
+    this.#lastEvent = new Gauge({
+      name: "headgate_last_event_timestamp_seconds",
+      help: "When something last happened to a file of this drop",
+      labelNames: ["drop"],
+      registers: [registry],
+    });
+  }
+
+  count(event: LedgerEvent & { readonly drop: string }): void {
+    this.#steps.inc({ drop: event.drop, event: event.what });
+    this.#lastEvent.set({ drop: event.drop }, Date.parse(event.at) / 1000);
+  }
+}

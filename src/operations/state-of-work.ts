@@ -1,0 +1,99 @@
+/** What people ask about the whole: whether it is ready, whether it is idle, what needs a person, and the summary at the end. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
+
+/** What a drop's watcher tells of itself. */
+export interface DropState {
+  readonly drop: string;
+  readonly kind: DropKind;
+  readonly lastCompletePoll: IsoInstant | null;
+  readonly completePolls: number;
+  readonly consecutiveFailures: number;
+  readonly lastError: {
+    readonly code: string | null;
+    readonly message: string;
+    readonly hint: string | null;
+  } | null;
+  readonly settlingCount: number;
+  readonly leftCount: number;
+}
+
+/** One part of the gateway and whether it works, with the reason in words. */
+export interface HealthPart {
+  readonly part: string;
+  readonly ready: boolean;
+  readonly reason: string;
+}
+
+/** Where runs rest that a person has to look at. */
+const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded"];
+const SHOWN = 20;
+
+export async function healthOf(
+  drops: readonly DropState[],
+  serviceWaits: ReadonlyMap<string, string>,
+  ledger: Ledger,
+): Promise<readonly HealthPart[]> {
+  const parts: HealthPart[] = drops.map((state) => ({
+    part: `drop ${state.drop}`,
+    ready: state.lastError === null && state.lastCompletePoll !== null,
+    reason:
+      state.lastError?.message ??
+      (state.lastCompletePoll === null
+        ? "not looked through yet"
+        : `looked through at ${state.lastCompletePoll}`),
+  }));
+  for (const [service, reason] of serviceWaits)
+    parts.push({ part: `service ${service}`, ready: false, reason });
+  const resting = await ledger.recentRuns(SHOWN, NEEDS_A_PERSON);
+  parts.push({
+    part: "runs",
+    ready: true,
+    reason:
+      resting.length === 0
+        ? "none needs a person"
+        : `${resting.length === SHOWN ? "at least " : ""}${resting.length} need a person`,
+  });
+  return parts;
+}
+
+/** Why `gateway --until-idle` exits 1: one line each. */
+export async function concernsOf(
+  drops: readonly DropState[],
+  ledger: Ledger,
+  underWay: readonly Run[],
+): Promise<string[]> {
+  const concerns: string[] = [];
+  for (const { drop, lastError } of drops) {
+    if (lastError !== null) concerns.push(`drop ${drop} could not be looked through: ${lastError.message}`);
+  }
+  for (const run of await ledger.recentRuns(SHOWN, NEEDS_A_PERSON)) {
+    const place = run.reason?.place;
+    const at =
+      place?.row === undefined
+        ? ""
+        : ` (row ${place.row}${place.column === undefined ? "" : `, column ${place.column}`})`;
+    concerns.push(
+      `${run.path} at ${run.drop} is ${run.state}: ${run.reason?.message ?? ""}${at} [headgate trace ${run.id}]`,
+    );
+  }
+  for (const run of underWay.slice(0, SHOWN)) {
+    concerns.push(
+      `${run.path} at ${run.drop} is only ${run.state}: ${run.reason?.message ?? "it was its turn"} [headgate trace ${run.id}]`,
+    );
+  }
+  return concerns;
+}
+
+export async function summarise(
+  ledger: Ledger,
+  drops: readonly { readonly name: string; readonly kind: DropKind }[],
+  since: IsoInstant,
+): Promise<Summary> {
+  const tally = await ledger.tally(since);
+  return {
+    files: tally.files,
+    points: tally.points,
+    drops: Object.fromEntries(drops.map(({ name, kind }) => [name, { kind, files: tally.drops[name] ?? 0 }])),
+  };
+}

@@ -1,0 +1,43 @@
+/** At start-up: brings runs that the last process left in the middle of a step back to where the step can be done again. */
+import type { RunSteps } from "./steps.ts";
+
+export interface Recovery {
+  /** Runs found on their way, by state, as they were. */
+  readonly underWay: Readonly<Record<string, number>>;
+  readonly retired: number;
+}
+
+export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
+  const underWay: Record<string, number> = {};
+  for (const run of await steps.ledger.runsIn([
+    "claimed",
+    "fetched",
+    "mapping",
+    "mapped",
+    "delivering",
+    "accepted",
+  ])) {
+    underWay[run.state] = (underWay[run.state] ?? 0) + 1;
+    if (run.state === "mapping") {
+      await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
+        detail: "the last process ended while mapping; it is done again",
+      });
+    }
+  }
+  return { underWay, retired: await retireForgotten(steps) };
+}
+
+/** Inputs and segments of runs at rest whose files the last process had no time to put away. */
+async function retireForgotten(steps: RunSteps): Promise<number> {
+  let retired = 0;
+  for (const id of await steps.spool.residents()) {
+    const run = await steps.ledger.run(id);
+    const atRest =
+      run === null || ["confirmed", "empty", "discarded", "quarantined", "cancelled"].includes(run.state);
+    if (!atRest || (run !== null && run.finishedAt === null)) continue;
+    await steps.spool.retire(id);
+    retired += 1;
+  }
+  await steps.spool.prune(steps.clock.now().epochMilliseconds);
+  return retired;
+}

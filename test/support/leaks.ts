@@ -1,0 +1,38 @@
+/** Fails a test file that leaves servers, sockets, timers, workers or child processes behind. */
+import { afterAll, expect } from "vitest";
+
+/** What the test runner itself keeps open. */
+const OF_THE_RUNNER = new Set([
+  "PipeWrap",
+  "CloseReq",
+  "FSReqPromise",
+  "FSReqCallback",
+  "ReadStream",
+  "WriteStream",
+]);
+const GRACE_MS = 2_000;
+
+const before = countByKind();
+
+afterAll(async () => {
+  const deadline = performance.now() + GRACE_MS;
+  while (performance.now() < deadline && leaks().length > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(leaks(), "left open by the tests of this file").toEqual([]);
+});
+
+function leaks(): string[] {
+  return [...countByKind()].flatMap(([kind, count]) => {
+    const more = count - (before.get(kind) ?? 0);
+    return more > 0 && !OF_THE_RUNNER.has(kind) ? [`${more} × ${kind}`] : [];
+  });
+}
+
+function countByKind(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of process.getActiveResourcesInfo()) {
+    if (kind !== "Timeout" && kind !== "Immediate") counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,194 @@
+/** Holds the style of the house: who may import whom, banned calls with their replacement, orphans, lengths, the shape of mapper folders. */
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+const sources = globSync("src/**/*.ts", { cwd: root }).sort();
+
+/** The import table of the architecture: rooms of `src/`, and what each may import beside itself and packages. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  "main.ts": ["cli", "support"],
+  "index.ts": ["model.ts", "gateway.ts", "config", "support", "wire", "hub/hub.ts", "hub/options.ts"],
+  "gateway.ts": [
+    "model.ts",
+    "config",
+    "drops",
+    "triggers",
+    "mapping",
+    "delivery",
+    "ledger",
+    "runs",
+    "operations",
+    "support",
+  ],
+  "model.ts": ["wire"],
+  cli: [
+    "model.ts",
+    "gateway.ts",
+    "config",
+    "drops",
+    "triggers",
+    "mapping",
+    "delivery",
+    "ledger",
+    "runs",
+    "operations",
+    "support",
+    "wire",
+    "hub/hub.ts",
+    "hub/options.ts",
+  ],
+  config: [
+    "delivery/options.ts",
+    "drops/options.ts",
+    "hub/options.ts",
+    "ledger/options.ts",
+    "mapping/options.ts",
+    "operations/options.ts",
+    "runs/options.ts",
+    "triggers/options.ts",
+    "support",
+  ],
+  drops: ["model.ts", "support"],
+  triggers: ["model.ts", "wire", "support"],
+  mapping: ["model.ts", "wire", "support"],
+  delivery: ["model.ts", "wire", "support"],
+  ledger: ["model.ts", "support"],
+  runs: [
+    "model.ts",
+    "support",
+    "drops/drop.ts",
+    "mapping/mapping.ts",
+    "delivery/delivery.ts",
+    "ledger/ledger.ts",
+  ],
+  operations: ["model.ts", "ledger/ledger.ts", "support"],
+  hub: ["wire", "triggers", "mapping", "support"],
+  wire: [],
+  support: [],
+};
+
+/** Where code is entered that nothing imports: executables, package exports, worker threads, SQL read as text. */
+const ENTRANCES = [
+  "src/main.ts",
+  "src/index.ts",
+  "src/mapping/mapper.ts",
+  "src/wire/index.ts",
+  ...sources.filter((file) => /(^|[/-])worker\.ts$/.test(file)),
+];
+
+const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
+  { call: /\bconsole\.\w+\(/, instead: "the log, or print() of src/cli/output.ts" },
+  {
+    call: /\bDate\.now\(\)|new Date\(\)/,
+    instead: "the clock that the component is given (src/support/clock.ts)",
+  },
+  { call: /process\.env\b/, instead: "an option", except: /^src\/(main|config\/document)\.ts$/ },
+  { call: /process\.exit\(/, instead: "an exit code or an error", except: /^src\/main\.ts$/ },
+  {
+    call: /catch\s*(\([^)]*\))?\s*\{\s*\}/,
+    instead: "handling the error, or a comment that says why it does not matter",
+  },
+  { call: /\bas any\b|:\s*any\b|<any>/, instead: "unknown, and a check" },
+  { call: /@ts-(ignore|expect-error|nocheck)/, instead: "types that are true" },
+  { call: /^export default/m, instead: "a named export" },
+];
+
+const FILE_LINES_MAX = 400;
+
+describe("the import table", () => {
+  it.each(sources)("%s imports only what its room may", (file) => {
+    expect(importsOf(file).filter((target) => !allowed(file, target))).toEqual([]);
+  });
+});
+
+describe("every source file", () => {
+  it("is reachable from an entrance", () => {
+    const reached = new Set<string>();
+    const visit = (file: string): void => {
+      if (reached.has(file)) return;
+      reached.add(file);
+      for (const target of importsOf(file)) visit(target);
+    };
+    for (const entrance of ENTRANCES) visit(entrance);
+    for (const generator of globSync("config/*.ts", { cwd: root })) visit(generator);
+    expect(sources.filter((file) => !reached.has(file))).toEqual([]);
+  });
+
+  it.each(sources)("%s makes no banned call", (file) => {
+    const text = withoutComments(readFileSync(join(root, file), "utf8"));
+    const found = BANNED.filter(({ call, except }) => call.test(text) && !except?.test(file));
+    expect(found.map(({ call, instead }) => `${call.source}: use ${instead}`)).toEqual([]);
+  });
+
+  it("is no longer than one can hold in mind", () => {
+    const long = sources.filter(
+      (file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX,
+    );
+    expect(long).toEqual([]);
+  });
+
+  it("keeps main under 50 lines", () => {
+    expect(readFileSync(join(root, "src/main.ts"), "utf8").split("\n").length).toBeLessThan(50);
+  });
+});
+
+describe("mapper folders", () => {
+  const mappers = readdirSync(join(root, "mappers")).filter((name) =>
+    statSync(join(root, "mappers", name)).isDirectory(),
+  );
+
+  it.each(mappers)("%s has a mapper, a README and cases with input and expectation", (name) => {
+    const folder = join(root, "mappers", name);
+    expect(existsSync(join(folder, "mapper.ts"))).toBe(true);
+    expect(existsSync(join(folder, "README.md"))).toBe(true);
+    const cases = readdirSync(join(folder, "cases"));
+    expect(cases.length).toBeGreaterThan(0);
+    for (const one of cases) {
+      const files = readdirSync(join(folder, "cases", one));
+      expect(files.some((file) => file.startsWith("input"))).toBe(true);
+      expect(files.some((file) => file.startsWith("expected"))).toBe(true);
+    }
+  });
+
+  it.each(mappers)("%s imports nothing of ours but the public contract", (name) => {
+    for (const file of globSync(`mappers/${name}/*.ts`, { cwd: root })) {
+      const foreign = importWords(readFileSync(join(root, file), "utf8")).filter(
+        (word) => word.startsWith("..") || /^headgate(?!\/mapper$)/.test(word),
+      );
+      expect(foreign).toEqual([]);
+    }
+  });
+});
+
+function allowed(file: string, target: string): boolean {
+  const from = relative("src", file);
+  const to = relative("src", target);
+  const room = roomOf(from);
+  if (roomOf(to) === room && room !== from) return true;
+  return (MAY_IMPORT[room] ?? []).some((place) => to === place || to.startsWith(`${place}/`));
+}
+
+function roomOf(path: string): string {
+  return path.split("/")[0] ?? path;
+}
+
+/** Project files that a file imports, relative to the root; also those that only `new URL("…", import.meta.url)` names. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), "utf8");
+  return importWords(text)
+    .filter((word) => word.startsWith("."))
+    .map((word) => relative(root, resolve(join(root, dirname(file)), word)));
+}
+
+function importWords(text: string): string[] {
+  const found = withoutComments(text).matchAll(
+    /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+"([^"]+)"|import\(\s*"([^"]+)"\s*\)|(?:^|\n)import\s+"([^"]+)"/g,
+  );
+  return [...found].map((match) => match[1] ?? match[2] ?? match[3] ?? "");
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(/(^|\s)\/\/ .*$/gm, "$1");
+}
