@@ -73,7 +73,7 @@ export async function setUp(push: PushChange = {}, webhookUrl: string | null = n
   };
 }
 
-async function writeSegment(
+export async function writeSegment(
   path: string,
   batches: readonly (readonly PushElement[])[],
 ): Promise<BatchSlice[]> {

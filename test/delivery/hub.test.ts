@@ -1,0 +1,179 @@
+/** Delivery against the real hub, journalled by the real ledger. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { pushOptions, type ServiceOptions, serviceOptions } from "../../src/delivery/options.ts";
+import { readOutcomeWebhook } from "../../src/delivery/outcomes.ts";
+import { createDelivery } from "../../src/delivery/service-delivery.ts";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { openLedger } from "../../src/ledger/open.ts";
+import type { Outcome, PushElement, Run } from "../../src/model.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { SIGNATURE_HEADER } from "../../src/wire/index.ts";
+import { SECRET, startTestHub, type TestHub, temporaryDirectory } from "../hub/fixture.ts";
+import { claimed } from "../ledger/fixtures.ts";
+import { element, never, writeSegment } from "./setup.ts";
+
+let hub: TestHub;
+let ledger: Ledger;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeEach(async () => {
+  hub = await startTestHub();
+  directory = await temporaryDirectory();
+  ledger = await openLedger(
+    { kind: "sqlite", path: join(directory.path, "ledger.sqlite") },
+    { clock: systemClock, log: silentLog },
+  );
+});
+afterEach(async () => {
+  await ledger.close();
+  await hub.close();
+  await directory.remove();
+});
+
+function service(change: Record<string, unknown> = {}): ServiceOptions {
+  return serviceOptions.parse({
+    name: "main",
+    base: hub.url(),
+    push: `${hub.url()}/push`,
+    token: `${hub.url()}/connect/token`,
+    account: "1",
+    credentials: {
+      clientId: "gateway",
+      clientSecret: "gateway-secret",
+      username: "manager",
+      password: "manager-password",
+    },
+    ...change,
+  });
+}
+
+function delivery(options: ServiceOptions = service(), webhook: { url: string } | null = null) {
+  const push = pushOptions.parse({ retry: { initial: "20ms" } });
+  return createDelivery(options, push, { journal: ledger, log: silentLog, webhook });
+}
+
+async function structure(serialNumber: string, isVersioned: boolean): Promise<number> {
+  const siteId = await hub.post("/sites", { name: "Site", typeId: 1, timeZoneId: "Europe/Brussels" });
+  const source = await hub.post("/sources", { name: serialNumber, siteId, serialNumber, sourceTypeId: 1 });
+  const body = {
+    name: "kWh",
+    sourceId: source.id,
+    variableTypeId: 1,
+    unitId: 1,
+    mappingConfig: "kWh",
+    isVersioned,
+  };
+  return await hub.post("/variables", body);
+}
+
+async function mapped(path: string, batches: PushElement[][]): Promise<{ run: Run; segmentPath: string }> {
+  const { id } = await claimed(ledger, path);
+  await ledger.advanceRun(id, "claimed", "fetched", { sha256: path });
+  await ledger.advanceRun(id, "fetched", "mapping");
+  const segmentPath = join(directory.path, `${id}.segment`);
+  const slices = await writeSegment(segmentPath, batches);
+  await ledger.recordMapped(id, {
+    batches: slices,
+    points: slices.reduce((sum, { points }) => sum + points, 0),
+    rejected: [],
+    rejectedCount: 0,
+    targets: [],
+    detail: "",
+  });
+  return { run: await ledger.advanceRun(id, "mapped", "delivering"), segmentPath };
+}
+
+describe("delivery to the hub", () => {
+  it("finds the rights of the user", async () => {
+    const all = delivery();
+    expect((await all.probe(never)).map(({ level }) => level)).toEqual(["ok", "ok", "ok"]);
+    await all.close();
+    const plain = delivery(
+      service({ credentials: { ...service().credentials, username: "plain", password: "plain-password" } }),
+    );
+    expect((await plain.probe(never)).map(({ level }) => level)).toEqual(["ok", "failed", "ok"]);
+    await plain.close();
+  });
+
+  it("pushes, reads back every reading by date, value and version, and names what the hub discarded", async () => {
+    await structure("plain", false);
+    await structure("versioned", true);
+    const batches = [
+      [element("plain", 300), { ...element("versioned", 20), version: "V1" }],
+      [{ ...element("versioned", 20), version: "V2" }, element("unknown", 4)],
+    ];
+    const { run, segmentPath } = await mapped("month.csv", batches);
+    const through = delivery();
+    expect(await through.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 344 });
+    for (const { operationId } of await ledger.batches(run.id)) await hub.settled(operationId);
+    const read = await through.readBack(run, segmentPath, never);
+    expect(read).toMatchObject({
+      status: "read",
+      missing: 4,
+      outcomes: [
+        { received: 320, stored: 320, discarded: [] },
+        {
+          received: 24,
+          stored: 20,
+          discarded: [
+            { target: "sourceSerialNumber=unknown mappingConfig=kWh", reason: "unknown variable", points: 4 },
+          ],
+        },
+      ],
+    });
+    await through.close();
+  });
+
+  it("learns outcomes by webhook, in the same words as by reading back", async () => {
+    await structure("plain", false);
+    const told: (Outcome | { refused: string })[] = [];
+    const receiver = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const signature = request.headers[SIGNATURE_HEADER];
+      told.push(
+        readOutcomeWebhook({
+          body: Buffer.concat(chunks),
+          signature: typeof signature === "string" ? signature : undefined,
+          secret: SECRET,
+          nowSeconds: Date.now() / 1000,
+          account: "1",
+        }),
+      );
+      response.end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks/outcome`;
+    const through = delivery(service(), { url });
+    const { run, segmentPath } = await mapped("day.csv", [[element("plain", 24), element("unknown", 3)]]);
+    await through.deliver(run, segmentPath, never);
+    await expect.poll(() => told).toHaveLength(1);
+    const [outcome] = told;
+    expect(outcome).toMatchObject({ by: "webhook", received: 27, stored: 24, discarded: [{ points: 3 }] });
+    const read = await through.readBack(run, segmentPath, never);
+    const target = { target: "sourceSerialNumber=unknown mappingConfig=kWh" };
+    expect(outcome).toMatchObject({ discarded: [target] });
+    expect(read).toMatchObject({ outcomes: [{ stored: 24, discarded: [target] }] });
+    await through.close();
+    receiver.closeAllConnections();
+    await new Promise((resolve) => receiver.close(resolve));
+  });
+
+  it("splits what is too large for the hub, and every reading is stored", async () => {
+    await hub.close();
+    hub = await startTestHub({ limits: { body: "4KB" } });
+    const variableId = await structure("plain", false);
+    const { run, segmentPath } = await mapped("large.csv", [[element("plain", 400)]]);
+    const through = delivery();
+    expect(await through.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 400 });
+    const leaves = (await ledger.batches(run.id)).filter(({ state }) => state === "accepted");
+    expect(leaves.length).toBeGreaterThan(4);
+    for (const { operationId } of leaves) await hub.settled(operationId);
+    expect(await through.readBack(run, segmentPath, never)).toMatchObject({ missing: 0 });
+    expect(await hub.get("/data", { VariableId: variableId })).toHaveLength(400);
+    await through.close();
+  });
+});
