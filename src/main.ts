@@ -1,0 +1,22 @@
+#!/usr/bin/env node
+/** argv to command; start, stop, signals. */
+import { runCli } from "./cli/program.ts";
+import { armFault } from "./support/faults.ts";
+
+const fault = process.env["HEADGATE_FAULT"];
+if (fault !== undefined) armFault(fault);
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    if (stop.signal.aborted) process.exit(signal === "SIGINT" ? 130 : 143);
+    stop.abort(signal);
+  });
+}
+// A reader that went away (`headgate runs | head`) is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+process.exitCode = await runCli(process.argv, stop.signal);
