@@ -1,0 +1,137 @@
+/** The hub as a real process, killed as a power cut would at its named fault points. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory } from "./fixture.ts";
+
+const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let child: ChildProcess | null = null;
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+});
+afterEach(async () => {
+  await end("SIGKILL");
+  await directory.remove();
+});
+
+async function run(fault?: string): Promise<HubCalls> {
+  const { HEADGATE_FAULT: _, ...environment } = process.env;
+  const started = spawn(process.execPath, [RUNNER, JSON.stringify(rawOptions(directory.path))], {
+    env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  child = started;
+  const lines = createInterface({ input: started.stdout });
+  const [url] = await once(lines, "line");
+  return callsOf(() => url);
+}
+
+async function end(signal: NodeJS.Signals): Promise<void> {
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill(signal);
+  await exited;
+}
+
+async function killed(): Promise<string | null> {
+  if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  return child?.signalCode ?? null;
+}
+
+const data = Array.from({ length: 500 }, (_, value) => ({
+  date: new Date(Date.UTC(2026, 2, 1) + value * 900_000).toISOString(),
+  value,
+}));
+
+async function prepare(): Promise<number> {
+  const hub = await run();
+  const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
+  await end("SIGTERM");
+  return variableIds[0] ?? 0;
+}
+
+/** Every reading has exactly one version. */
+async function expectOnce(hub: HubCalls, variableId: number): Promise<void> {
+  await hub.settled("op");
+  const rows = await hub.get("/data", { VariableId: variableId, AllVersions: true });
+  expect(rows.map((row: { rawValue: number }) => row.rawValue)).toEqual(data.map(({ value }) => value));
+}
+
+test.each(["hub.push.answered", "hub.ingest.before", "hub.ingest.after"])(
+  "a hub killed at %s, after its 200, stores every reading once when it starts again",
+  async (fault) => {
+    const variableId = await prepare();
+    const dying = await run(fault);
+    const body = [{ variableId, data }];
+    const answer = await dying.post("/push/api/data", body, { query: { operationId: "op" } });
+    expect(answer).toMatchObject({ operationId: "op", status: "accepted", received: 500 });
+    expect(await killed()).toBe("SIGKILL");
+    await expectOnce(await run(), variableId);
+  },
+);
+
+test("a hub killed before its 200 stores a push once when the client repeats it under its Idempotency-Key", async () => {
+  const variableId = await prepare();
+  const dying = await run("hub.push.durable");
+  const more = {
+    body: [{ variableId, data }],
+    query: { operationId: "op" },
+    headers: { "idempotency-key": "k" },
+  };
+  await expect(dying.call("POST", "/push/api/data", more)).rejects.toThrow();
+  expect(await killed()).toBe("SIGKILL");
+  const hub = await run();
+  expect(await hub.ok("POST", "/push/api/data", more)).toMatchObject({ operationId: "op", received: 500 });
+  await expectOnce(hub, variableId);
+});
+
+test("a hub killed at random instants under a stream of pushes keeps all that it answered, once", async () => {
+  const variableId = await prepare();
+  const answered: string[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const hub = await run();
+    await hub.token();
+    const dying = new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 120)).then(() =>
+      end("SIGKILL"),
+    );
+    try {
+      for (let index = 0; ; index += 1) {
+        const name = `${round}-${index}`;
+        const reading = { date: "2026-03-01T00:00:00Z", value: answered.length, version: name };
+        await hub.post(
+          "/push/api/data",
+          [{ variableId, data: [{ ...reading, date: dateOf(round, index) }] }],
+          { query: { operationId: name } },
+        );
+        answered.push(name);
+      }
+    } catch {
+      // The connection ends with the process: what was not answered is not owed.
+    }
+    await dying;
+  }
+  const hub = await run();
+  await Promise.all(answered.map((name) => hub.settled(name)));
+  const rows = await hub.get("/data", { VariableId: variableId, AllVersions: true });
+  const versions = rows.map((row: { version: string }) => row.version);
+  expect(new Set(versions).size).toBe(versions.length);
+  expect(versions).toEqual(expect.arrayContaining(answered));
+  expect(versions.length - answered.length).toBeLessThanOrEqual(4);
+});
+
+function dateOf(round: number, index: number): string {
+  return new Date(Date.UTC(2026, round, 1) + index * 60_000).toISOString();
+}
+
+test("SIGTERM ends the process cleanly in the middle of work", async () => {
+  const variableId = await prepare();
+  const hub = await run();
+  await hub.post("/push/api/data", [{ variableId, data }], { query: { operationId: "op" } });
+  await end("SIGTERM");
+  expect(child?.exitCode).toBe(0);
+  await expectOnce(await run(), variableId);
+});

@@ -1,0 +1,82 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startHub } from "../../src/hub/hub.ts";
+import { hubOptions } from "../../src/hub/options.ts";
+import { silentLog as log } from "../../src/support/log.ts";
+import { callsOf, GRANT, rawOptions, temporaryDirectory } from "./fixture.ts";
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+});
+afterEach(() => directory.remove());
+
+const optionsWith = (more: object = {}) => hubOptions.parse(rawOptions(directory.path, more));
+
+test("a taken port is a configuration error that names the address", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    const listen = `127.0.0.1:${port}`;
+    await expect(startHub(optionsWith({ listen }), { log })).rejects.toMatchObject({
+      code: "HG-CONF-004",
+      subject: listen,
+    });
+  } finally {
+    server.close();
+  }
+});
+
+test("a store in use by another hub is refused, and free again when that one ends", async () => {
+  const first = await startHub(optionsWith(), { log });
+  await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({ code: "HG-HUB-003" });
+  await first.close();
+  await (await startHub(optionsWith(), { log })).close();
+});
+
+test("a store written by a newer version is refused and left alone", async () => {
+  await (await startHub(optionsWith(), { log })).close();
+  const database = new DatabaseSync(`${directory.path}/hub.sqlite`);
+  database.exec("PRAGMA user_version = 999");
+  database.close();
+  await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({ code: "HG-HUB-002" });
+});
+
+test("a store that cannot be made is a configuration error", async () => {
+  const store = { kind: "sqlite", path: "/dev/null/hub.sqlite" };
+  await expect(startHub(optionsWith({ store }), { log })).rejects.toMatchObject({ code: "HG-HUB-001" });
+});
+
+test("a user of an account that does not exist is a configuration error", async () => {
+  const users = [{ username: "u", password: "p", accounts: [7] }];
+  await expect(startHub(optionsWith({ users }), { log })).rejects.toMatchObject({ code: "HG-HUB-004" });
+});
+
+test("a user who left the configuration can no longer sign in, and a changed password takes effect", async () => {
+  await (await startHub(optionsWith(), { log })).close();
+  const users = [{ username: "manager", password: "changed", accounts: [1], roles: ["Manager"] }];
+  const hub = await startHub(optionsWith({ users }), { log });
+  try {
+    const { form } = callsOf(() => hub.url);
+    const status = async (username: string, password: string) =>
+      (await form({ ...GRANT, scope: "datahub-api", username, password })).status;
+    expect(await status("plain", "plain-password")).toBe(401);
+    expect(await status("manager", "manager-password")).toBe(401);
+    expect(await status("manager", "changed")).toBe(200);
+  } finally {
+    await hub.close();
+  }
+});
+
+test("GET /health needs no token", async () => {
+  const hub = await startHub(optionsWith(), { log });
+  try {
+    const response = await fetch(`${hub.url}/health`);
+    expect(await response.json()).toEqual({ status: "ok", pendingOperations: 0 });
+  } finally {
+    await hub.close();
+  }
+});

@@ -1,0 +1,137 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DataRow, dataRows } from "../../src/wire/index.ts";
+import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startTestHub();
+});
+afterAll(() => hub.close());
+
+const DATE = "2026-03-01T00:00:00Z";
+
+async function versioned(isVersioned = true): Promise<number> {
+  const { variableIds } = await createChain(hub, { variables: [{ isVersioned }] });
+  return variableIds[0] ?? 0;
+}
+const push = (variableId: number, value: number, version?: string, more: object = {}) =>
+  hub.push([
+    { variableId, data: [{ date: DATE, value, ...(version === undefined ? {} : { version }) }], ...more },
+  ]);
+const read = async (variableId: number, query: Query = {}): Promise<DataRow[]> =>
+  dataRows.parse(await hub.get("/data", { VariableId: variableId, ...query }));
+const history = (variableId: number) => read(variableId, { AllVersions: true });
+const shown = (rows: DataRow[]) => rows.map((row) => `${row.version ?? "-"}=${row.rawValue}`);
+
+describe("versioning off", () => {
+  test("a new value overwrites and no history is kept; the version is only a label", async () => {
+    const id = await versioned(false);
+    await push(id, 1, "a");
+    expect(await push(id, 2, "b")).toMatchObject({ stored: 1, replaced: 1 });
+    expect(shown(await history(id))).toEqual(["b=2"]);
+    expect(await history(id)).toMatchObject([{ tags: { version: "b" } }]);
+  });
+});
+
+describe("versioning on", () => {
+  test("each submission without tag is a new version; the latest is shown", async () => {
+    const id = await versioned();
+    await push(id, 1);
+    expect(await push(id, 2)).toMatchObject({ stored: 1, replaced: 0 });
+    expect(await read(id)).toMatchObject([{ rawValue: 2 }]);
+    expect(shown(await history(id))).toEqual(["-=1", "-=2"]);
+  });
+
+  test("re-pushing a VersionTag replaces that tag's entry", async () => {
+    const id = await versioned();
+    await push(id, 1, "draft");
+    await push(id, 2, "final");
+    expect(await push(id, 3, "draft")).toMatchObject({ replaced: 1 });
+    expect(shown(await history(id))).toEqual(["final=2", "draft=3"]);
+    expect(await read(id)).toMatchObject([{ rawValue: 3 }]);
+    expect(await read(id, { VersionTag: "final" })).toMatchObject([{ rawValue: 2, version: "final" }]);
+    expect(await read(id, { VersionTag: "Final" })).toEqual([]);
+  });
+
+  test("VersionTimestamp increases strictly, also within one push, and AsOf reads the past", async () => {
+    const id = await versioned();
+    await hub.push([{ variableId: id, data: [1, 2, 3].map((value) => ({ date: DATE, value })) }]);
+    const stamps = (await history(id)).map((row) => row.versionTimestamp ?? "");
+    expect(stamps).toEqual([...new Set(stamps)].toSorted());
+    expect(stamps).toHaveLength(3);
+    for (const [index, stamp] of stamps.entries())
+      expect(await read(id, { AsOf: stamp })).toMatchObject([{ rawValue: index + 1 }]);
+    expect(await read(id, { AsOf: "2026-01-01T00:00:00Z" })).toEqual([]);
+    expect(await hub.call("GET", "/data", { query: { VariableId: id, AsOf: "then" } })).toMatchObject({
+      status: 400,
+    });
+  });
+
+  test("a VersionTag is copied into the point's tags; of the element's and the reading's the reading's applies", async () => {
+    const id = await versioned();
+    await hub.push([
+      {
+        variableId: id,
+        version: "element",
+        data: [
+          { date: DATE, value: 1 },
+          { date: DATE, value: 2, version: "reading" },
+        ],
+      },
+    ]);
+    expect(await history(id)).toMatchObject([
+      { version: "element", tags: { version: "element" } },
+      { version: "reading", tags: { version: "reading" } },
+    ]);
+  });
+
+  test("tags of the element and of the reading are independent: neither replaces the other", async () => {
+    const id = await versioned();
+    const reading = { date: DATE, value: 1, tags: { quality: "good", by: "reading" } };
+    await hub.push([{ variableId: id, tags: { origin: "file", by: "element" }, data: [reading] }]);
+    expect(await history(id)).toMatchObject([
+      {
+        tags: { origin: "file", quality: "good", by: "reading" },
+        batchTags: { origin: "file", by: "element" },
+      },
+    ]);
+  });
+
+  test("of each point the 7 newest tagged and the 7 newest untagged versions stay, purged apart", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.option(fc.integer({ min: 0, max: 11 }), { nil: undefined }), {
+          minLength: 1,
+          maxLength: 40,
+        }),
+        async (submissions) => {
+          const id = await versioned();
+          const data = submissions.map((tag, value) => ({
+            date: DATE,
+            value,
+            ...(tag === undefined ? {} : { version: `t${tag}` }),
+          }));
+          await hub.push([{ variableId: id, data }]);
+          const kept = data.filter(
+            ({ version }, index) =>
+              version === undefined || data.findLastIndex((one) => one.version === version) === index,
+          );
+          const newest = (tagged: boolean) =>
+            kept.filter(({ version }) => (version !== undefined) === tagged).slice(-7);
+          const expected = [...newest(true), ...newest(false)].toSorted((a, b) => a.value - b.value);
+          expect(shown(await history(id))).toEqual(
+            expected.map(({ version, value }) => `${version ?? "-"}=${value}`),
+          );
+          expect(await read(id)).toMatchObject([{ rawValue: submissions.length - 1 }]);
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  test("VersionTag, AsOf and AllVersions are refused together", async () => {
+    const query = { VariableId: 1, VersionTag: "a", AllVersions: true };
+    expect(await hub.call("GET", "/data", { query })).toMatchObject({ status: 400 });
+  });
+});
