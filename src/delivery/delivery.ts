@@ -4,6 +4,7 @@
  * is told through `DeliveryJournal`, which the ledger satisfies.
  */
 import type { Batch, BatchSlice, BatchState, Outcome, RejectedRow, Run } from "../model.ts";
+import type { ErrorCode } from "../support/errors.ts";
 
 export interface DeliveryJournal {
   batches(runId: string): Promise<readonly Batch[]>;
@@ -33,6 +34,8 @@ export type DeliveryResult =
 export interface KeptResult {
   readonly status: "kept";
   readonly reason: string;
+  /** Of the register: not reachable (HG-PUSH-001), or what a person has to resolve. */
+  readonly code: ErrorCode;
   readonly retryAfterMs: number;
   /** Every run of this service has to wait that long (breaker, `Retry-After`, credentials); otherwise only this one, and others may go. */
   readonly wholeService: boolean;

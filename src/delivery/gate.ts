@@ -9,6 +9,7 @@ import {
 } from "cockatiel";
 import type { Batch } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
+import type { ErrorCode } from "../support/errors.ts";
 import { type Backoff, pauseMs } from "./retry-table.ts";
 
 /** A failure of the service that may pass; the only kind that the breaker counts, when more than one run meets it. */
@@ -35,7 +36,14 @@ export interface GateOptions extends Backoff {
 
 export interface Closure {
   readonly reason: string;
+  readonly code: ErrorCode;
   readonly ms: number;
+}
+
+interface Closing {
+  readonly reason: string;
+  readonly code: ErrorCode;
+  readonly untilMs: number;
 }
 
 /** Timers may end a little before the clock agrees. */
@@ -47,15 +55,19 @@ export class Gate {
   readonly #breaker;
   /** Up to two runs that failed since the last answer that was no failure. */
   readonly #failing = new Set<string>();
-  #held: { readonly reason: string; readonly untilMs: number } | null = null;
-  #broken: { readonly reason: string; readonly untilMs: number } | null = null;
+  #held: Closing | null = null;
+  #broken: Closing | null = null;
 
   constructor(options: GateOptions, clock: Clock) {
     this.#clock = clock;
     this.#hands = bulkhead(options.concurrency, Number.MAX_SAFE_INTEGER);
     const backoff = new DelegateBackoff<{ attempt: number; result: unknown }>(({ attempt, result }) => {
       const ms = pauseMs(options, attempt);
-      this.#broken = { reason: wordsOfResult(result), untilMs: clock.monotonicMs() + ms };
+      this.#broken = {
+        reason: wordsOfResult(result),
+        code: "HG-PUSH-001",
+        untilMs: clock.monotonicMs() + ms,
+      };
       return ms;
     });
     this.#breaker = circuitBreaker(
@@ -82,13 +94,13 @@ export class Gate {
     );
     return longest === null
       ? null
-      : { reason: longest.reason, ms: Math.ceil(longest.untilMs - nowMs + TOLERANCE_MS) };
+      : { reason: longest.reason, code: longest.code, ms: Math.ceil(longest.untilMs - nowMs + TOLERANCE_MS) };
   }
 
   /** Nothing is sent for this long. */
-  hold(ms: number, reason: string): void {
+  hold(ms: number, reason: string, code: ErrorCode): void {
     const untilMs = this.#clock.monotonicMs() + ms;
-    if (this.#held === null || untilMs > this.#held.untilMs) this.#held = { reason, untilMs };
+    if (this.#held === null || untilMs > this.#held.untilMs) this.#held = { reason, code, untilMs };
   }
 
   /** Runs the work when there is a free hand; `GateClosed` when the breaker opened meanwhile. */

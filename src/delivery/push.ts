@@ -1,16 +1,18 @@
 /** Sends one batch: journalled before and after, judged by the retry table, split where the service's answer asks for it. */
 import type { Batch, BatchState } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
-import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
+import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { DeliveryJournal, KeptResult } from "./delivery.ts";
-import { type Gate, GateClosed, PassingFailure } from "./gate.ts";
+import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { sliceStream, verifySlice } from "./slices.ts";
+
+const UNREACHED: ErrorCode = "HG-PUSH-001";
 
 export interface PusherParts {
   readonly client: ServiceClient;
@@ -55,7 +57,7 @@ export class BatchPusher {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
       const closed = gate.closed();
-      if (closed !== null) return kept(closed.reason, closed.ms, true);
+      if (closed !== null) return kept(closed, true);
       if (attempt === 1) await verifySlice(segmentPath, batch);
       try {
         const judged = await gate.pass(() => this.#attempt(batch, state, segmentPath, signal), signal);
@@ -64,13 +66,18 @@ export class BatchPusher {
         if (signal.aborted) throw signal.reason;
         if (thrown instanceof GateClosed) {
           const now = gate.closed();
-          return kept(now?.reason ?? "the service fails", now?.ms ?? options.retry.initial, true);
+          return kept(
+            now ?? { reason: "the service fails", code: UNREACHED, ms: options.retry.initial },
+            true,
+          );
         }
         if (thrown instanceof ConfigError) return this.#waitForPerson(batch, thrown);
         if (!(thrown instanceof PassingFailure)) throw thrown;
         const waitMs = this.#passing(thrown);
-        if (attempt >= options.retry.quickAttempts || waitMs > options.retry.quickWait)
-          return kept(thrown.message, waitMs, thrown.retryAfterMs !== null);
+        if (attempt >= options.retry.quickAttempts || waitMs > options.retry.quickWait) {
+          const failure = { reason: thrown.message, code: UNREACHED, ms: waitMs };
+          return kept(failure, thrown.retryAfterMs !== null);
+        }
         await clock.sleep(waitMs, signal);
       }
     }
@@ -150,7 +157,7 @@ export class BatchPusher {
     log.info({ operationId, attempts, reason: failure.message }, "push failed for now");
     if (failure.retryAfterMs === null) return backoff;
     const told = Math.min(failure.retryAfterMs, options.retry.retryAfterMax);
-    gate.hold(told, failure.message);
+    gate.hold(told, failure.message, UNREACHED);
     return Math.max(told, Math.min(backoff, options.retry.quickWait));
   }
 
@@ -158,8 +165,8 @@ export class BatchPusher {
     const { gate, options, log } = this.#parts;
     const reason = `${error.message}. ${error.hint}`;
     log.error({ code: error.code, operationId: batch.operationId, hint: error.hint }, error.message);
-    gate.hold(options.retry.refused, reason);
-    return kept(reason, options.retry.refused, true);
+    gate.hold(options.retry.refused, reason, error.code);
+    return kept({ reason, code: error.code, ms: options.retry.refused }, true);
   }
 
   async #note(operationId: string, answer: string): Promise<void> {
@@ -167,8 +174,8 @@ export class BatchPusher {
   }
 }
 
-function kept(reason: string, retryAfterMs: number, wholeService: boolean): KeptResult {
-  return { status: "kept", reason, retryAfterMs, wholeService };
+function kept({ reason, code, ms }: Closure, wholeService: boolean): KeptResult {
+  return { status: "kept", reason, code, retryAfterMs: ms, wholeService };
 }
 
 function refusal(verdict: "right" | "address", words: string): ConfigError {

@@ -24,6 +24,8 @@ const ROWS_PER_PAGE = 10_000;
 const VARIABLES_PER_CALL = 500;
 const RETRY_SOON_MS = 10_000;
 const RETRY_LATE_MS = 5 * 60_000;
+/** Operations that are remembered; the oldest of more are read again. */
+const COMPLETE_MAX = 20_000;
 const UNKNOWN = "unknown variable";
 
 export class ReadBack {
@@ -31,6 +33,8 @@ export class ReadBack {
   readonly #journal: DeliveryJournal;
   readonly #clock: Clock;
   readonly #targets: TargetResolver;
+  /** Operations found complete, while others of their run are still looked for. */
+  readonly #complete = new Map<string, Outcome>();
 
   constructor(client: ServiceClient, journal: DeliveryJournal, clock: Clock) {
     this.#client = client;
@@ -46,8 +50,11 @@ export class ReadBack {
       await restoreChildren(segmentPath, batches);
       for (const batch of batches) {
         if (batch.state !== "accepted" || batch.outcome !== null) continue;
-        outcomes.push(await this.#readBatch(batch, segmentPath, signal));
+        outcomes.push(
+          this.#complete.get(batch.operationId) ?? (await this.#readBatch(batch, segmentPath, signal)),
+        );
       }
+      this.#remember(outcomes);
       const missing = outcomes.reduce((sum, { received, stored }) => sum + received - stored, 0);
       return { status: "read", outcomes, missing };
     } catch (thrown) {
@@ -55,6 +62,18 @@ export class ReadBack {
       if (!(thrown instanceof HeadgateError) || thrown instanceof InvariantError) throw thrown;
       const retryAfterMs = thrown instanceof TransientError ? RETRY_SOON_MS : RETRY_LATE_MS;
       return { status: "unknown", reason: wordsOf(thrown), retryAfterMs };
+    }
+  }
+
+  #remember(outcomes: readonly Outcome[]): void {
+    const whole = outcomes.filter(({ received, stored }) => received === stored);
+    for (const outcome of whole) {
+      if (whole.length === outcomes.length) this.#complete.delete(outcome.operationId);
+      else this.#complete.set(outcome.operationId, outcome);
+    }
+    for (const operationId of this.#complete.keys()) {
+      if (this.#complete.size <= COMPLETE_MAX) break;
+      this.#complete.delete(operationId);
     }
   }
 

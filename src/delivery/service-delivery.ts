@@ -77,10 +77,23 @@ class ServiceDelivery implements Delivery {
     try {
       return await this.#deliver(run, segmentPath, signal);
     } catch (thrown) {
-      if (signal.aborted) return { status: "kept", reason: "stopped", retryAfterMs: 0, wholeService: false };
+      if (signal.aborted)
+        return {
+          status: "kept",
+          reason: "stopped",
+          code: "HG-PUSH-001",
+          retryAfterMs: 0,
+          wholeService: false,
+        };
       if (!(thrown instanceof TransientError)) throw thrown;
       const retryAfterMs = pauseMs(this.#push.retry, 1);
-      return { status: "kept", reason: wordsOf(thrown), retryAfterMs, wholeService: false };
+      return {
+        status: "kept",
+        reason: wordsOf(thrown),
+        code: thrown.code,
+        retryAfterMs,
+        wholeService: false,
+      };
     }
   }
 

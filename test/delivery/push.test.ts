@@ -212,26 +212,34 @@ describe("a failure that may pass", () => {
 });
 
 describe("a refusal that a person resolves", () => {
-  it.each<[string, Step, string]>([
-    ["403 names the missing right", json(403, { title: "Forbidden", status: 403 }), "Data Pusher"],
-    ["404 points at the address", { status: 404 }, "Check `push`"],
+  it.each<[string, Step, string, string]>([
+    [
+      "403 names the missing right",
+      json(403, { title: "Forbidden", status: 403 }),
+      "Data Pusher",
+      "HG-PUSH-008",
+    ],
+    ["404 points at the address", { status: 404 }, "Check `push`", "HG-PUSH-009"],
     [
       "a redirect is not followed",
       { status: 302, headers: { location: "http://127.0.0.1:1/" } },
       "Check `push`",
+      "HG-PUSH-009",
     ],
     [
       "a web page with 200 is not taken for an acceptance",
       { status: 200, headers: { "content-type": "text/html" }, body: "<h1>Please sign in</h1>" },
       "Please sign in",
+      "HG-PUSH-009",
     ],
-  ])("%s, and nothing more is sent for a while", async (_, step, words) => {
+  ])("%s, and nothing more is sent for a while", async (_, step, words, code) => {
     setup.service.pushScript.push(step);
     const { run, segmentPath } = await setup.run("r1", [[element("A", 4)]]);
     for (let round = 0; round < 3; round += 1) {
       const kept = await setup.delivery.deliver(run, segmentPath, never);
       expect(kept).toMatchObject({
         status: "kept",
+        code,
         reason: expect.stringContaining(words),
         wholeService: true,
       });

@@ -79,6 +79,22 @@ describe("reading back", () => {
     });
   });
 
+  it("reads only what was missing when it is asked again", async () => {
+    const [one, other] = [element("A", 4), element("B", 4)];
+    setup.service.sources = [source(1, "A"), source(2, "B")];
+    setup.service.variables = [variable(12, 1), variable(22, 2)];
+    setup.service.rows = rowsOf(12, one);
+    const { run, segmentPath } = await delivered([one], [other]);
+    expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({ missing: 4 });
+    const asked = setup.service.callsTo("/base/data").length;
+    setup.service.rows = rowsOf(22, other);
+    expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({
+      missing: 0,
+      outcomes: [{ stored: 4 }, { stored: 4 }],
+    });
+    expect(setup.service.callsTo("/base/data")).toHaveLength(asked + 1);
+  });
+
   it("finds a variable that came into being since the last time", async () => {
     const pushed = element("A", 3);
     const { run, segmentPath } = await delivered([pushed]);
