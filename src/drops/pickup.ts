@@ -8,6 +8,7 @@ import { Settling } from "./settling.ts";
 /** What pick-up needs of the ledger; `Ledger` has this shape. */
 export interface PickupJournal {
   beginPoll(drop: string): Promise<PickupPoll>;
+  advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
   arrivalsIn(drop: string, states: readonly ArrivalState[], limit?: number): Promise<readonly Arrival[]>;
 }
 
@@ -169,9 +170,12 @@ export class Pickup {
   ): Promise<void> {
     into.tally.listed += entries.length;
     const nowMs = this.#facts.clock.monotonicMs();
-    for (const { arrival } of await poll.record(entries)) {
+    for (const { arrival, seen } of await poll.record(entries)) {
       if (arrival.state !== "settling") continue;
       const verdict = this.#settling.observe(arrival, nowMs);
+      // Such a file may lie there for ever, so the ledger tells why; the other reasons pass with the next polls.
+      if (!verdict.settled && verdict.temporary && seen !== "changed" && arrival.reason !== verdict.reason)
+        await this.#facts.journal.advanceArrival(arrival.id, "settling", verdict.reason);
       if (verdict.settled) {
         into.ready.add(arrival);
         continue;

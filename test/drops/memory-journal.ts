@@ -7,6 +7,8 @@ export class MemoryJournal implements PickupJournal {
   readonly arrivals: Arrival[] = [];
   /** Largest number of entries recorded at once. */
   chunkMax = 0;
+  /** Calls of `advanceArrival`. */
+  advances = 0;
   #polling = false;
 
   async beginPoll(drop: string): Promise<PickupPoll> {
@@ -48,9 +50,11 @@ export class MemoryJournal implements PickupJournal {
     return found.slice(0, limit);
   }
 
-  advance(id: number, state: ArrivalState): void {
+  async advanceArrival(id: number, state: ArrivalState, reason: string): Promise<Arrival> {
     const arrival = this.arrivals.find((one) => one.id === id);
-    if (arrival !== undefined) this.#put({ ...arrival, state });
+    if (arrival === undefined) throw new Error(`no arrival ${id}`);
+    this.advances += 1;
+    return this.#put({ ...arrival, state, reason });
   }
 
   #sight(drop: string, entry: FileEntry): { arrival: Arrival; seen: "new" | "changed" | "known" } {

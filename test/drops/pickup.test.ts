@@ -32,7 +32,7 @@ function pickup(settings: Settings = {}): Pickup {
     clock,
     claim: async ({ id, path }) => {
       claimed.push(path);
-      journal.advance(id, triggers.test(path) ? "matched" : "unmatched");
+      await journal.advanceArrival(id, triggers.test(path) ? "matched" : "unmatched", "");
     },
   });
 }
@@ -69,6 +69,8 @@ describe("pick-up", () => {
     await field.write("a.csv.part", "content");
     const picking = pickup();
     for (let at = 0; at < 4; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
+    expect(journal.arrivals[0]?.reason).toContain("temporary name (*.part)");
+    expect(journal.advances).toBe(1);
     await rename(join(field.root, "a.csv.part"), join(field.root, "a.csv"));
     expect(await poll(picking)).toMatchObject({ temporary: 0, settling: 1, gone: 1 });
     await poll(picking);
@@ -147,7 +149,7 @@ describe("pick-up", () => {
       clock,
       claim: async ({ id }) => {
         if (broken) throw new Error("the ledger is busy");
-        journal.advance(id, "matched");
+        await journal.advanceArrival(id, "matched", "");
       },
     });
     expect(await poll(picking)).toMatchObject({ claimed: 0, error: new Error("the ledger is busy") });

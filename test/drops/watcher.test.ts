@@ -34,7 +34,7 @@ function watch(settings: Settings = {}, drop: Drop = field.drop): Watcher {
     log: silentLog,
     claim: async ({ id, path }) => {
       claimed.push(path);
-      journal.advance(id, "matched");
+      await journal.advanceArrival(id, "matched", "");
     },
   });
   watchers.push(watcher);
