@@ -19,24 +19,46 @@ export async function seedIdentities(identity: IdentityStore, options: HubOption
     users.map((user) => user.username),
   );
   for (const account of accounts) await identity.putAccount(account);
-  for (const { id, name, secret, scopes } of clients) {
-    const known = await identity.client(id);
-    const secretHash = await hashOf(secret, known?.secretHash);
-    await identity.putClient({ id, name: name ?? null, secretHash, scopes: scopes ?? null });
+  refuseUnknownAccounts(await unknownAccounts(identity, options));
+  // Hashing is slow on purpose: all at once, as many as there are threads.
+  const secrets = clients.map(async ({ id, secret }) =>
+    hashOf(secret, (await identity.client(id))?.secretHash),
+  );
+  const passwords = users.map(async ({ username, password }) =>
+    hashOf(password, (await identity.userByName(username))?.passwordHash),
+  );
+  for (const [index, secretHash] of (await Promise.all(secrets)).entries()) {
+    const client = clients[index];
+    if (client === undefined) continue;
+    const { id, name = null, scopes = null } = client;
+    await identity.putClient({ id, name, secretHash, scopes });
   }
-  for (const { username, password, roles, accounts: entered } of users) {
-    for (const accountId of entered) {
-      if ((await identity.account(accountId)) === null)
-        throw inconsistent(`users: ${username} enters the account ${accountId}, which does not exist`);
-    }
-    const known = await identity.userByName(username);
-    const passwordHash = await hashOf(password, known?.passwordHash);
+  for (const [index, passwordHash] of (await Promise.all(passwords)).entries()) {
+    const user = users[index];
+    if (user === undefined) continue;
+    const { username, roles, accounts: entered } = user;
     await identity.putUser({ username, passwordHash, roles, accounts: entered });
   }
   await identity.keepOnly(
     clients.map((client) => client.id),
     users.map((user) => user.username),
   );
+}
+
+async function unknownAccounts(identity: IdentityStore, { users }: HubOptions) {
+  const entered = users.flatMap(({ username, accounts }) =>
+    accounts.map((accountId) => ({ username, accountId })),
+  );
+  const known = await Promise.all(entered.map(({ accountId }) => identity.account(accountId)));
+  return entered.filter((_, index) => known[index] === null);
+}
+
+function refuseUnknownAccounts(unknown: readonly { username: string; accountId: number }[]): void {
+  const [first] = unknown;
+  if (first !== undefined)
+    throw inconsistent(
+      `users: ${first.username} enters the account ${first.accountId}, which does not exist`,
+    );
 }
 
 /** An unchanged password keeps its hash. */

@@ -30,13 +30,17 @@ export function openDatabase({ path, migrations, timeoutMs, readOnly = false }: 
     return database;
   } catch (thrown) {
     if (thrown instanceof ConfigError) throw thrown;
-    throw new ConfigError("HG-HUB-001", {
-      operation: "open store",
-      subject: path,
-      message: `the store of the hub cannot be opened: ${wordsOf(thrown)}`,
-      cause: thrown,
-    });
+    throw cannotOpen(path, thrown);
   }
+}
+
+function cannotOpen(path: string, cause: unknown): ConfigError {
+  return new ConfigError("HG-HUB-001", {
+    operation: "open store",
+    subject: path,
+    message: `the store of the hub cannot be opened: ${wordsOf(cause)}`,
+    cause,
+  });
 }
 
 function migrate(database: DatabaseSync, folder: string, path: string): void {
@@ -56,14 +60,17 @@ function migrate(database: DatabaseSync, folder: string, path: string): void {
 
 /** Held open while the hub runs: one hub at a time owns a store. Gone by itself when the process ends. */
 export function lockStore(path: string): DatabaseSync {
-  const lock = openDatabase({ path: `${path}.lock`, migrations: null, timeoutMs: 0 });
+  let lock: DatabaseSync | null = null;
   try {
+    mkdirSync(dirname(path), { recursive: true });
+    lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return lock;
   } catch (thrown) {
-    lock.close();
-    if (!isBusy(thrown)) throw thrown;
-    throw new ConfigError("HG-HUB-003", { operation: "open store", subject: path, cause: thrown });
+    lock?.close();
+    if (isBusy(thrown))
+      throw new ConfigError("HG-HUB-003", { operation: "open store", subject: path, cause: thrown });
+    throw cannotOpen(path, thrown);
   }
 }
 

@@ -1,4 +1,5 @@
 /** The embedded store: `<path>` holds structure, points and outcomes, `<path>.intake` the queue of operations. */
+import type { DatabaseSync } from "node:sqlite";
 import type { HubStore } from "../store.ts";
 import { lockStore, openDatabase } from "./database.ts";
 import { createIdentityStore } from "./identity.ts";
@@ -15,22 +16,27 @@ export function intakePath(path: string): string {
 
 export async function openSqliteStore(path: string): Promise<HubStore> {
   const lock = lockStore(path);
-  const main = openDatabase({ path, migrations: "migrations", timeoutMs: BLOCKING_MS });
-  const intake = openDatabase({
-    path: intakePath(path),
-    migrations: "intake-migrations",
-    timeoutMs: BLOCKING_MS,
-  });
-  const queueId = intakeId(intake);
-  return {
-    identity: createIdentityStore(main),
-    structure: createStructureStore(main),
-    points: createPointStore(main),
-    operations: createOperationStore(intake, main, queueId),
-    async close() {
-      intake.close();
-      main.close();
-      lock.close();
-    },
+  const opened: DatabaseSync[] = [lock];
+  const close = async () => {
+    for (const database of opened.toReversed()) database.close();
   };
+  try {
+    const open = (file: string, migrations: "migrations" | "intake-migrations") => {
+      const database = openDatabase({ path: file, migrations, timeoutMs: BLOCKING_MS });
+      opened.push(database);
+      return database;
+    };
+    const main = open(path, "migrations");
+    const intake = open(intakePath(path), "intake-migrations");
+    return {
+      identity: createIdentityStore(main),
+      structure: createStructureStore(main),
+      points: createPointStore(main),
+      operations: createOperationStore(intake, main, intakeId(intake)),
+      close,
+    };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
 }
