@@ -18,6 +18,7 @@ import { startOperations, type WebhookAnswer } from "./operations/server.ts";
 import { concernsOf, type HealthPart, healthOf, summarise } from "./operations/state-of-work.ts";
 import { type ClaimParts, claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
+import { reviseOutcome } from "./runs/confirming.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool, type Spool } from "./runs/spool.ts";
 import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
@@ -82,7 +83,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const spool = await openSpool(config.spool);
 
   // Questions and outcomes can come in while the rest is being joined.
-  let tell: () => void = () => {};
+  let tell: (runId: string) => Promise<void> = async () => {};
   let health: () => Promise<readonly HealthPart[]> = async () => [
     { part: "gateway", ready: false, reason: "it is starting" },
   ];
@@ -91,7 +92,8 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     log,
     metrics: metrics.registry,
     health: () => health(),
-    receiveOutcome: (body, signature) => receiveOutcome(config, { body, signature }, ledger, clock, tell),
+    receiveOutcome: (body, signature) =>
+      receiveOutcome(config, { body, signature }, ledger, clock, (runId) => tell(runId)),
   });
   closers.push(() => operations.close());
 
@@ -105,7 +107,10 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const hands = config.workers.count === "auto" ? availableParallelism() : config.workers.count;
   const conductor = new Conductor(steps, { intakeHands: hands + 1, deliveryHands: config.push.concurrency });
   closers.push(() => conductor.stop());
-  tell = () => conductor.wake();
+  tell = async (runId) => {
+    await reviseOutcome(runId, ledger);
+    conductor.wake(runId);
+  };
 
   const claim = claimParts(config, { ledger, log, onRun: () => conductor.wake() });
   const watchers = config.drops.flatMap((options) => {
@@ -249,7 +254,7 @@ async function receiveOutcome(
   told: { readonly body: string; readonly signature: string | undefined },
   ledger: Ledger,
   clock: Clock,
-  tell: () => void,
+  tell: (runId: string) => Promise<void>,
 ): Promise<WebhookAnswer> {
   const { secret } = config.operations.webhook;
   if (secret === undefined)
@@ -260,9 +265,9 @@ async function receiveOutcome(
     nowSeconds: Math.floor(clock.now().epochMilliseconds / 1000),
   });
   if ("refused" in outcome) return { status: "refused", reason: outcome.refused };
-  const ours = await ledger.recordOutcome(outcome);
-  if (ours) tell();
-  return { status: ours ? "recorded" : "unknown" };
+  const runId = await ledger.recordOutcome(outcome);
+  if (runId !== null) await tell(runId);
+  return { status: runId === null ? "unknown" : "recorded" };
 }
 
 async function isIdle(watchers: readonly Watcher[], conductor: Conductor): Promise<boolean> {

@@ -117,22 +117,22 @@ async function checkDrop(
   const part = `drop ${options.name}`;
   const drop = createDrop(options, { log: silentLog });
   try {
-    for (const finding of await drop.probe(stop)) say({ part, ...finding });
+    const found = await drop.probe(stop);
+    for (const finding of found) say({ part, ...finding });
+    if (found.some((finding) => finding.level === "failed")) return;
     const registry = createRegistry(config.triggers);
     const byTrigger = new Map<string, number>();
-    let files = 0;
     for await (const entry of drop.list(stop)) {
-      files += 1;
       const claimed = registry.claim(basename(entry.path), "SendViaFtp", options.name).claimed?.name ?? "";
       byTrigger.set(claimed, (byTrigger.get(claimed) ?? 0) + 1);
     }
     const words = [...byTrigger].map(([trigger, count]) =>
-      trigger === "" ? `${count} no trigger` : `${count} would match trigger ${trigger}`,
+      trigger === "" ? `${count} no trigger claims` : `${count} would match trigger ${trigger}`,
     );
     say({
       part,
       level: "ok",
-      what: `${files} files listed${words.length === 0 ? "" : `, ${words.join(", ")}`}`,
+      what: words.length === 0 ? "no files lie there now" : words.join(", "),
     });
   } catch (thrown) {
     say({

@@ -51,10 +51,13 @@ export interface Ledger {
   /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
   noteRun(id: string, change: RunChange): Promise<Run>;
   run(id: string): Promise<Run | null>;
-  /** Runs in these states, in the order of their arrivals; with `unfinished`, only those whose source was not finished (`finishedAt` is null). */
+  /**
+   * Runs in these states, in the order of their arrivals; with `unfinished`, only those whose source was not finished (`finishedAt` is null);
+   * with `unsettled`, only those for which something is still to be done or awaited.
+   */
   runsIn(
     states: readonly RunState[],
-    options?: { readonly limit?: number; readonly unfinished?: boolean },
+    options?: { readonly limit?: number; readonly unfinished?: boolean; readonly unsettled?: boolean },
   ): Promise<readonly Run[]>;
   /**
    * `mapping → mapped` with all its batches (state `ready`), targets and rejected rows, in one transaction. A run that is
@@ -73,10 +76,11 @@ export interface Ledger {
   /** The batch ends as `split`; its children are new batches, durable before their first send. Totals count the leaves. */
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
   /**
-   * Records what became of an operation, and counts the run's stored and discarded points by its leaves. It may come before the batch is
-   * `accepted`. A repeat changes nothing; the service's webhook replaces what reading back had found. False when the operation is not ours.
+   * Records what became of an operation; it may be told before the answer of the push was journalled, repeatedly and in any order.
+   * The first word stands, except that the service's own word replaces what reading back had found. Answers the id of the run, or
+   * null when the operation is not ours. A run that had been settled without an answer is open again.
    */
-  recordOutcome(outcome: Outcome): Promise<boolean>;
+  recordOutcome(outcome: Outcome): Promise<string | null>;
 
   // ── what people ask
 
@@ -121,6 +125,8 @@ export interface RunChange {
   readonly finishPlan?: FinishPlan;
   /** The source was finished, now; an archived or deleted arrival has gone from its drop. */
   readonly finished?: { readonly at: IsoInstant; readonly left: boolean };
+  /** Nobody will tell more about an accepted run: it stays accepted unless a late outcome comes. */
+  readonly settled?: boolean;
   /** Words for the event, beside the state. */
   readonly detail?: string;
   /** Name of the event when the state does not change, such as `source.archived`. */

@@ -26,8 +26,8 @@ interface Desk {
   readonly name: string;
   readonly hands: number;
   readonly states: readonly RunState[];
-  /** Only runs whose source was not finished. */
-  readonly unfinished: boolean;
+  /** Of these, only runs whose source was not finished, or for which something is still awaited. */
+  readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
   readonly inHand: Set<string>;
 }
 
@@ -57,18 +57,23 @@ export class Conductor {
 
   constructor(steps: RunSteps, options: ConductorOptions) {
     this.#steps = steps;
-    const desk = (name: string, hands: number, states: readonly RunState[], unfinished = false): Desk => ({
+    const desk = (
+      name: string,
+      hands: number,
+      states: readonly RunState[],
+      only: Desk["only"] = {},
+    ): Desk => ({
       name,
       hands,
       states,
-      unfinished,
+      only,
       inHand: new Set(),
     });
     this.#desks = [
       desk("intake", options.intakeHands, ["claimed", "fetched"]),
       desk("delivery", options.deliveryHands, ["mapped", "delivering"]),
-      desk("confirming", CLOSING_HANDS, ["accepted"]),
-      desk("finishing", CLOSING_HANDS, AT_REST, true),
+      desk("confirming", CLOSING_HANDS, ["accepted"], { unsettled: true }),
+      desk("finishing", CLOSING_HANDS, AT_REST, { unfinished: true }),
     ];
   }
 
@@ -95,9 +100,7 @@ export class Conductor {
       ["claimed", "fetched", "mapping", "mapped", "delivering"],
       { limit: LOOK_AHEAD },
     );
-    const accepted = (await this.#steps.ledger.runsIn(["accepted"], { limit: LOOK_AHEAD })).filter(
-      (run) => !this.#gaveUp.has(run.id),
-    );
+    const accepted = await this.#steps.ledger.runsIn(["accepted"], { limit: LOOK_AHEAD, unsettled: true });
     const unfinished = await this.#steps.ledger.runsIn(AT_REST, { limit: LOOK_AHEAD, unfinished: true });
     return { inHand, runs: [...underWay, ...accepted, ...unfinished] };
   }
@@ -122,9 +125,6 @@ export class Conductor {
     await Promise.allSettled(this.#tasks);
   }
 
-  /** Accepted runs whose confirmation ended without an answer; a late webhook still confirms them. */
-  readonly #gaveUp = new Set<string>();
-
   async #pump(): Promise<void> {
     while (this.#again && !this.#abort.signal.aborted) {
       this.#again = false;
@@ -135,10 +135,10 @@ export class Conductor {
   async #fill(desk: Desk): Promise<void> {
     if (desk.inHand.size >= desk.hands) return;
     const limit = desk.inHand.size + desk.hands + LOOK_AHEAD;
-    const runs = await this.#steps.ledger.runsIn(desk.states, { limit, unfinished: desk.unfinished });
+    const runs = await this.#steps.ledger.runsIn(desk.states, { limit, ...desk.only });
     for (const run of runs) {
       if (desk.inHand.size >= desk.hands || this.#abort.signal.aborted) return;
-      if (this.#isInHand(run.id) || this.#gaveUp.has(run.id) || this.#waitsStill(run, desk)) continue;
+      if (this.#isInHand(run.id) || this.#waitsStill(run, desk)) continue;
       desk.inHand.add(run.id);
       const task = this.#take(run, desk).finally(() => {
         desk.inHand.delete(run.id);
@@ -178,7 +178,6 @@ export class Conductor {
       if (this.#abort.signal.aborted) return;
       result = await this.#afterFault(run, thrown);
     }
-    if (result.move === "rest" && run.state === "accepted") this.#gaveUp.add(run.id);
     if (result.move !== "wait") return;
     const wait = { untilMs: this.#steps.clock.monotonicMs() + result.ms, reason: result.reason };
     if (result.wholeService === true) this.#services.set(run.binding.service, wait);
@@ -199,11 +198,8 @@ export class Conductor {
   async #close(run: Run, signal: AbortSignal): Promise<StepResult> {
     if (run.finishedAt === null) await finishSource(run, this.#steps, signal);
     const result = await confirmOutcome(run, this.#steps, signal);
-    if (result.move !== "rest") return result;
-    const after = await this.#steps.ledger.run(run.id);
-    if (after === null || after.state === "accepted") return result;
-    if (after.finishedAt !== null) await this.#steps.spool.retire(run.id);
-    return { move: "next" };
+    if (result.move === "rest") await this.#steps.spool.retire(run.id);
+    return result;
   }
 
   /** A fault of this one item ends in quarantine; what may pass is tried again with growing pauses; nothing hangs. */

@@ -1,10 +1,14 @@
 /** `accepted → confirmed` or `discarded`, by the outcomes that the webhook told or that reading back found. */
-import type { Batch, Run } from "../model.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Batch, Reason, Run } from "../model.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const post = steps.servicePost(run.binding.service);
-  if (post === undefined || post.confirm.by === "none") return REST;
+  if (post === undefined || post.confirm.by === "none") {
+    await steps.ledger.noteRun(run.id, { settled: true });
+    return REST;
+  }
   const leaves = (await steps.ledger.batches(run.id)).filter((batch) => batch.state !== "split");
   if (leaves.every((batch) => batch.outcome !== null)) return await settleByOutcomes(run, leaves, steps);
 
@@ -37,36 +41,49 @@ async function readBack(
   const reason = read.status === "read" ? `${read.missing} readings cannot be read back yet` : read.reason;
   if (!late) return waitFor(rule.everyMs, reason);
   const message = `stays accepted: within ${Math.round(rule.withinMs / 1000)} s nobody told whether it was stored (${reason})`;
-  if (run.reason?.message !== message) {
-    await steps.ledger.noteRun(run.id, {
-      reason: { code: "HG-RUN-005", message },
-      event: "run.unconfirmed",
-      detail: message,
-    });
-  }
+  await steps.ledger.noteRun(run.id, {
+    reason: { code: "HG-RUN-005", message },
+    settled: true,
+    event: "run.unconfirmed",
+    detail: message,
+  });
   return REST;
 }
 
 async function settleByOutcomes(run: Run, leaves: readonly Batch[], steps: RunSteps): Promise<StepResult> {
+  const told = resultOf(leaves);
+  await steps.ledger.advanceRun(run.id, "accepted", told.state, { reason: told.reason, detail: told.detail });
+  return REST;
+}
+
+/** A late word of the service about a run at rest: what reading back had concluded is put right. */
+export async function reviseOutcome(runId: string, ledger: Ledger): Promise<void> {
+  const run = await ledger.run(runId);
+  if (run === null || (run.state !== "confirmed" && run.state !== "discarded")) return;
+  const leaves = (await ledger.batches(runId)).filter((batch) => batch.state !== "split");
+  const told = resultOf(leaves);
+  if (told.state === run.state || leaves.some((batch) => batch.outcome === null)) return;
+  await ledger.advanceRun(runId, run.state, told.state, {
+    reason: told.reason,
+    detail: `${told.detail}, which corrects what was read back`,
+  });
+}
+
+function resultOf(leaves: readonly Batch[]): {
+  readonly state: "confirmed" | "discarded";
+  readonly reason: Reason | null;
+  readonly detail: string;
+} {
   const discarded = leaves.flatMap((batch) => batch.outcome?.discarded ?? []);
-  const by = leaves[0]?.outcome?.by ?? "webhook";
-  if (discarded.length === 0) {
-    await steps.ledger.advanceRun(run.id, "accepted", "confirmed", {
-      reason: null,
-      detail: `every point is stored, told by ${by}`,
-    });
-    return REST;
+  const first = discarded[0];
+  if (first === undefined) {
+    const by = [...new Set(leaves.map((batch) => batch.outcome?.by))].join(" and ");
+    return { state: "confirmed", reason: null, detail: `every point is stored, told by ${by}` };
   }
   const count = discarded.reduce((sum, one) => sum + one.points, 0);
-  const first = discarded[0];
-  const message = `the service accepted and then discarded ${count} readings: ${first?.target ?? ""} (${first?.reason ?? ""})${
-    discarded.length > 1 ? ` and ${discarded.length - 1} more` : ""
-  }`;
-  await steps.ledger.advanceRun(run.id, "accepted", "discarded", {
-    reason: { code: "HG-RUN-006", message },
-    detail: message,
-  });
-  return REST;
+  const more = discarded.length > 1 ? ` and ${discarded.length - 1} more` : "";
+  const message = `the service accepted and then discarded ${count} readings: ${first.target} (${first.reason})${more}`;
+  return { state: "discarded", reason: { code: "HG-RUN-006", message }, detail: message };
 }
 
 function acceptedAtMs(run: Run, leaves: readonly Batch[]): number {

@@ -61,13 +61,11 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
     await steps.ledger.advanceRun(run.id, "delivering", "quarantined", {
       reason: { code: "HG-RUN-004", message: words, place: result.rows[0]?.place },
       rejected: result.rows,
-      points: { accepted: result.accepted, rejected: result.rejected },
       detail: words,
     });
     return REST;
   }
   await steps.ledger.advanceRun(run.id, "delivering", "accepted", {
-    points: { accepted: result.points },
     reason: null,
     detail: `${result.points} points accepted by ${run.binding.service}`,
   });

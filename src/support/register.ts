@@ -175,6 +175,10 @@ const entries = {
     title: "the mapper refused the file",
     hint: "The message says what is missing; correct the file or the trigger's `metadata`.",
   },
+  "HG-MAP-016": {
+    title: "the local copy of the input cannot be read",
+    hint: "Check the disk of the spool; the file is fetched and mapped again.",
+  },
 
   // ── runs and their spool
   "HG-RUN-001": {

@@ -278,7 +278,7 @@ function outcomes(ledger: () => Ledger): void {
     const run = await mapped(ledger(), "a", record(["A"], [slice("1", 10), slice("2", 5)]));
     await ledger().advanceRun(run.id, "mapped", "delivering");
     await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
-    expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 8, 2))).toBe(true);
+    expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 8, 2))).toBe(run.id);
     const batch = await ledger().advanceBatch(`${run.id}-1`, "sending", "accepted");
     expect(batch.outcome).toEqual(outcome(`${run.id}-1`, 8, 2));
     expect((await ledger().run(run.id))?.points).toMatchObject({ accepted: 10, stored: 8, discarded: 2 });
@@ -288,9 +288,9 @@ function outcomes(ledger: () => Ledger): void {
     const run = await deliver(ledger(), await mapped(ledger(), "a"));
     await ledger().recordOutcome(outcome(`${run.id}-1`, 10));
     const before = await ledger().trace(run.id);
-    expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 1, 9))).toBe(true);
+    expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 1, 9))).toBe(run.id);
     expect(await ledger().trace(run.id)).toEqual(before);
-    expect(await ledger().recordOutcome(outcome("somebody-else", 10))).toBe(false);
+    expect(await ledger().recordOutcome(outcome("somebody-else", 10))).toBeNull();
   });
 
   it("believes the service's webhook rather than what reading back had found", async () => {

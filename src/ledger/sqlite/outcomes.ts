@@ -11,14 +11,15 @@ export function outcomeMethods(store: Store): Pick<Ledger, "recordOutcome"> {
 }
 
 /** The first word stands, except that the service's own word replaces what reading back had found. */
-function recordOutcome(store: Store, outcome: Outcome): boolean {
+function recordOutcome(store: Store, outcome: Outcome): string | null {
   const batch = findBatch(store, outcome.operationId);
-  if (batch === null) return false;
+  if (batch === null) return null;
   const known = batch.outcome;
-  if (known !== null && !(known.by === "read-back" && outcome.by === "webhook")) return true;
+  if (known !== null && !(known.by === "read-back" && outcome.by === "webhook")) return batch.runId;
   store
     .sql("UPDATE batches SET outcome = ? WHERE operation_id = ?")
     .run(JSON.stringify(outcome), outcome.operationId);
+  store.sql("UPDATE runs SET settled = 0 WHERE id = ?").run(batch.runId);
   recountOutcomes(store, batch.runId);
   appendEvent(store, {
     arrivalId: mustFindRun(store, batch.runId).arrivalId,
@@ -27,7 +28,7 @@ function recordOutcome(store: Store, outcome: Outcome): boolean {
     what: `outcome.${outcome.by}`,
     detail: outcomeWords(outcome),
   });
-  return true;
+  return batch.runId;
 }
 
 function outcomeWords(outcome: Outcome): string {

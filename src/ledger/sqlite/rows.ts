@@ -65,6 +65,7 @@ export interface RunRow {
   readonly target_kinds: string;
   readonly finish_plan: string | null;
   readonly finished_at: string | null;
+  readonly settled: number;
   readonly created_at: string;
   readonly changed_at: string;
 }

@@ -127,7 +127,8 @@ function applyChange(store: Store, run: Run, to: RunState, change: RunChange): v
     .sql(`UPDATE runs SET state = ?, sha256 = coalesce(?, sha256), reason = ?,
       mapped = coalesce(?, mapped), accepted = coalesce(?, accepted), stored = coalesce(?, stored),
       rejected = coalesce(?, rejected), discarded = coalesce(?, discarded),
-      finish_plan = coalesce(finish_plan, ?), finished_at = coalesce(finished_at, ?), changed_at = ? WHERE id = ?`)
+      finish_plan = coalesce(finish_plan, ?), finished_at = coalesce(finished_at, ?),
+      settled = coalesce(?, settled), changed_at = ? WHERE id = ?`)
     .run(
       to,
       change.sha256 ?? null,
@@ -139,6 +140,7 @@ function applyChange(store: Store, run: Run, to: RunState, change: RunChange): v
       change.points?.discarded ?? null,
       plan,
       change.finished?.at ?? null,
+      change.settled === undefined ? null : Number(change.settled),
       store.now(),
       run.id,
     );
@@ -168,12 +170,16 @@ export function rejectedRowsOf(store: Store, runId: string): readonly RejectedRo
 function runsIn(
   store: Store,
   states: readonly RunState[],
-  options: { readonly limit?: number; readonly unfinished?: boolean },
+  options: { readonly limit?: number; readonly unfinished?: boolean; readonly unsettled?: boolean },
 ): readonly Run[] {
   const limit = options.limit ?? NO_LIMIT;
-  const unfinished = "FROM runs INDEXED BY runs_unfinished";
-  const select = options.unfinished === true ? SELECT_RUN.replace("FROM runs", unfinished) : SELECT_RUN;
-  const filter = options.unfinished === true ? "AND runs.finished_at IS NULL" : "";
+  const [index, filter] =
+    options.unfinished === true
+      ? ["runs_unfinished", "AND runs.finished_at IS NULL"]
+      : options.unsettled === true
+        ? ["runs_unsettled", "AND runs.settled = 0"]
+        : ["runs_state", ""];
+  const select = SELECT_RUN.replace("FROM runs", `FROM runs INDEXED BY ${index}`);
   const statement = store.sql(
     `${select} WHERE runs.state = ? ${filter} ORDER BY runs.arrival_id, runs.id LIMIT ?`,
   );

@@ -57,6 +57,8 @@ CREATE TABLE runs (
   -- JSON, or null.
   finish_plan TEXT,
   finished_at TEXT,
+  -- 1 when nobody will tell more about an accepted run.
+  settled INTEGER NOT NULL DEFAULT 0,
   created_at TEXT NOT NULL,
   changed_at TEXT NOT NULL
 ) STRICT;
@@ -64,6 +66,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_arrival ON runs (arrival_id);
 CREATE INDEX runs_state ON runs (state, arrival_id, id);
 CREATE INDEX runs_unfinished ON runs (state, arrival_id, id) WHERE finished_at IS NULL;
+CREATE INDEX runs_unsettled ON runs (state, arrival_id, id) WHERE settled = 0;
 CREATE INDEX runs_open ON runs (lane, arrival_id, id)
   WHERE state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering');
 CREATE INDEX runs_changed ON runs (changed_at);
