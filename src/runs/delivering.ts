@@ -43,7 +43,7 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
   if (result.status === "kept") {
     if (run.reason?.message !== result.reason) {
       await steps.ledger.noteRun(run.id, {
-        reason: { code: "HG-PUSH-001", message: result.reason },
+        reason: { code: result.code, message: result.reason },
         event: "run.waiting",
         detail: result.reason,
       });
