@@ -60,8 +60,6 @@ export async function rebuildSegment(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (batches.some((batch) => batch.state === "split"))
-    return "the spool lost the segment of a run whose batches had been split";
   if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
     const post = steps.dropPost(run.drop);
     if (post === undefined)

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { placeWords, sizeWords, summaryLine } from "../../src/cli/output.ts";
+
+describe("the summary line", () => {
+  it("says how many files ended where, and what became of the points", () => {
+    const line = summaryLine({
+      files: { delivered: 5, quarantined: 1, unmatched: 1 },
+      points: { mapped: 12345, accepted: 12345, stored: 12345, rejected: 0 },
+      drops: {},
+    });
+    expect(line).toBe(
+      "files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected",
+    );
+  });
+
+  it("says that there were no files", () => {
+    expect(
+      summaryLine({ files: {}, points: { mapped: 0, accepted: 0, stored: 0, rejected: 0 }, drops: {} }),
+    ).toBe("files 0 · points 0 mapped, 0 accepted, 0 stored, 0 rejected");
+  });
+});
+
+describe("words for people", () => {
+  it.each([
+    [0, "0 B"],
+    [999, "999 B"],
+    [1_000, "1.0 KB"],
+    [52_231, "52 KB"],
+    [4_200_000_000, "4.2 GB"],
+  ])("tells %d bytes as %s", (bytes, words) => expect(sizeWords(bytes)).toBe(words));
+
+  it("tells a place as far as it is known", () => {
+    expect(placeWords({ sheet: "Export", row: 43, column: "value" })).toBe(
+      "sheet Export, row 43, column value: ",
+    );
+    expect(placeWords({ row: 43 })).toBe("row 43: ");
+    expect(placeWords(undefined)).toBe("");
+  });
+});

@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { loadDocument, nearestName, parseConfigText } from "../../src/config/document.ts";
+import { ConfigError } from "../../src/support/errors.ts";
+import { duration, parseDuration, parseSize } from "../../src/support/quantities.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "headgate-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const schema = z.strictObject({
+  drops: z.array(
+    z.discriminatedUnion("kind", [
+      z.strictObject({
+        kind: z.literal("local"),
+        path: z.string(),
+        settle: z.strictObject({ interval: duration("2s") }).prefault({}),
+      }),
+      z.strictObject({ kind: z.literal("sftp"), host: z.string(), password: z.string().optional() }),
+    ]),
+  ),
+});
+
+function faultOf(text: string): string {
+  try {
+    parseConfigText(text, schema, "gateway.yaml");
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return thrown.message;
+    throw thrown;
+  }
+  return "no fault";
+}
+
+describe("a configuration document", () => {
+  it("names an unknown key with its line and the nearest known key", () => {
+    const fault = faultOf("drops:\n  - kind: local\n    path: ./in\n    settle:\n      intervall: 5s\n");
+    expect(fault).toContain("line 5: unknown key drops[0].settle.intervall; did you mean interval?");
+  });
+
+  it("suggests nothing when no key is near", () => {
+    expect(faultOf("drops: []\nzzzzzzzz: 1\n")).toMatch(/line 2: unknown key zzzzzzzz$/m);
+  });
+
+  it("names a wrong value with its line and what was expected", () => {
+    expect(faultOf("drops:\n  - kind: local\n    path: ./in\n    settle: { interval: soon }\n")).toContain(
+      "line 4: drops[0].settle.interval: expected a duration such as",
+    );
+  });
+
+  it("names every fault at once", () => {
+    const fault = faultOf("drops:\n  - kind: local\n  - kind: sftp\n");
+    expect(fault).toContain("drops[0].path");
+    expect(fault).toContain("drops[1].host");
+  });
+
+  it("tells broken YAML with its place", () => {
+    expect(faultOf("drops: [\n")).toMatch(/line 2/);
+  });
+
+  it("takes an empty file as no settings", () => {
+    expect(faultOf("")).toContain("drops");
+  });
+
+  it("resolves secrets from the environment and from files beside it", () => {
+    process.env["HEADGATE_TEST_SECRET"] = "s3cret";
+    writeFileSync(join(folder, "password"), "from-file\n");
+    const path = join(folder, "gateway.yaml");
+    writeFileSync(
+      path,
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration
+      "drops:\n  - { kind: sftp, host: '${env:HEADGATE_TEST_SECRET}-host', password: '${file:password}' }\n",
+    );
+    expect(loadDocument(path, schema)).toEqual({
+      drops: [{ kind: "sftp", host: "s3cret-host", password: "from-file" }],
+    });
+    delete process.env["HEADGATE_TEST_SECRET"];
+  });
+
+  it("names a secret that cannot be resolved", () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder of the configuration
+    const fault = faultOf("drops:\n  - { kind: sftp, host: h, password: '${env:HEADGATE_NOT_SET}' }\n");
+    expect(fault).toContain("HEADGATE_NOT_SET");
+  });
+
+  it("names a file that cannot be read", () => {
+    expect(() => loadDocument(join(folder, "absent.yaml"), schema)).toThrow(/cannot be read/);
+  });
+
+  it("is frozen as a whole", () => {
+    const config = parseConfigText("drops: [{ kind: local, path: ./in }]", schema, "gateway.yaml");
+    expect(Object.isFrozen(config) && Object.isFrozen(config.drops) && Object.isFrozen(config.drops[0])).toBe(
+      true,
+    );
+  });
+});
+
+describe("quantities", () => {
+  it.each([
+    ["250ms", 250],
+    ["5s", 5_000],
+    ["1.5m", 90_000],
+    ["2h", 7_200_000],
+    ["7d", 604_800_000],
+  ])("reads the duration %s as %d ms", (text, ms) => expect(parseDuration(text)).toBe(ms));
+
+  it.each([
+    ["512B", 512],
+    ["64KB", 64_000],
+    ["4MB", 4_000_000],
+    ["1GiB", 1_073_741_824],
+  ])("reads the size %s as %d bytes", (text, bytes) => expect(parseSize(text)).toBe(bytes));
+
+  it.each(["5", "s", "-5s", "5 weeks", "", "1e3s"])("refuses %j as a duration", (text) =>
+    expect(parseDuration(text)).toBeUndefined(),
+  );
+});
+
+describe("the nearest name", () => {
+  it("forgives a typing error, also in capitals", () => {
+    expect(nearestName("Intervall", ["interval", "observations"])).toBe("interval");
+  });
+
+  it("stays silent when nothing is near", () => {
+    expect(nearestName("password", ["host", "port"])).toBeUndefined();
+  });
+});

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { type GatewayConfig, loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { loadHubOptions } from "../../src/config/hub-config.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "headgate-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const SERVICE = `
+  - name: NAME
+    base: http://127.0.0.1:1
+    push: http://127.0.0.1:1/push
+    token: http://127.0.0.1:1/token
+    credentials: { clientId: c, clientSecret: s, username: u, password: p }`;
+const DROP = "\n  - { name: in, kind: local, path: ./in }";
+
+function load(parts: { services?: string; drops?: string; triggers?: string; more?: string }): GatewayConfig {
+  const path = join(folder, "gateway.yaml");
+  const services = parts.services ?? SERVICE.replace("NAME", "hub");
+  writeFileSync(
+    path,
+    `services:${services}\ndrops:${parts.drops ?? DROP}\ntriggers:${parts.triggers ?? " []"}\n${parts.more ?? ""}\n`,
+  );
+  return loadGatewayConfig(path);
+}
+
+const TRIGGER =
+  "\n  - { name: t, mapper: standard, fileNamePatternMatches: [{ filterType: EndsWith, value: .csv }]";
+
+describe("the gateway's configuration", () => {
+  it("takes relative paths from its own folder", () => {
+    const config = load({});
+    expect(config.drops[0]).toMatchObject({ path: join(folder, "in") });
+    expect(config.ledger.path).toBe(join(folder, "state/ledger.sqlite"));
+    expect(config.spool.path).toBe(join(folder, "state/spool"));
+    expect(config.mappers.folders).toEqual([join(folder, "mappers")]);
+  });
+
+  it("refuses two drops of one name", () => {
+    expect(() => load({ drops: DROP + DROP })).toThrow(/drops\[1\]\.name: the name in is used twice/);
+  });
+
+  it("refuses a trigger that names an unknown service or drop", () => {
+    expect(() => load({ triggers: `${TRIGGER}, service: cloud }` })).toThrow(
+      /there is no service cloud; there is hub/,
+    );
+    expect(() => load({ triggers: `${TRIGGER}, drops: [out] }` })).toThrow(/there is no drop out/);
+  });
+
+  it("asks for the service of a trigger where there are several", () => {
+    const services = SERVICE.replace("NAME", "one") + SERVICE.replace("NAME", "two");
+    expect(() => load({ services, triggers: `${TRIGGER} }` })).toThrow(/name one of one, two/);
+  });
+
+  it("refuses to receive webhooks without a secret", () => {
+    expect(() => load({ more: "operations: { webhook: { publicUrl: 'http://127.0.0.1:1' } }" })).toThrow(
+      /only with a secret/,
+    );
+  });
+
+  it("refuses outcomes by webhook where none can come", () => {
+    expect(() => load({ more: "push: { confirm: { by: webhook } }" })).toThrow(
+      /needs operations\.webhook\.publicUrl/,
+    );
+  });
+
+  it("refuses a file that would wait for ever for its confirmation", () => {
+    expect(() =>
+      load({ triggers: `${TRIGGER}, finishAfter: confirmed }`, more: "push: { confirm: { by: none } }" }),
+    ).toThrow(/would wait for ever/);
+  });
+});
+
+describe("the configurations of the demo", () => {
+  it("are valid", () => {
+    const config = loadGatewayConfig(resolve(import.meta.dirname, "../../config/demo.gateway.yaml"));
+    expect(config.drops.map((drop) => drop.kind)).toEqual(["local", "sftp", "ftp"]);
+    const hub = loadHubOptions(resolve(import.meta.dirname, "../../config/demo.hub.yaml"));
+    expect(hub.accounts).toHaveLength(1);
+  });
+});

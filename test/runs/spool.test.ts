@@ -1,0 +1,87 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openSpool, type Spool } from "../../src/runs/spool.ts";
+
+const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
+const DAY_MS = 86_400_000;
+
+let folder: string;
+let spool: Spool;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  spool = await openSpool({ path: folder, keepInputs: { age: 30 * DAY_MS, size: 1_000_000 } });
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("the spool", () => {
+  it("keeps the input of a run at rest compressed, and brings the same bytes back", async () => {
+    const text = "date,value\n".repeat(1000);
+    writeFileSync(spool.inputPath(RUN), text);
+    await spool.retire(RUN);
+    expect(await spool.hasInput(RUN)).toBe(false);
+    expect(readFileSync(join(folder, "kept", `${RUN}.gz`)).length).toBeLessThan(text.length / 10);
+    expect(await spool.restoreInput(RUN)).toBe(true);
+    expect(readFileSync(spool.inputPath(RUN), "utf8")).toBe(text);
+  });
+
+  it("removes the segment of a run at rest with all that stands beside it, and no other run's", async () => {
+    const other = `${RUN.slice(0, -1)}3`;
+    for (const name of [
+      spool.segmentPath(RUN),
+      `${spool.segmentPath(RUN)}.rows`,
+      `${spool.segmentPath(RUN)}.part`,
+    ])
+      writeFileSync(name, "x");
+    writeFileSync(spool.segmentPath(other), "y");
+    await spool.retire(RUN);
+    await spool.retire(RUN);
+    expect(readdirSync(join(folder, "segments"))).toEqual([`${other}.segment`]);
+    expect(await spool.residents()).toEqual(new Set([other]));
+  });
+
+  it("has nothing to bring back of a run that it never kept", async () => {
+    expect(await spool.restoreInput(RUN)).toBe(false);
+  });
+
+  it("prunes kept inputs by age, and beyond the size the oldest first", async () => {
+    const now = Date.parse("2026-11-21T00:00:00Z");
+    const keep = (name: string, bytes: number, daysAgo: number) => {
+      const path = join(folder, "kept", `${name}.gz`);
+      writeFileSync(path, Buffer.alloc(bytes));
+      utimesSync(path, (now - daysAgo * DAY_MS) / 1000, (now - daysAgo * DAY_MS) / 1000);
+    };
+    keep("ancient", 10, 31);
+    keep("old", 600_000, 3);
+    keep("newer", 500_000, 2);
+    keep("newest", 400_000, 1);
+    expect(await spool.prune(now)).toBe(2);
+    expect(readdirSync(join(folder, "kept")).sort()).toEqual(["newer.gz", "newest.gz"]);
+  });
+
+  it("removes what a crash left half-compressed", async () => {
+    const half = join(folder, "kept", `${RUN}.gz.part`);
+    writeFileSync(half, "x");
+    await spool.prune(Date.now());
+    expect(existsSync(half)).toBe(false);
+  });
+
+  it("says what to do when its folder cannot be made", async () => {
+    writeFileSync(join(folder, "file"), "");
+    await expect(
+      openSpool({ path: join(folder, "file", "spool"), keepInputs: { age: 1, size: 1 } }),
+    ).rejects.toMatchObject({
+      code: "HG-SPOOL-001",
+      hint: expect.stringContaining("spool.path"),
+    });
+  });
+});
