@@ -51,7 +51,7 @@ export default defineMapper({
         date: time.local(row["Zeitpunkt"] ?? "", "dd.MM.yyyy HH:mm:ss", settings.timeZone, {
           byOrder: meter,
         }),
-        value: number(row["Wirkarbeit kWh"] ?? "", { decimal: ",", group: "." }),
+        value: number(row["Wirkarbeit kWh"] ?? "", { decimal: "," }),
         tags: status === "substituted" ? { quality: "substituted" } : undefined,
         unit: "kWh",
         at: row,

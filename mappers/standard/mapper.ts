@@ -1,5 +1,13 @@
 /** The standard data file, CSV or workbook (specification, *Data versioning*, rule 7). */
-import { type CellValue, defineMapper, FileError, type Reading, RowError, z } from "headgate/mapper";
+import {
+  type CellValue,
+  defineMapper,
+  FileError,
+  type MapperFile,
+  type Reading,
+  RowError,
+  z,
+} from "headgate/mapper";
 import { type Columns, findColumns, parseTags, targetReader } from "./columns.ts";
 
 const settings = z.strictObject({
@@ -23,6 +31,12 @@ const settings = z.strictObject({
     .describe("Name or number of the sheet of a workbook."),
 });
 
+/**
+ * Passed on as it is: `emit` reads it faster than a detour would. Days that some months lack take the detour, so that a fault
+ * is told with its column.
+ */
+const INSTANT =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
 const TIME_OF_DAY = /[Tt ]\d\d:\d\d/;
 
@@ -34,11 +48,11 @@ export default defineMapper({
 
   async map({ file, settings, emit, eachRow, time, number }) {
     const { timeZone, decimal, dst } = settings;
+    const isSheet = /\.xls[xm]$/i.test(file.name) || (await isArchive(file));
     const marks = { decimal };
     let columns: Columns | undefined;
     let targetOf: ReturnType<typeof targetReader> | undefined;
 
-    /** Text with a designator passes as it is: `emit` reads it faster than a detour would. */
     function dateOf(cell: CellValue | undefined, column: string, series: string): Reading["date"] {
       if (cell === null || cell === undefined || cell === "")
         throw new RowError("the date is empty", { column });
@@ -49,8 +63,8 @@ export default defineMapper({
           text,
           hint: "Give the cells of the column a date format in the spreadsheet program.",
         });
-      if (TIME_OF_DAY.test(text) && DESIGNATOR.test(text)) return text.trim();
-      if (timeZone === undefined && TIME_OF_DAY.test(text))
+      if (INSTANT.test(text)) return text;
+      if (timeZone === undefined && TIME_OF_DAY.test(text) && !DESIGNATOR.test(text))
         throw new FileError(`the date "${text}" has no designator, and no time zone is set`, {
           column,
           text,
@@ -65,10 +79,9 @@ export default defineMapper({
         targetOf = targetReader(columns);
         return;
       }
-      if (
-        cells.length > columns.width &&
-        cells.slice(columns.width).some((cell) => cell !== "" && cell !== null)
-      )
+      // A short row of a text file is one that was cut off; sheets end each row at its last filled cell.
+      const extra = cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
+      if (extra || (!isSheet && cells.length < columns.width))
         throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
           hint: "A cell that holds the delimiter has to be quoted.",
         });
@@ -91,7 +104,7 @@ export default defineMapper({
       });
     }
 
-    if (/\.xls[xm]$/i.test(file.name)) await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
+    if (isSheet) await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
     else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow);
     if (columns === undefined)
       throw new FileError("the file is empty: it has not even a header", {
@@ -99,6 +112,13 @@ export default defineMapper({
       });
   },
 });
+
+/** Workbooks are ZIP archives, whatever they are called. */
+async function isArchive(file: MapperFile): Promise<boolean> {
+  for await (const bytes of file.bytes())
+    return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
+  return false;
+}
 
 /** Says in which column the fault is. */
 function named<Value>(column: string | undefined, read: () => Value): Value {

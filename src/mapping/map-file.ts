@@ -83,7 +83,7 @@ async function runMapper(
   rejections: Rejections,
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
-  const { size } = await stat(request.inputPath);
+  const size = await sizeOf(request);
   const refuse = (row: object, cells: number, expected: number) =>
     rejections.add(placeOf(row) ?? {}, {
       message: `the row has ${cells} cells where the header has ${expected}`,
@@ -96,8 +96,33 @@ async function runMapper(
     return null;
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
+    if (isDiskFault(thrown, request.inputPath)) throw unreadableInput(request, thrown);
     return thrownReason(thrown, tracker, request.mapper.name);
   }
+}
+
+async function sizeOf(request: MapFileRequest): Promise<number> {
+  try {
+    return (await stat(request.inputPath)).size;
+  } catch (cause) {
+    throw unreadableInput(request, cause);
+  }
+}
+
+/** A fault of the disk under the input, and not of what stands in it. */
+function isDiskFault(thrown: unknown, inputPath: string): boolean {
+  return (
+    systemCode(thrown) === "EIO" || (thrown instanceof Error && "path" in thrown && thrown.path === inputPath)
+  );
+}
+
+function unreadableInput({ filePath }: MapFileRequest, cause: unknown): TransientError {
+  return new TransientError("HG-MAP-016", {
+    operation: "read input",
+    subject: filePath,
+    message: `the input cannot be read: ${wordsOf(cause)}`,
+    cause,
+  });
 }
 
 async function writeBatches(request: MapFileRequest, index: ReadingIndex): Promise<BatchSlice[] | Reason> {
@@ -111,7 +136,8 @@ async function writeBatches(request: MapFileRequest, index: ReadingIndex): Promi
     await sink.publish();
     return batches;
   } catch (thrown) {
-    await sink.discard();
+    // The fault that led here is the one to tell; what cannot be removed now is overwritten by the next attempt.
+    await sink.discard().catch(() => undefined);
     if (thrown instanceof OversizeError) return reasonOf("HG-MAP-012", thrown.message, thrown.place);
     if (signal.aborted) throw signal.reason;
     if (systemCode(thrown) === undefined) throw thrown;

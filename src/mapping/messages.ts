@@ -1,5 +1,6 @@
 /** What crosses between the pool and its workers. */
 import type { MessagePort } from "node:worker_threads";
+import type { ErrorCode } from "../support/errors.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 
 /** To a worker: one file. */
@@ -21,4 +22,4 @@ export type WorkerNotice =
 export type WorkerAnswer =
   | { readonly kind: "result"; readonly result: MapResult }
   /** The disk failed: the same file may be mapped later. */
-  | { readonly kind: "transient"; readonly message: string };
+  | { readonly kind: "transient"; readonly code: ErrorCode; readonly message: string };

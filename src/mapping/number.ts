@@ -38,8 +38,9 @@ function patternOf(decimal: string, group: string | undefined): RegExp {
   let pattern = patterns.get(key);
   if (pattern === undefined) {
     const mark = RegExp.escape(decimal);
+    // No number begins with a zero before a group: `0.250` is a decimal that the declared marks do not fit.
     const grouped =
-      group === undefined ? "" : `\\d{1,3}(?:${groupMarks(group).source}\\d{3})+(?:${mark}\\d*)?|`;
+      group === undefined ? "" : `[1-9]\\d{0,2}(?:${groupMarks(group).source}\\d{3})+(?:${mark}\\d*)?|`;
     pattern = new RegExp(`^[+-]?(?:${grouped}\\d+(?:${mark}\\d*)?|${mark}\\d+)(?:[eE][+-]?\\d+)?$`);
     patterns.set(key, pattern);
   }

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import type { Reason } from "../model.ts";
-import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { searchFolders } from "./catalogue.ts";
 import { reasonOf } from "./map-file.ts";
@@ -16,7 +16,7 @@ import type { WorkersOptions } from "./options.ts";
 
 type RunOptions = NonNullable<Parameters<Piscina["run"]>[1]>;
 
-/** Idle workers end, since most sites have long pauses between files. */
+/** Idle workers beyond the first end, since most sites have long pauses between files. */
 const IDLE_MS = 30_000;
 const MEBIBYTE = 1024 * 1024;
 
@@ -31,7 +31,8 @@ export function createMappingPool(
   const pool = new Piscina<WorkerTask, WorkerAnswer>({
     filename: fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url)),
     name: "mapTask",
-    minThreads: 0,
+    // One at least: piscina starts no worker for what waits after it ended the last one.
+    minThreads: 1,
     maxThreads: options.count === "auto" ? availableParallelism() : options.count,
     idleTimeout: IDLE_MS,
     atomics: "disabled",
@@ -56,7 +57,7 @@ export function createMappingPool(
       const transferList = [port2] as unknown as NonNullable<RunOptions["transferList"]>;
       const answer = await pool.run(task, { signal: stop.signal, transferList });
       if (answer.kind === "result") return answer.result;
-      throw transient("HG-MAP-014", job, answer.message);
+      throw transient(answer.code, job, answer.message);
     } catch (thrown) {
       if (thrown instanceof TransientError) throw thrown;
       if (signal.aborted || closing) throw transient("HG-MAP-013", job, "mapping was cancelled", thrown);
@@ -133,12 +134,7 @@ function crashReason(thrown: unknown, job: MapJob, memory: number): Reason {
   return reasonOf("HG-MAP-011", `the worker of the mapper ${name} ended: ${wordsOf(thrown)}`);
 }
 
-function transient(
-  code: "HG-MAP-013" | "HG-MAP-014",
-  job: MapJob,
-  message: string,
-  cause?: unknown,
-): TransientError {
+function transient(code: ErrorCode, job: MapJob, message: string, cause?: unknown): TransientError {
   return new TransientError(code, { operation: "map file", subject: job.filePath, message, cause });
 }
 

@@ -16,7 +16,8 @@ export async function mapTask({ job, modulePath, port }: WorkerTask): Promise<Wo
   try {
     return await mapJob(job, modulePath, notify);
   } catch (thrown) {
-    if (thrown instanceof TransientError) return { kind: "transient", message: thrown.message };
+    if (thrown instanceof TransientError)
+      return { kind: "transient", code: thrown.code, message: thrown.message };
     throw thrown;
   } finally {
     closeSoon(port);

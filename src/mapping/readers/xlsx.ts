@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import type { Cell, Row } from "exceljs";
 import type { CellValue, SheetOptions } from "../mapper.ts";
 import { stampPlace } from "../place.ts";
-import { UnreadableError } from "../row-error.ts";
+import { isUnreadable, UnreadableError } from "../row-error.ts";
 import type { Input } from "./decode.ts";
 
 const CHUNK_ROWS = 500;
@@ -19,7 +19,8 @@ interface OpenBook {
 interface OpenSheet extends AsyncIterable<Row> {
   readonly id: unknown;
   readonly name: string;
-  readonly iterator: unknown;
+  /** The bytes or text of its XML. */
+  iterator: AsyncIterable<Buffer | string>;
 }
 
 /** Rows as arrays of cells, from column A; each stamped with its row number and the sheet. */
@@ -109,10 +110,11 @@ async function* sheetRows(
       seen.push(name);
       // Reading on to the end lets exceljs remove the temporary files of sheets that stand before the shared strings.
       if (found || (typeof wanted === "number" ? position !== wanted : name !== wanted)) {
-        dismiss(sheet.iterator);
+        await drain(sheet.iterator);
         continue;
       }
       found = true;
+      sheet.iterator = checkedXml(sheet.iterator, name);
       const date1904 = open.properties?.model?.date1904 === true;
       for await (const row of sheet) {
         input.signal.throwIfAborted();
@@ -121,6 +123,7 @@ async function* sheetRows(
     }
   } catch (cause) {
     if (input.signal.aborted) throw input.signal.reason;
+    if (isUnreadable(cause)) throw cause;
     throw new UnreadableError("the file cannot be read as a workbook (.xlsx)", {
       hint: "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.",
       cause,
@@ -141,6 +144,29 @@ async function* sheetRows(
   );
 }
 
+/** exceljs finds no row where the XML names carry a prefix, so such a sheet would pass for an empty one. */
+async function* checkedXml(
+  chunks: AsyncIterable<Buffer | string>,
+  sheet: string,
+): AsyncGenerator<Buffer | string> {
+  let head: string | null = "";
+  for await (const chunk of chunks) {
+    if (head !== null) {
+      head += chunk.toString();
+      if (/<\w+:worksheet[\s>]/.test(head))
+        throw new UnreadableError(
+          `the sheet "${sheet}" is written with prefixed XML names, which cannot be read`,
+          {
+            sheet,
+            hint: "Open the workbook in a spreadsheet program and save it again.",
+          },
+        );
+      if (head.length > 4096) head = null;
+    }
+    yield chunk;
+  }
+}
+
 /** Name and place in the order of tabs; exceljs itself misses both when the workbook names its parts by absolute paths. */
 function identify(sheet: OpenSheet, book: OpenBook, fallback: number): { name: string; position: number } {
   const sheets = book.model?.sheets ?? [];
@@ -154,14 +180,10 @@ function identify(sheet: OpenSheet, book: OpenBook, fallback: number): { name: s
     : { name: sheets[byRel]?.name ?? sheet.name, position: byRel + 1 };
 }
 
-function dismiss(iterator: unknown): void {
-  if (
-    typeof iterator === "object" &&
-    iterator !== null &&
-    "destroy" in iterator &&
-    typeof iterator.destroy === "function"
-  )
-    iterator.destroy();
+/** To the end, since exceljs removes a temporary file that a stream may still be opening otherwise. */
+async function drain(chunks: AsyncIterable<unknown>): Promise<void> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  while ((await iterator.next()).done !== true);
 }
 
 function cellValue(cell: Cell, date1904: boolean): CellValue {

@@ -1,0 +1,195 @@
+import { describe, expect, it } from "vitest";
+import type { Reading } from "../../src/mapping/mapper.ts";
+import { FileError, RowError } from "../../src/mapping/mapper.ts";
+import { REJECTED_ROWS_MAX } from "../../src/mapping/rejections.ts";
+import { mapWith } from "./kit.ts";
+
+const GOOD: Reading = { target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 };
+const CSV = "id,at,value\n1,2026-03-01T00:00:00Z,1\n2,2026-03-01T00:00:00Z,x\n3,2026-03-01T00:00:00Z,3\n";
+
+describe("emit", () => {
+  it.each<[string, unknown, string]>([
+    ["no target", { target: undefined }, "has no target"],
+    ["a target without identifier", { target: { mappingConfig: "kWh" } }, "has no identifier"],
+    [
+      "two identifiers",
+      { target: { variableId: 1, sourceId: 2, mappingConfig: "kWh" } },
+      "two identifiers, variableId and sourceId",
+    ],
+    [
+      "a source without selector",
+      { target: { sourceEan: "5" } },
+      "exactly one of mappingConfig and variableTypeId",
+    ],
+    [
+      "a source with two selectors",
+      { target: { sourceEan: "5", mappingConfig: "a", variableTypeId: 1 } },
+      "exactly one of",
+    ],
+    ["an empty identifier", { target: { sourceName: " ", mappingConfig: "a" } }, "sourceName is empty"],
+    ["an id that is text", { target: { variableId: "7" } }, "variableId is no whole number"],
+    ["a misspelt field", { target: { variableId: 1, variableID: 2 } }, "unknown field variableID"],
+    ["a date without designator", { date: "2026-03-01T00:00:00" }, "has no designator"],
+    ["a date of nonsense", { date: "soon" }, "is not of the form"],
+    ["an invalid Date", { date: new Date("x") }, "the date is not valid"],
+    ["the zero of a spreadsheet", { date: "1899-12-30T00:00:00Z" }, "not plausible"],
+    [
+      "a date finer than a millisecond",
+      { date: Temporal.Instant.from("2026-03-01T00:00:00.0001Z") },
+      "finer than a millisecond",
+    ],
+    ["a date that is a number", { date: 1 }, "no instant"],
+    ["a value that is not finite", { value: Number.NaN }, "not finite"],
+    ["a value that is text", { value: "1" }, "no number"],
+    ["tags that are no text", { tags: { a: 1 } }, 'the tag "a" is no text'],
+    ["half a character", { tags: { a: "\ud800" } }, "is no text"],
+    ["a unit that is no text", { unit: 5 }, "the unit is no text"],
+  ])("counts %s as a refused row with its place", async (_, wrong, message) => {
+    const reading = { ...GOOD, at: { row: 7, sheet: "March" }, ...(wrong as object) } as Reading;
+    const { result } = await mapWith(({ emit }) => {
+      emit(reading);
+      emit(GOOD);
+    });
+    expect(result).toMatchObject({
+      status: "failed",
+      rejectedCount: 1,
+      reason: { code: "HG-MAP-005", place: { row: 7, sheet: "March" } },
+    });
+    expect(result.status === "failed" && result.reason.message).toContain(message);
+  });
+
+  it("takes dates as instants, dates and text, and writes them in UTC", async () => {
+    const dates = [
+      Temporal.Instant.from("2026-03-01T00:00:00Z"),
+      new Date("2026-03-01T00:00:00.250Z"),
+      "2026-03-01T01:00:01+01:00",
+    ];
+    const { elements } = await mapWith(({ emit }) => {
+      for (const date of dates) emit({ ...GOOD, date });
+    });
+    expect(elements[0]?.data.map(({ date }) => date)).toEqual([
+      "2026-03-01T00:00:00Z",
+      "2026-03-01T00:00:00.250Z",
+      "2026-03-01T00:00:01Z",
+    ]);
+  });
+
+  it("sees a target that the mapper changed between two readings", async () => {
+    const target = { variableId: 1 };
+    const { elements } = await mapWith(({ emit }) => {
+      emit({ ...GOOD, target });
+      target.variableId = 2;
+      emit({ ...GOOD, target });
+    });
+    expect(elements.map(({ variableId }) => variableId)).toEqual([1, 2]);
+  });
+
+  it("keeps the declared unit beside the target and refuses a second one", async () => {
+    const { result } = await mapWith(({ emit }) => emit({ ...GOOD, unit: "kWh" }));
+    expect(result).toMatchObject({
+      targets: [{ kind: "variableId", target: "variableId=1", points: 1, unit: "kWh" }],
+    });
+    const mixed = await mapWith(({ emit }) => {
+      emit({ ...GOOD, unit: "kWh" });
+      emit({ ...GOOD, date: new Date(0), unit: "MWh" });
+    });
+    expect(mixed.result).toMatchObject({
+      reason: { message: "variableId=1 has readings in kWh and in MWh" },
+    });
+  });
+});
+
+describe("refused rows", () => {
+  it("are told with row, column and text when a RowError is thrown in eachRow, and the next row follows", async () => {
+    const seen: string[] = [];
+    const { result } = await mapWith(
+      ({ file, eachRow, number, emit }) =>
+        eachRow(file.csv({ columns: true }), (row) => {
+          seen.push(row["id"] ?? "");
+          emit({ ...GOOD, target: { variableId: Number(row["id"]) }, value: number(row["value"] ?? "") });
+        }),
+      { content: CSV },
+    );
+    expect(seen).toEqual(["1", "2", "3"]);
+    expect(result).toMatchObject({
+      status: "failed",
+      rejectedCount: 1,
+      reason: { place: { row: 3, column: "value", text: "x" } },
+    });
+  });
+
+  it("end the file with the row that the loop was at when nobody catches the RowError", async () => {
+    const { result } = await mapWith(
+      async ({ file, number, emit }) => {
+        for await (const rows of file.csv({ columns: true }))
+          for (const row of rows) emit({ ...GOOD, value: number(row["value"] ?? "") });
+      },
+      { content: CSV, rows: "lenient" },
+    );
+    expect(result).toMatchObject({
+      status: "failed",
+      reason: { code: "HG-MAP-005", place: { row: 3, column: "value", text: "x" } },
+    });
+  });
+
+  it("leave the good rows to a lenient run", async () => {
+    const { result, elements } = await mapWith(
+      ({ emit, reject }) => {
+        emit(GOOD);
+        reject({ row: 9 }, { column: "status", message: "unknown", hint: "ask" });
+      },
+      { rows: "lenient" },
+    );
+    expect(result).toMatchObject({
+      status: "mapped",
+      points: 1,
+      rejectedCount: 1,
+      rejected: [
+        { code: "HG-MAP-005", message: "unknown", hint: "ask", place: { row: 9, column: "status" } },
+      ],
+    });
+    expect(elements).toHaveLength(1);
+  });
+
+  it("fail even a lenient run when no row was good", async () => {
+    const { result } = await mapWith(({ reject }) => reject({ row: 2 }, "bad"), { rows: "lenient" });
+    expect(result).toMatchObject({ status: "failed", reason: { code: "HG-MAP-006", place: { row: 2 } } });
+  });
+
+  it("are kept up to a limit and counted beyond it", async () => {
+    const { result } = await mapWith(({ reject }) => {
+      for (let row = 1; row <= REJECTED_ROWS_MAX + 5; row += 1) reject({ row }, "bad");
+    });
+    expect(result.rejected).toHaveLength(REJECTED_ROWS_MAX);
+    expect(result.rejectedCount).toBe(REJECTED_ROWS_MAX + 5);
+  });
+});
+
+describe("what a mapper throws", () => {
+  it.each<[string, unknown, string]>([
+    ["an error", new Error("boom"), "threw: boom"],
+    ["nothing", undefined, "threw: thrown value undefined"],
+    ["an object", { a: 1 }, 'threw: thrown value {"a":1}'],
+  ])("fails the file: %s", async (_, thrown, message) => {
+    const { result } = await mapWith(() => {
+      throw thrown;
+    });
+    expect(result.status === "failed" && result.reason).toMatchObject({
+      code: "HG-MAP-007",
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it("fails the file with message and hint of a FileError, and a RowError outside of rows without a place", async () => {
+    const file = await mapWith(() => {
+      throw new FileError("no header", { hint: "add one", row: 1 });
+    });
+    expect(file.result).toMatchObject({
+      reason: { code: "HG-MAP-015", message: "no header", hint: "add one", place: { row: 1 } },
+    });
+    const row = await mapWith(() => {
+      throw new RowError("bad", { column: "value" });
+    });
+    expect(row.result).toMatchObject({ reason: { code: "HG-MAP-005", place: { column: "value" } } });
+  });
+});

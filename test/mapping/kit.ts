@@ -1,0 +1,89 @@
+/** Files and jobs for the tests of mapping. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { mapFile } from "../../src/mapping/map-file.ts";
+import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
+import type { MapResult } from "../../src/mapping/mapping.ts";
+import { RowTracker } from "../../src/mapping/place.ts";
+import { createMapperFile } from "../../src/mapping/readers/mapper-file.ts";
+import { type BatchSink, createMemorySink } from "../../src/mapping/segment-writer.ts";
+import type { BatchLimits, PushElement } from "../../src/model.ts";
+
+const made: string[] = [];
+
+afterEach(async () => {
+  for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-"));
+  made.push(folder);
+  return folder;
+}
+
+export async function inputFile(content: string | Uint8Array, name = "input.csv"): Promise<string> {
+  const path = join(await temporaryFolder(), name);
+  await writeFile(path, content);
+  return path;
+}
+
+export interface Refused {
+  readonly row: object;
+  readonly cells: number;
+}
+
+/** The readers of a file, and the rows that they refused. */
+export async function openFile(content: string | Uint8Array, name?: string) {
+  const inputPath = await inputFile(content, name);
+  const refused: Refused[] = [];
+  const tracker = new RowTracker();
+  const file = createMapperFile(
+    { inputPath, fileName: name ?? "input.csv", filePath: name ?? "input.csv", size: content.length },
+    tracker,
+    (row, cells) => refused.push({ row, cells }),
+    new AbortController().signal,
+  );
+  return { file, refused, tracker };
+}
+
+export async function collect<Row>(chunks: AsyncIterable<readonly Row[]>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const chunk of chunks) rows.push(...chunk);
+  return rows;
+}
+
+export const WIDE: BatchLimits = { pointsMax: 1_000_000, bytesMax: 100_000_000 };
+
+export interface Mapped {
+  readonly result: MapResult;
+  readonly bodies: readonly Buffer[];
+  readonly elements: readonly PushElement[];
+}
+
+/** Maps an input by a `map` written in the test. */
+export async function mapWith(
+  map: (context: MapContext<unknown>) => void | Promise<void>,
+  options: {
+    readonly content?: string;
+    readonly rows?: "strict" | "lenient";
+    readonly limits?: BatchLimits;
+    readonly sink?: BatchSink;
+  } = {},
+): Promise<Mapped> {
+  const memory = createMemorySink();
+  const result = await mapFile({
+    inputPath: await inputFile(options.content ?? ""),
+    fileName: "input.csv",
+    filePath: "in/input.csv",
+    mapper: defineMapper({ name: "test", summary: "of a test", map }),
+    settings: {},
+    rows: options.rows ?? "strict",
+    limits: options.limits ?? WIDE,
+    sink: options.sink ?? memory,
+    signal: new AbortController().signal,
+  });
+  const elements = memory.bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as PushElement[]);
+  return { result, bodies: memory.bodies, elements };
+}

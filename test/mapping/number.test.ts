@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NumberOptions } from "../../src/mapping/mapper.ts";
+import { readNumber } from "../../src/mapping/number.ts";
+import { RowError } from "../../src/mapping/row-error.ts";
+
+describe("number", () => {
+  it("gives back every finite number from its text, in any declared marks", () => {
+    const marks = fc.constantFrom<NumberOptions>(
+      {},
+      { decimal: "," },
+      { decimal: ",", group: "." },
+      { group: "," },
+      { group: " " },
+      { group: "'" },
+    );
+    fc.assert(
+      fc.property(
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        fc.integer(),
+        marks,
+        (double, integer, options) => {
+          const written = String(double).replace(".", options.decimal ?? ".");
+          expect(readNumber(written, options)).toBe(double === 0 ? 0 : double);
+          const grouped = String(integer).replace(/\B(?=(\d{3})+$)/g, options.group ?? "");
+          expect(readNumber(grouped, options)).toBe(integer);
+        },
+      ),
+    );
+  });
+
+  it.each<[string, NumberOptions]>([
+    ["", {}],
+    [" ", {}],
+    ["n/a", {}],
+    ["1,5", {}],
+    ["1.5", { decimal: "," }],
+    ["1,234.5", {}],
+    ["12.34", { decimal: ",", group: "." }],
+    ["0.250", { decimal: ",", group: "." }],
+    ["1.2345,6", { decimal: ",", group: "." }],
+    ["1e999", {}],
+    ["0x10", {}],
+    ["Infinity", {}],
+    ["NaN", {}],
+    ["1 2", {}],
+    ["--1", {}],
+    ["5 kWh", {}],
+  ])("refuses %j with the marks %j", (text, options) => {
+    expect(() => readNumber(text, options)).toThrow(RowError);
+  });
+
+  it("takes a cell that is not there for a fault of the row", () => {
+    const row: Record<string, string> = {};
+    expect(() => readNumber(row["value"] as string)).toThrow("the number is missing");
+  });
+
+  it("takes typographic blanks for the blank that groups digits", () => {
+    expect(readNumber("1\u202f234\u00a0567,5", { decimal: ",", group: " " })).toBe(1234567.5);
+  });
+});

@@ -1,0 +1,240 @@
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { afterEach, describe, expect, it } from "vitest";
+import { createCatalogue } from "../../src/mapping/catalogue.ts";
+import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
+import type { MapJob, MappingPool } from "../../src/mapping/mapping.ts";
+import type { WorkersOptions } from "../../src/mapping/options.ts";
+import { createMappingPool } from "../../src/mapping/pool.ts";
+import { createLog } from "../../src/support/log.ts";
+import { temporaryFolder } from "./kit.ts";
+
+const pools: MappingPool[] = [];
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.close();
+});
+
+const OPTIONS: WorkersOptions = { count: 2, memory: 512_000_000, timeLimit: 60_000 };
+const GOOD = `emit({ target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 })`;
+
+/** A pool over a folder of its own, with mappers of the given bodies of `map`. */
+async function poolOf(bodies: Readonly<Record<string, string>>, options: Partial<WorkersOptions> = {}) {
+  const folder = await temporaryFolder();
+  const mappers = join(folder, "mappers");
+  await mkdir(mappers);
+  for (const [name, body] of Object.entries(bodies)) await writeMapper(mappers, name, body);
+  const lines: string[] = [];
+  const log = createLog(
+    "info",
+    new Writable({
+      write: (chunk, _, done) => {
+        lines.push(String(chunk));
+        done();
+      },
+    }),
+  );
+  const pool = createMappingPool({ ...OPTIONS, ...options }, [mappers], log);
+  pools.push(pool);
+  await writeFile(join(folder, "input.csv"), "a\n1\n");
+
+  async function job(name: string): Promise<MapJob> {
+    const modulePath = (await locateMapper([mappers], name)) ?? "";
+    const digest = await digestMapper(modulePath);
+    return {
+      runId: "run",
+      inputPath: join(folder, "input.csv"),
+      fileName: "input.csv",
+      filePath: "in/input.csv",
+      binding: {
+        mapper: { name, version: "0.0.0", digest },
+        settings: {},
+        rows: "strict",
+        limits: { pointsMax: 100, bytesMax: 10_000 },
+      },
+      segmentPath: join(folder, `${name}.segment`),
+    };
+  }
+  const map = async (name: string, signal = new AbortController().signal) =>
+    await pool.map(await job(name), signal);
+  return { pool, folder, mappers, lines, job, map };
+}
+
+async function writeMapper(folder: string, name: string, body: string): Promise<void> {
+  const module = `import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: ${JSON.stringify(name)}, summary: "of a test", async map({ file, emit, log }: any) { ${body} } });`;
+  await writeFile(join(folder, `${name}.ts`), module);
+}
+
+describe("the pool", () => {
+  it("maps a file by a mapper of a folder outside of the package into a segment, and passes on what it logs", async () => {
+    const { map, folder, lines } = await poolOf({
+      good: `log.info("hello"); console.log("from the console"); ${GOOD}`,
+    });
+    const result = await map("good");
+    expect(result).toMatchObject({ status: "mapped", points: 1, batches: [{ sequence: "1", points: 1 }] });
+    expect(JSON.parse(await readFile(join(folder, "good.segment"), "utf8"))).toEqual([
+      { variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 1 }] },
+    ]);
+    await expect.poll(() => lines.join("")).toContain("from the console");
+    expect(lines.join("")).toContain("hello");
+  });
+
+  it.each<[string, string, string]>([
+    ["process.exit", "process.exit(0)", "HG-MAP-011"],
+    [
+      "a fault that nobody awaits",
+      "setTimeout(() => { throw new Error('late') }); await new Promise(() => setInterval(() => {}, 1000))",
+      "HG-MAP-011",
+    ],
+    ["throw undefined", "throw undefined", "HG-MAP-007"],
+    ["objects without end", "const kept = []; for (;;) kept.push({ a: [kept.length] })", "HG-MAP-010"],
+  ])("quarantines a file whose mapper does this, and goes on with the next: %s", async (_, body, code) => {
+    const { map } = await poolOf({ bad: body, good: GOOD }, { count: 1, memory: 40_000_000 });
+    expect(await map("bad")).toMatchObject({ status: "failed", reason: { code } });
+    expect(await map("good")).toMatchObject({ status: "mapped", points: 1 });
+  });
+
+  it("ends an endless loop at the time limit, which does not count the wait for a free worker", async () => {
+    const { map, folder } = await poolOf({ loop: "for (;;);", good: GOOD }, { count: 1, timeLimit: 1_000 });
+    const [loop, second, good] = await Promise.all([map("loop"), map("loop"), map("good")]);
+    for (const result of [loop, second])
+      expect(result).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
+    expect(good).toMatchObject({ status: "mapped" });
+    await expect(access(join(folder, "loop.segment"))).rejects.toThrow();
+  });
+
+  it("cancels an endless loop at once, and what waits behind it", async () => {
+    const { map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` }, { count: 1 });
+    const stop = new AbortController();
+    const running = map("loop", stop.signal);
+    const waiting = map("loop", stop.signal);
+    const outcomes = Promise.allSettled([running, waiting]);
+    await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    stop.abort();
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({
+        status: "rejected",
+        reason: { name: "TransientError", code: "HG-MAP-013" },
+      });
+    await expect(map("loop", stop.signal)).rejects.toMatchObject({ code: "HG-MAP-013" });
+  });
+
+  it("cancels what runs when it is closed", async () => {
+    const { pool, map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` });
+    const outcome = Promise.allSettled([map("loop")]);
+    await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    await pool.close();
+    expect((await outcome)[0]).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
+  });
+
+  it("maps by the mapper that the run is bound to, or not at all", async () => {
+    const { pool, map, job, mappers } = await poolOf({ good: GOOD });
+    const bound = await job("good");
+    await writeMapper(mappers, "good", GOOD.replace("value: 1", "value: 2"));
+    expect(await pool.map(bound, new AbortController().signal)).toMatchObject({
+      status: "failed",
+      reason: { code: "HG-MAP-002" },
+    });
+    expect(await map("good")).toMatchObject({ status: "mapped" });
+    const unknown = {
+      ...bound,
+      binding: { ...bound.binding, mapper: { name: "unheard-of", version: "0.0.0", digest: "" } },
+    };
+    expect(await pool.map(unknown, new AbortController().signal)).toMatchObject({
+      reason: { code: "HG-MAP-001" },
+    });
+  });
+
+  it("tells the author's own lines of what a mapper throws, and what keeps a module from loading", async () => {
+    const { map, mappers } = await poolOf({ thrower: "\nnull.x" });
+    await writeFile(join(mappers, "broken.ts"), "export default {");
+    const thrown = await map("thrower");
+    expect(thrown.status === "failed" && thrown.reason.message).toMatch(
+      /the mapper thrower threw: .*thrower\.ts:3/,
+    );
+    expect(await map("broken")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-003" } });
+  });
+
+  it("takes up a changed mapper together with the files that it imports", async () => {
+    const { mappers, folder, map } = await poolOf({}, { count: 1 });
+    await mkdir(join(mappers, "parted"));
+    await writeFile(
+      join(mappers, "parted", "mapper.ts"),
+      `import { defineMapper } from "headgate/mapper"; import { value } from "./value.ts";
+      export default defineMapper({ name: "parted", summary: "", map({ emit }) { ${GOOD.replace("value: 1", "value")} } });`,
+    );
+    for (const value of [1, 2]) {
+      await writeFile(join(mappers, "parted", "value.ts"), `export const value = ${value};`);
+      expect(await map("parted")).toMatchObject({ status: "mapped" });
+      expect(await readFile(join(folder, "parted.segment"), "utf8")).toContain(`"value":${value}}`);
+    }
+  });
+
+  it("shows mappers nothing of the environment", async () => {
+    process.env["HEADGATE_TEST_SECRET"] = "s3cret";
+    const { map } = await poolOf({
+      env: `if (process.env.HEADGATE_TEST_SECRET) throw new Error("seen"); ${GOOD}`,
+    });
+    expect(await map("env")).toMatchObject({ status: "mapped" });
+    delete process.env["HEADGATE_TEST_SECRET"];
+  });
+
+  it("asks to try again when the input has gone", async () => {
+    const { pool, job } = await poolOf({ good: GOOD });
+    const gone = { ...(await job("good")), inputPath: "/nowhere/input.csv" };
+    await expect(pool.map(gone, new AbortController().signal)).rejects.toMatchObject({
+      name: "TransientError",
+      code: "HG-MAP-016",
+    });
+  });
+});
+
+describe("the catalogue", () => {
+  it("finds single files and folders, prefers configured ones, and lists the bundled ones too", async () => {
+    const { mappers } = await poolOf({ "acme-hourly": GOOD });
+    await mkdir(join(mappers, "standard"));
+    await writeFile(
+      join(mappers, "standard", "mapper.ts"),
+      `import { defineMapper, z } from "headgate/mapper"; import { summary } from "./text.ts";
+      export default defineMapper({ name: "standard", summary, version: "9.1.0", settings: z.object({ zone: z.string() }), map() {} });`,
+    );
+    await writeFile(join(mappers, "standard", "text.ts"), `export const summary = "first";`);
+    const catalogue = createCatalogue([mappers, join(mappers, "absent")]);
+    expect((await catalogue.list()).map(({ identity }) => identity.name)).toEqual([
+      "acme-hourly",
+      "helios-logger",
+      "standard",
+    ]);
+    const first = await catalogue.find("standard");
+    expect(first).toMatchObject({
+      summary: "first",
+      identity: { version: "9.1.0", digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+    expect(first?.checkSettings({ zone: "UTC" })).toBeNull();
+    expect(first?.checkSettings({ zone: 5 })).toContain("zone: ");
+    expect(first?.settingsSchema).toMatchObject({
+      properties: { zone: { type: "string" } },
+      required: ["zone"],
+    });
+    await writeFile(join(mappers, "standard", "text.ts"), `export const summary = "second";`);
+    const second = await catalogue.find("standard");
+    expect(second?.identity.digest).not.toBe(first?.identity.digest);
+    expect(await catalogue.find("../standard")).toBeNull();
+    expect(await catalogue.find("unheard-of")).toBeNull();
+  });
+
+  it("lists a mapper that cannot be loaded with the reason, and throws it when that one is asked for", async () => {
+    const { mappers } = await poolOf({ misnamed: GOOD });
+    await writeMapper(mappers, "other", GOOD);
+    await writeFile(join(mappers, "misnamed.ts"), await readFile(join(mappers, "other.ts"), "utf8"));
+    const catalogue = createCatalogue([mappers]);
+    const listed = (await catalogue.list()).find(({ identity }) => identity.name === "misnamed");
+    expect(listed?.summary).toContain('it calls itself "other"');
+    expect(listed?.checkSettings({})).toContain("cannot be loaded");
+    await expect(catalogue.find("misnamed")).rejects.toMatchObject({
+      name: "ConfigError",
+      code: "HG-MAP-003",
+    });
+  });
+});

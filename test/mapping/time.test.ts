@@ -1,0 +1,176 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { iso, readIso, writeIso } from "../../src/mapping/iso-text.ts";
+import type { DstPolicy } from "../../src/mapping/mapper.ts";
+import { RowError } from "../../src/mapping/row-error.ts";
+import { createTimeTools } from "../../src/mapping/time.ts";
+
+const ZONES = [
+  "Europe/Brussels",
+  "America/New_York",
+  "Australia/Lord_Howe",
+  "Asia/Kolkata",
+  "America/Sao_Paulo",
+  "UTC",
+  "+05:30",
+  "Africa/Casablanca",
+];
+const FORMAT = "yyyy-MM-dd HH:mm:ss";
+
+function wallText(instant: Temporal.Instant, zone: string): string {
+  return instant
+    .toZonedDateTimeISO(zone)
+    .toPlainDateTime()
+    .toString({ smallestUnit: "second" })
+    .replace("T", " ");
+}
+
+const anyInstant = fc
+  .integer({ min: 0, max: 4_000_000_000 })
+  .map((seconds) => Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
+
+describe("local time", () => {
+  it("finds the instant of any wall time of any zone again, as one of the passes", () => {
+    const time = createTimeTools();
+    fc.assert(
+      fc.property(anyInstant, fc.constantFrom(...ZONES), (instant, zone) => {
+        const text = wallText(instant, zone);
+        const passes = (["earlier", "later"] as const).map(
+          (policy) => time.local(text, FORMAT, zone, policy).epochMilliseconds,
+        );
+        expect(passes).toContain(instant.epochMilliseconds);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("agrees with Temporal near every change of offset, for earlier and later", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...ZONES),
+        anyInstant,
+        fc.integer({ min: -7200, max: 7200 }),
+        (zone, near, shift) => {
+          const change =
+            near.toZonedDateTimeISO(zone).getTimeZoneTransition("next") ?? near.toZonedDateTimeISO(zone);
+          const wall = change.toPlainDateTime().add({ seconds: shift });
+          const text = wall.toString({ smallestUnit: "second" }).replace("T", " ");
+          for (const disambiguation of ["earlier", "later"] as const) {
+            const expected = wall
+              .with({ millisecond: 0 })
+              .toZonedDateTime(zone, { disambiguation }).epochMilliseconds;
+            expect(createTimeTools().local(text, FORMAT, zone, disambiguation).epochMilliseconds).toBe(
+              expected,
+            );
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("refuses a repeated and a missing time unless told what they mean", () => {
+    const time = createTimeTools();
+    expect(() => time.local("2026-10-25 02:30:00", FORMAT, "Europe/Brussels")).toThrow("occurs twice");
+    expect(() => time.local("2026-03-29 02:30:00", FORMAT, "Europe/Brussels")).toThrow("does not occur");
+  });
+
+  it.each([5, 15, 30, 60])(
+    "tells the passes of the repeated hour apart by order, every %i minutes, forwards and backwards",
+    (minutes) => {
+      const start = Temporal.Instant.from("2026-10-24T22:00:00Z");
+      const instants = Array.from({ length: (6 * 60) / minutes }, (_, at) =>
+        start.add({ minutes: at * minutes }),
+      );
+      for (const order of [instants, instants.toReversed()]) {
+        const time = createTimeTools();
+        const read = order.map((instant) =>
+          time.local(wallText(instant, "Europe/Brussels"), FORMAT, "Europe/Brussels", "byOrder"),
+        );
+        expect(read.map(String)).toEqual(order.map(String));
+      }
+    },
+  );
+
+  it("follows each named series by itself", () => {
+    const time = createTimeTools();
+    const at = (wall: string, series: string) =>
+      time.local(`2026-10-25 ${wall}:00`, FORMAT, "Europe/Brussels", { byOrder: series }).toString();
+    for (const series of ["a", "b"]) expect(at("01:00", series)).toBe("2026-10-24T23:00:00Z");
+    for (const series of ["a", "b"]) expect(at("02:00", series)).toBe("2026-10-25T00:00:00Z");
+    for (const series of ["a", "b"]) expect(at("02:00", series)).toBe("2026-10-25T01:00:00Z");
+  });
+
+  it("refuses by order what order cannot tell: a start inside the repeated hour, and a third pass", () => {
+    const local = (time: ReturnType<typeof createTimeTools>, wall: string) =>
+      time.local(`2026-10-25 ${wall}:00`, FORMAT, "Europe/Brussels", "byOrder");
+    expect(() => local(createTimeTools(), "02:15")).toThrow("nothing before it tells");
+    const time = createTimeTools();
+    for (const wall of ["01:00", "02:00", "02:00"]) local(time, wall);
+    expect(() => local(time, "02:00")).toThrow("more than twice");
+  });
+
+  it("reads formats as declared, and refuses what does not fit them", () => {
+    const time = createTimeTools();
+    const read = (text: string, format: string) => time.local(text, format, "UTC").toString();
+    expect(read("1/2/26 3:04 PM", "d/M/yy h:mm a")).toBe("2026-02-01T15:04:00Z");
+    expect(read("20260301T1405", "yyyyMMdd'T'HHmm")).toBe("2026-03-01T14:05:00Z");
+    expect(read("01.03.2026 24:00", "dd.MM.yyyy HH:mm")).toBe("2026-03-02T00:00:00Z");
+    expect(read("01.03.2026 00:00:00.250", "dd.MM.yyyy HH:mm:ss.SSS")).toBe("2026-03-01T00:00:00.25Z");
+    for (const bad of [
+      "32.03.2026 00:00",
+      "29.02.2026 00:00",
+      "1.3.2026 00:00",
+      "01.03.2026 24:01",
+      "01.03.2026 00:00 x",
+    ])
+      expect(() => read(bad, "dd.MM.yyyy HH:mm"), bad).toThrow(RowError);
+    expect(() => read("x", "dd.QQ.yyyy")).toThrow("letters that are not known: QQ");
+    expect(() => time.local("2026-03-01 00:00:00", FORMAT, "Mars/Olympus")).toThrow(
+      'unknown time zone "Mars/Olympus"',
+    );
+  });
+});
+
+describe("ISO 8601", () => {
+  it("binds by the designator and needs a zone without one", () => {
+    const time = createTimeTools();
+    expect(time.iso("2026-03-01T00:15:00+01:00", "America/New_York").toString()).toBe("2026-02-28T23:15:00Z");
+    expect(
+      time
+        .iso("2026-07-01T00:15", "Europe/Brussels" satisfies string, "reject" satisfies DstPolicy)
+        .toString(),
+    ).toBe("2026-06-30T22:15:00Z");
+    expect(() => time.iso("2026-03-01T00:15:00")).toThrow("no time zone is given");
+  });
+
+  it("agrees with Temporal on every instant it writes and reads", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -2_000_000_000_000, max: 7_000_000_000_000 }),
+        fc.integer({ min: -14 * 60, max: 14 * 60 }),
+        (ms, offset) => {
+          const instant = Temporal.Instant.fromEpochMilliseconds(ms);
+          expect(Temporal.Instant.from(writeIso(ms)).epochMilliseconds).toBe(ms);
+          const zone = `${offset < 0 ? "-" : "+"}${String(Math.trunc(Math.abs(offset) / 60)).padStart(2, "0")}:${String(Math.abs(offset) % 60).padStart(2, "0")}`;
+          expect(readIso(instant.toString({ timeZone: zone }))).toBe(true);
+          expect(iso.wall - iso.offset).toBe(ms);
+        },
+      ),
+    );
+  });
+
+  it.each([
+    "",
+    "2026-03-01",
+    "2026-13-01T00:00Z",
+    "2026-02-30T00:00Z",
+    "2026-03-01T25:00Z",
+    "2026-03-01T00:00:60Z",
+    "2026-03-01T00:00:00.1234Z",
+    "2026-03-01T00:00:00+1",
+    "2026-03-01T00:00:00Zx",
+    "2026-03-01T00:00:0xZ",
+    "20x6-03-01T00:00:00Z",
+  ])("refuses %j", (text) => expect(readIso(text)).toBe(false));
+});

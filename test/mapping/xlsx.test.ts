@@ -1,0 +1,185 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import exceljs from "exceljs";
+import JSZip from "jszip";
+import { describe, expect, it } from "vitest";
+import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
+import { loadMapper } from "../../src/mapping/load-mapper.ts";
+import { mapFile } from "../../src/mapping/map-file.ts";
+import { locateMapper } from "../../src/mapping/mapper-files.ts";
+import { placeOf } from "../../src/mapping/place.ts";
+import { createMemorySink } from "../../src/mapping/segment-writer.ts";
+import { collect, inputFile, openFile, WIDE } from "./kit.ts";
+
+async function workbook(fill: (book: exceljs.Workbook) => void): Promise<Uint8Array> {
+  const book = new exceljs.Workbook();
+  fill(book);
+  return new Uint8Array(await book.xlsx.writeBuffer());
+}
+
+const QUARTER = new Date("2026-03-29T02:15:00Z");
+
+describe("the workbook reader", () => {
+  it.each([false, true])("reads cells of every kind, dates as wall time (1904: %s)", async (date1904) => {
+    const bytes = await workbook((book) => {
+      book.properties.date1904 = date1904;
+      const sheet = book.addWorksheet("Data");
+      sheet.addRow(["when", "value", "text", "flag", "formula"]);
+      sheet.addRow([
+        QUARTER,
+        1.5,
+        { richText: [{ text: "a" }, { text: "b" }] },
+        true,
+        { formula: "B2*2", result: 3 },
+      ]);
+      sheet.getCell("A2").numFmt = "yyyy-mm-dd hh:mm";
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    const [row] = await collect(file.xlsx({ columns: true }));
+    expect(row).toEqual({
+      when: { kind: "date", local: "2026-03-29T02:15:00" },
+      value: 1.5,
+      text: "ab",
+      flag: true,
+      formula: 3,
+    });
+  });
+
+  it("shows times as the sheet does: to the second, where adding up left milliseconds", async () => {
+    const bytes = await workbook((book) => {
+      const sheet = book.addWorksheet("Data");
+      sheet.addRow([new Date(QUARTER.getTime() + 21), new Date(QUARTER.getTime() + 21)]);
+      sheet.getCell("A1").numFmt = "dd/mm/yyyy hh:mm:ss";
+      sheet.getCell("B1").numFmt = "hh:mm:ss.000";
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    expect((await collect(file.xlsx()))[0]).toEqual([
+      { kind: "date", local: "2026-03-29T02:15:00" },
+      { kind: "date", local: "2026-03-29T02:15:00.021" },
+    ]);
+  });
+
+  it("finds sheets by name and number, the header where it stands, and tells the rows", async () => {
+    const bytes = await workbook((book) => {
+      book.addWorksheet("Cover").addRow(["nothing here"]);
+      const sheet = book.addWorksheet("März");
+      sheet.getCell("A1").value = "Report";
+      sheet.getRow(3).values = ["id", null, "v"];
+      sheet.getRow(6).values = [1, null, 2];
+    });
+    for (const sheet of ["März", 2]) {
+      const { file } = await openFile(bytes, "book.xlsx");
+      const [row] = await collect(file.xlsx({ columns: true, sheet, headerRow: 3 }));
+      expect(row).toEqual({ id: 1, v: 2 });
+      expect(placeOf(row ?? {})).toEqual({ row: 6, sheet: "März" });
+    }
+    const { file } = await openFile(bytes, "book.xlsx");
+    await expect(collect(file.xlsx({ sheet: "April" }))).rejects.toMatchObject({
+      hint: 'Its sheets are: "Cover", "März".',
+    });
+  });
+
+  it.each([
+    ["text", "date,value\n"],
+    ["nothing", ""],
+    ["a cut-off archive", "PK\u0003\u0004\u0014\u0000"],
+  ])("refuses what is no workbook: %s", async (_, content) => {
+    const { file } = await openFile(content, "book.xlsx");
+    await expect(collect(file.xlsx())).rejects.toMatchObject({ unreadable: true });
+  });
+});
+
+async function mapStandard(bytes: Uint8Array, settings: Record<string, unknown>, name = "data.xlsx") {
+  const sink = createMemorySink();
+  const modulePath = (await locateMapper([BUNDLED_FOLDER], "standard")) ?? "";
+  const result = await mapFile({
+    inputPath: await inputFile(bytes, "data.xlsx"),
+    fileName: name,
+    filePath: "data.xlsx",
+    mapper: await loadMapper(modulePath, "0".repeat(64)),
+    settings,
+    rows: "strict",
+    limits: WIDE,
+    sink,
+    signal: new AbortController().signal,
+  });
+  const elements = sink.bodies.flatMap((body) => JSON.parse(body.toString("utf8")));
+  return { result, elements };
+}
+
+describe("a workbook with prefixed XML names", () => {
+  it("is refused instead of passing for an empty one", async () => {
+    const archive = new JSZip();
+    const bytes = await workbook((book) => book.addWorksheet("Data").addRow([1]));
+    await archive.loadAsync(bytes);
+    const part = "xl/worksheets/sheet1.xml";
+    const xml = (await archive.file(part)?.async("string")) ?? "";
+    archive.file(part, xml.replace(/<(\/?)(\w)/g, "<$1x:$2").replace("xmlns=", "xmlns:x="));
+    const { file } = await openFile(await archive.generateAsync({ type: "uint8array" }), "book.xlsx");
+    await expect(collect(file.xlsx())).rejects.toMatchObject({
+      unreadable: true,
+      message: expect.stringContaining("prefixed XML names"),
+    });
+  });
+});
+
+describe("the standard mapper on a workbook", () => {
+  const standard = (when: unknown, value: unknown = 1.5) =>
+    workbook((book) => {
+      const sheet = book.addWorksheet("Data");
+      sheet.addRow(["Date", "VALUE", "Source_Serial_Number", "mapping_config", "version", "tags"]);
+      sheet.addRow([when, value, 4711, "kWh", "v1", "quality:good|by:hand"]);
+    });
+
+  it("reads date cells in the zone of the settings, and text cells as in a CSV file", async () => {
+    for (const when of [new Date("2026-07-01T02:00:00Z"), "2026-07-01T02:00:00", "2026-07-01T00:00:00Z"]) {
+      const { elements, result } = await mapStandard(await standard(when), { timeZone: "Europe/Brussels" });
+      expect(result).toMatchObject({ status: "mapped", rejected: [] });
+      expect(elements).toEqual([
+        {
+          sourceSerialNumber: "4711",
+          mappingConfig: "kWh",
+          data: [
+            {
+              date: "2026-07-01T00:00:00Z",
+              value: 1.5,
+              version: "v1",
+              tags: { quality: "good", by: "hand" },
+            },
+          ],
+        },
+      ]);
+    }
+  });
+
+  it("asks for the zone when date cells have none, with the line to add", async () => {
+    const { result } = await mapStandard(await standard(new Date("2026-07-01T02:00:00Z")), {});
+    expect(result).toMatchObject({
+      status: "failed",
+      reason: {
+        code: "HG-MAP-015",
+        hint: expect.stringContaining("`timeZone: Europe/Brussels`"),
+        place: { sheet: "Data", row: 2, column: "Date" },
+      },
+    });
+  });
+
+  it("knows a workbook by its bytes, whatever the file is called", async () => {
+    const { elements } = await mapStandard(await standard("2026-07-01T00:00:00Z"), {}, "export.dat");
+    expect(elements).toHaveLength(1);
+  });
+
+  it("names sheet, row and column of a value that is none", async () => {
+    const { result } = await mapStandard(await standard("2026-07-01T00:00:00Z", "#N/A"), {});
+    expect(result).toMatchObject({
+      reason: { place: { sheet: "Data", row: 2, column: "VALUE", text: "#N/A" } },
+    });
+  });
+});
+
+describe("the folder of a mapper", () => {
+  it("explains itself in a README", async () => {
+    for (const name of ["standard", "helios-logger"])
+      expect(await readFile(join(BUNDLED_FOLDER, name, "README.md"), "utf8")).toContain(`# ${name}`);
+  });
+});
