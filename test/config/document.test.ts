@@ -69,7 +69,6 @@ describe("a configuration document", () => {
     const path = join(folder, "gateway.yaml");
     writeFileSync(
       path,
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration
       "drops:\n  - { kind: sftp, host: '${env:HEADGATE_TEST_SECRET}-host', password: '${file:password}' }\n",
     );
     expect(loadDocument(path, schema)).toEqual({
@@ -79,7 +78,6 @@ describe("a configuration document", () => {
   });
 
   it("names a secret that cannot be resolved", () => {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder of the configuration
     const fault = faultOf("drops:\n  - { kind: sftp, host: h, password: '${env:HEADGATE_NOT_SET}' }\n");
     expect(fault).toContain("HEADGATE_NOT_SET");
   });
