@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { afterEach } from "vitest";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
@@ -86,4 +87,36 @@ export async function mapWith(
   });
   const elements = memory.bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as PushElement[]);
   return { result, bodies: memory.bodies, elements };
+}
+
+/** A ZIP archive of texts, stored without compression. */
+export function zipOf(parts: Readonly<Record<string, string>>): Buffer {
+  const bodies: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let offset = 0;
+  for (const [name, text] of Object.entries(parts)) {
+    const body = Buffer.from(text);
+    const shared = Buffer.alloc(26);
+    shared.writeUInt16LE(20, 0);
+    shared.writeUInt32LE(crc32(body), 10);
+    shared.writeUInt32LE(body.length, 14);
+    shared.writeUInt32LE(body.length, 18);
+    shared.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([Buffer.from("PK\u0003\u0004"), shared, Buffer.from(name), body]);
+    const tail = Buffer.alloc(14);
+    tail.writeUInt32LE(offset, 10);
+    directory.push(
+      Buffer.concat([Buffer.from("PK\u0001\u0002\u0014\u0000"), shared, tail, Buffer.from(name)]),
+    );
+    bodies.push(local);
+    offset += local.length;
+  }
+  const central = Buffer.concat(directory);
+  const end = Buffer.alloc(22);
+  end.write("PK\u0005\u0006", 0, "latin1");
+  end.writeUInt16LE(directory.length, 8);
+  end.writeUInt16LE(directory.length, 10);
+  end.writeUInt32LE(central.length, 12);
+  end.writeUInt32LE(offset, 16);
+  return Buffer.concat([...bodies, central, end]);
 }

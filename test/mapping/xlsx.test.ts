@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import exceljs from "exceljs";
-import JSZip from "jszip";
 import { describe, expect, it } from "vitest";
 import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
 import { loadMapper } from "../../src/mapping/load-mapper.ts";
@@ -9,7 +8,7 @@ import { mapFile } from "../../src/mapping/map-file.ts";
 import { locateMapper } from "../../src/mapping/mapper-files.ts";
 import { placeOf } from "../../src/mapping/place.ts";
 import { createMemorySink } from "../../src/mapping/segment-writer.ts";
-import { collect, inputFile, openFile, WIDE } from "./kit.ts";
+import { collect, inputFile, openFile, WIDE, zipOf } from "./kit.ts";
 
 async function workbook(fill: (book: exceljs.Workbook) => void): Promise<Uint8Array> {
   const book = new exceljs.Workbook();
@@ -107,19 +106,51 @@ async function mapStandard(bytes: Uint8Array, settings: Record<string, unknown>,
   return { result, elements };
 }
 
-describe("a workbook with prefixed XML names", () => {
-  it("is refused instead of passing for an empty one", async () => {
-    const archive = new JSZip();
-    const bytes = await workbook((book) => book.addWorksheet("Data").addRow([1]));
-    await archive.loadAsync(bytes);
-    const part = "xl/worksheets/sheet1.xml";
-    const xml = (await archive.file(part)?.async("string")) ?? "";
-    archive.file(part, xml.replace(/<(\/?)(\w)/g, "<$1x:$2").replace("xmlns=", "xmlns:x="));
-    const { file } = await openFile(await archive.generateAsync({ type: "uint8array" }), "book.xlsx");
+/** A workbook of one sheet, with parts named by absolute paths as some libraries do. */
+function smallBook(sheet: string | null): Buffer {
+  return zipOf({
+    ...(sheet === null ? {} : { "xl/worksheets/sheet7.xml": sheet }),
+    "xl/workbook.xml": `<workbook xmlns:r="r"><sheets><sheet name="Übersicht" sheetId="3" r:id="R1"/></sheets></workbook>`,
+    "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="R1" Type="x/worksheet" Target="/xl/worksheets/sheet7.xml"/></Relationships>`,
+  });
+}
+
+describe("a workbook written by other programs", () => {
+  const DATA = `<sheetData><row r="2"><c r="B2"><v>1.5</v></c></row></sheetData>`;
+
+  it("is read whatever the order and the names of its parts", async () => {
+    const { file } = await openFile(smallBook(`<worksheet>${DATA}</worksheet>`), "book.xlsx");
+    const rows = await collect(file.xlsx({ sheet: "Übersicht" }));
+    expect(rows).toEqual([[null, 1.5]]);
+    expect(placeOf(rows[0] ?? [])).toEqual({ row: 2, sheet: "Übersicht" });
+  });
+
+  it.each([
+    ["its XML names have a prefix", `<x:worksheet xmlns:x="x">${DATA}</x:worksheet>`, "prefixed XML names"],
+    ["its sheet is missing", null, "missing in the workbook"],
+  ])("is refused, instead of passing for an empty one, when %s", async (_, sheet, message) => {
+    const { file } = await openFile(smallBook(sheet), "book.xlsx");
     await expect(collect(file.xlsx())).rejects.toMatchObject({
       unreadable: true,
-      message: expect.stringContaining("prefixed XML names"),
+      message: expect.stringContaining(message),
     });
+  });
+
+  it("is refused when it was cut off", async () => {
+    const bytes = await workbook((book) => book.addWorksheet("Data").addRow([1]));
+    const { file } = await openFile(bytes.subarray(0, bytes.length - 100), "book.xlsx");
+    await expect(collect(file.xlsx())).rejects.toMatchObject({ unreadable: true });
+  });
+
+  it("keeps every row and every character through many chunks", async () => {
+    const bytes = await workbook((book) => {
+      const sheet = book.addWorksheet("Data");
+      for (let row = 0; row < 3000; row += 1) sheet.addRow([`Zähler-ÄÖÜß-漢字-${row}`, row]);
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    expect(await collect(file.xlsx())).toEqual(
+      Array.from({ length: 3000 }, (_, row) => [`Zähler-ÄÖÜß-漢字-${row}`, row]),
+    );
   });
 });
 

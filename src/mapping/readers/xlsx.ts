@@ -1,26 +1,31 @@
 /** Rows of a workbook's sheet by the streaming reader of exceljs. Dates come as wall time: no zone of this machine takes part. */
-import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
 import type { Cell, Row } from "exceljs";
 import type { CellValue, SheetOptions } from "../mapper.ts";
 import { stampPlace } from "../place.ts";
 import { isUnreadable, UnreadableError } from "../row-error.ts";
 import type { Input } from "./decode.ts";
+import { ZipArchive } from "./zip.ts";
 
 const CHUNK_ROWS = 500;
+const SAVE_AGAIN = "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
 
-/** Parts of the streaming reader that its types leave out. */
-interface OpenBook {
-  readonly workbookRels?: readonly { readonly Id: string; readonly Target: string }[];
-  readonly model?: {
-    readonly sheets?: readonly { readonly id: unknown; readonly name: string; readonly rId: string }[];
-  };
+/**
+ * Steps of the streaming reader, which its types leave out. It is fed part by part: its own reading of the archive depends on the
+ * order of the parts, loses the end of small ones, and breaks characters at the ends of chunks.
+ */
+interface BookReader {
+  readonly workbookRels?: readonly { readonly Id: string; readonly Type?: string; readonly Target: string }[];
+  readonly model?: { readonly sheets?: readonly { readonly name: string; readonly rId: string }[] };
   readonly properties?: { readonly model?: { readonly date1904?: boolean } };
-}
-interface OpenSheet extends AsyncIterable<Row> {
-  readonly id: unknown;
-  readonly name: string;
-  /** The bytes or text of its XML. */
-  iterator: AsyncIterable<Buffer | string>;
+  _parseRels(part: Readable): Promise<void>;
+  _parseWorkbook(part: Readable): Promise<void>;
+  _parseStyles(part: Readable): Promise<void>;
+  _parseSharedStrings(part: Readable): AsyncIterable<unknown>;
+  _parseWorksheet(
+    part: AsyncIterable<string>,
+    number: string,
+  ): Iterable<{ readonly value: AsyncIterable<Row> }>;
 }
 
 /** Rows as arrays of cells, from column A; each stamped with its row number and the sheet. */
@@ -91,99 +96,96 @@ async function* sheetRows(
   input: Input,
   wanted: string | number,
 ): AsyncGenerator<{ row: Row; sheet: string; date1904: boolean }> {
-  const { default: exceljs } = await import("exceljs");
-  const stream = createReadStream(input.path);
-  const book = new exceljs.stream.xlsx.WorkbookReader(stream, {
-    worksheets: "emit",
-    sharedStrings: "cache",
-    hyperlinks: "ignore",
-    styles: "cache",
-    entries: "ignore",
-  });
-  const seen: string[] = [];
-  let found = false;
+  const archive = await ZipArchive.open(input.path);
   try {
-    for await (const worksheet of book) {
-      const sheet = worksheet as unknown as OpenSheet;
-      const open = book as unknown as OpenBook;
-      const { name, position } = identify(sheet, open, seen.length + 1);
-      seen.push(name);
-      // Reading on to the end lets exceljs remove the temporary files of sheets that stand before the shared strings.
-      if (found || (typeof wanted === "number" ? position !== wanted : name !== wanted)) {
-        await drain(sheet.iterator);
-        continue;
-      }
-      found = true;
-      sheet.iterator = checkedXml(sheet.iterator, name);
-      const date1904 = open.properties?.model?.date1904 === true;
-      for await (const row of sheet) {
+    const book = await openBook(archive);
+    const { name, part } = findSheet(book, wanted);
+    const date1904 = book.properties?.model?.date1904 === true;
+    for (const { value: rows } of book._parseWorksheet(checkedXml(archive.text(part), name), "1")) {
+      for await (const row of rows) {
         input.signal.throwIfAborted();
         yield { row, sheet: name, date1904 };
       }
     }
   } catch (cause) {
     if (input.signal.aborted) throw input.signal.reason;
-    if (isUnreadable(cause)) throw cause;
-    throw new UnreadableError("the file cannot be read as a workbook (.xlsx)", {
-      hint: "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.",
+    if (isUnreadable(cause) || !(cause instanceof Error)) throw cause;
+    throw new UnreadableError(`the file cannot be read as a workbook (.xlsx): ${cause.message}`, {
+      hint: SAVE_AGAIN,
       cause,
     });
   } finally {
-    stream.destroy();
+    await archive.close();
   }
-  if (found) return;
-  if (seen.length === 0)
-    throw new UnreadableError("the file is no workbook (.xlsx): it holds no sheets", {
-      hint: "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.",
-    });
+}
+
+/** Reads what the cells of any sheet need: names, date formats and shared strings. */
+async function openBook(archive: ZipArchive): Promise<BookReader> {
+  const { default: exceljs } = await import("exceljs");
+  const partOf = (name: string) => Readable.from(archive.text(name));
+  const book = new exceljs.stream.xlsx.WorkbookReader(Readable.from([]), {
+    worksheets: "emit",
+    sharedStrings: "cache",
+    hyperlinks: "ignore",
+    styles: "cache",
+    entries: "ignore",
+  }) as unknown as BookReader;
+  if (!archive.has("xl/workbook.xml"))
+    throw new UnreadableError("the file is an archive, but no workbook (.xlsx)", { hint: SAVE_AGAIN });
+  await book._parseRels(partOf("xl/_rels/workbook.xml.rels"));
+  await book._parseWorkbook(partOf("xl/workbook.xml"));
+  const styles = partByType(book, "styles");
+  if (archive.has(styles)) await book._parseStyles(partOf(styles));
+  const strings = partByType(book, "sharedStrings");
+  if (archive.has(strings)) for await (const _ of book._parseSharedStrings(partOf(strings)));
+  return book;
+}
+
+function partByType(book: BookReader, type: string): string {
+  const rel = book.workbookRels?.find((candidate) => candidate.Type?.endsWith(`/${type}`));
+  return partName(rel?.Target ?? `${type}.xml`);
+}
+
+/** Targets are relative to `xl/`, or absolute. */
+function partName(target: string): string {
+  return target.startsWith("/") ? target.slice(1) : `xl/${target}`;
+}
+
+function findSheet(book: BookReader, wanted: string | number): { name: string; part: string } {
+  const sheets = book.model?.sheets ?? [];
+  const sheet = typeof wanted === "number" ? sheets[wanted - 1] : sheets.find(({ name }) => name === wanted);
+  const rel = book.workbookRels?.find(({ Id }) => Id === sheet?.rId);
+  if (sheet !== undefined && rel !== undefined) return { name: sheet.name, part: partName(rel.Target) };
+  if (sheets.length === 0)
+    throw new UnreadableError("the workbook names no sheets that can be read", { hint: SAVE_AGAIN });
   throw new UnreadableError(
     `the workbook has no sheet ${typeof wanted === "number" ? wanted : `"${wanted}"`}`,
-    {
-      hint: `Its sheets are: ${seen.map((name) => `"${name}"`).join(", ")}.`,
-    },
+    { hint: `Its sheets are: ${sheets.map(({ name }) => `"${name}"`).join(", ")}.` },
   );
 }
 
-/** exceljs finds no row where the XML names carry a prefix, so such a sheet would pass for an empty one. */
-async function* checkedXml(
-  chunks: AsyncIterable<Buffer | string>,
-  sheet: string,
-): AsyncGenerator<Buffer | string> {
-  let head: string | null = "";
+/** Characters within which the root element of a sheet stands. */
+const HEAD_CHARACTERS = 4096;
+
+/** Refuses what exceljs would take for an empty sheet: XML names with a prefix, and no sheet at all. */
+async function* checkedXml(chunks: AsyncIterable<string>, sheet: string): AsyncGenerator<string> {
+  let head = "";
+  let known = false;
   for await (const chunk of chunks) {
-    if (head !== null) {
-      head += chunk.toString();
+    if (!known) {
+      head += chunk;
+      known = /<(?:worksheet|chartsheet)[\s>]/.test(head);
       if (/<\w+:worksheet[\s>]/.test(head))
         throw new UnreadableError(
           `the sheet "${sheet}" is written with prefixed XML names, which cannot be read`,
-          {
-            sheet,
-            hint: "Open the workbook in a spreadsheet program and save it again.",
-          },
+          { sheet, hint: SAVE_AGAIN },
         );
-      if (head.length > 4096) head = null;
+      if (!known && head.length > HEAD_CHARACTERS) break;
     }
     yield chunk;
   }
-}
-
-/** Name and place in the order of tabs; exceljs itself misses both when the workbook names its parts by absolute paths. */
-function identify(sheet: OpenSheet, book: OpenBook, fallback: number): { name: string; position: number } {
-  const sheets = book.model?.sheets ?? [];
-  const byId = sheets.findIndex((entry) => entry.id === sheet.id && entry.name === sheet.name);
-  if (byId !== -1) return { name: sheet.name, position: byId + 1 };
-  const part = new RegExp(`(^|/)worksheets/sheet${String(sheet.id)}\\.xml$`);
-  const rel = book.workbookRels?.find(({ Target }) => part.test(Target));
-  const byRel = sheets.findIndex((entry) => entry.rId === rel?.Id);
-  return byRel === -1
-    ? { name: sheet.name, position: fallback }
-    : { name: sheets[byRel]?.name ?? sheet.name, position: byRel + 1 };
-}
-
-/** To the end, since exceljs removes a temporary file that a stream may still be opening otherwise. */
-async function drain(chunks: AsyncIterable<unknown>): Promise<void> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  while ((await iterator.next()).done !== true);
+  if (!known)
+    throw new UnreadableError(`the sheet "${sheet}" is missing in the workbook`, { sheet, hint: SAVE_AGAIN });
 }
 
 function cellValue(cell: Cell, date1904: boolean): CellValue {
