@@ -13,7 +13,7 @@ import { deliverBatches } from "./delivering.ts";
 import { fetchInput } from "./fetching.ts";
 import { finishSource } from "./finishing.ts";
 import { mapInput } from "./mapping.ts";
-import { type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 
 export interface ConductorOptions {
   /** Runs fetched and mapped side by side. */
@@ -47,6 +47,8 @@ export class Conductor {
   readonly #steps: RunSteps;
   readonly #desks: readonly Desk[];
   readonly #waiting = new Map<string, Waiting>();
+  /** Which runs wait for which. */
+  readonly #blocked = new Map<string, readonly string[]>();
   readonly #services = new Map<string, Waiting>();
   readonly #faults = new Map<string, number>();
   readonly #tasks = new Set<Promise<void>>();
@@ -90,6 +92,8 @@ export class Conductor {
       })
       .finally(() => {
         this.#pumping = null;
+        // Somebody may have called between the last look and now.
+        if (this.#again) this.wake();
       });
   }
 
@@ -170,19 +174,44 @@ export class Conductor {
   }
 
   async #take(run: Run, desk: Desk): Promise<void> {
-    let result: StepResult;
-    try {
-      result = await this.#step(run, desk);
-      this.#faults.delete(run.id);
-    } catch (thrown) {
-      if (this.#abort.signal.aborted) return;
-      result = await this.#afterFault(run, thrown);
-    }
+    const result = await this.#stepOrFault(run, desk);
+    this.#release(run.id);
+    if (this.#abort.signal.aborted) return;
     if (result.move !== "wait") return;
     const wait = { untilMs: this.#steps.clock.monotonicMs() + result.ms, reason: result.reason };
     if (result.wholeService === true) this.#services.set(run.binding.service, wait);
     else this.#waiting.set(run.id, wait);
+    if (result.blockedBy !== undefined) {
+      const others = this.#blocked.get(result.blockedBy) ?? [];
+      this.#blocked.set(result.blockedBy, [...others, run.id]);
+    }
     this.#wakeIn(result.ms);
+  }
+
+  /** Never rejects: whatever happens to one run, the others go on. */
+  async #stepOrFault(run: Run, desk: Desk): Promise<StepResult> {
+    try {
+      const result = await this.#step(run, desk);
+      this.#faults.delete(run.id);
+      return result;
+    } catch (thrown) {
+      if (this.#abort.signal.aborted) return REST;
+      try {
+        return await this.#afterFault(run, thrown);
+      } catch (second) {
+        this.#steps.log.error(
+          { run: run.id, err: second },
+          `a fault could not be recorded: ${wordsOf(second)}`,
+        );
+        return waitFor(FAULT_WAIT_MS.last, wordsOf(second));
+      }
+    }
+  }
+
+  /** Runs that waited for this one are looked at again at once. */
+  #release(runId: string): void {
+    for (const waiting of this.#blocked.get(runId) ?? []) this.#waiting.delete(waiting);
+    this.#blocked.delete(runId);
   }
 
   #step(run: Run, desk: Desk): Promise<StepResult> {

@@ -5,7 +5,8 @@ import { rebuildSegment } from "./mapping.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
-const BLOCKED_WAIT_MS = 1_000;
+/** Longest time until a blocked run is looked at again, should nobody tell that the other is done. */
+const BLOCKED_WAIT_MS = 5_000;
 
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const post = steps.servicePost(run.binding.service);
@@ -17,11 +18,10 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
   }
   if (run.state === "mapped") {
     const before = await steps.ledger.blockedBy(run);
-    if (before !== null)
-      return waitFor(
-        BLOCKED_WAIT_MS,
-        `waits for the earlier file ${before.path} of the same targets (${before.state})`,
-      );
+    if (before !== null) {
+      const reason = `waits for the earlier file ${before.path} of the same targets (${before.state})`;
+      return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: before.id };
+    }
     await steps.ledger.advanceRun(run.id, "mapped", "delivering", { detail: `to ${run.binding.service}` });
   }
   if (!(await steps.spool.hasSegment(run.id))) {
@@ -32,11 +32,8 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
       detail: "the spool had lost the segment; it was made again with equal bytes",
     });
   }
-  return await conclude(
-    run,
-    await post.delivery.deliver(run, steps.spool.segmentPath(run.id), signal),
-    steps,
-  );
+  const result = await post.delivery.deliver(run, steps.spool.segmentPath(run.id), signal);
+  return signal.aborted && result.status === "kept" ? REST : await conclude(run, result, steps);
 }
 
 async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Promise<StepResult> {

@@ -48,7 +48,13 @@ export interface RunSteps {
 export type StepResult =
   | { readonly move: "next" }
   | { readonly move: "rest" }
-  | { readonly move: "wait"; readonly ms: number; readonly reason: string; readonly wholeService?: boolean };
+  | {
+      readonly move: "wait";
+      readonly ms: number;
+      readonly reason: string;
+      readonly wholeService?: boolean;
+      readonly blockedBy?: string;
+    };
 
 export const NEXT: StepResult = { move: "next" };
 export const REST: StepResult = { move: "rest" };
