@@ -1,0 +1,15 @@
+/** `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios. Nothing asserts them. */
+import { benchDrops } from "./drops.ts";
+
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { drops: benchDrops };
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => BENCHES[name] === undefined);
+if (unknown.length > 0) {
+  process.stderr.write(
+    `there is no bench ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}\n`,
+  );
+  process.exitCode = 2;
+} else {
+  for (const name of names.length === 0 ? Object.keys(BENCHES) : names) await BENCHES[name]?.();
+}
