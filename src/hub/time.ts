@@ -105,7 +105,9 @@ export class ZoneWriter {
 
   private lookUp(ms: number): void {
     const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(this.zone);
-    this.fromMs = ms;
+    // One nanosecond later, so that a change at this very instant counts as the previous one.
+    const since = at.add({ nanoseconds: 1 }).getTimeZoneTransition("previous");
+    this.fromMs = since?.epochMilliseconds ?? Number.NEGATIVE_INFINITY;
     this.untilMs = at.getTimeZoneTransition("next")?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
     this.offsetMs = at.offsetNanoseconds / 1_000_000;
     this.suffix = at.offset.slice(0, 6);

@@ -15,11 +15,11 @@ const read = async (variableId: number | undefined) =>
 
 describe("the answer", () => {
   test("says accepted, with the operationId of the query or a generated one, also with a slash at the end", async () => {
-    const named = await hub.post("/push/api/data", [], { query: { OperationId: "run 7/1" } });
-    expect(pushAccepted.parse(named)).toEqual({ operationId: "run 7/1", status: "accepted", received: 0 });
+    const named = await hub.post("/push/api/data", [], { query: { OperationId: "Run 7/1" } });
+    expect(pushAccepted.parse(named)).toEqual({ operationId: "Run 7/1", status: "accepted", received: 0 });
     const generated = await hub.post("/push/api/data/", []);
     expect(pushAccepted.parse(generated).operationId).not.toBe("");
-    expect(await hub.settled("run 7/1")).toMatchObject({ operationId: "run 7/1", status: "stored" });
+    expect(await hub.settled("Run 7/1")).toMatchObject({ operationId: "Run 7/1", status: "stored" });
   });
 
   test("takes an operationId as a bare query string", async () => {

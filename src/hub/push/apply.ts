@@ -2,7 +2,7 @@
  * Applies one operation: resolves targets, judges readings, writes points, counts what became of each.
  * `received = stored + discarded`, always; what is discarded has a reason.
  */
-import { isoInstant } from "../../support/clock.ts";
+import { type Clock, isoInstant } from "../../support/clock.ts";
 import {
   type IdentifierKind,
   ianaZone,
@@ -15,18 +15,19 @@ import { READING_RULE, readInstant } from "../time.ts";
 import { countReadings } from "./body.ts";
 import { Discards } from "./discards.ts";
 
-export interface ApplyLimits {
+export interface ApplyParts {
   readonly discardsMax: number;
+  readonly clock: Clock;
 }
 
 export async function applyOperation(
   transaction: IngestTransaction,
   accountId: number,
   elements: readonly PushElement[],
-  limits: ApplyLimits,
+  parts: ApplyParts,
 ): Promise<Outcome> {
-  const started = isoInstant(Temporal.Now.instant());
-  const discards = new Discards(limits.discardsMax);
+  const started = isoInstant(parts.clock.now());
+  const discards = new Discards(parts.discardsMax);
   const resolve = resolver(transaction, accountId);
   let kindOfCall: IdentifierKind | null = null;
   let stored = 0;
@@ -48,7 +49,7 @@ export async function applyOperation(
     replaced += await transaction.write(variable, readings);
     stored += readings.length;
   }
-  const finished = isoInstant(Temporal.Now.instant());
+  const finished = isoInstant(parts.clock.now());
   return {
     received: countReadings(elements),
     stored,

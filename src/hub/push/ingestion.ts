@@ -1,8 +1,6 @@
 /** The main thread's side of ingestion: starts the worker, wakes it, notes what it finished. */
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
 import type { OperationStore } from "../store/store.ts";
@@ -50,9 +48,9 @@ export function startIngestion(parts: IngestionParts): Ingestion {
   /** A thread that dies is replaced; what it had in hand still stands in the queue. */
   const watch = async (): Promise<void> => {
     while (!closing.signal.aborted) {
-      const [cause] = await Promise.race([once(worker, "error"), once(worker, "exit")]);
+      const code = await exitOf(worker);
       if (closing.signal.aborted) return;
-      log.error({ cause: wordsOf(cause) }, "the ingestion thread ended; it is started again");
+      log.error({ code }, "the ingestion thread ended; it is started again");
       if (await clock.sleep(RESTART_MS, closing.signal)) worker = startWorker(parts, notes.add);
     }
   };
@@ -62,15 +60,15 @@ export function startIngestion(parts: IngestionParts): Ingestion {
     wake: () => worker.postMessage({ type: "wake" } satisfies ToWorker),
     async close() {
       closing.abort();
-      if (worker.threadId !== -1) {
-        const exited = once(worker, "exit");
-        worker.postMessage({ type: "stop" } satisfies ToWorker);
-        await exited;
-      }
+      worker.postMessage({ type: "stop" } satisfies ToWorker);
       await watching;
       await notes.flush();
     },
   };
+}
+
+function exitOf(worker: Worker): Promise<number> {
+  return new Promise((resolve) => worker.once("exit", resolve));
 }
 
 function startWorker({ options, log, fault }: IngestionParts, note: (finished: Finished) => void): Worker {
@@ -79,6 +77,7 @@ function startWorker({ options, log, fault }: IngestionParts, note: (finished: F
   // Compiled, this file is JavaScript and so is the worker beside it.
   const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
   const worker = new Worker(new URL(file, import.meta.url), { workerData });
+  worker.on("error", (thrown) => log.error({ err: thrown }, "the ingestion thread failed"));
   worker.on("message", (message: FromWorker) => {
     const { seq } = message;
     if (message.type === "finished") note({ seq, state: message.state });

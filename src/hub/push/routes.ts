@@ -83,6 +83,7 @@ async function receive(
     timeoutSec: query.operationTimeoutSec ?? OPERATION_TIMEOUT_DEFAULT_SEC,
     received,
     webhookUrl,
+    acceptedMs: context.clock.now().epochMilliseconds,
     body,
   });
   if (acceptance.kind === "conflict")
@@ -94,6 +95,7 @@ async function receive(
   if (acceptance.kind === "repeated")
     return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
   faultPoint("hub.push.durable");
+  context.log.debug({ operationId, received, bytes: body.byteLength }, "push accepted");
   return { operationId, status: "accepted", received };
 }
 

@@ -3,7 +3,7 @@
  * in that order. It sleeps until told that something waits, and tells what it finished.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { isoInstant } from "../../support/clock.ts";
+import { isoInstant, systemClock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
 import { armFault, faultPoint } from "../../support/faults.ts";
 import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
@@ -19,7 +19,7 @@ if (port === null) throw new Error("worker.ts runs as a worker thread only");
 const { store: storeOptions, versionsMax, discardsMax, fault } = workerData as WorkerData;
 if (fault !== null) armFault(fault);
 
-const store = await openIngestStore(storeOptions, versionsMax);
+const store = await openIngestStore(storeOptions, versionsMax, systemClock);
 const tell = (message: FromWorker) => port.postMessage(message);
 let stopping = false;
 let wake: (() => void) | null = null;
@@ -74,7 +74,10 @@ async function applyOne(into: IngestStore, operation: QueuedOperation): Promise<
   faultPoint("hub.ingest.before");
   try {
     await into.apply(seq, (transaction) =>
-      applyOperation(transaction, accountId, readPushBody(operation.body), { discardsMax }),
+      applyOperation(transaction, accountId, readPushBody(operation.body), {
+        discardsMax,
+        clock: systemClock,
+      }),
     );
     faultPoint("hub.ingest.after");
     return "done";
@@ -82,7 +85,7 @@ async function applyOne(into: IngestStore, operation: QueuedOperation): Promise<
     if (isDatabaseTrouble(thrown)) throw thrown;
     // A defect must not stop the queue: the operation fails with its reason, and its body is kept.
     tell({ type: "defect", seq, message: wordsOf(thrown) });
-    const now = isoInstant(Temporal.Now.instant());
+    const now = isoInstant(systemClock.now());
     const reason = `the hub failed to apply the operation: ${wordsOf(thrown)}`;
     const discarded = [{ target: "(all)", reason, count: received }];
     await into.apply(seq, async () => ({

@@ -1,4 +1,5 @@
 /** Chooses the implementation of the store by its configured kind. */
+import type { Clock } from "../../support/clock.ts";
 import type { HubOptions } from "../options.ts";
 import { sqliteCode } from "./sqlite/database.ts";
 import { openSqliteStore } from "./sqlite/index.ts";
@@ -13,8 +14,9 @@ export function openStore(options: HubOptions["store"]): Promise<HubStore> {
 export async function openIngestStore(
   options: HubOptions["store"],
   versionsMax: number,
+  clock: Clock,
 ): Promise<IngestStore> {
-  return openSqliteIngest(options.path, versionsMax);
+  return openSqliteIngest(options.path, versionsMax, clock);
 }
 
 /** True when the database, not the data, stands in the way: the same again may work. */

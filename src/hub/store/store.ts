@@ -48,7 +48,7 @@ export interface IdentityStore {
   touchAccount(userId: number, accountId: number): Promise<void>;
   /** Newest first. */
   signingKeys(): Promise<readonly SigningKey[]>;
-  addSigningKey(key: SigningKey): Promise<void>;
+  addSigningKey(key: SigningKey, createdMs: number): Promise<void>;
 }
 
 // ───────────────────────────────────────────────────────────── structure
@@ -173,6 +173,7 @@ export interface NewOperation {
   /** Readings in the body. */
   readonly received: number;
   readonly webhookUrl: string | null;
+  readonly acceptedMs: number;
   readonly body: Uint8Array;
 }
 

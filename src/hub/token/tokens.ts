@@ -36,7 +36,7 @@ export async function createTokens(
   identity: IdentityStore,
   { issuer, lifetimeMs, clock }: { issuer: string; lifetimeMs: number; clock: Clock },
 ): Promise<Tokens> {
-  const keys = await loadKeys(identity);
+  const keys = await loadKeys(identity, clock);
   const current = await importJWK(keys.current, ALGORITHM);
   const publicKeys = createLocalJWKSet({ keys: keys.all.map(publicPart) });
   const verified = new Map<string, { claims: TokenClaims; expiresMs: number }>();
@@ -94,12 +94,13 @@ function claimsOf(payload: JWTPayload): TokenClaims | null {
   return { userId, accountId, scopes: scope.split(" ") };
 }
 
-async function loadKeys(identity: IdentityStore): Promise<{ current: JWK; all: JWK[] }> {
+async function loadKeys(identity: IdentityStore, clock: Clock): Promise<{ current: JWK; all: JWK[] }> {
   const all = (await identity.signingKeys()).map((key): JWK => JSON.parse(key.privateJwk));
   if (all[0] !== undefined) return { current: all[0], all };
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
   const made = { ...(await exportJWK(privateKey)), kid: randomUUID(), alg: ALGORITHM };
-  await identity.addSigningKey({ kid: made.kid, privateJwk: JSON.stringify(made) });
+  const createdMs = clock.now().epochMilliseconds;
+  await identity.addSigningKey({ kid: made.kid, privateJwk: JSON.stringify(made) }, createdMs);
   return { current: made, all: [made] };
 }
 

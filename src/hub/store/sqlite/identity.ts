@@ -57,9 +57,9 @@ export function createIdentityStore(database: DatabaseSync): IdentityStore {
         privateJwk: String(row["private_jwk"]),
       }));
     },
-    async addSigningKey({ kid, privateJwk }) {
+    async addSigningKey({ kid, privateJwk }, createdMs) {
       const sql = "INSERT INTO signing_key (kid, private_jwk, created_ms) VALUES (?, ?, ?)";
-      await write(database, () => run(sql, kid, privateJwk, Date.now()));
+      await write(database, () => run(sql, kid, privateJwk, createdMs));
     },
   };
 }

@@ -1,5 +1,6 @@
 /** The writer of points: its own thread, its own connections; one operation a transaction. */
 import type { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../../support/clock.ts";
 import type { IngestStore, IngestTransaction, TargetQuery, VariableFacts, WriteReading } from "../store.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
 import { intakePath } from "./index.ts";
@@ -17,7 +18,7 @@ const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, 
 };
 
 /** The files exist and are up to date: `openSqliteStore` came first. */
-export function openSqliteIngest(path: string, versionsMax: number): IngestStore {
+export function openSqliteIngest(path: string, versionsMax: number, clock: Clock): IngestStore {
   const main = openDatabase({ path, migrations: null, timeoutMs: WRITER_TIMEOUT_MS });
   const intake = openDatabase({
     path: intakePath(path),
@@ -28,7 +29,7 @@ export function openSqliteIngest(path: string, versionsMax: number): IngestStore
   const queueId = intakeId(intake);
   const tools = statements(main);
   const queue = statements(intake);
-  const stamps = versionStamps(tools);
+  const stamps = versionStamps(tools, clock);
   const transaction: IngestTransaction = {
     findVariable: async (accountId, target) => findVariable(tools, accountId, target),
     write: async (variable, readings) =>
@@ -90,14 +91,15 @@ function rollBack(database: DatabaseSync): void {
 }
 
 /** VersionTimestamps: the clock in microseconds, but strictly increasing through restarts and clocks set back. */
-function versionStamps({ get, run }: Statements) {
+function versionStamps({ get, run }: Statements, clock: Clock) {
   let last = 0;
   return {
     load: () => {
-      last = Number(get("SELECT value FROM counter WHERE name = 'version_us'")?.["value"] ?? 0);
+      const known = Number(get("SELECT value FROM counter WHERE name = 'version_us'")?.["value"] ?? 0);
+      last = Math.max(known, Number(clock.now().epochNanoseconds / 1_000n));
     },
     next: () => {
-      last = Math.max(Date.now() * 1_000, last + 1);
+      last += 1;
       return last;
     },
     save: () =>

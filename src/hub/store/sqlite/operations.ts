@@ -98,13 +98,15 @@ function accept({ get, run }: Statements, operation: NewOperation) {
     operation.digest,
     operation.timeoutSec,
     operation.received,
-    Date.now(),
+    operation.acceptedMs,
     operation.webhookUrl,
     operation.webhookUrl === null ? null : "waiting",
   );
   run("INSERT INTO body (seq, bytes) VALUES (?, ?)", id, operation.body);
   return { kind: "accepted", seq: id } as const;
 }
+
+const GONE = "the outcome is no longer in the store";
 
 type Webhooks = Pick<OperationStore, "dueWebhooks" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;
 
@@ -120,7 +122,10 @@ function webhooks(
       return all(sql, nowMs, limit).flatMap((row): DueWebhook[] => {
         const seq = Number(row["seq"]);
         const outcome = outcomeOf(seq);
-        if (outcome === null) return [];
+        if (outcome === null) {
+          run("UPDATE operation SET webhook_state = 'given-up', webhook_error = ? WHERE seq = ?", GONE, seq);
+          return [];
+        }
         const body = {
           operationId: String(row["operation_id"]),
           account: String(row["account_id"]),
