@@ -1,6 +1,7 @@
 /** `headgate hub`: the measurement data service. */
 import { loadHubOptions } from "../config/hub-config.ts";
 import { startHub } from "../hub/hub.ts";
+import { armedFault } from "../support/faults.ts";
 import { createLog } from "../support/log.ts";
 import { print } from "./output.ts";
 import { addCommand, type CommandFrame } from "./program.ts";
@@ -13,7 +14,11 @@ export function addHub({ program, stop, action }: CommandFrame): void {
     .action(
       action(async ({ config }: { config: string }) => {
         const options = loadHubOptions(config);
-        const hub = await startHub(options, { log: createLog(options.log.level) });
+        const fault = armedFault();
+        const hub = await startHub(options, {
+          log: createLog(options.log.level),
+          ...(fault === undefined ? {} : { fault }),
+        });
         print(`hub: base ${hub.url} · push ${hub.url}/push · token ${hub.url}/connect/token`);
         if (!stop.aborted)
           await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));

@@ -1,5 +1,5 @@
 /** The worker pool: one file a thread, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
@@ -140,8 +140,5 @@ function transient(code: ErrorCode, job: MapJob, message: string, cause?: unknow
 
 /** Mappers see nothing of the environment, where secrets may stand; workbooks need the directory for temporary files. */
 function temporaryDirectoryOnly(): Record<string, string> {
-  const names = ["TMPDIR", "TEMP", "TMP"];
-  return Object.fromEntries(
-    names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-  );
+  return { TMPDIR: tmpdir(), TEMP: tmpdir(), TMP: tmpdir() };
 }

@@ -3,11 +3,18 @@
  * Nothing is armed unless `main.ts` arms it from `HEADGATE_FAULT`, so a call costs one comparison.
  */
 let armed: { name: string; after: number } | null = null;
+let specified: string | undefined;
 
 /** `NAME` or `NAME#N`: end the process at the N-th time that this point is passed. */
 export function armFault(specification: string): void {
+  specified = specification;
   const [name = "", count = "1"] = specification.split("#");
   armed = { name, after: Number(count) };
+}
+
+/** What was armed, for threads of this process that have to arm themselves. */
+export function armedFault(): string | undefined {
+  return specified;
 }
 
 export function faultPoint(name: string): void {
