@@ -10,8 +10,8 @@ import { wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { lintTriggers } from "../triggers/lint.ts";
 import { createRegistry } from "../triggers/registry.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { print, printJson, styled } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 interface Finding {
   readonly part: string;

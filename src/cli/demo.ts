@@ -6,10 +6,10 @@ import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { startGateway } from "../gateway.ts";
 import { createLog } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { type DemoGround, layGround } from "./demo/ground.ts";
 import { compareWithScenario, type Ended } from "./demo/scenario.ts";
 import { print, printJson, printTable, styled, summaryLine } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 import { printProgress } from "./progress.ts";
 import { waitUntilIdle } from "./until-idle.ts";
 

@@ -4,8 +4,8 @@ import { type Gateway, startGateway } from "../gateway.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createLog } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { print, printJson, styled, summaryLine } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 import { waitUntilIdle } from "./until-idle.ts";
 
 interface GatewayOptions {

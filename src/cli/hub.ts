@@ -3,8 +3,8 @@ import { loadHubOptions } from "../config/hub-config.ts";
 import { startHub } from "../hub/hub.ts";
 import { armedFault } from "../support/faults.ts";
 import { createLog } from "../support/log.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { print } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 export function addHub({ program, stop, action }: CommandFrame): void {
   addCommand(program, "hub", "The measurement data service: token, push, read and management interfaces.", [

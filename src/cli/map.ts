@@ -8,8 +8,8 @@ import type { MapResult } from "../mapping/mapping.ts";
 import { createMemorySink } from "../mapping/segment-writer.ts";
 import type { RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { placeWords, print, printJson, printTable, styled } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 interface MapOptions {
   readonly mapper: string;

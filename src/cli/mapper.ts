@@ -5,8 +5,8 @@ import { listCases, runCase, updateCase } from "../mapping/cases.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import type { CatalogueEntry } from "../mapping/mapping.ts";
 import { ConfigError } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 interface ListOptions {
   readonly folder: readonly string[];

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addCheck } from "./check.ts";
+import type { CommandFrame } from "./command.ts";
 import { addDemo } from "./demo.ts";
 import { addGateway } from "./gateway.ts";
 import { addHub } from "./hub.ts";
@@ -11,17 +12,6 @@ import { exitCodeOf, printError } from "./output.ts";
 import { addRuns } from "./runs.ts";
 import { addTrace } from "./trace.ts";
 import { addTrigger } from "./trigger.ts";
-
-/** What every command is given. It answers the exit code: 0 success, 1 a failure of the work, 2 wrong usage or configuration. */
-export interface CommandFrame {
-  readonly program: Command;
-  /** Aborted by SIGINT or SIGTERM. */
-  readonly stop: AbortSignal;
-  /** Wraps an action so that its answer becomes the exit code and its error is printed. */
-  action<Arguments extends unknown[]>(
-    work: (...args: Arguments) => Promise<number>,
-  ): (...args: Arguments) => Promise<void>;
-}
 
 export async function runCli(argv: readonly string[], stop: AbortSignal): Promise<number> {
   let exitCode = 0;
@@ -59,21 +49,4 @@ function packageVersion(): string {
     version: string;
   };
   return version;
-}
-
-/** A command with its description and an example for `--help`. Subcommands inherit how the program ends. */
-export function addCommand(
-  parent: Command,
-  name: string,
-  description: string,
-  examples: readonly string[],
-): Command {
-  return parent
-    .command(name)
-    .description(description)
-    .exitOverride()
-    .addHelpText(
-      "after",
-      `\nExample${examples.length > 1 ? "s" : ""}:\n${examples.map((example) => `  ${example}`).join("\n")}`,
-    );
 }

@@ -2,9 +2,9 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printJson, printTable, type Style, styled } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 interface RunsOptions {
   readonly config: string;

@@ -2,9 +2,9 @@
 import type { TracedFile } from "../ledger/ledger.ts";
 import type { Batch, RejectedRow, Run } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { placeWords, print, printError, printJson, printTable, sizeWords, styled } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 interface TraceOptions {
   readonly config: string;

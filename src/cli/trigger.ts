@@ -3,8 +3,8 @@ import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createRegistry } from "../triggers/registry.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
 import { print, printJson, styled } from "./output.ts";
-import { addCommand, type CommandFrame } from "./program.ts";
 
 interface TestOptions {
   readonly config: string;
