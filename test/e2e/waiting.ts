@@ -1,0 +1,34 @@
+/** Waiting for a state, never for a time. */
+const LOOK_EVERY_MS = 20;
+
+/** Asks again until there is an answer (not null, undefined or false). */
+export async function until<T>(
+  what: string,
+  ask: () => T | null | undefined | false | Promise<T | null | undefined | false>,
+  patienceMs = 30_000,
+): Promise<T> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null && answer !== undefined && answer !== false) return answer;
+    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+/** At most so many at once, first come, first served. */
+export function atMost(places: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let free = places;
+  return async (work) => {
+    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    else free -= 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
