@@ -15,7 +15,14 @@ import { createMappingPool } from "./mapping/pool.ts";
 import type { FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
 import { startOperations, type WebhookAnswer } from "./operations/server.ts";
-import { concernsOf, type HealthPart, healthOf, summarise } from "./operations/state-of-work.ts";
+import {
+  concernsOf,
+  type HealthPart,
+  healthOf,
+  summarise,
+  type WaitingFile,
+  waitingFiles,
+} from "./operations/state-of-work.ts";
 import { type ClaimParts, claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
 import { reviseOutcome } from "./runs/confirming.ts";
@@ -87,11 +94,13 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   let health: () => Promise<readonly HealthPart[]> = async () => [
     { part: "gateway", ready: false, reason: "it is starting" },
   ];
+  let waiting: () => Promise<readonly WaitingFile[]> = async () => [];
   const operations = await startOperations(config.operations, {
     ledger,
     log,
     metrics: metrics.registry,
     health: () => health(),
+    waiting: () => waiting(),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => tell(runId)),
   });
@@ -130,6 +139,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   });
   closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
   const statuses = () => watchers.map((watcher) => watcher.status());
+  waiting = () => waitingFiles(ledger, statuses(), (runId) => conductor.waitReason(runId));
   health = () => healthOf(statuses(), conductor.serviceWaits(), ledger);
 
   // The triggers may have changed since the last start.

@@ -1,6 +1,8 @@
 /** `headgate runs`: what was done, newest first; with `--waiting`, what each file waits for. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
+import { type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
@@ -13,6 +15,9 @@ interface RunsOptions {
   readonly waiting?: boolean;
   readonly json?: boolean;
 }
+
+/** How long the daemon may take to answer. */
+const DAEMON_MS = 2_000;
 
 const STATES: readonly RunState[] = [
   "claimed",
@@ -45,7 +50,7 @@ export function addRuns({ program, action }: CommandFrame): void {
 async function showRuns(options: RunsOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
   try {
-    if (options.waiting === true) return await showWaiting(ledger, config.drops, options.json === true);
+    if (options.waiting === true) return await showWaiting(ledger, config, options.json === true);
     const runs = await ledger.recentRuns(countOf(options.limit), statesOf(options.state));
     if (options.json === true) printJson(runs);
     else if (runs.length === 0) print("no runs yet");
@@ -56,43 +61,35 @@ async function showRuns(options: RunsOptions): Promise<number> {
   }
 }
 
-async function showWaiting(
-  ledger: Ledger,
-  drops: readonly { readonly name: string }[],
-  json: boolean,
-): Promise<number> {
-  const arrivals = [];
-  for (const drop of drops) arrivals.push(...(await ledger.arrivalsIn(drop.name, ["settling", "unmatched"])));
-  const runs = await ledger.runsIn([
-    "claimed",
-    "fetched",
-    "mapping",
-    "mapped",
-    "delivering",
-    "accepted",
-    "held",
-  ]);
-  if (json) {
-    printJson({ arrivals, runs });
-    return 0;
-  }
-  if (arrivals.length + runs.length === 0) print("nothing waits");
+async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean): Promise<number> {
+  const files = (await askDaemon(config)) ?? (await askLedger(ledger, config));
+  if (json) printJson(files);
+  else if (files.length === 0) print("nothing waits");
   else {
     printTable(
       ["drop", "file", "state", "since", "waits for"],
-      [
-        ...arrivals.map((one) => [one.drop, one.path, one.state, when(one.changedAt), one.reason]),
-        ...runs.map((run) => [
-          run.drop,
-          run.path,
-          run.state,
-          when(run.changedAt),
-          run.reason?.message ?? "its turn",
-        ]),
-      ],
+      files.map((file) => [file.drop, file.path, file.state, when(file.since), file.reason]),
     );
   }
   return 0;
+}
+
+/** The running daemon knows how far a file has settled; null when none answers. */
+async function askDaemon(config: GatewayConfig): Promise<readonly WaitingFile[] | null> {
+  try {
+    const answer = await fetch(`http://${config.operations.listen}/operations/waiting`, {
+      signal: AbortSignal.timeout(DAEMON_MS),
+    });
+    return answer.ok ? ((await answer.json()) as readonly WaitingFile[]) : null;
+  } catch {
+    // No daemon runs, or it listens on a port of its own choice: the ledger answers instead.
+    return null;
+  }
+}
+
+function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
+  const drops = config.drops.map(({ name }) => ({ drop: name, waiting: [] }));
+  return waitingFiles(ledger, drops, () => undefined);
 }
 
 const COLOURS: Readonly<Partial<Record<RunState, Style>>> = {

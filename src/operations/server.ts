@@ -11,7 +11,7 @@ import type { RunState } from "../model.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import type { OperationsOptions } from "./options.ts";
-import type { HealthPart } from "./state-of-work.ts";
+import type { HealthPart, WaitingFile } from "./state-of-work.ts";
 
 export type WebhookAnswer =
   | { readonly status: "recorded" | "unknown" }
@@ -22,6 +22,7 @@ export interface OperationsParts {
   readonly log: Logger;
   readonly metrics: Registry;
   health(): Promise<readonly HealthPart[]>;
+  waiting(): Promise<readonly WaitingFile[]>;
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
 }
 
@@ -72,6 +73,7 @@ function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
     const states = request.query.state?.split(",") as RunState[] | undefined;
     return parts.ledger.recentRuns(limit, states);
   });
+  app.get("/operations/waiting", () => parts.waiting());
   app.get<{ Params: { query: string } }>("/operations/trace/:query", async (request, reply) => {
     const found = await parts.ledger.trace(request.params.query);
     return found.length === 0

@@ -16,6 +16,19 @@ export interface DropState {
   } | null;
   readonly settlingCount: number;
   readonly leftCount: number;
+  /** Files that are not taken yet, and why; the first of them when there are many. */
+  readonly waiting: readonly { readonly path: string; readonly reason: string; readonly waitingMs: number }[];
+}
+
+/** One file on its way, what it waits for and since when. */
+export interface WaitingFile {
+  readonly drop: string;
+  readonly path: string;
+  /** State of the arrival, or of its run. */
+  readonly state: string;
+  readonly since: IsoInstant;
+  readonly reason: string;
+  readonly runId: string | null;
 }
 
 /** One part of the gateway and whether it works, with the reason in words. */
@@ -55,6 +68,50 @@ export async function healthOf(
         : `${resting.length === SHOWN ? "at least " : ""}${resting.length} need a person`,
   });
   return parts;
+}
+
+const UNDER_WAY: readonly RunState[] = [
+  "claimed",
+  "fetched",
+  "mapping",
+  "mapped",
+  "delivering",
+  "accepted",
+  "held",
+];
+const WAITING_SHOWN = 200;
+
+/** For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled, and why a run is not in hand. */
+export async function waitingFiles(
+  ledger: Ledger,
+  drops: readonly Pick<DropState, "drop" | "waiting">[],
+  waitReason: (runId: string) => string | undefined,
+): Promise<readonly WaitingFile[]> {
+  const files: WaitingFile[] = [];
+  for (const { drop, waiting } of drops) {
+    const reasons = new Map(waiting.map((file) => [file.path, file.reason]));
+    for (const arrival of await ledger.arrivalsIn(drop, ["settling", "unmatched"], WAITING_SHOWN)) {
+      files.push({
+        drop,
+        path: arrival.path,
+        state: arrival.state,
+        since: arrival.changedAt,
+        reason: (arrival.state === "settling" ? reasons.get(arrival.path) : undefined) ?? arrival.reason,
+        runId: null,
+      });
+    }
+  }
+  for (const run of await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true })) {
+    files.push({
+      drop: run.drop,
+      path: run.path,
+      state: run.state,
+      since: run.changedAt,
+      reason: waitReason(run.id) ?? run.reason?.message ?? "its turn",
+      runId: run.id,
+    });
+  }
+  return files;
 }
 
 /** Why `gateway --until-idle` exits 1: one line each. */

@@ -8,7 +8,7 @@ import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import { GatewayMetrics } from "../../src/operations/metrics.ts";
 import { type OperationsServer, startOperations, type WebhookAnswer } from "../../src/operations/server.ts";
-import type { HealthPart } from "../../src/operations/state-of-work.ts";
+import { type HealthPart, waitingFiles } from "../../src/operations/state-of-work.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 
@@ -36,6 +36,17 @@ beforeEach(async () => {
       log: silentLog,
       metrics: metrics.registry,
       health: async () => health,
+      waiting: () =>
+        waitingFiles(
+          ledger,
+          [
+            {
+              drop: "in",
+              waiting: [{ path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5 }],
+            },
+          ],
+          () => undefined,
+        ),
       receiveOutcome: async (body, signature) => {
         told.push({ body, signature });
         return answer;
@@ -86,6 +97,14 @@ describe("the operator's interface", () => {
     expect(await unknown.json()).toMatchObject({ detail: expect.stringContaining("other.csv") });
   });
 
+  it("says of each file on its way what it waits for, in the words of its drop", async () => {
+    await seeFile();
+    const waiting = await fetch(`${server.url}/operations/waiting`);
+    expect(await waiting.json()).toMatchObject([
+      { drop: "in", path: "a/meters.csv", state: "settling", reason: "1 of 2 equal observations" },
+    ]);
+  });
+
   it("hands a webhook on with exactly the bytes that are signed", async () => {
     const body = '{ "operationId" : "x-1" }';
     const response = await fetch(`${server.url}/webhooks/outcome`, {
@@ -121,6 +140,7 @@ describe("a port that is taken", () => {
       log: silentLog,
       metrics: metrics.registry,
       health: async () => [],
+      waiting: async () => [],
       receiveOutcome: async () => answer,
     };
     await expect(startOperations({ listen: `127.0.0.1:${port}`, webhook: {} }, parts)).rejects.toMatchObject({
