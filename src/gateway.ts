@@ -13,6 +13,8 @@ import { createCatalogue } from "./mapping/catalogue.ts";
 import type { MappingPool } from "./mapping/mapping.ts";
 import { createMappingPool } from "./mapping/pool.ts";
 import type { FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
+import { alarmSender } from "./operations/alarm.ts";
+import { LateFiles } from "./operations/late-files.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
 import { startOperations, type WebhookAnswer } from "./operations/server.ts";
 import {
@@ -31,6 +33,7 @@ import { openSpool, type Spool } from "./runs/spool.ts";
 import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
+import { missingFiles } from "./triggers/expectation.ts";
 import { createRegistry, laneOf, whyUnclaimed } from "./triggers/registry.ts";
 
 /** An event with the file that it is about. */
@@ -140,11 +143,20 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
   const statuses = () => watchers.map((watcher) => watcher.status());
   waiting = () => waitingFiles(ledger, statuses(), (runId) => conductor.waitReason(runId));
-  health = () => healthOf(statuses(), conductor.serviceWaits(), ledger);
+  const late = new LateFiles({
+    find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
+    send: alarmSender(config.operations.alarm, clock),
+    count: (missing) => metrics.countLate(missing.map((file) => file.trigger)),
+    clock,
+    log,
+  });
+  closers.push(() => late.stop());
+  health = () => healthOf(statuses(), conductor.serviceWaits(), ledger, late.missing());
 
   // The triggers may have changed since the last start.
   for (const watcher of watchers) await watcher.rematch();
   for (const watcher of watchers) watcher.start();
+  late.start();
   conductor.wake();
   log.info({ ...recovery, operations: operations.url }, "gateway started");
 

@@ -63,7 +63,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "delivery/delivery.ts",
     "ledger/ledger.ts",
   ],
-  operations: ["model.ts", "ledger/ledger.ts", "support"],
+  operations: ["model.ts", "ledger/ledger.ts", "support", "wire"],
   hub: ["wire", "triggers", "mapping", "support"],
   wire: ["support"],
   support: [],

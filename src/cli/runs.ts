@@ -2,8 +2,11 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
+import { missingWords } from "../operations/late-files.ts";
 import { type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
+import { missingFiles } from "../triggers/expectation.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printJson, printTable, type Style, styled } from "./output.ts";
@@ -51,6 +54,7 @@ async function showRuns(options: RunsOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
   try {
     if (options.waiting === true) return await showWaiting(ledger, config, options.json === true);
+    if (options.json !== true) await printMissing(config, ledger);
     const runs = await ledger.recentRuns(countOf(options.limit), statesOf(options.state));
     if (options.json === true) printJson(runs);
     else if (runs.length === 0) print("no runs yet");
@@ -59,6 +63,13 @@ async function showRuns(options: RunsOptions): Promise<number> {
   } finally {
     await ledger.close();
   }
+}
+
+/** Files that triggers expect and that have not come. */
+async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void> {
+  const now = systemClock.now();
+  for (const file of await missingFiles(config.triggers, ledger, now, now))
+    print(`${styled("yellow", "late")}  ${missingWords(file)}`);
 }
 
 async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean): Promise<number> {

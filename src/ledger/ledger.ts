@@ -88,6 +88,8 @@ export interface Ledger {
   trace(query: string): Promise<readonly TracedFile[]>;
   events(arrivalId: number): Promise<readonly LedgerEvent[]>;
   addEvent(event: Omit<LedgerEvent, "at">): Promise<void>;
+  /** The newest run of a trigger, whatever became of it, or null. */
+  latestRunOf(trigger: string): Promise<Run | null>;
   /** Newest first. */
   recentRuns(limit: number, states?: readonly RunState[]): Promise<readonly Run[]>;
   /** Files that lie at a drop now or were worked on since, by standing and by drop, and the points of runs worked on since. */

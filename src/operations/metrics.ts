@@ -6,6 +6,7 @@ export class GatewayMetrics {
   readonly registry: Registry;
   readonly #steps: Counter<"drop" | "event">;
   readonly #lastEvent: Gauge<"drop">;
+  readonly #late: Gauge<"trigger">;
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -21,6 +22,18 @@ export class GatewayMetrics {
       labelNames: ["drop"],
       registers: [registry],
     });
+    this.#late = new Gauge({
+      name: "headgate_late_file",
+      help: "1 for each trigger whose expected file has not come by its time",
+      labelNames: ["trigger"],
+      registers: [registry],
+    });
+  }
+
+  /** Which triggers miss a file now. */
+  countLate(triggers: readonly string[]): void {
+    this.#late.reset();
+    for (const trigger of triggers) this.#late.set({ trigger }, 1);
   }
 
   count(event: LedgerEvent & { readonly drop: string }): void {

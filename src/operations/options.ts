@@ -30,5 +30,23 @@ export const operationsOptions = z.strictObject({
     })
     .prefault({})
     .describe("Receiving the outcome of pushes."),
+  alarm: z
+    .strictObject({
+      url: z
+        .url()
+        .describe("Where an alarm is posted as JSON, such as a chat's incoming webhook or your own service."),
+      secret: z
+        .string()
+        .min(16)
+        .optional()
+        .describe(
+          "Secret of the signature in the header X-Headgate-Signature; without it alarms are not signed.",
+        )
+        .meta({ secret: true }),
+    })
+    .optional()
+    .describe(
+      "Told when a file that a trigger expects is late. Sent once for each due time, and again until it was accepted.",
+    ),
 });
 export type OperationsOptions = z.output<typeof operationsOptions>;

@@ -1,6 +1,7 @@
 /** What people ask about the whole: whether it is ready, whether it is idle, what needs a person, and the summary at the end. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
+import { type MissingFile, missingWords } from "./late-files.ts";
 
 /** What a drop's watcher tells of itself. */
 export interface DropState {
@@ -46,6 +47,7 @@ export async function healthOf(
   drops: readonly DropState[],
   serviceWaits: ReadonlyMap<string, string>,
   ledger: Ledger,
+  missing: readonly MissingFile[],
 ): Promise<readonly HealthPart[]> {
   const parts: HealthPart[] = drops.map((state) => ({
     part: `drop ${state.drop}`,
@@ -58,6 +60,8 @@ export async function healthOf(
   }));
   for (const [service, reason] of serviceWaits)
     parts.push({ part: `service ${service}`, ready: false, reason });
+  for (const file of missing)
+    parts.push({ part: `trigger ${file.trigger}`, ready: true, reason: missingWords(file) });
   const resting = await ledger.recentRuns(SHOWN, NEEDS_A_PERSON);
   parts.push({
     part: "runs",

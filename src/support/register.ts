@@ -107,6 +107,10 @@ const entries = {
     title: "the fetched copy cannot be written",
     hint: "Check the space and the rights of the spool's folder. The source file is untouched.",
   },
+  "HG-DROP-014": {
+    title: "the server shows only a part of a folder",
+    hint: "Raise the server's limit for listings (Pure-FTPd: LimitRecursion), or let delivered files be archived, so that the rest comes to light.",
+  },
 
   // ── triggers
   "HG-TRIG-001": {
@@ -292,6 +296,12 @@ const entries = {
   "HG-LEDG-005": {
     title: "a file mapped again gives other bytes than before",
     hint: "The mapper, its settings or the file changed within one run. Nothing of it is sent; `headgate replay RUN` makes a new run.",
+  },
+
+  // ── operations
+  "HG-OPS-001": {
+    title: "an alarm was not accepted",
+    hint: "It is sent again. Check `operations.alarm.url`.",
   },
 
   // ── hub

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { fileTrigger } from "../wire/index.ts";
+import { expectOptions } from "./expectation.ts";
 
 const wire = fileTrigger.shape;
 
@@ -49,6 +50,11 @@ export const triggerOptions = z.strictObject({
     .optional()
     .describe(
       "When the source file may be archived or deleted: once the service accepted every batch, or once it is known that all is stored. By default accepted for archiving, confirmed for deleting.",
+    ),
+  expect: expectOptions
+    .optional()
+    .describe(
+      "When a file is expected. A missing one becomes a warning in runs, health and metrics, and a webhook where one is configured.",
     ),
   fileNamePatternMatches: wire.fileNamePatternMatches
     .describe("Conditions on the base name of the file, with regard to case. An empty list matches nothing.")

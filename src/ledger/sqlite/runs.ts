@@ -9,7 +9,7 @@ import { row, rows, type Store } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
-  "openRun" | "advanceRun" | "noteRun" | "run" | "runsIn" | "recentRuns" | "rejectedRows"
+  "openRun" | "advanceRun" | "noteRun" | "run" | "runsIn" | "latestRunOf" | "recentRuns" | "rejectedRows"
 >;
 
 const NO_LIMIT = -1;
@@ -28,6 +28,7 @@ export function runMethods(store: Store): RunMethods {
     noteRun: (id, change) => store.write("run.noted", () => noteRun(store, id, change)),
     run: async (id) => findRun(store, id),
     runsIn: async (states, options) => runsIn(store, states, options ?? {}),
+    latestRunOf: async (trigger) => latestRunOf(store, trigger),
     recentRuns: async (limit, states) => recentRuns(store, limit, states),
     rejectedRows: async (runId) => rejectedRowsOf(store, runId),
   };
@@ -188,6 +189,14 @@ function runsIn(
   );
   found.sort((a, b) => a.arrival_id - b.arrival_id || (a.id < b.id ? -1 : 1));
   return (limit === NO_LIMIT ? found : found.slice(0, limit)).map(toRun);
+}
+
+function latestRunOf(store: Store, trigger: string): Run | null {
+  const statement = store.sql(
+    `SELECT max(runs.id) AS id FROM runs JOIN bindings ON bindings.id = runs.binding_id WHERE bindings.json ->> '$.trigger' = ?`,
+  );
+  const id = row<{ id: string | null }>(statement, trigger)?.id;
+  return id === null || id === undefined ? null : findRun(store, id);
 }
 
 function recentRuns(store: Store, limit: number, states: readonly RunState[] | undefined): readonly Run[] {

@@ -64,6 +64,7 @@ CREATE TABLE runs (
 ) STRICT;
 
 CREATE INDEX runs_arrival ON runs (arrival_id);
+CREATE INDEX runs_binding ON runs (binding_id, id);
 CREATE INDEX runs_state ON runs (state, arrival_id, id);
 CREATE INDEX runs_unfinished ON runs (state, arrival_id, id) WHERE finished_at IS NULL;
 CREATE INDEX runs_unsettled ON runs (state, arrival_id, id) WHERE settled = 0;

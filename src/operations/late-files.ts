@@ -1,0 +1,101 @@
+/** Watches for files that triggers expect: a missing one is a warning in the log, in health and metrics, and an alarm by webhook. */
+import type { IsoInstant } from "../model.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+
+/** A file that did not come by its time. */
+export interface MissingFile {
+  readonly trigger: string;
+  readonly due: IsoInstant;
+  /** When a file of the trigger last came, or null. */
+  readonly lastSeen: IsoInstant | null;
+}
+
+export interface LateFileParts {
+  /** What is late now. */
+  find(): Promise<readonly MissingFile[]>;
+  /** Posts an alarm; rejects when it was not accepted. Null where none is configured. */
+  readonly send: ((body: string) => Promise<void>) | null;
+  /** Told at each look how many files are late, by trigger. */
+  count(missing: readonly MissingFile[]): void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const LOOK_EVERY_MS = 30_000;
+
+export class LateFiles {
+  readonly #parts: LateFileParts;
+  readonly #stop = new AbortController();
+  /** Due times by trigger that were warned of, and those whose alarm was accepted. */
+  readonly #warned = new Map<string, IsoInstant>();
+  readonly #told = new Map<string, IsoInstant>();
+  #missing: readonly MissingFile[] = [];
+  #loop: Promise<void> | null = null;
+
+  constructor(parts: LateFileParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  missing(): readonly MissingFile[] {
+    return this.#missing;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#parts;
+    do {
+      await this.look().catch((thrown) =>
+        log.warn({ err: thrown }, `late files cannot be looked for: ${wordsOf(thrown)}`),
+      );
+    } while (await clock.sleep(LOOK_EVERY_MS, this.#stop.signal));
+  }
+
+  async look(): Promise<void> {
+    const { find, count, log } = this.#parts;
+    this.#missing = await find();
+    count(this.#missing);
+    for (const file of this.#missing) {
+      if (this.#warned.get(file.trigger) !== file.due) {
+        this.#warned.set(file.trigger, file.due);
+        log.warn({ ...file }, missingWords(file));
+      }
+      await this.#tell(file);
+    }
+  }
+
+  async #tell(file: MissingFile): Promise<void> {
+    const { send, clock, log } = this.#parts;
+    if (send === null || this.#told.get(file.trigger) === file.due) return;
+    const body = {
+      kind: "late-file",
+      id: `late:${file.trigger}:${file.due}`,
+      ...file,
+      at: isoInstant(clock.now()),
+      text: missingWords(file),
+    };
+    try {
+      await send(JSON.stringify(body));
+      this.#told.set(file.trigger, file.due);
+    } catch (thrown) {
+      log.warn(
+        { trigger: file.trigger, reason: wordsOf(thrown) },
+        "the alarm of a late file was not accepted; it is sent again",
+      );
+    }
+  }
+}
+
+export function missingWords(file: MissingFile): string {
+  const last = file.lastSeen === null ? "none has come yet" : `the last came at ${file.lastSeen}`;
+  return `trigger ${file.trigger} expected a file by ${file.due}; ${last}`;
+}

@@ -1,0 +1,122 @@
+/** "A file by 07:00 every day": when the last one was due, and whether it is late. */
+import { z } from "zod";
+import { ianaZone } from "../wire/index.ts";
+
+export const expectOptions = z
+  .strictObject({
+    by: z
+      .string()
+      .regex(/^([01]\d|2[0-3]):[0-5]\d$/, "expected a time such as 07:00")
+      .describe("Time of day, in the time zone, by which a file must have come since the time before."),
+    every: z
+      .enum(["day", "weekday", "week", "month"])
+      .default("day")
+      .describe(
+        "day: every day; weekday: Monday to Friday; week: on Mondays, or `on`; month: on the first, or `on`.",
+      ),
+    on: z
+      .int()
+      .min(1)
+      .max(28)
+      .optional()
+      .describe("For week: 1 Monday to 7 Sunday. For month: the day, 1 to 28."),
+    timeZone: z
+      .string()
+      .refine(
+        (zone) => ianaZone(zone) !== undefined,
+        "expected an IANA or Windows time zone, such as Europe/Brussels",
+      )
+      .describe("Zone of `by`. It has no default.")
+      .meta({ examples: ["Europe/Brussels"] }),
+  })
+  .refine((expect) => expect.every !== "week" || (expect.on ?? 1) <= 7, {
+    path: ["on"],
+    message: "expected 1 (Monday) to 7 (Sunday)",
+  });
+export type Expectation = z.output<typeof expectOptions>;
+
+export interface LateFile {
+  readonly trigger: string;
+  /** When the file was due. */
+  readonly due: Temporal.Instant;
+  /** When a file last came, or null. */
+  readonly lastSeen: Temporal.Instant | null;
+}
+
+/** How far back a due time is looked for: beyond the longest period. */
+const DAYS_BACK_MAX = 62;
+
+/**
+ * Null when all is well. A file counts for the due time that follows it. Nothing is late that was due before `watchedSince`,
+ * when nobody was looking.
+ */
+export function lateness(
+  trigger: string,
+  expectation: Expectation,
+  facts: {
+    readonly lastSeen: Temporal.Instant | null;
+    readonly now: Temporal.Instant;
+    readonly watchedSince: Temporal.Instant;
+  },
+): LateFile | null {
+  const [due, before] = dueTimes(expectation, facts.now);
+  if (due === undefined || before === undefined) return null;
+  if (Temporal.Instant.compare(due, facts.watchedSince) < 0) return null;
+  const { lastSeen } = facts;
+  if (lastSeen !== null && Temporal.Instant.compare(lastSeen, before) > 0) return null;
+  return { trigger, due, lastSeen };
+}
+
+/** The two latest due times that are not after `now`, latest first. */
+function dueTimes(expectation: Expectation, now: Temporal.Instant): Temporal.Instant[] {
+  const zone = ianaZone(expectation.timeZone) ?? "UTC";
+  const today = now.toZonedDateTimeISO(zone).toPlainDate();
+  const found: Temporal.Instant[] = [];
+  for (let back = 0; back <= DAYS_BACK_MAX && found.length < 2; back += 1) {
+    const day = today.subtract({ days: back });
+    if (!isDueOn(expectation, day)) continue;
+    const due = day
+      .toZonedDateTime({ timeZone: zone, plainTime: Temporal.PlainTime.from(expectation.by) })
+      .toInstant();
+    if (Temporal.Instant.compare(due, now) <= 0) found.push(due);
+  }
+  return found;
+}
+
+function isDueOn({ every, on }: Expectation, day: Temporal.PlainDate): boolean {
+  if (every === "day") return true;
+  if (every === "weekday") return day.dayOfWeek <= 5;
+  return every === "week" ? day.dayOfWeek === (on ?? 1) : day.day === (on ?? 1);
+}
+
+/** What a due time is compared with; the ledger has this shape. */
+export interface RunHistory {
+  latestRunOf(trigger: string): Promise<{ readonly createdAt: string } | null>;
+}
+
+/** The triggers whose expected file has not come, with times in ISO 8601. */
+export async function missingFiles(
+  triggers: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly expect?: Expectation | undefined;
+  }[],
+  history: RunHistory,
+  watchedSince: Temporal.Instant,
+  now: Temporal.Instant,
+): Promise<readonly { readonly trigger: string; readonly due: string; readonly lastSeen: string | null }[]> {
+  const missing = [];
+  for (const { name, state, expect } of triggers) {
+    if (expect === undefined || state === "Inactive" || state === "Deleted") continue;
+    const latest = await history.latestRunOf(name);
+    const lastSeen = latest === null ? null : Temporal.Instant.from(latest.createdAt);
+    const found = lateness(name, expect, {
+      lastSeen,
+      now,
+      watchedSince: latest === null ? watchedSince : Temporal.Instant.from(latest.createdAt),
+    });
+    if (found !== null)
+      missing.push({ trigger: name, due: found.due.toString(), lastSeen: latest?.createdAt ?? null });
+  }
+  return missing;
+}
