@@ -31,11 +31,24 @@ const FRAME_BYTES = 2;
 /** `]}` after an element's readings. */
 const TAIL = "]}";
 
+interface ReadingJson {
+  readonly element: string;
+  /** Bytes of the start of the element. */
+  readonly headBytes: number;
+  readonly json: string;
+  /** Bytes of `json`. */
+  readonly bytes: number;
+  readonly row: number;
+  readonly sheet: number;
+}
+
 class BatchBuilder {
   readonly #limits: BatchLimits;
   #parts: string[] = [];
   #bytes = FRAME_BYTES;
   #open: Group | null = null;
+  /** The field that the open element has beside its target, see `Extra.element`. */
+  #element = "";
   #rows: number[] = [];
   #sheets: number[] | null = null;
 
@@ -48,16 +61,18 @@ class BatchBuilder {
   }
 
   /** False when the batch has no room for it. */
-  add(group: Group, headBytes: number, json: string, bytes: number, row: number, sheet: number): boolean {
-    const sameElement = this.#open === group;
+  add(group: Group, reading: ReadingJson): boolean {
+    const { element, headBytes, json, bytes, row, sheet } = reading;
+    const sameElement = this.#open === group && this.#element === element;
     const separator = sameElement || this.#open !== null ? 1 : 0;
     const added = bytes + separator + (sameElement ? 0 : headBytes + TAIL.length);
     if (this.#rows.length >= this.#limits.pointsMax || this.#bytes + added > this.#limits.bytesMax)
       return false;
     if (sameElement) this.#parts.push(",", json);
     else {
-      this.#parts.push(this.#open === null ? "[" : `${TAIL},`, group.head, json);
+      this.#parts.push(this.#open === null ? "[" : `${TAIL},`, group.headWith(element), json);
       this.#open = group;
+      this.#element = element;
     }
     this.#bytes += added;
     this.#rows.push(row);
@@ -105,7 +120,7 @@ function* groupBodies(
   builder: BatchBuilder,
   limits: BatchLimits,
 ): Generator<BatchBody> {
-  const headBytes = Buffer.byteLength(group.head);
+  const groupBytes = Buffer.byteLength(group.head);
   const count = order?.length ?? group.dates.length;
   for (let nth = 0; nth < count; nth += 1) {
     const at = order?.[nth] ?? nth;
@@ -115,9 +130,11 @@ function* groupBodies(
     const bytes = plain.length + extra.bytes + 1;
     const row = group.rows[at] ?? 0;
     const sheet = group.sheets[at] ?? 0;
-    if (builder.add(group, headBytes, json, bytes, row, sheet)) continue;
+    const headBytes = groupBytes + extra.elementBytes;
+    const reading = { element: extra.element, headBytes, json, bytes, row, sheet };
+    if (builder.add(group, reading)) continue;
     if (builder.points > 0) yield builder.take();
-    if (!builder.add(group, headBytes, json, bytes, row, sheet)) {
+    if (!builder.add(group, reading)) {
       const place = { row: row === 0 ? undefined : row, sheet: index.sheetName(sheet) };
       throw new OversizeError(
         group.words,

@@ -96,14 +96,14 @@ function createEmit<Settings>({
   }
 
   function take(reading: Reading): void {
-    const { version, tags, at, unit } = reading;
+    const { version, tags, batchTags, at, unit } = reading;
     const group = groupOf(reading.target);
     const date = instantMs(reading.date);
     const value = finiteValue(reading.value);
     const extra =
-      version === undefined && tags === undefined
+      version === undefined && tags === undefined && batchTags === undefined
         ? 0
-        : index.extra(checkedVersion(version), checkedTags(tags));
+        : index.extra(checkedVersion(version), checkedTags(tags), checkedTags(batchTags));
     if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
     if (at === undefined) group.add(date, value, extra, tracker.row, index.sheet(tracker.sheet));
     else {

@@ -35,6 +35,8 @@ export interface Reading {
   /** VersionTag of this reading. */
   readonly version?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Tags of the push element that carries this reading; the service keeps them apart from the reading's own (*Data versioning*, 6). */
+  readonly batchTags?: Readonly<Record<string, string>> | undefined;
   /** Symbol or name of the unit of `value`; checked against the variable's unit before the push, never sent. */
   readonly unit?: string | undefined;
   /**

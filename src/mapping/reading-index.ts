@@ -4,16 +4,20 @@
  */
 import { type IdentifierKind, type PushTarget, targetWords } from "../wire/index.ts";
 
-/** Version and tags of a reading, kept once for all readings that share them. */
+/** Version and tags of a reading and its element's tags, kept once for all readings that share them. */
 interface Extra {
   readonly version: string;
   /** Fields of the reading's JSON after `value`: `,"version":"v1","tags":{…}`. */
   readonly json: string;
   /** Bytes of `json`. */
   readonly bytes: number;
+  /** Field of the element's JSON before `data`: `"tags":{…},`. Readings with another one go into another element. */
+  readonly element: string;
+  readonly elementBytes: number;
 }
 
-const NO_EXTRA: Extra = { version: "", json: "", bytes: 0 };
+const NO_EXTRA: Extra = { version: "", json: "", bytes: 0, element: "", elementBytes: 0 };
+const DATA = '"data":[';
 
 /** The readings of one target, in columns of equal length. */
 export class Group {
@@ -38,7 +42,12 @@ export class Group {
   constructor(kind: IdentifierKind, target: PushTarget) {
     this.kind = kind;
     this.words = targetWords(target);
-    this.head = `${JSON.stringify(target).slice(0, -1)},"data":[`;
+    this.head = `${JSON.stringify(target).slice(0, -1)},${DATA}`;
+  }
+
+  /** `head` with a field of the element, see `Extra.element`. */
+  headWith(element: string): string {
+    return element === "" ? this.head : `${this.head.slice(0, -DATA.length)}${element}${DATA}`;
   }
 
   add(date: number, value: number, extra: number, row: number, sheet: number): void {
@@ -76,6 +85,8 @@ export class Group {
   }
 }
 
+type Tags = Readonly<Record<string, string>>;
+
 export class ReadingIndex {
   readonly #groups = new Map<string, Group>();
   readonly #extras: Extra[] = [NO_EXTRA];
@@ -98,16 +109,24 @@ export class ReadingIndex {
   }
 
   /** Keeps version and tags once; the result goes with each reading that has them. */
-  extra(version: string | undefined, tags: Readonly<Record<string, string>> | undefined): number {
-    if (version === undefined && tags === undefined) return 0;
+  extra(version: string | undefined, tags: Tags | undefined, batchTags: Tags | undefined): number {
+    if (version === undefined && tags === undefined && batchTags === undefined) return 0;
     const json =
       (version === undefined ? "" : `,"version":${JSON.stringify(version)}`) +
       (tags === undefined ? "" : `,"tags":${JSON.stringify(tags)}`);
-    let index = this.#extraIndexes.get(json);
+    const element = batchTags === undefined ? "" : `"tags":${JSON.stringify(batchTags)},`;
+    const key = `${json}\n${element}`;
+    let index = this.#extraIndexes.get(key);
     if (index === undefined) {
       index = this.#extras.length;
-      this.#extras.push({ version: version ?? "", json, bytes: Buffer.byteLength(json) });
-      this.#extraIndexes.set(json, index);
+      this.#extras.push({
+        version: version ?? "",
+        json,
+        bytes: Buffer.byteLength(json),
+        element,
+        elementBytes: Buffer.byteLength(element),
+      });
+      this.#extraIndexes.set(key, index);
     }
     return index;
   }

@@ -204,6 +204,7 @@ describe("the catalogue", () => {
     expect((await catalogue.list()).map(({ identity }) => identity.name)).toEqual([
       "acme-hourly",
       "helios-logger",
+      "push-body",
       "standard",
     ]);
     const first = await catalogue.find("standard");

@@ -1,0 +1,121 @@
+/**
+ * The body of a push (specification, *Push endpoints*): shape checked before the answer, content judged afterwards.
+ * Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract as a schema.
+ */
+import type { PushElement, PushReading } from "./push.ts";
+
+/** What is wrong with a body. `path` is the place in it, such as `[0].data[3].value`; null when it is no JSON at all. */
+export class PushBodyFault extends Error {
+  readonly path: string | null;
+  /** What is wrong at the path, such as `must be a number`. */
+  readonly words: string;
+
+  constructor(path: string | null, words: string) {
+    super(path === null ? words : `${path === "" ? "the body" : path} ${words}`);
+    this.name = "PushBodyFault";
+    this.path = path;
+    this.words = words;
+  }
+}
+
+const ELEMENT_FIELDS = {
+  variableid: ["variableId", "integer"],
+  sourceid: ["sourceId", "integer"],
+  variabletypeid: ["variableTypeId", "integer"],
+  sourceserialnumber: ["sourceSerialNumber", "string"],
+  sourceean: ["sourceEan", "string"],
+  sourcename: ["sourceName", "string"],
+  meternumber: ["meterNumber", "string"],
+  mappingconfig: ["mappingConfig", "string"],
+  version: ["version", "string"],
+  tags: ["tags", "tags"],
+  data: ["data", "data"],
+} as const;
+const READING_FIELDS = {
+  date: ["date", "string"],
+  value: ["value", "number"],
+  version: ["version", "string"],
+  tags: ["tags", "tags"],
+} as const;
+/** Read from the token; in a body they would claim to be somebody else. */
+const FORBIDDEN = new Set(["accountid", "userid", "role"]);
+
+type Fields = Readonly<Record<string, readonly [string, string]>>;
+
+/** The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`. */
+export function readPushBody(bytes: Uint8Array): readonly PushElement[] {
+  const body = parseJson(bytes);
+  if (!Array.isArray(body)) throw fault("", "must be an array of elements");
+  return body.map((element, index) => readElement(element, `[${index}]`));
+}
+
+export function countReadings(elements: readonly PushElement[]): number {
+  return elements.reduce((sum, element) => sum + element.data.length, 0);
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError || thrown instanceof TypeError)) throw thrown;
+    const why = thrown instanceof TypeError ? "it is not UTF-8" : thrown.message;
+    throw new PushBodyFault(null, `the body is not valid JSON: ${why}`);
+  }
+}
+
+function readElement(input: unknown, path: string): PushElement {
+  const element = readFields(input, ELEMENT_FIELDS, path);
+  const data = element["data"];
+  if (!Array.isArray(data)) throw fault(`${path}.data`, "is required");
+  for (let index = 0; index < data.length; index += 1)
+    data[index] = readReading(data[index], `${path}.data[${index}]`);
+  return element as PushElement;
+}
+
+function readReading(input: unknown, path: string): PushReading {
+  const reading = readFields(input, READING_FIELDS, path);
+  if (reading["date"] === undefined) throw fault(`${path}.date`, "is required");
+  if (reading["value"] === undefined) throw fault(`${path}.value`, "is required");
+  return reading as PushReading;
+}
+
+/** Names in any case, nulls and unknown names ignored, types checked. */
+function readFields(input: unknown, fields: Fields, path: string): Record<string, unknown> {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    throw fault(path, "must be an object");
+  const out: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(input)) {
+    const lower = key.toLowerCase();
+    if (FORBIDDEN.has(lower))
+      throw fault(`${path}.${key}`, "must not be in the body; it is read from the token");
+    const field = Object.hasOwn(fields, lower) ? fields[lower] : undefined;
+    if (field === undefined || value === null) continue;
+    if (!hasType(value, field[1])) throw fault(`${path}.${key}`, `must be ${EXPECTED[field[1]]}`);
+    out[field[0]] = field[1] === "tags" ? withoutNulls(value) : value;
+  }
+  return out;
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  integer: "an integer",
+  string: "a string",
+  number: "a number",
+  tags: "an object of string to string",
+  data: "an array of readings",
+};
+
+function hasType(value: unknown, type: string): boolean {
+  if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "data") return Array.isArray(value);
+  if (type !== "tags") return typeof value === type;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((tag) => typeof tag === "string" || tag === null);
+}
+
+function withoutNulls(tags: unknown): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags as object).filter(([, tag]) => tag !== null));
+}
+
+function fault(path: string, message: string): PushBodyFault {
+  return new PushBodyFault(path, message);
+}
