@@ -1,0 +1,67 @@
+/**
+ * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, and the soak of polls.
+ * Resumable: finished parts are noted in `.headgate/long.json`, and the next call goes on after them; `--fresh` begins anew.
+ * Seeds are printed; a failing one is replayed by `HEADGATE_SEED=<seed> HEADGATE_ROUNDS=1 npx vitest run test/e2e/random-kills.test.ts`.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+interface Progress {
+  readonly firstSeed: number;
+  rounds: number;
+  soaked: boolean;
+  failed: string[];
+}
+
+const ROUNDS_AT_ONCE = 10;
+const root = join(import.meta.dirname, "..");
+const notes = join(root, ".headgate/long.json");
+
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "200" }, fresh: { type: "boolean", default: false } },
+});
+if (values.fresh) rmSync(notes, { force: true });
+const progress: Progress = existsSync(notes)
+  ? (JSON.parse(readFileSync(notes, "utf8")) as Progress)
+  : { firstSeed: Math.floor(Math.random() * 1e9), rounds: 0, soaked: false, failed: [] };
+
+function note(): void {
+  mkdirSync(join(root, ".headgate"), { recursive: true });
+  writeFileSync(notes, JSON.stringify(progress));
+}
+
+function run(file: string, environment: Readonly<Record<string, string>>): boolean {
+  const command = ["--no-install", "vitest", "run", file];
+  return (
+    spawnSync("npx", command, { cwd: root, stdio: "inherit", env: { ...process.env, ...environment } })
+      .status === 0
+  );
+}
+
+const rounds = Number(values.rounds);
+process.stdout.write(
+  `random kills: seeds ${progress.firstSeed} to ${progress.firstSeed + rounds - 1}, ${progress.rounds} of ${rounds} rounds done before\n`,
+);
+while (progress.rounds < rounds) {
+  const count = Math.min(ROUNDS_AT_ONCE, rounds - progress.rounds);
+  const seed = String(progress.firstSeed + progress.rounds);
+  if (!run("test/e2e/random-kills.test.ts", { HEADGATE_SEED: seed, HEADGATE_ROUNDS: String(count) })) {
+    progress.failed.push(`random kills from seed ${seed}, ${count} rounds`);
+  }
+  progress.rounds += count;
+  note();
+}
+if (!progress.soaked) {
+  if (!run("test/drops/soak.test.ts", { HEADGATE_SOAK: "10000" }))
+    progress.failed.push("soak of 10000 polls");
+  progress.soaked = true;
+  note();
+}
+process.stdout.write(
+  progress.failed.length === 0
+    ? "all passed\n"
+    : `failed:\n${progress.failed.map((line) => `  ${line}`).join("\n")}\n`,
+);
+process.exitCode = progress.failed.length === 0 ? 0 : 1;
