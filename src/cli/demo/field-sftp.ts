@@ -1,6 +1,6 @@
 /** A small SFTP server on loopback, for the demonstration and the tests: one user, one folder, nothing outside it. */
 import { createHash } from "node:crypto";
-import type { Stats } from "node:fs";
+import type { Dir, Stats } from "node:fs";
 import {
   link,
   lstat,
@@ -122,7 +122,7 @@ type Opened =
   | {
       readonly kind: "folder";
       readonly path: string;
-      readonly names: AsyncIterator<{ readonly name: string }>;
+      readonly folder: Dir;
     };
 
 /** One SFTP channel (protocol version 3, draft-ietf-secsh-filexfer-02). */
@@ -132,6 +132,7 @@ class SftpSession {
   readonly #faults: FieldFaults;
   readonly #cut: () => void;
   readonly #opened = new Map<number, Opened>();
+  #ended = false;
   #nextHandle = 1;
 
   constructor(root: string, sftp: SFTPWrapper, faults: FieldFaults, cut: () => void) {
@@ -178,10 +179,11 @@ class SftpSession {
   }
 
   async #end(): Promise<void> {
+    this.#ended = true;
     for (const [handle, opened] of this.#opened) {
       this.#opened.delete(handle);
       if (opened.kind === "file") await opened.file.close();
-      else await opened.names.return?.();
+      else await opened.folder.close();
     }
   }
 
@@ -224,7 +226,8 @@ class SftpSession {
   async #openFolder(id: number, path: string): Promise<void> {
     const full = await this.#target(path);
     const folder = await opendir(full);
-    this.#hand(id, { kind: "folder", path: full, names: folder[Symbol.asyncIterator]() });
+    if (this.#ended) return await folder.close();
+    this.#hand(id, { kind: "folder", path: full, folder });
   }
 
   async #readFolder(id: number, handle: Buffer): Promise<void> {
@@ -232,11 +235,11 @@ class SftpSession {
     if (opened?.kind !== "folder") throw new Error("no such folder handle");
     const names: FileEntry[] = [];
     while (names.length < ENTRIES_AT_ONCE) {
-      const next = await opened.names.next();
-      if (next.done === true) break;
-      const status = await lstat(join(opened.path, next.value.name)).catch(() => null); // It went meanwhile.
+      const next = await opened.folder.read();
+      if (next === null) break;
+      const status = await lstat(join(opened.path, next.name)).catch(() => null); // It went meanwhile.
       if (status === null) continue;
-      names.push({ filename: next.value.name, longname: next.value.name, attrs: attributes(status) });
+      names.push({ filename: next.name, longname: next.name, attrs: attributes(status) });
     }
     if (names.length === 0) this.#sftp.status(id, STATUS.eof);
     else this.#sftp.name(id, names);
@@ -268,7 +271,7 @@ class SftpSession {
     const opened = this.#opened.get(number);
     this.#opened.delete(number);
     if (opened?.kind === "file") await opened.file.close();
-    else await opened?.names.return?.();
+    else await opened?.folder.close();
   }
 
   /** The full path of a name whose folder lies in the root. */
