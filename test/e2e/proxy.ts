@@ -60,7 +60,7 @@ export class Lane {
   }
 }
 
-export class Proxy {
+export class RecordingProxy {
   readonly url: string;
   /** Null while the hub is down. */
   hub: string | null = null;
@@ -76,10 +76,10 @@ export class Proxy {
     });
   }
 
-  static async start(): Promise<Proxy> {
+  static async start(): Promise<RecordingProxy> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return new Proxy(server, (server.address() as AddressInfo).port);
+    return new RecordingProxy(server, (server.address() as AddressInfo).port);
   }
 
   lane(name: string): Lane {

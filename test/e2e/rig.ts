@@ -9,7 +9,7 @@ import { systemClock } from "../../src/support/clock.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
 import { API_VERSION } from "../../src/wire/index.ts";
 import { type Ended, HeadgateProcess } from "./processes.ts";
-import { type Lane, Proxy } from "./proxy.ts";
+import { type Lane, RecordingProxy } from "./proxy.ts";
 
 const SECRET = "a secret of the webhooks";
 const TIMEOUTS = { connect: 5_000, headers: 20_000, body: 20_000, total: 60_000 };
@@ -36,13 +36,13 @@ export interface StoredPoint {
 
 export class Rig {
   readonly folder: string;
-  readonly proxy: Proxy;
+  readonly proxy: RecordingProxy;
   readonly client: ServiceClient;
   hub: HeadgateProcess;
   #siteId: number | null = null;
   readonly #processes = new Set<HeadgateProcess>();
 
-  private constructor(folder: string, proxy: Proxy, hub: HeadgateProcess) {
+  private constructor(folder: string, proxy: RecordingProxy, hub: HeadgateProcess) {
     this.folder = folder;
     this.proxy = proxy;
     this.hub = hub;
@@ -63,7 +63,7 @@ export class Rig {
   static async start(fault?: string): Promise<Rig> {
     const folder = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
     await writeFile(join(folder, "hub.yaml"), stringify(hubSettings));
-    const proxy = await Proxy.start();
+    const proxy = await RecordingProxy.start();
     const rig = new Rig(
       folder,
       proxy,
@@ -298,7 +298,7 @@ const hubSettings = {
   log: { level: "warn" },
 };
 
-function serviceAddresses(proxy: Proxy, lane: string) {
+function serviceAddresses(proxy: RecordingProxy, lane: string) {
   const at = `${proxy.url}/${lane}`;
   return { base: `${at}/base`, push: `${at}/push`, token: `${at}/token` };
 }

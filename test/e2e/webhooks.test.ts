@@ -1,0 +1,50 @@
+/** How the gateway learns what became of its pushes when webhooks do not come. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectStoredOnce } from "./kill-scenario.ts";
+import { readingsOf } from "./readings.ts";
+import { quickPush, Rig, type Settings } from "./rig.ts";
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await Rig.start();
+});
+afterAll(() => rig.close());
+
+const quickly: Settings = { ...quickPush, confirm: { pollEvery: "100ms", within: "3s" } };
+
+test.each([
+  { name: "told", by: "webhook", change: {}, swallow: false },
+  { name: "lost", by: "read-back", change: { push: quickly }, swallow: true },
+  { name: "unreachable", by: "read-back", change: { operations: { listen: "127.0.0.1:0" } }, swallow: false },
+])("where the webhook is $name, outcomes are known by $by", async ({ name, by, change, swallow }) => {
+  const stage = await rig.stage(name, change);
+  stage.lane.swallowWebhooks = swallow;
+  const readings = readingsOf(await rig.variable(name), 100);
+  await stage.put("standard_one.csv", readings.csv);
+  const { code, stdout, stderr } = await stage.untilIdle();
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    files: { delivered: 1 },
+    points: { mapped: 100, accepted: 100, stored: 100 },
+  });
+  expect(stage.lane.webhooks > 0).toBe(name !== "unreachable");
+  await stage.inspect(async (ledger) => {
+    const [run] = await ledger.recentRuns(1);
+    expect(run).toMatchObject({ state: "confirmed", points: { stored: 100 } });
+    const batches = await ledger.batches(run?.id ?? "");
+    expect(batches.map((batch) => batch.outcome?.by)).toEqual([by, by, by]);
+  });
+  await expectStoredOnce(rig, [readings]);
+});
+
+test("readings of an unknown variable end discarded, also where only reading back can tell", async () => {
+  const stage = await rig.stage("unknown", {
+    operations: { listen: "127.0.0.1:0" },
+    push: { ...quickPush, confirm: { pollEvery: "100ms", within: "1s" } },
+  });
+  await stage.put("standard_lost.csv", readingsOf(99_999_999, 3).csv);
+  const { code, stdout, stderr } = await stage.untilIdle();
+  expect(code, "something needs a person").toBe(1);
+  expect(stderr).toContain("99999999");
+  expect(JSON.parse(stdout)).toMatchObject({ files: { discarded: 1 }, points: { accepted: 3, stored: 0 } });
+});
