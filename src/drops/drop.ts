@@ -27,7 +27,7 @@ export interface Drop {
   /**
    * Copies the bytes of `entry` into the local file `destination` (made, or overwritten), synced before it returns.
    * Verified: as many bytes as `entry.size`, and size and mtime still the same afterwards; otherwise `TransientError`,
-   * so that the file settles again. May run concurrently with other fetches of the same drop, as far as the drop allows.
+   * so that the file settles again. A connection that breaks on the way is taken up again at the byte reached. May run concurrently with other fetches of the same drop, as far as the drop allows.
    */
   fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile>;
 
@@ -36,6 +36,9 @@ export interface Drop {
    * A file with another size or mtime than `entry` is not touched (`changed`). An archive destination is never overwritten.
    */
   finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
+
+  /** Unix milliseconds of the last change as the server's clock tells them; null where a listing tells no full date. */
+  modifiedMs(entry: FileEntry): number | null;
 
   /** For `headgate check`: connects, lists, and says in words what was found. */
   probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;

@@ -1,16 +1,30 @@
 /** The connections of an FTP drop. FTP does one thing at a time on a connection, so there are a few, lent out one by one. */
 import { isIP } from "node:net";
-import { Client, FTPError } from "basic-ftp";
+import { FTPError } from "basic-ftp";
 import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { FtpClient } from "./ftp-client.ts";
 import type { FtpOptions } from "./options.ts";
 import { interrupted } from "./refusals.ts";
 
 export interface FtpLink {
-  readonly client: Client;
+  readonly client: FtpClient;
   /** Absolute path of the drop's folder at the server. */
   readonly root: string;
   /** The server offers MLSD and MLST. */
   readonly machineListing: boolean;
+  /** The server offers MDTM, which tells times by the second. */
+  readonly fileTimes: boolean;
+  /** The server offers REST for what it sends. */
+  readonly restart: boolean;
+}
+
+/** A connection lent out. */
+export interface Lease {
+  readonly link: FtpLink;
+  /** Gives it back for others. */
+  end(): void;
+  /** Gives it back after a fault; answers the error to throw. A connection on which anything but a plain refusal happened is closed. */
+  fail(thrown: unknown): unknown;
 }
 
 export class FtpConnections {
@@ -18,7 +32,7 @@ export class FtpConnections {
   readonly #idle: FtpLink[] = [];
   readonly #waiting: (() => void)[] = [];
   readonly #lent = new Set<FtpLink>();
-  readonly #opening = new Set<Client>();
+  readonly #opening = new Set<FtpClient>();
   #lentCount = 0;
   #idleTimer: NodeJS.Timeout | null = null;
   #closed = false;
@@ -27,30 +41,64 @@ export class FtpConnections {
     this.#options = options;
   }
 
-  /** Lends a connection for some work. A connection on which anything but a plain refusal happened is not lent again. */
+  /** Lends a connection for some work. */
   async use<T>(signal: AbortSignal, work: (link: FtpLink) => Promise<T>): Promise<T> {
-    await this.#turn(signal);
-    let link: FtpLink | null = null;
-    const stop = () => link?.client.close();
-    signal.addEventListener("abort", stop, { once: true });
+    const lease = await this.lend(signal);
     try {
-      link = this.#takeIdle() ?? (await this.#open(signal));
-      this.#lent.add(link);
-      const result = await work(link);
-      this.#keep(link);
+      const result = await work(lease.link);
+      lease.end();
       return result;
     } catch (thrown) {
-      if (link !== null && (thrown instanceof FTPError || isOurs(thrown))) this.#keep(link);
-      else link?.client.close();
-      if (signal.aborted || this.#closed) throw interrupted(this.#options.name, "use FTP connection", thrown);
-      throw thrown;
-    } finally {
-      signal.removeEventListener("abort", stop);
-      if (link !== null) this.#lent.delete(link);
-      this.#lentCount -= 1;
-      this.#waiting.shift()?.();
-      if (this.#lentCount === 0) this.#closeWhenIdle();
+      throw lease.fail(thrown);
     }
+  }
+
+  /** Waits for its turn. An aborted signal closes the connection. */
+  async lend(signal: AbortSignal): Promise<Lease> {
+    await this.#turn(signal);
+    try {
+      const link = this.#takeIdle() ?? (await this.#open(signal));
+      return this.#leaseOf(link, signal);
+    } catch (thrown) {
+      this.#returnTurn();
+      throw this.#interruption(signal, thrown);
+    }
+  }
+
+  #leaseOf(link: FtpLink, signal: AbortSignal): Lease {
+    this.#lent.add(link);
+    const stop = () => link.client.close();
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    let lent = true;
+    const giveBack = (intact: boolean) => {
+      if (!lent) return;
+      lent = false;
+      signal.removeEventListener("abort", stop);
+      this.#lent.delete(link);
+      if (intact) this.#keep(link);
+      else link.client.close();
+      this.#returnTurn();
+    };
+    return {
+      link,
+      end: () => giveBack(true),
+      fail: (thrown) => {
+        giveBack(thrown instanceof FTPError || isOurs(thrown));
+        return this.#interruption(signal, thrown);
+      },
+    };
+  }
+
+  #interruption(signal: AbortSignal, thrown: unknown): unknown {
+    if (!signal.aborted && !this.#closed) return thrown;
+    return interrupted(this.#options.name, "use FTP connection", thrown);
+  }
+
+  #returnTurn(): void {
+    this.#lentCount -= 1;
+    this.#waiting.shift()?.();
+    if (this.#lentCount === 0) this.#closeWhenIdle();
   }
 
   async close(): Promise<void> {
@@ -101,7 +149,7 @@ export class FtpConnections {
   async #open(signal: AbortSignal): Promise<FtpLink> {
     const options = this.#options;
     if (this.#closed) throw interrupted(options.name, "connect to FTP server");
-    const client = new Client(options.timeouts.data);
+    const client = new FtpClient(options);
     this.#opening.add(client);
     let late = false;
     const timer = setTimeout(() => {
@@ -120,8 +168,17 @@ export class FtpConnections {
         ...(options.tls === "none" ? {} : { secureOptions: tlsOptions(options) }),
       });
       if (this.#closed) throw interrupted(options.name, "connect to FTP server");
-      const machineListing = client.availableListCommands.includes("MLSD");
-      return { client, root: await rootOf(options, client), machineListing };
+      // The library asks for UTF-8 in any case.
+      if (options.names === "latin-1") await client.sendIgnoringError("OPTS UTF8 OFF");
+      const features = await client.features();
+      const machineListing = features.has("MLST");
+      return {
+        client,
+        root: await rootOf(options, client),
+        machineListing,
+        fileTimes: machineListing || features.has("MDTM"),
+        restart: features.has("REST"),
+      };
     } catch (thrown) {
       client.close();
       const cause = late ? new Error(`not connected within ${options.timeouts.connect} ms`) : thrown;
@@ -138,7 +195,7 @@ export function portOf(options: FtpOptions): number {
   return options.port ?? (options.tls === "implicit" ? 990 : 21);
 }
 
-async function rootOf(options: FtpOptions, client: Client): Promise<string> {
+async function rootOf(options: FtpOptions, client: FtpClient): Promise<string> {
   try {
     await client.cd(options.path);
   } catch (thrown) {
@@ -158,6 +215,12 @@ function tlsOptions(options: FtpOptions) {
     host: options.host,
     ...(isIP(options.host) === 0 ? { servername: options.host } : {}),
     ...(options.ca === undefined ? {} : { ca: options.ca }),
+    ...(options.clientCertificate === undefined
+      ? {}
+      : { cert: options.clientCertificate.certificate, key: options.clientCertificate.key }),
+    ...(options.clientCertificate?.passphrase === undefined
+      ? {}
+      : { passphrase: options.clientCertificate.passphrase }),
   };
 }
 

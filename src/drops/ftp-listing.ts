@@ -1,5 +1,11 @@
-/** Listings of FTP servers: MLSD (RFC 3659) read to the letter, LIST in the Unix and DOS styles by basic-ftp. */
-import { FileInfo, FileType, parseList } from "basic-ftp";
+/**
+ * Listings of FTP servers, parsed line by line as they arrive: MLSD (RFC 3659) read to the letter, LIST in the Unix and
+ * DOS styles by basic-ftp.
+ */
+import { Transform } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { type FileInfo, FileType, parseList } from "basic-ftp";
+import type { FtpClient } from "./ftp-client.ts";
 
 /** A listed item. `changed` is what the server says about its time, as it says it. */
 export interface ListedItem {
@@ -7,17 +13,111 @@ export interface ListedItem {
   readonly kind: "file" | "folder" | "link" | "other";
   readonly size: number;
   readonly changed: string;
+  /** The facts fit a symbolic link as well, which some servers call a file. */
+  readonly mayBeLink?: boolean;
 }
 
-/** The parser for basic-ftp that keeps the time of MLSD as the server sends it, fractions of a second included. */
-export function parseMlsd(text: string): FileInfo[] {
-  const items: FileInfo[] = [];
-  for (const line of text.split(/\r?\n/)) {
-    const item = parseMlsxLine(line);
-    if (item !== null) items.push(infoOf(item));
-  }
-  return items;
+/** What a line of a listing is; `unknown` when it could not be read. */
+export type ParseLine = (line: string) => ListedItem | "nothing" | "unknown";
+
+export interface ListingStyle {
+  readonly command: string;
+  readonly parseLine: ParseLine;
 }
+
+/** Bytes of one line; a server that sends more is not sending a listing. */
+const LINE_MAX = 64 * 1024;
+/** Groups of items that are parsed before somebody takes them; then the server has to wait. */
+const GROUPS_AHEAD = 4;
+
+/**
+ * The items of the folder that the connection is in, in groups. Lines that cannot be read are told to `onUnknown`; when no line
+ * can be, it throws: the files are there, and we cannot see them. Returns the server's closing words. Leaving it early breaks the connection.
+ */
+export async function* readListing(
+  client: FtpClient,
+  style: ListingStyle,
+  onUnknown: (line: string) => void,
+): AsyncGenerator<readonly ListedItem[], string> {
+  const lines = lineParser(client.ftp.encoding ?? "utf8", style.parseLine, onUnknown);
+  const transfer = client.listInto(lines, style.command);
+  transfer.catch((thrown: Error) => lines.destroy(thrown));
+  try {
+    for await (const items of lines) yield items as readonly ListedItem[];
+    return await transfer;
+  } finally {
+    lines.destroy();
+  }
+}
+
+function lineParser(
+  encoding: BufferEncoding,
+  parseLine: ParseLine,
+  onUnknown: (line: string) => void,
+): Transform {
+  const decoder = new StringDecoder(encoding);
+  let rest = "";
+  let read = 0;
+  let unread = "";
+  const take = (lines: readonly string[]) => {
+    const items: ListedItem[] = [];
+    for (const line of lines) {
+      const item = parseLine(line.endsWith("\r") ? line.slice(0, -1) : line);
+      if (item === "nothing") continue;
+      if (item === "unknown") {
+        unread ||= line;
+        onUnknown(line);
+        continue;
+      }
+      read += 1;
+      items.push(item);
+    }
+    return items;
+  };
+  return new Transform({
+    readableObjectMode: true,
+    readableHighWaterMark: GROUPS_AHEAD,
+    transform(chunk: Buffer, _encoding, done) {
+      const lines = (rest + decoder.write(chunk)).split("\n");
+      rest = lines.pop() ?? "";
+      if (rest.length > LINE_MAX)
+        return done(new Error(`a line of the listing has more than ${LINE_MAX} bytes`));
+      const items = take(lines);
+      done(null, items.length === 0 ? undefined : items);
+    },
+    flush(done) {
+      const items = take([rest + decoder.end()]);
+      if (items.length > 0) this.push(items);
+      done(
+        read === 0 && unread !== ""
+          ? new Error(
+              `no line of the listing can be read; it begins with ${JSON.stringify(unread.slice(0, 120))}`,
+            )
+          : null,
+      );
+    },
+  });
+}
+
+/** The facts of MLSD, with the time as the server sends it, fractions of a second included. */
+export const parseMachineLine: ParseLine = (line) => {
+  if (line.trim() === "") return "nothing";
+  if (!line.includes(" ") || !/^\s|=/.test(line)) return "unknown";
+  return parseMlsxLine(line) ?? "nothing";
+};
+
+/** A line of LIST, in whichever style it is. */
+export const parseListLine: ParseLine = (line) => {
+  if (line.trim() === "" || /^total\b/i.test(line)) return "nothing";
+  let infos: readonly FileInfo[];
+  try {
+    infos = parseList(line);
+  } catch {
+    return "unknown"; // It throws when no style fits.
+  }
+  const info = infos[0];
+  return info === undefined ? "nothing" : itemOf(info);
+};
 
 /** One line of MLSD, or the line of facts in the answer to MLST; null for a line that names no item. */
 export function parseMlsxLine(line: string): ListedItem | null {
@@ -36,12 +136,19 @@ export function parseMlsxLine(line: string): ListedItem | null {
     kind: kindOf(type),
     size: Number(facts.get("size") ?? 0),
     changed: facts.get("modify") ?? "",
+    ...(/^0?777$/.test(facts.get("unix.mode") ?? "") ? { mayBeLink: true } : {}),
   };
 }
 
-export const parseListText = parseList;
+/** Unix milliseconds of a time as MLSD tells it (`20260301001500.123`, in UTC); null of any other text. */
+export function mlsdTimeMs(changed: string): number | null {
+  const parts = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\.\d+)?$/.exec(changed);
+  if (parts === null) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
+  return Date.UTC(year, month - 1, day, hour, minute, second) + Math.floor(Number(parts[7] ?? 0) * 1000);
+}
 
-export function itemOf(info: FileInfo): ListedItem {
+function itemOf(info: FileInfo): ListedItem {
   const kind =
     info.type === FileType.File
       ? "file"
@@ -51,21 +158,6 @@ export function itemOf(info: FileInfo): ListedItem {
           ? "link"
           : "other";
   return { name: info.name, kind, size: info.size, changed: info.rawModifiedAt };
-}
-
-function infoOf(item: ListedItem): FileInfo {
-  const info = new FileInfo(item.name);
-  info.type =
-    item.kind === "file"
-      ? FileType.File
-      : item.kind === "folder"
-        ? FileType.Directory
-        : item.kind === "link"
-          ? FileType.SymbolicLink
-          : FileType.Unknown;
-  info.size = item.size;
-  info.rawModifiedAt = item.changed;
-  return info;
 }
 
 function kindOf(type: string): ListedItem["kind"] {

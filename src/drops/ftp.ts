@@ -7,15 +7,15 @@ import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/
 import type { Logger } from "../support/log.ts";
 import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
-import { FtpConnections, type FtpLink, portOf } from "./ftp-connections.ts";
-import { itemOf, type ListedItem, parseListText, parseMlsd, parseMlsxLine } from "./ftp-listing.ts";
+import { FtpConnections, type FtpLink, type Lease, portOf } from "./ftp-connections.ts";
+import { FtpLister } from "./ftp-lister.ts";
+import { type ListedItem, mlsdTimeMs, parseMlsxLine } from "./ftp-listing.ts";
+import { FtpTimes } from "./ftp-times.ts";
 import type { FtpOptions } from "./options.ts";
 import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
-import { openReceiver, type Receiver } from "./receive.ts";
+import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
-
-/** Answers that say that a command is not known (RFC 959, section 4.2). */
-const NOT_IMPLEMENTED = [500, 501, 502, 504];
+import { fetchResuming } from "./resuming.ts";
 
 export class FtpDrop implements Drop {
   readonly kind = "ftp";
@@ -24,8 +24,8 @@ export class FtpDrop implements Drop {
   readonly #options: FtpOptions;
   readonly #filter: ListingFilter;
   readonly #connections: FtpConnections;
-  /** Once MLSD failed at this server it is not tried again: another way of telling times would look like a change. */
-  #mlsdRefused = false;
+  readonly #lister: FtpLister;
+  readonly #times = new FtpTimes();
   #linksSeen = 0;
 
   constructor(options: FtpOptions, log: Logger) {
@@ -34,19 +34,24 @@ export class FtpDrop implements Drop {
     this.#options = options;
     this.#filter = listingFilter(options);
     this.#connections = new FtpConnections(options);
+    this.#lister = new FtpLister(options, log);
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     this.#linksSeen = 0;
-    const folders = [""];
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      const path = folder;
-      // The connection is given back before anything is handed out, so that a slow taker blocks nobody.
-      const items = await this.#work("list drop", signal, (link) => this.#listFolder(link, path));
-      for (const item of items) {
-        const entry = this.#sort(item, path, folders);
-        if (entry !== null) yield entry;
-      }
+    this.#times.beginListing();
+    // The connection stays lent while the taker takes: the server waits for a slow one, and nothing is collected.
+    const lease = await this.#lend("list drop", signal);
+    let ended = false;
+    try {
+      yield* this.#listAll(lease.link);
+      ended = true;
+      lease.end();
+    } catch (thrown) {
+      ended = true;
+      throw this.#translate("list drop", lease.fail(thrown));
+    } finally {
+      if (!ended) lease.fail(new Error("the listing was left early"));
     }
   }
 
@@ -58,7 +63,9 @@ export class FtpDrop implements Drop {
   async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
     insideDrop(this.name, entry.path);
     refuseTooLarge(this.name, entry, this.#options.maxFileSize);
-    return this.#work("fetch file", signal, (link) => this.#copy(link, entry, destination), entry.path);
+    return fetchResuming(this, entry, destination, signal, (receiver) =>
+      this.#work("fetch file", signal, (link) => this.#copy(link, entry, receiver), entry.path),
+    );
   }
 
   async finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult> {
@@ -78,7 +85,7 @@ export class FtpDrop implements Drop {
       let files = 0;
       for await (const _ of this.list(signal)) files += 1;
       const secure = tls === "none" ? "without encryption" : `with ${tls} TLS, certificate verified`;
-      const mlsd = await this.#work("list drop", signal, async (link) => this.#machineListing(link));
+      const mlsd = await this.#work("list drop", signal, async (link) => this.#lister.byMachine(link));
       return [
         {
           level: tls === "none" ? "warning" : "ok",
@@ -98,50 +105,70 @@ export class FtpDrop implements Drop {
     }
   }
 
+  modifiedMs(entry: FileEntry): number | null {
+    return mlsdTimeMs(entry.mtime);
+  }
+
   close(): Promise<void> {
     return this.#connections.close();
   }
 
-  #machineListing(link: FtpLink): boolean {
-    const { listing } = this.#options;
-    return listing === "mlsd" || (listing === "auto" && link.machineListing && !this.#mlsdRefused);
+  async *#listAll(link: FtpLink): AsyncGenerator<FileEntry> {
+    let cutShort: ConfigError | null = null;
+    const folders = [""];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      if (!(await this.#lister.enter(link, posix.join(link.root, folder), folder === ""))) continue;
+      const unclear: [string, ListedItem][] = [];
+      const closing = yield* this.#listFolder(link, folder, folders, unclear);
+      // Asked when the listing has ended, since a connection does one thing at a time; so this waits for files that are new.
+      for (const [path, item] of unclear)
+        yield entryOf(path, await this.#times.sharpen(link, path, item, performance.now()));
+      if (isTruncated(closing)) cutShort ??= this.#cutShort(folder, closing);
+    }
+    // What was listed was handed out; but what was not has not gone.
+    if (cutShort !== null) throw cutShort;
+    this.#times.endListing();
   }
 
-  async #listFolder(link: FtpLink, folder: string): Promise<readonly ListedItem[]> {
+  async *#listFolder(
+    link: FtpLink,
+    folder: string,
+    folders: string[],
+    unclear: [string, ListedItem][],
+  ): AsyncGenerator<FileEntry, string> {
+    const items = this.#lister.items(link);
     try {
-      // Folders are entered rather than named: servers differ in how LIST reads spaces and brackets.
-      await link.client.cd(posix.join(link.root, folder));
-    } catch (thrown) {
-      if (folder !== "" && thrown instanceof FTPError && thrown.code === 550) {
-        if (!(await this.#folderExists(link, folder))) return []; // It went while we listed.
+      for (;;) {
+        const next = await items.next();
+        if (next.done === true) return next.value;
+        for (const item of next.value) {
+          const path = this.#sort(item, folder, folders);
+          if (path === null) continue;
+          const told = this.#asksTimes(link) ? this.#times.recall(path, item, performance.now()) : item;
+          if (told === null) unclear.push([path, item]);
+          else yield entryOf(path, told);
+        }
       }
-      throw thrown;
-    }
-    return this.#listHere(link);
-  }
-
-  async #listHere(link: FtpLink): Promise<readonly ListedItem[]> {
-    const mlsd = this.#machineListing(link);
-    link.client.parseList = mlsd ? parseMlsd : parseListText;
-    link.client.availableListCommands = mlsd ? ["MLSD"] : ["LIST -a", "LIST"];
-    try {
-      return (await link.client.list()).map(itemOf);
-    } catch (thrown) {
-      const unknown = thrown instanceof FTPError && NOT_IMPLEMENTED.includes(thrown.code);
-      if (!mlsd || !unknown || this.#options.listing === "mlsd") throw thrown;
-      this.#mlsdRefused = true;
-      this.log.info({ drop: this.name }, "the server offers MLSD but refuses it; LIST is used from now on");
-      return this.#listHere(link);
+    } finally {
+      await items.return("");
     }
   }
 
-  async #folderExists(link: FtpLink, folder: string): Promise<boolean> {
-    await link.client.cd(posix.join(link.root, posix.dirname(folder)));
-    const items = await this.#listHere(link);
-    return items.some((item) => item.kind === "folder" && item.name === posix.basename(folder));
+  #asksTimes(link: FtpLink): boolean {
+    const { listing } = this.#options;
+    return listing === "auto" && link.fileTimes && this.#times.usable && !this.#lister.byMachine(link);
   }
 
-  #sort(item: ListedItem, folder: string, folders: string[]): FileEntry | null {
+  #cutShort(folder: string, words: string): ConfigError {
+    return new ConfigError("HG-DROP-017", {
+      operation: "list drop",
+      subject: this.name,
+      message: `the server of drop ${this.name} shows only a part of the folder ${folder === "" ? this.#options.path : folder}: ${words.replaceAll(/\s+/g, " ").trim()}`,
+    });
+  }
+
+  /** The path of a file that concerns us, or null. */
+  #sort(item: ListedItem, folder: string, folders: string[]): string | null {
     if (item.name === "." || item.name === "..") return null;
     if (!isPlainName(item.name)) {
       this.log.warn({ drop: this.name, name: item.name }, "a file with an impossible name is ignored");
@@ -150,19 +177,30 @@ export class FtpDrop implements Drop {
     const path = folder === "" ? item.name : `${folder}/${item.name}`;
     if (item.kind === "folder" && this.#filter.entersFolder(path)) folders.push(path);
     if (item.kind === "link") this.#linksSeen += 1;
-    return item.kind === "file" && this.#filter.takesFile(path) ? entryOf(path, item) : null;
+    return item.kind === "file" && this.#filter.takesFile(path) ? path : null;
   }
 
   /** By MLST; by a listing of the folder where the server has no MLST, so that times compare equal. */
   async #stat(link: FtpLink, path: string): Promise<FileEntry | null> {
-    if (this.#machineListing(link)) return this.#statByFacts(link, path);
+    if (this.#lister.byMachine(link)) return this.#statByFacts(link, path);
+    if (!this.#asksTimes(link)) return this.#statByListing(link, path);
+    const seen = await this.#times.look(link, path);
+    if (seen !== "unclear") return seen && { path, size: seen.size, mtime: seen.changed };
+    const entry = await this.#statByListing(link, path);
+    if (entry === null) return null;
+    const item = { name: path, kind: "file" as const, size: entry.size, changed: entry.mtime };
+    return entryOf(path, await this.#times.sharpen(link, path, item, performance.now()));
+  }
+
+  async #statByListing(link: FtpLink, path: string): Promise<FileEntry | null> {
     try {
       await link.client.cd(posix.join(link.root, posix.dirname(path)));
     } catch (thrown) {
       if (thrown instanceof FTPError && thrown.code === 550) return null;
       throw thrown;
     }
-    const item = (await this.#listHere(link)).find((one) => one.name === posix.basename(path));
+    const { item, closing } = await this.#lister.find(link, posix.basename(path));
+    if (item === undefined && isTruncated(closing)) throw this.#cutShort(posix.dirname(path), closing);
     return item?.kind === "file" ? entryOf(path, item) : null;
   }
 
@@ -171,6 +209,8 @@ export class FtpDrop implements Drop {
       const answer = await link.client.send(`MLST ${posix.join(link.root, path)}`);
       const line = answer.message.split(/\r?\n/).find((one) => one.startsWith(" "));
       const item = line === undefined ? null : parseMlsxLine(line.slice(1));
+      // ProFTPD calls symbolic links files here, but not in listings.
+      if (item?.kind === "file" && item.mayBeLink === true) return await this.#statByListing(link, path);
       return item?.kind === "file" ? entryOf(path, item) : null;
     } catch (thrown) {
       if (thrown instanceof FTPError && thrown.code === 550) return null;
@@ -178,23 +218,20 @@ export class FtpDrop implements Drop {
     }
   }
 
-  async #copy(link: FtpLink, entry: FileEntry, destination: string): Promise<FetchedFile> {
+  async #copy(link: FtpLink, entry: FileEntry, receiver: Receiver): Promise<void> {
     this.#refuseChanged(await this.#stat(link, entry.path), entry);
-    const receiver = await openReceiver(this.name, entry, destination);
-    try {
+    if (!link.restart && receiver.bytes > 0) await receiver.restart();
+    if (receiver.bytes < entry.size || entry.size === 0) {
       const sink = sinkOf(receiver);
       try {
-        await link.client.downloadTo(sink.stream, posix.join(link.root, entry.path));
+        await link.client.downloadTo(sink.stream, posix.join(link.root, entry.path), receiver.bytes);
       } catch (thrown) {
+        await sink.atRest();
         const gone = thrown instanceof FTPError && (await this.#stat(link, entry.path)) === null;
         throw gone ? vanished(this.name, entry.path) : (sink.failure() ?? thrown);
       }
-      const fetched = await receiver.finish();
-      this.#refuseChanged(await this.#stat(link, entry.path), entry);
-      return fetched;
-    } finally {
-      await receiver.close();
     }
+    this.#refuseChanged(await this.#stat(link, entry.path), entry);
   }
 
   #refuseChanged(now: FileEntry | null, entry: FileEntry): void {
@@ -218,6 +255,7 @@ export class FtpDrop implements Drop {
       },
       move: async (from, to) => {
         await link.client.rename(full(from), full(to));
+        this.#times.moved(from, to);
       },
       remove: async (path) => {
         try {
@@ -227,6 +265,14 @@ export class FtpDrop implements Drop {
         }
       },
     };
+  }
+
+  async #lend(operation: string, signal: AbortSignal): Promise<Lease> {
+    try {
+      return await this.#connections.lend(signal);
+    } catch (thrown) {
+      throw this.#translate(operation, thrown);
+    }
   }
 
   async #work<T>(
@@ -264,16 +310,22 @@ export class FtpDrop implements Drop {
   }
 }
 
+/** As Pure-FTPd ends a listing of more files than it may show. */
+function isTruncated(closing: string): boolean {
+  return /\btruncated\b/i.test(closing);
+}
+
 function entryOf(path: string, item: ListedItem): FileEntry {
   return { path, size: item.size, mtime: item.changed };
 }
 
 /** A stream into the receiver that remembers its own failure: basic-ftp reports it as one of the connection. */
-function sinkOf(receiver: Receiver): { stream: Writable; failure(): unknown } {
+function sinkOf(receiver: Receiver): { stream: Writable; failure(): unknown; atRest(): Promise<void> } {
   let failure: unknown = null;
+  let writing: Promise<void> = Promise.resolve();
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      receiver.write(chunk).then(
+      writing = receiver.write(chunk).then(
         () => done(),
         (thrown: unknown) => {
           failure = thrown;
@@ -282,5 +334,5 @@ function sinkOf(receiver: Receiver): { stream: Writable; failure(): unknown } {
       );
     },
   });
-  return { stream, failure: () => failure };
+  return { stream, failure: () => failure, atRest: () => writing };
 }

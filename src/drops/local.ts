@@ -124,6 +124,10 @@ export class LocalDrop implements Drop {
     return () => watcher.close();
   }
 
+  modifiedMs(entry: FileEntry): number | null {
+    return Number(BigInt(entry.mtime) / 1_000_000n);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     // A hung network share must not keep the gateway from stopping.

@@ -194,11 +194,35 @@ export const ftpOptions = z.strictObject({
     .optional()
     .describe("Certificates (PEM) to trust instead of the public ones.")
     .meta({ examples: ["${file:/etc/headgate/ca.pem}"] }),
+  clientCertificate: z
+    .strictObject({
+      certificate: z.string().min(1).describe("Certificate (PEM), with those between it and its root."),
+      key: z.string().min(1).describe("Its private key (PEM).").meta({ secret: true }),
+      passphrase: z.string().optional().describe("Passphrase of the private key.").meta({ secret: true }),
+    })
+    .optional()
+    .describe("Certificate that the server asks of us, beside the password."),
   timeouts: timeouts.describe("Deadlines."),
+  passive: z
+    .enum(["auto", "epsv", "pasv"])
+    .default("auto")
+    .describe("How data connections are asked for: EPSV, PASV, or EPSV and then PASV. Default auto."),
+  passiveAddress: z
+    .enum(["control", "announced"])
+    .default("control")
+    .describe(
+      "Where PASV's data connection goes: to the address of the control connection, since servers behind an address translation announce their inner one; or to the announced one. Default control.",
+    ),
+  names: z
+    .enum(["utf-8", "latin-1"])
+    .default("utf-8")
+    .describe("Encoding of file names at the server. Default utf-8."),
   listing: z
     .enum(["auto", "mlsd", "list"])
     .default("auto")
-    .describe("How folders are listed: MLSD, LIST, or MLSD where the server offers it. Default auto."),
+    .describe(
+      "How folders are listed: auto is MLSD where the server offers it, and LIST with a question (MDTM) for the time of each new file elsewhere; list is LIST alone, which tells times by the minute at best. Default auto.",
+    ),
   maxConnections: z
     .int()
     .min(1)

@@ -7,8 +7,12 @@ import { TransientError, wordsOf } from "../support/errors.ts";
 import { changedWhileFetched } from "./refusals.ts";
 
 export interface Receiver {
+  /** Written so far. */
+  readonly bytes: number;
   /** Refuses more bytes than the entry has. */
   write(chunk: Uint8Array): Promise<void>;
+  /** Forgets what came: it comes again from the first byte. */
+  restart(): Promise<void>;
   /** Syncs; refuses fewer bytes than the entry has. */
   finish(): Promise<FetchedFile>;
   /** Always called, also after `finish`. */
@@ -16,23 +20,32 @@ export interface Receiver {
 }
 
 export async function openReceiver(drop: string, entry: FileEntry, destination: string): Promise<Receiver> {
-  const digest = createHash("sha256");
+  let digest = createHash("sha256");
   let bytes = 0;
   const handle = await local(drop, destination, async () => {
     await mkdir(dirname(destination), { recursive: true });
     return open(destination, "w");
   });
   return {
+    get bytes() {
+      return bytes;
+    },
     async write(chunk) {
-      bytes += chunk.byteLength;
-      if (bytes > entry.size) throw changedWhileFetched(drop, entry, `more than ${entry.size} bytes came`);
-      digest.update(chunk);
+      if (bytes + chunk.byteLength > entry.size)
+        throw changedWhileFetched(drop, entry, `more than ${entry.size} bytes came`);
       await local(drop, destination, async () => {
         for (let at = 0; at < chunk.byteLength; ) {
-          const { bytesWritten } = await handle.write(chunk, at, chunk.byteLength - at);
+          const { bytesWritten } = await handle.write(chunk, at, chunk.byteLength - at, bytes + at);
           at += bytesWritten;
         }
       });
+      digest.update(chunk);
+      bytes += chunk.byteLength;
+    },
+    async restart() {
+      await local(drop, destination, () => handle.truncate(0));
+      digest = createHash("sha256");
+      bytes = 0;
     },
     async finish() {
       if (bytes !== entry.size)

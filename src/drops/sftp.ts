@@ -8,8 +8,9 @@ import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import type { SftpOptions } from "./options.ts";
 import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
-import { openReceiver } from "./receive.ts";
+import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
+import { fetchResuming } from "./resuming.ts";
 import { type SftpCalls, SftpConnection } from "./sftp-connection.ts";
 
 /** Status codes of the protocol (draft-ietf-secsh-filexfer-02, section 7). */
@@ -51,7 +52,9 @@ export class SftpDrop implements Drop {
   async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
     insideDrop(this.name, entry.path);
     refuseTooLarge(this.name, entry, this.#options.maxFileSize);
-    return this.#work("fetch file", signal, (calls) => this.#copy(calls, entry, destination), entry.path);
+    return fetchResuming(this, entry, destination, signal, (receiver) =>
+      this.#work("fetch file", signal, (calls) => this.#copy(calls, entry, receiver), entry.path),
+    );
   }
 
   async finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult> {
@@ -81,6 +84,10 @@ export class SftpDrop implements Drop {
       if (!(thrown instanceof HeadgateError)) throw thrown;
       return [{ level: "failed", what: wordsOf(thrown), hint: thrown.hint }];
     }
+  }
+
+  modifiedMs(entry: FileEntry): number | null {
+    return Number(entry.mtime) * 1000;
   }
 
   close(): Promise<void> {
@@ -142,22 +149,15 @@ export class SftpDrop implements Drop {
     }
   }
 
-  async #copy(calls: SftpCalls, entry: FileEntry, destination: string): Promise<FetchedFile> {
-    const before = await this.#stat(calls, entry.path);
-    this.#refuseChanged(before, entry);
+  async #copy(calls: SftpCalls, entry: FileEntry, receiver: Receiver): Promise<void> {
+    this.#refuseChanged(await this.#stat(calls, entry.path), entry);
     const handle = await calls.call<Buffer>("open file", (sftp, answer) =>
       sftp.open(this.#full(entry.path), "r", answer),
     );
     try {
-      const receiver = await openReceiver(this.name, entry, destination);
-      try {
-        for await (const chunk of readAhead(calls, handle, entry.size)) await receiver.write(chunk);
-        const fetched = await receiver.finish();
-        this.#refuseChanged(await this.#stat(calls, entry.path), entry);
-        return fetched;
-      } finally {
-        await receiver.close();
-      }
+      for await (const chunk of readAhead(calls, handle, receiver.bytes, entry.size))
+        await receiver.write(chunk);
+      this.#refuseChanged(await this.#stat(calls, entry.path), entry);
     } finally {
       await closeHandle(calls, handle);
     }
@@ -282,9 +282,14 @@ async function closeHandle(calls: SftpCalls, handle: Buffer): Promise<void> {
 }
 
 /** The bytes in order, with several requests on their way, so that a long line costs no speed. */
-async function* readAhead(calls: SftpCalls, handle: Buffer, size: number): AsyncGenerator<Buffer> {
+async function* readAhead(
+  calls: SftpCalls,
+  handle: Buffer,
+  from: number,
+  size: number,
+): AsyncGenerator<Buffer> {
   const coming: Promise<Buffer>[] = [];
-  for (let next = 0; next < size || coming.length > 0; ) {
+  for (let next = from; next < size || coming.length > 0; ) {
     while (next < size && coming.length < READS_AHEAD) {
       const length = Math.min(READ_BYTES, size - next);
       const part = readPart(calls, handle, next, length);

@@ -112,6 +112,20 @@ const entries = {
     hint: "Raise the server's limit for listings (Pure-FTPd: LimitRecursion), or let delivered files be archived, so that the rest comes to light.",
   },
 
+  // ── HTTP intake
+  "HG-INTK-001": {
+    title: "the folder of the intake cannot be opened",
+    hint: "Check `spool.path`, that its disk has room, and that this user may write there.",
+  },
+  "HG-INTK-002": {
+    title: "the TLS key or certificate of the intake is not valid",
+    hint: "Give `tls.key` and `tls.cert` as PEM text, for example by ${file:PATH}; the two must belong together.",
+  },
+  "HG-DROP-017": {
+    title: "the server shows only a part of a folder",
+    hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that fewer lie there. What is listed is taken all the same.",
+  },
+
   // ── triggers
   "HG-TRIG-001": {
     title: "no trigger claims this file name",

@@ -1,4 +1,6 @@
 /** Servers that refuse, change or fall silent. */
+import { createHash, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -101,14 +103,41 @@ for (const [kind, open] of [
       expect(failure).toMatchObject({ code: "HG-DROP-003", message: expect.stringContaining("meter") });
     });
 
-    test("that cuts the connection in the middle of a file is tried again, and then gives it whole", async () => {
+    test("that cuts the connection in the middle of a file is asked for the rest alone", async () => {
       const field = await opened(open());
-      await field.write("a.bin", Buffer.alloc(3_000_000, "x"));
+      const content = randomBytes(3_000_000);
+      await field.write("a.bin", content);
       const entry = await entryAt(field.drop, "a.bin");
       const copy = join(field.outside, "copy");
-      if (field.faults !== null) field.faults.cutAfterBytes = 1_000_000;
-      expect(await failureOf(field.drop.fetch(entry, copy, never))).toBeInstanceOf(TransientError);
-      expect(await field.drop.fetch(entry, copy, never)).toMatchObject({ bytes: 3_000_000 });
+      if (field.faults !== null) field.faults.cutAfterBytes = 1_500_000;
+      const sha256 = createHash("sha256").update(content).digest("hex");
+      expect(await field.drop.fetch(entry, copy, never)).toEqual({ bytes: 3_000_000, sha256 });
+      expect((await readFile(copy)).equals(content)).toBe(true);
+      expect(field.faults?.cutAfterBytes).toBeNull();
+      expect(field.faults?.bytesSent).toBeLessThan(4_000_000);
+    });
+
+    test("that cuts before a byte came has its file begun anew later", async () => {
+      const field = await opened(open());
+      await field.write("a.bin", Buffer.alloc(300_000, "x"));
+      const entry = await entryAt(field.drop, "a.bin");
+      if (field.faults !== null) field.faults.cutAfterBytes = 0;
+      const fetched = field.drop.fetch(entry, join(field.outside, "copy"), never);
+      expect(await failureOf(fetched)).toBeInstanceOf(TransientError);
+      expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({
+        bytes: 300_000,
+      });
+    });
+
+    test("that cuts, and meanwhile has another version, is not asked for the rest of it", async () => {
+      const field = await opened(open());
+      await field.write("a.bin", Buffer.alloc(3_000_000, "x"), new Date("2026-03-01T00:00:00Z"));
+      const entry = await entryAt(field.drop, "a.bin");
+      if (field.faults !== null) field.faults.cutAfterBytes = 1_500_000;
+      const fetched = failureOf(field.drop.fetch(entry, join(field.outside, "copy"), never));
+      await expect.poll(() => field.faults?.bytesSent ?? 0).toBeGreaterThan(0);
+      await field.write("a.bin", Buffer.alloc(3_000_000, "y"), new Date("2026-03-01T01:00:00Z"));
+      expect(await fetched).toMatchObject({ code: "HG-DROP-008" });
     });
 
     test("that falls silent is given up after the data deadline, and used again when it answers", async () => {

@@ -52,6 +52,7 @@ function deaf(): Drop {
     stat: (path, signal) => drop.stat(path, signal),
     fetch: (entry, to, signal) => drop.fetch(entry, to, signal),
     finish: (entry, plan, signal) => drop.finish(entry, plan, signal),
+    modifiedMs: (entry) => drop.modifiedMs(entry),
     probe: (signal) => drop.probe(signal),
     close: () => drop.close(),
   };

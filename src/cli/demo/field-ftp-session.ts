@@ -272,6 +272,7 @@ export class FtpSession {
             return done(new Error("cut"));
           }
         }
+        faults.bytesSent += chunk.length;
         done(null, chunk);
       },
     });

@@ -31,10 +31,12 @@ export interface FtpFaults {
   cutAfterBytes: number | null;
   /** Commands stay unanswered. */
   silent: boolean;
+  /** Bytes of file content sent so far. */
+  bytesSent: number;
 }
 
 export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
-  const faults: FtpFaults = { cutAfterBytes: null, silent: false };
+  const faults: FtpFaults = { cutAfterBytes: null, silent: false, bytesSent: 0 };
   const root = await realpath(options.root);
   const sessions = new Set<FtpSession>();
   const server = createServer({ noDelay: true }, (socket) => {

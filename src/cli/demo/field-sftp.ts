@@ -51,11 +51,13 @@ export interface FieldFaults {
   cutAfterBytes: number | null;
   /** Requests stay unanswered. */
   silent: boolean;
+  /** Bytes of file content sent so far. */
+  bytesSent: number;
 }
 
 export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
   const hostKey = options.hostKey ?? freshHostKey();
-  const faults: FieldFaults = { cutAfterBytes: null, silent: false };
+  const faults: FieldFaults = { cutAfterBytes: null, silent: false, bytesSent: 0 };
   const root = await realpath(options.root);
   const sockets = new Set<Socket>();
   const cut = () => {
@@ -220,6 +222,7 @@ class SftpSession {
         return this.#cut();
       }
     }
+    this.#faults.bytesSent += bytesRead;
     this.#sftp.data(id, buffer.subarray(0, bytesRead));
   }
 

@@ -1,0 +1,63 @@
+/** basic-ftp's client, with listings that stream and with passive addresses as the drop's options say. */
+import type { Transform } from "node:stream";
+import { Client, type FTPContext, FTPError } from "basic-ftp";
+import {
+  connectForPassiveTransfer,
+  downloadTo,
+  parseEpsvResponse,
+  parsePasvResponse,
+} from "basic-ftp/dist/transfer.js";
+import type { FtpOptions } from "./options.ts";
+
+export class FtpClient extends Client {
+  constructor(options: Pick<FtpOptions, "timeouts" | "passive" | "passiveAddress" | "names">) {
+    super(options.timeouts.data);
+    this.ftp.encoding = options.names === "latin-1" ? "latin1" : "utf8";
+    this.prepareTransfer = passive(options);
+  }
+
+  /** Sends a listing command, and what it answers into the stream, which sets the pace. Answers the server's closing words. */
+  async listInto(sink: Transform, command: string): Promise<string> {
+    await this.prepareTransfer(this.ftp);
+    const answer = await downloadTo(sink, {
+      ftp: this.ftp,
+      tracker: this._progressTracker,
+      command,
+      remotePath: "",
+      type: "list",
+    });
+    return answer.message;
+  }
+}
+
+/** EPSV, which tells a port alone; PASV where the server does not know that, remembered for the connection. */
+function passive(options: Pick<FtpOptions, "passive" | "passiveAddress">): Client["prepareTransfer"] {
+  let mode = options.passive;
+  return async (ftp) => {
+    if (mode !== "pasv") {
+      try {
+        const answer = await ftp.request("EPSV");
+        await connectForPassiveTransfer(controlHost(ftp), parseEpsvResponse(answer.message), ftp);
+        mode = "epsv";
+        return answer;
+      } catch (thrown) {
+        // Some firewalls let EPSV pass and not its connection, so anything but a success in auto means: the other way.
+        if (mode === "epsv" || (ftp.closed && !(thrown instanceof FTPError))) throw thrown;
+      }
+    }
+    const answer = await ftp.request("PASV");
+    const told = parsePasvResponse(answer.message);
+    // Behind an address translation servers tell their inner address; and connecting anywhere else on a server's
+    // word is an attack (FTP bounce).
+    const host = options.passiveAddress === "announced" ? told.host : controlHost(ftp);
+    await connectForPassiveTransfer(host, told.port, ftp);
+    mode = "pasv";
+    return answer;
+  };
+}
+
+function controlHost(ftp: FTPContext): string {
+  const host = ftp.socket.remoteAddress;
+  if (host === undefined) throw new Error("the control connection is closed");
+  return host.replace(/^::ffff:/i, "");
+}

@@ -1,0 +1,114 @@
+/** Lists one folder at an FTP server, in the way that this server has turned out to understand. */
+import { posix } from "node:path";
+import { FTPError } from "basic-ftp";
+import type { Logger } from "../support/log.ts";
+import type { FtpLink } from "./ftp-connections.ts";
+import {
+  type ListedItem,
+  type ListingStyle,
+  parseListLine,
+  parseMachineLine,
+  readListing,
+} from "./ftp-listing.ts";
+import type { FtpOptions } from "./options.ts";
+
+/** Answers that say that a command is not known (RFC 959, section 4.2). */
+const NOT_IMPLEMENTED = [500, 501, 502, 504];
+/** Answers of servers that take an option of LIST for a name. */
+const NO_SUCH_NAME = [450, 550];
+
+export class FtpLister {
+  readonly #options: Pick<FtpOptions, "name" | "listing">;
+  readonly #log: Logger;
+  /** Once MLSD failed at this server it is not tried again: another way of telling times would look like a change. */
+  #mlsdRefused = false;
+  /** Hidden files are asked for, as long as the server takes the option. */
+  #listCommand = "LIST -a";
+  #unreadTold = false;
+
+  constructor(options: Pick<FtpOptions, "name" | "listing">, log: Logger) {
+    this.#options = options;
+    this.#log = log;
+  }
+
+  /** Whether MLSD and MLST are used. */
+  byMachine(link: FtpLink): boolean {
+    const { listing } = this.#options;
+    return listing === "mlsd" || (listing === "auto" && link.machineListing && !this.#mlsdRefused);
+  }
+
+  /**
+   * Whether the folder is there. Folders are entered rather than named: servers differ in how LIST reads spaces and brackets.
+   * `mustBe`: its absence is a fault.
+   */
+  async enter(link: FtpLink, folder: string, mustBe: boolean): Promise<boolean> {
+    try {
+      await link.client.cd(folder);
+      return true;
+    } catch (thrown) {
+      const refused = !mustBe && thrown instanceof FTPError && thrown.code === 550;
+      if (refused && !(await this.#folderExists(link, folder))) return false; // It went while we listed.
+      throw thrown;
+    }
+  }
+
+  /** The items of the folder that the connection is in; returns the server's closing words. Read to the end, or the connection breaks. */
+  async *items(link: FtpLink): AsyncGenerator<readonly ListedItem[], string> {
+    for (;;) {
+      const style = this.#style(link);
+      try {
+        return yield* readListing(link.client, style, (line) => this.#tellUnread(line));
+      } catch (thrown) {
+        // Refused before a line came, so nothing is handed out twice.
+        if (!(thrown instanceof FTPError) || !this.#otherStyle(style, thrown.code)) throw thrown;
+      }
+    }
+  }
+
+  /** One item of the folder that the connection is in. */
+  async find(link: FtpLink, name: string): Promise<{ item: ListedItem | undefined; closing: string }> {
+    let item: ListedItem | undefined;
+    const groups = this.items(link);
+    for (;;) {
+      const next = await groups.next();
+      if (next.done === true) return { item, closing: next.value };
+      item ??= next.value.find((one) => one.name === name);
+    }
+  }
+
+  async #folderExists(link: FtpLink, folder: string): Promise<boolean> {
+    await link.client.cd(posix.dirname(folder));
+    return (await this.find(link, posix.basename(folder))).item?.kind === "folder";
+  }
+
+  #style(link: FtpLink): ListingStyle {
+    return this.byMachine(link)
+      ? { command: "MLSD", parseLine: parseMachineLine }
+      : { command: this.#listCommand, parseLine: parseListLine };
+  }
+
+  /** Whether there is another way to ask, from now on. */
+  #otherStyle(style: ListingStyle, code: number): boolean {
+    if (style.command === "MLSD") {
+      if (!NOT_IMPLEMENTED.includes(code) || this.#options.listing === "mlsd") return false;
+      this.#mlsdRefused = true;
+      this.#log.info(
+        { drop: this.#options.name },
+        "the server offers MLSD but refuses it; LIST is used from now on",
+      );
+      return true;
+    }
+    if (style.command === "LIST" || ![...NOT_IMPLEMENTED, ...NO_SUCH_NAME].includes(code)) return false;
+    this.#listCommand = "LIST";
+    return true;
+  }
+
+  #tellUnread(line: string): void {
+    if (this.#unreadTold) return;
+    this.#unreadTold = true;
+    this.#log.warn(
+      { drop: this.#options.name, line: line.slice(0, 200) },
+      "a line of the listing cannot be read; it is left out",
+    );
+  }
+}
