@@ -69,8 +69,13 @@ export class Rig {
       proxy,
       new HeadgateProcess(["hub", "-c", join(folder, "hub.yaml")], { fault }),
     );
-    await rig.#hubIsUp();
-    return rig;
+    try {
+      await rig.#hubIsUp();
+      return rig;
+    } catch (thrown) {
+      await rig.close();
+      throw thrown;
+    }
   }
 
   /** Starts the hub again, on whatever port is free: the proxy knows. */
