@@ -1,4 +1,5 @@
 /** Wall time to instants in one zone: the stretches of constant offset are looked up once and kept, so that a row costs arithmetic. */
+import { ianaZone } from "../wire/index.ts";
 import { FileError } from "./row-error.ts";
 
 /** A stretch of time with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */
@@ -24,12 +25,12 @@ export class Zone {
   #latest: Stretch;
 
   constructor(name: string) {
-    this.name = name;
+    this.name = ianaZone(name) ?? name;
     try {
       this.#latest = this.#find(0);
     } catch (cause) {
       throw new FileError(`unknown time zone "${name}"`, {
-        hint: "Use an IANA name such as Europe/Brussels, or UTC.",
+        hint: "Use an IANA name such as Europe/Brussels, a Windows name such as Romance Standard Time, or UTC.",
         cause,
       });
     }

@@ -174,3 +174,12 @@ describe("ISO 8601", () => {
     "20x6-03-01T00:00:00Z",
   ])("refuses %j", (text) => expect(readIso(text)).toBe(false));
 });
+
+describe("Windows names of zones", () => {
+  it("mean the same zone as their IANA names", () => {
+    const { local } = createTimeTools();
+    expect(local("2026-03-29 03:30", "yyyy-MM-dd HH:mm", "Romance Standard Time").toString()).toBe(
+      "2026-03-29T01:30:00Z",
+    );
+  });
+});
