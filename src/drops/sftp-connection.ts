@@ -7,12 +7,19 @@ import { interrupted } from "./refusals.ts";
 
 type Answer<T> = (error: Error | null | undefined, value: T) => void;
 
+interface Channel {
+  readonly sftp: SFTPWrapper;
+  users: number;
+}
+
 /** An established connection. */
 interface Link {
   readonly client: Client;
   /** Rejects when the connection ends; never resolves. */
   readonly ended: Promise<never>;
-  readonly channels: { readonly sftp: SFTPWrapper; users: number }[];
+  readonly channels: Channel[];
+  /** Channels on their way. */
+  readonly opening: Set<Promise<Channel>>;
   alive: boolean;
   /** Milliseconds of the monotonic clock when the server last answered anything. */
   answeredAt: number;
@@ -98,7 +105,14 @@ export class SftpConnection {
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
     const { promise: ended, reject: end } = Promise.withResolvers<never>();
     ended.catch(() => undefined); // Also heard of by the calls in progress, if there are any.
-    const link: Link = { client, ended, channels: [], alive: true, answeredAt: performance.now() };
+    const link: Link = {
+      client,
+      ended,
+      channels: [],
+      opening: new Set(),
+      alive: true,
+      answeredAt: performance.now(),
+    };
     let presented = "";
     const stop = (error: unknown) => {
       link.alive = false;
@@ -132,28 +146,44 @@ export class SftpConnection {
   }
 
   /** The least used channel, or a new one while all are in use and the cap allows it. */
-  async #channel(link: Link, signal: AbortSignal): Promise<Link["channels"][number]> {
-    const least = link.channels.toSorted((one, other) => one.users - other.users)[0];
-    if (least !== undefined && (least.users === 0 || link.channels.length >= this.#options.maxChannels))
-      return least;
-    const opening = new Promise<SFTPWrapper>((resolve, reject) => {
-      link.client.sftp((error, sftp) => (error === undefined ? resolve(sftp) : reject(error)));
+  async #channel(link: Link, signal: AbortSignal): Promise<Channel> {
+    for (;;) {
+      const least = link.channels.toSorted((one, other) => one.users - other.users)[0];
+      const full = link.channels.length + link.opening.size >= this.#options.maxChannels;
+      if (least !== undefined && (least.users === 0 || full)) return least;
+      if (!full) return this.#openChannel(link, signal);
+      // All that the cap allows are on their way. Whether they come is for those who opened them.
+      await untilAborted(this.#options, signal, Promise.allSettled(link.opening));
+    }
+  }
+
+  async #openChannel(link: Link, signal: AbortSignal): Promise<Channel> {
+    const opening = new Promise<Channel>((resolve, reject) => {
+      link.client.sftp((error, sftp) => {
+        if (error !== undefined) return reject(error);
+        const channel = { sftp, users: 0 };
+        const forget = () => {
+          const at = link.channels.indexOf(channel);
+          if (at >= 0) link.channels.splice(at, 1);
+        };
+        sftp.on("close", forget);
+        sftp.on("error", forget);
+        link.channels.push(channel);
+        resolve(channel);
+      });
     });
+    link.opening.add(opening);
     try {
-      const sftp = await withDeadline(this.#options, "open SFTP channel", link, signal, opening);
-      const channel = { sftp, users: 0 };
-      link.channels.push(channel);
-      const forget = () => {
-        const at = link.channels.indexOf(channel);
-        if (at >= 0) link.channels.splice(at, 1);
-      };
-      sftp.on("close", forget);
-      sftp.on("error", forget);
-      return channel;
+      return await withDeadline(this.#options, "open SFTP channel", link, signal, opening);
     } catch (thrown) {
-      // A server may allow fewer sessions than we do; the channels that there are do as well.
-      if (least !== undefined && link.alive && !signal.aborted) return least;
+      // A server may allow fewer sessions than we do; the channels that there are, or come, do as well.
+      link.opening.delete(opening);
+      await Promise.allSettled(link.opening);
+      const other = link.channels.toSorted((one, next) => one.users - next.users)[0];
+      if (other !== undefined && link.alive && !signal.aborted) return other;
       throw connectFailure(this.#options, thrown, "");
+    } finally {
+      link.opening.delete(opening);
     }
   }
 }
