@@ -6,6 +6,7 @@ import { readOutcomeWebhook } from "./delivery/outcomes.ts";
 import { createDelivery } from "./delivery/service-delivery.ts";
 import { planFinish } from "./drops/archive-name.ts";
 import { createDrop } from "./drops/create.ts";
+import type { IntakeFacts } from "./drops/intake/intake.ts";
 import { Watcher } from "./drops/watcher.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
@@ -34,7 +35,7 @@ import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
 import { missingFiles } from "./triggers/expectation.ts";
-import { createRegistry, laneOf, whyUnclaimed } from "./triggers/registry.ts";
+import { createRegistry, laneOf, type TriggerRegistry, whyUnclaimed } from "./triggers/registry.ts";
 
 /** An event with the file that it is about. */
 export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };
@@ -50,6 +51,8 @@ export interface Gateway {
   readonly ledger: Ledger;
   /** Such as `http://127.0.0.1:9464`. */
   readonly operationsUrl: string;
+  /** Where the HTTP intakes can be reached, by the names of their drops. */
+  readonly intakes: Readonly<Record<string, string>>;
   /** Nothing settles, every run is at rest, and every drop was looked through after that. */
   isIdle(): Promise<boolean>;
   /** Files that lie at the drops or were worked on since the start, and the points of runs worked on since. */
@@ -109,7 +112,9 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   });
   closers.push(() => operations.close());
 
-  const drops = openDrops(config, log, closers);
+  const registry = createRegistry(config.triggers);
+  const intake = intakeFacts(config, { registry, clock, spool: spool.root });
+  const drops = createDrops(config, { log, intake }, closers);
   const pool = createMappingPool(config.workers, config.mappers.folders, log);
   closers.push(() => pool.close());
   const services = openServices(config, operations.url, { ledger, log, clock }, closers);
@@ -124,7 +129,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     conductor.wake(runId);
   };
 
-  const claim = claimParts(config, { ledger, log, onRun: () => conductor.wake() });
+  const claim = claimParts(config, { ledger, log, registry, drops, onRun: () => conductor.wake() });
   const watchers = config.drops.flatMap((options) => {
     const drop = drops.get(options.name)?.drop;
     return drop === undefined
@@ -153,16 +158,18 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   closers.push(() => late.stop());
   health = () => healthOf(statuses(), conductor.serviceWaits(), ledger, late.missing());
 
+  const intakes = await openIntakes(drops);
   // The triggers may have changed since the last start.
   for (const watcher of watchers) await watcher.rematch();
   for (const watcher of watchers) watcher.start();
   late.start();
   conductor.wake();
-  log.info({ ...recovery, operations: operations.url }, "gateway started");
+  log.info({ ...recovery, operations: operations.url, intakes }, "gateway started");
 
   return {
     ledger,
     operationsUrl: operations.url,
+    intakes,
     isIdle: () => isIdle(watchers, conductor),
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(statuses(), ledger, (await conductor.pending()).runs),
@@ -173,14 +180,28 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   };
 }
 
-function openDrops(config: GatewayConfig, log: Logger, closers: Closer[]): ReadonlyMap<string, DropPost> {
+function createDrops(
+  config: GatewayConfig,
+  facts: Parameters<typeof createDrop>[1],
+  closers: Closer[],
+): ReadonlyMap<string, DropPost> {
   const drops = new Map<string, DropPost>();
   for (const options of config.drops) {
-    const drop = createDrop(options, { log });
+    const drop = createDrop(options, facts);
     closers.push(() => drop.close());
     drops.set(options.name, { drop, finish: options.finish });
   }
   return drops;
+}
+
+/** The drops that senders connect to. */
+async function openIntakes(drops: ReadonlyMap<string, DropPost>): Promise<Readonly<Record<string, string>>> {
+  const urls: Record<string, string> = {};
+  for (const [name, { drop }] of drops) {
+    const url = await drop.open?.();
+    if (url !== undefined) urls[name] = url;
+  }
+  return urls;
 }
 
 function openServices(
@@ -253,16 +274,40 @@ function finishAfter(config: GatewayConfig, run: Run, rule: FinishRule): "accept
   return trigger?.finishAfter ?? (rule.action === "delete" ? "confirmed" : "accepted");
 }
 
+function intakeFacts(
+  config: GatewayConfig,
+  parts: { readonly registry: TriggerRegistry; readonly clock: Clock; readonly spool: string },
+): IntakeFacts {
+  return {
+    spool: parts.spool,
+    clock: parts.clock,
+    defaultService: config.services[0]?.name ?? "",
+    accountOf: (service) => config.services.find(({ name }) => name === service)?.account,
+    refusalOf: (token, service, drop) => {
+      const { claimed } = parts.registry.claim("", "SendViaHttp", drop, { service, token });
+      return claimed === null ? `no trigger of ${service} that fires has the token ${token}` : null;
+    },
+  };
+}
+
 function claimParts(
   config: GatewayConfig,
-  parts: { readonly ledger: Ledger; readonly log: Logger; readonly onRun: () => void },
+  parts: {
+    readonly ledger: Ledger;
+    readonly log: Logger;
+    readonly registry: TriggerRegistry;
+    readonly drops: ReadonlyMap<string, DropPost>;
+    readonly onRun: () => void;
+  },
 ): ClaimParts {
-  const registry = createRegistry(config.triggers);
+  const { registry, drops } = parts;
   return {
     ...parts,
     catalogue: createCatalogue(config.mappers.folders),
-    match: (drop, fileName) => {
-      const verdict = registry.claim(fileName, "SendViaFtp", drop);
+    provenance: ({ drop, path }) => drops.get(drop)?.drop.provenance?.(path) ?? null,
+    match: ({ drop, path }, provenance) => {
+      const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
+      const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);
       return { claimed: verdict.claimed, others: verdict.others, why: whyUnclaimed(verdict) };
     },
     laneOf,

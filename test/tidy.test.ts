@@ -50,7 +50,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "triggers/options.ts",
     "support",
   ],
-  drops: ["model.ts", "support"],
+  drops: ["model.ts", "wire", "support"],
   triggers: ["model.ts", "wire", "support"],
   mapping: ["model.ts", "wire", "support"],
   delivery: ["model.ts", "wire", "support"],

@@ -115,11 +115,17 @@ async function checkDrop(
   stop: AbortSignal,
 ): Promise<void> {
   const part = `drop ${options.name}`;
-  const drop = createDrop(options, { log: silentLog });
+  const intake = {
+    spool: config.spool.path,
+    defaultService: "",
+    accountOf: () => undefined,
+    refusalOf: () => null,
+  };
+  const drop = createDrop(options, { log: silentLog, intake });
   try {
     const found = await drop.probe(stop);
     for (const finding of found) say({ part, ...finding });
-    if (found.some((finding) => finding.level === "failed")) return;
+    if (options.kind === "http" || found.some((finding) => finding.level === "failed")) return;
     const registry = createRegistry(config.triggers);
     const byTrigger = new Map<string, number>();
     for await (const entry of drop.list(stop)) {

@@ -71,20 +71,26 @@ function uniqueNames(section: keyof Parsed) {
 function knownReferences() {
   return z.superRefine<{
     services: { name: string }[];
-    drops: { name: string }[];
+    drops: { name: string; users?: readonly { username: string; service?: string | undefined }[] }[];
     triggers: { service?: string | undefined; drops?: readonly string[] | undefined }[];
   }>((config, context) => {
     const services = config.services.map((service) => service.name);
     const drops = config.drops.map((drop) => drop.name);
+    for (const [index, { users = [] }] of config.drops.entries()) {
+      for (const [nth, { username, service }] of users.entries()) {
+        const path = ["drops", index, "users", nth];
+        const fault = serviceFault(service, services);
+        if (fault !== null) context.addIssue({ code: "custom", path: [...path, "service"], message: fault });
+        if (users.findIndex((one) => one.username === username) < nth) {
+          const message = `the user ${username} is named twice`;
+          context.addIssue({ code: "custom", path: [...path, "username"], message });
+        }
+      }
+    }
     for (const [index, trigger] of config.triggers.entries()) {
-      if (trigger.service === undefined && services.length > 1) {
-        const message = `there are several services; name one of ${services.join(", ")}`;
-        context.addIssue({ code: "custom", path: ["triggers", index, "service"], message });
-      }
-      if (trigger.service !== undefined && !services.includes(trigger.service)) {
-        const message = `there is no service ${trigger.service}; there ${services.length > 1 ? "are" : "is"} ${services.join(", ")}`;
-        context.addIssue({ code: "custom", path: ["triggers", index, "service"], message });
-      }
+      const fault = serviceFault(trigger.service, services);
+      if (fault !== null)
+        context.addIssue({ code: "custom", path: ["triggers", index, "service"], message: fault });
       for (const drop of trigger.drops ?? []) {
         if (drops.includes(drop)) continue;
         context.addIssue({
@@ -95,6 +101,13 @@ function knownReferences() {
       }
     }
   });
+}
+
+function serviceFault(service: string | undefined, services: readonly string[]): string | null {
+  if (service === undefined)
+    return services.length > 1 ? `there are several services; name one of ${services.join(", ")}` : null;
+  if (services.includes(service)) return null;
+  return `there is no service ${service}; there ${services.length > 1 ? "are" : "is"} ${services.join(", ")}`;
 }
 
 function workingConfirmation() {

@@ -14,6 +14,12 @@ export interface Drop {
   readonly name: string;
   readonly kind: DropKind;
 
+  /** Only of a drop that others connect to; once, before the first listing. Answers where it can be reached. Throws `ConfigError`. */
+  open?(): Promise<string>;
+
+  /** Only of a drop that knows more of a file than its path: how it came. Null when it knows no such file. Files of other drops came by SendViaFtp. */
+  provenance?(path: string): Provenance | null;
+
   /**
    * Every file under the root that the drop's include and exclude patterns let through, as it lies there now, in any order.
    * Streamed: an entry may be handed out before the listing is complete, and only a listing that ends without
@@ -48,6 +54,19 @@ export interface Drop {
 
   /** Ends connections, watchers and timers. Calls in progress fail with `TransientError`. */
   close(): Promise<void>;
+}
+
+/** How a file came to the HTTP intake. */
+export interface Provenance {
+  readonly ingestionType: "SendViaHttp" | "UploadInStorage";
+  /** The service that its sender is bound to. */
+  readonly service: string;
+  /** Goes in front of the operation ids, so that the sender's own id finds them. */
+  readonly operationPrefix: string;
+  /** The guid that names its trigger; file name patterns count for nothing then. */
+  readonly token?: string;
+  /** Settings of the mapper, when it is the body of a push, which needs no trigger. */
+  readonly standardBody?: Readonly<Record<string, unknown>>;
 }
 
 export interface ProbeFinding {

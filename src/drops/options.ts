@@ -1,6 +1,7 @@
 /** Configuration of a drop, a discriminated union by `kind`. */
 import { z } from "zod";
 import { duration, size } from "../support/quantities.ts";
+import { intakeShape } from "./intake/options.ts";
 
 /** Names that a sender gives to a file that it is still writing. */
 export const TEMPORARY_NAMES_DEFAULT = ["*.part", "*.tmp", "*.filepart", "*~", ".*"];
@@ -232,9 +233,46 @@ export const ftpOptions = z.strictObject({
   ...common,
 });
 
-export const dropOptions = z.discriminatedUnion("kind", [localOptions, sftpOptions, ftpOptions]);
+const {
+  settle: _settle,
+  temporaryNames,
+  include,
+  exclude,
+  recursive,
+  initial,
+  maxFileSize,
+  ...shared
+} = common;
+/** An arrival of the intake is complete when it is there; these settings of other drops have nothing to say about it. */
+const settledIntake = z
+  .strictObject({ settle, temporaryNames, include, exclude, recursive, initial, maxFileSize })
+  .parse({ settle: { observations: 1, interval: "0s" }, temporaryNames: [] });
+
+export const intakeOptions = z
+  .strictObject({
+    ...intakeShape,
+    ...shared,
+    finish: finish
+      .unwrap()
+      .extend({
+        delivered: finishRule
+          .prefault("delete")
+          .describe("What becomes of a received body whose batches were all accepted. Default: delete."),
+      })
+      .prefault({})
+      .describe("What becomes of received bodies, by how they ended."),
+  })
+  .transform((options) => ({ ...settledIntake, ...options }));
+
+export const dropOptions = z.discriminatedUnion("kind", [
+  localOptions,
+  sftpOptions,
+  ftpOptions,
+  intakeOptions,
+]);
 
 export type LocalOptions = z.output<typeof localOptions>;
 export type SftpOptions = z.output<typeof sftpOptions>;
 export type FtpOptions = z.output<typeof ftpOptions>;
+export type IntakeOptions = z.output<typeof intakeOptions>;
 export type DropOptions = z.output<typeof dropOptions>;

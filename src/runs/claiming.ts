@@ -1,5 +1,5 @@
 /** A settled arrival meets the triggers: it becomes a run with all that binds it, or is unmatched, with the reason. */
-import { basename } from "node:path/posix";
+import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperCatalogue } from "../mapping/mapping.ts";
 import type { Arrival, BatchLimits, Binding } from "../model.ts";
@@ -20,11 +20,13 @@ export interface ClaimParts {
   readonly ledger: Ledger;
   readonly catalogue: MapperCatalogue;
   readonly log: Logger;
-  /** The trigger that claims a file name at a drop, and the names of others that would have. */
+  /** The trigger that claims a file, and the names of others that would have. */
   match(
-    drop: string,
-    fileName: string,
+    file: Pick<Arrival, "drop" | "path">,
+    provenance: Provenance | null,
   ): { readonly claimed: ClaimingTrigger | null; readonly others: readonly string[]; readonly why: string };
+  /** How a file came, when its drop knows. */
+  provenance(file: Pick<Arrival, "drop" | "path">): Provenance | null;
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
   /** The service of triggers that name none. */
   readonly defaultService: string;
@@ -35,8 +37,11 @@ export interface ClaimParts {
 
 /** Callback of pick-up: afterwards the arrival is `matched` or `unmatched`. */
 export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise<void> {
-  const fileName = basename(arrival.path);
-  const { claimed, others, why } = parts.match(arrival.drop, fileName);
+  const provenance = parts.provenance(arrival);
+  const { claimed, others, why } =
+    provenance?.standardBody === undefined
+      ? parts.match(arrival, provenance)
+      : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
   if (claimed === null) {
     if (arrival.state !== "unmatched" || arrival.reason !== why)
       await parts.ledger.advanceArrival(arrival.id, "unmatched", why);
@@ -48,7 +53,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
       "several triggers match; the first takes it",
     );
   }
-  const service = claimed.service ?? parts.defaultService;
+  const service = claimed.service ?? provenance?.service ?? parts.defaultService;
   const mapper = await parts.catalogue.find(claimed.mapper);
   const run = await parts.ledger.openRun(
     arrival.id,
@@ -59,7 +64,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
       settings: claimed.metadata,
       rows: claimed.rows,
       limits: parts.limits,
-      operationPrefix: claimed.operationPrefix,
+      operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
     },
     parts.laneOf(claimed, arrival.drop, service),
   );
@@ -71,4 +76,12 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
     });
   }
   parts.onRun();
+}
+
+/**
+ * The bodies of `POST /api/data` need no trigger. As at the service, a reading that cannot be stored does not keep the
+ * others back; unlike there, it is reported.
+ */
+function standardClaim(settings: Readonly<Record<string, unknown>>): ClaimingTrigger {
+  return { name: "POST /api/data", mapper: "push-body", rows: "lenient", metadata: settings };
 }

@@ -33,6 +33,7 @@ function sameName(trigger: Trigger, earlier: readonly Trigger[]): readonly Trigg
 }
 
 function noPatterns(trigger: Trigger): readonly TriggerFinding[] {
+  if (trigger.ingestionType === "SendViaHttp") return noToken(trigger);
   if (trigger.fileNamePatternMatches.length > 0) return [];
   return [
     {
@@ -40,6 +41,18 @@ function noPatterns(trigger: Trigger): readonly TriggerFinding[] {
       trigger: trigger.name,
       what: "fileNamePatternMatches is empty, and an empty list matches nothing",
       hint: 'Add a pattern, such as { filterType: EndsWith, value: ".csv" }.',
+    },
+  ];
+}
+
+function noToken(trigger: Trigger): readonly TriggerFinding[] {
+  if (trigger.token !== undefined) return [];
+  return [
+    {
+      level: "failed",
+      trigger: trigger.name,
+      what: "it is for SendViaHttp and has no token, so that nothing can be sent to it",
+      hint: "Give it a `token`: the guid that senders put behind /api/generic/.",
     },
   ];
 }
@@ -70,7 +83,8 @@ function contradiction(trigger: Trigger): readonly TriggerFinding[] {
 }
 
 function shadowed(trigger: Trigger, earlier: readonly Trigger[]): readonly TriggerFinding[] {
-  if (!fires(trigger) || trigger.fileNamePatternMatches.length === 0) return [];
+  if (!fires(trigger) || trigger.ingestionType === "SendViaHttp") return [];
+  if (trigger.fileNamePatternMatches.length === 0) return [];
   const by = earlier.find((other) => covers(other, trigger));
   if (by === undefined) return [];
   return [

@@ -52,6 +52,18 @@ export function matchTrigger(trigger: NameRule, fileName: string, ingestionType:
   return { matches, patterns, words: patternWords(patterns, all) };
 }
 
+/** `POST /api/generic/{guid}`: the trigger's token decides, without regard to case; there is no file name to match. */
+export function matchToken(
+  trigger: Pick<FileTrigger, "ingestionType" | "state" | "token">,
+  token: string,
+): { readonly matches: boolean; readonly words: string } {
+  if (!fires(trigger)) return { matches: false, words: `its state is ${trigger.state}, so it does not fire` };
+  if (trigger.ingestionType !== "SendViaHttp")
+    return { matches: false, words: `it is for files that come by ${trigger.ingestionType}` };
+  const matches = trigger.token?.toLowerCase() === token.toLowerCase();
+  return { matches, words: matches ? "its token is the one sent" : "its token is another" };
+}
+
 function obstacleOf(trigger: NameRule, ingestionType: IngestionType): string | null {
   if (!fires(trigger)) return `its state is ${trigger.state}, so it does not fire`;
   if (trigger.ingestionType !== ingestionType)

@@ -1,7 +1,7 @@
 /** The triggers in force. They can be replaced while the gateway runs; who holds the registry always asks the current ones. */
 import { basename } from "node:path/posix";
 import type { IngestionType } from "../wire/index.ts";
-import { matchTrigger } from "./match.ts";
+import { matchToken, matchTrigger } from "./match.ts";
 import type { TriggerOptions } from "./options.ts";
 
 export type Trigger = Readonly<TriggerOptions>;
@@ -21,9 +21,17 @@ export interface Claim {
   readonly verdicts: readonly TriggerVerdict[];
 }
 
+/** What is known of a file that came by HTTP. */
+export interface Sender {
+  /** Triggers of other services are left out. */
+  readonly service: string;
+  /** The guid under which it came: the trigger's `token` decides, and not the file name. */
+  readonly token?: string | undefined;
+}
+
 export interface TriggerRegistry {
   /** `fileName` may be a path: its base name counts. Without `drop`, no trigger is left out because of its `drops`. */
-  claim(fileName: string, ingestionType: IngestionType, drop?: string): Claim;
+  claim(fileName: string, ingestionType: IngestionType, drop?: string, sender?: Sender): Claim;
   replace(triggers: readonly Trigger[]): void;
   list(): readonly Trigger[];
 }
@@ -31,7 +39,8 @@ export interface TriggerRegistry {
 export function createRegistry(triggers: readonly Trigger[]): TriggerRegistry {
   let current = [...triggers];
   return {
-    claim: (fileName, ingestionType, drop) => claim(current, basename(fileName), ingestionType, drop),
+    claim: (fileName, ingestionType, drop, sender) =>
+      claim(current, { fileName: basename(fileName), ingestionType, drop, sender }),
     replace: (next) => {
       current = [...next];
     },
@@ -50,27 +59,31 @@ export function laneOf(trigger: Pick<Trigger, "name" | "lane">, drop: string, se
   return JSON.stringify(trigger.lane === undefined ? [service, drop, trigger.name] : [service, trigger.lane]);
 }
 
-function claim(
-  triggers: readonly Trigger[],
-  fileName: string,
-  ingestionType: IngestionType,
-  drop: string | undefined,
-): Claim {
-  const verdicts = triggers.map((trigger) => judge(trigger, fileName, ingestionType, drop));
+interface Question {
+  readonly fileName: string;
+  readonly ingestionType: IngestionType;
+  readonly drop: string | undefined;
+  readonly sender: Sender | undefined;
+}
+
+function claim(triggers: readonly Trigger[], question: Question): Claim {
+  const verdicts = triggers.map((trigger) => judge(trigger, question));
   const matching = triggers.filter((_, index) => verdicts[index]?.matches === true);
   return { claimed: matching[0] ?? null, others: matching.slice(1).map(({ name }) => name), verdicts };
 }
 
-function judge(
-  trigger: Trigger,
-  fileName: string,
-  ingestionType: IngestionType,
-  drop: string | undefined,
-): TriggerVerdict {
+function judge(trigger: Trigger, { fileName, ingestionType, drop, sender }: Question): TriggerVerdict {
   if (drop !== undefined && trigger.drops?.includes(drop) === false) {
     const words = `it is for files at ${trigger.drops.join(", ")}, and this one lies at ${drop}`;
     return { trigger: trigger.name, matches: false, words };
   }
-  const { matches, words } = matchTrigger(trigger, fileName, ingestionType);
+  if (sender !== undefined && trigger.service !== undefined && trigger.service !== sender.service) {
+    const words = `it is for the service ${trigger.service}, and this sender's data goes to ${sender.service}`;
+    return { trigger: trigger.name, matches: false, words };
+  }
+  const { matches, words } =
+    sender?.token === undefined
+      ? matchTrigger(trigger, fileName, ingestionType)
+      : matchToken(trigger, sender.token);
   return { trigger: trigger.name, matches, words };
 }

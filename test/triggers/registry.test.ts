@@ -4,6 +4,7 @@ import { type TriggerOptions, triggerOptions, triggersOptions } from "../../src/
 import { createRegistry, laneOf, whyUnclaimed } from "../../src/triggers/registry.ts";
 
 const CSV = { filterType: "EndsWith", value: ".csv" };
+const GUID = "0b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11";
 const ACME = { filterType: "StartsWith", value: "acme_" };
 
 function trigger(name: string, patterns: unknown[], more: Record<string, unknown> = {}): TriggerOptions {
@@ -30,6 +31,33 @@ describe("the registry of triggers", () => {
   it("matches the base name alone", () => {
     const registry = createRegistry([trigger("acme", [ACME])]);
     expect(registry.claim("acme_in/other.csv", "SendViaFtp").claimed).toBeNull();
+  });
+
+  it("lets the token decide for what was sent under one, whatever the name", () => {
+    const http = { ingestionType: "SendViaHttp" };
+    const registry = createRegistry([
+      trigger("off", [], { ...http, token: GUID, state: "Inactive" }),
+      trigger("other", [CSV], { ...http, token: "9b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11" }),
+      trigger("ftp", [CSV], { token: GUID }),
+      trigger("mine", [], { ...http, token: GUID }),
+    ]);
+    const sent = { service: "hub", token: GUID.toUpperCase() };
+    expect(registry.claim("1.csv", "SendViaHttp", "intake", sent).claimed?.name).toBe("mine");
+    const unknown = { service: "hub", token: "00000000-0000-4000-8000-000000000000" };
+    expect(registry.claim("1.csv", "SendViaHttp", "intake", unknown).claimed).toBeNull();
+  });
+
+  it("keeps what a sender of one service sent from the triggers of another", () => {
+    const upload = { ingestionType: "UploadInStorage" };
+    const registry = createRegistry([
+      trigger("theirs", [CSV], { ...upload, service: "theirs" }),
+      trigger("ours", [CSV], { ...upload, service: "ours" }),
+    ]);
+    const claim = registry.claim("1.csv", "UploadInStorage", "intake", { service: "ours" });
+    expect(claim).toMatchObject({ claimed: { name: "ours" }, others: [] });
+    expect(claim.verdicts[0]?.words).toBe(
+      "it is for the service theirs, and this sender's data goes to ours",
+    );
   });
 
   it("says for a file that nobody claims why each trigger does not", () => {
@@ -84,6 +112,11 @@ describe("the lint of triggers", () => {
   const findings = (...triggers: TriggerOptions[]) =>
     lintTriggers(triggers).map(({ level, trigger: name }) => `${level} ${name}`);
 
+  it("asks triggers for SendViaHttp for a token, and not for patterns", () => {
+    expect(findings(trigger("a", [], { ingestionType: "SendViaHttp" }))).toEqual(["failed a"]);
+    expect(findings(trigger("a", [], { ingestionType: "SendViaHttp", token: GUID }))).toEqual([]);
+  });
+
   it("refuses an empty list of patterns and a name used twice", () => {
     expect(findings(trigger("a", []))).toEqual(["failed a"]);
     expect(findings(trigger("a", [CSV]), trigger("a", [ACME]))).toEqual(["failed a"]);
@@ -101,7 +134,7 @@ describe("the lint of triggers", () => {
   it("does not warn where the earlier one is for other drops, other ways in, or does not fire", () => {
     const later = trigger("b", [CSV]);
     expect(findings(trigger("a", [CSV], { drops: ["field"] }), later)).toEqual([]);
-    expect(findings(trigger("a", [CSV], { ingestionType: "SendViaHttp" }), later)).toEqual([]);
+    expect(findings(trigger("a", [CSV], { ingestionType: "UploadInStorage" }), later)).toEqual([]);
     expect(findings(trigger("a", [CSV], { state: "Inactive" }), later)).toEqual([]);
     expect(
       findings(trigger("a", [CSV], { drops: ["field"] }), trigger("b", [CSV], { drops: ["field"] })),

@@ -16,7 +16,7 @@ const PREFIX_MIN = 4;
 type Finder = (store: Store, query: string) => readonly number[];
 
 /** The first that finds something answers. */
-const FINDERS: readonly Finder[] = [byOperation, byRun, byPath, byName, byPrefix];
+const FINDERS: readonly Finder[] = [byOperation, byRun, byOperationPrefix, byPath, byName, byPrefix];
 
 export function traceMethods(store: Store): Pick<Ledger, "trace"> {
   return { trace: async (query) => store.read(() => trace(store, query.trim())) };
@@ -53,6 +53,13 @@ function byOperation(store: Store, query: string): readonly number[] {
 
 function byRun(store: Store, query: string): readonly number[] {
   return ids(store, "SELECT arrival_id AS id FROM runs WHERE id = ?", query);
+}
+
+/** What stands in front of our operation ids: the operationId that a sender gave to the HTTP intake, or a trigger's own. */
+function byOperationPrefix(store: Store, query: string): readonly number[] {
+  const sql = `SELECT runs.arrival_id AS id FROM bindings JOIN runs ON runs.binding_id = bindings.id
+    WHERE json_extract(bindings.json, '$.operationPrefix') = ? ORDER BY runs.id DESC LIMIT ?`;
+  return ids(store, sql, query, FILES_MAX);
 }
 
 function byPath(store: Store, query: string): readonly number[] {

@@ -1,0 +1,89 @@
+/** What is special to the drop of kind `http`; `../options.ts` adds what all drops share. */
+import { z } from "zod";
+import { duration, size } from "../../support/quantities.ts";
+
+export const INTAKE_RIGHTS = ["push", "storage"] as const;
+export type IntakeRight = (typeof INTAKE_RIGHTS)[number];
+
+const user = z.strictObject({
+  username: z.string().min(1).describe("Name that the sender signs in with, by token or by Basic."),
+  password: z.string().min(1).describe("Password of the sender.").meta({ secret: true }),
+  service: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Name of the service that this user's data goes to. May be left out when there is only one. The gateway delivers with its own credentials.",
+    ),
+  rights: z
+    .array(z.enum(INTAKE_RIGHTS))
+    .min(1)
+    .default([...INTAKE_RIGHTS])
+    .describe(
+      "What the user may do: push (POST /api/data and /api/generic/{guid}), storage (POST /storage). Default both.",
+    ),
+  timeZone: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Zone of dates without designator in the bodies of this user. Without it such a body rests in quarantine, since any guess would shift it in silence.",
+    )
+    .meta({ examples: ["Europe/Brussels"] }),
+  dst: z
+    .enum(["reject", "earlier", "later", "byOrder"])
+    .default("later")
+    .describe(
+      "What such a date means in the hour that daylight saving repeats. Default later, as the service reads it.",
+    ),
+});
+export type IntakeUser = z.output<typeof user>;
+
+export const intakeShape = {
+  kind: z.literal("http"),
+  listen: z
+    .string()
+    .regex(/^.+:\d{1,5}$/, "expected host:port")
+    .describe("Address that senders reach, as host:port; port 0 takes any free one.")
+    .meta({ examples: ["0.0.0.0:8443"] }),
+  tls: z
+    .strictObject({
+      key: z
+        .string()
+        .min(1)
+        .describe("Private key (PEM).")
+        .meta({ secret: true, examples: ["${file:/etc/headgate/intake.key}"] }),
+      cert: z
+        .string()
+        .min(1)
+        .describe("Certificate with its chain (PEM).")
+        .meta({ examples: ["${file:/etc/headgate/intake.pem}"] }),
+    })
+    .optional()
+    .describe("Encryption. Without it passwords travel readably: only for loopback or behind a TLS proxy."),
+  users: z.array(user).min(1).describe("Who may send."),
+  clients: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).describe("client_id at the token endpoint."),
+        secret: z.string().min(1).describe("client_secret at the token endpoint.").meta({ secret: true }),
+      }),
+    )
+    .default([])
+    .describe(
+      "OAuth clients that the token endpoint knows. When empty, any client may ask for a token with a user's password.",
+    ),
+  limits: z
+    .strictObject({
+      body: size("64MB").describe("Larger bodies are refused with 413. Default 64MB."),
+      backlog: size("10GB").describe(
+        "When so much waits to be delivered, further bodies are refused with 503 until there is room. Default 10GB.",
+      ),
+    })
+    .prefault({})
+    .describe("How much is taken."),
+  tokenLifetime: duration("1h").describe("How long an access token is good for. Default 1h."),
+  repeats: duration("7d").describe(
+    "How long the same operationId (or Idempotency-Key) with the same bytes is known as a repeat. Default 7d.",
+  ),
+};

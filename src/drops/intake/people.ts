@@ -1,0 +1,146 @@
+/** Who may send: users and clients of the configuration, access tokens, and the check of each request. */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { jwtVerify, SignJWT } from "jose";
+import { JOSEError } from "jose/errors";
+import type { Clock } from "../../support/clock.ts";
+import { API_VERSION } from "../../wire/index.ts";
+import type { IntakeRight, IntakeUser } from "./options.ts";
+import { IntakeProblem } from "./problems.ts";
+
+const ALGORITHM = "HS256";
+export const SECRET_BYTES = 32;
+/** Words that the service uses for the rights. */
+const RIGHT_WORDS: Readonly<Record<IntakeRight, string>> = {
+  push: "Datapusher (push in the user's rights)",
+  storage: "storage",
+};
+/** Compared with when a name is not known, so that this takes as long. */
+const DECOY = randomBytes(SECRET_BYTES).toString("hex");
+
+export interface Grant {
+  readonly username: string;
+  readonly scopes: readonly string[];
+}
+
+export class People {
+  readonly #users: ReadonlyMap<string, IntakeUser>;
+  readonly #clients: ReadonlyMap<string, string>;
+  readonly #audience: string;
+  readonly #secret: Buffer;
+  readonly #clock: Clock;
+  readonly #lifetimeMs: number;
+
+  constructor(
+    options: {
+      readonly name: string;
+      readonly users: readonly IntakeUser[];
+      readonly clients: readonly { readonly id: string; readonly secret: string }[];
+      readonly tokenLifetime: number;
+    },
+    secret: Buffer,
+    clock: Clock,
+  ) {
+    this.#users = new Map(options.users.map((user) => [user.username, user]));
+    this.#clients = new Map(options.clients.map(({ id, secret: own }) => [id, own]));
+    this.#audience = `headgate-intake:${options.name}`;
+    this.#lifetimeMs = options.tokenLifetime;
+    this.#secret = secret;
+    this.#clock = clock;
+  }
+
+  isClient(id: string, secret: string): boolean {
+    return this.#clients.size === 0 || this.#matches(secret, this.#clients.get(id));
+  }
+
+  signIn(username: string, password: string): IntakeUser | null {
+    const user = this.#users.get(username);
+    return this.#matches(password, user?.password) && user !== undefined ? user : null;
+  }
+
+  async issue(grant: Grant, clientId: string): Promise<{ token: string; lifetimeSec: number }> {
+    const nowSec = Math.floor(this.#clock.now().epochMilliseconds / 1_000);
+    const lifetimeSec = Math.max(1, Math.round(this.#lifetimeMs / 1_000));
+    const token = await new SignJWT({ scope: grant.scopes.join(" "), client_id: clientId })
+      .setProtectedHeader({ alg: ALGORITHM, typ: "at+jwt" })
+      .setSubject(grant.username)
+      .setAudience(this.#audience)
+      .setIssuedAt(nowSec)
+      .setExpirationTime(nowSec + lifetimeSec)
+      .sign(this.#secret);
+    return { token, lifetimeSec };
+  }
+
+  /** The user of the request, by Bearer (with the scope) or Basic, who holds the right. Throws an `IntakeProblem`. */
+  async authenticate(request: FastifyRequest, right: IntakeRight, scope: string): Promise<IntakeUser> {
+    checkApiVersion(request);
+    const [, scheme = "", rest = ""] = /^(\S+)\s+(\S+)\s*$/.exec(request.headers.authorization ?? "") ?? [];
+    const user =
+      scheme.toLowerCase() === "basic"
+        ? this.#basic(rest)
+        : await this.#bearer(scheme.toLowerCase(), rest, scope);
+    if (user.rights.includes(right)) return user;
+    throw new IntakeProblem(
+      403,
+      "missing-right",
+      `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`,
+    );
+  }
+
+  #basic(credentials: string): IntakeUser {
+    const decoded = Buffer.from(credentials, "base64").toString("utf8");
+    const colon = decoded.indexOf(":");
+    if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
+    const user = this.signIn(decoded.slice(0, colon), decoded.slice(colon + 1));
+    if (user === null) throw unauthenticated("wrong user name or password");
+    return user;
+  }
+
+  async #bearer(scheme: string, token: string, scope: string): Promise<IntakeUser> {
+    if (scheme !== "bearer" || token === "")
+      throw unauthenticated("send `Authorization: Bearer <access token>`, or Basic with user and password");
+    const grant = await this.#verify(token);
+    if (grant === null) throw unauthenticated("the access token is not valid or has expired");
+    if (!grant.scopes.includes(scope))
+      throw new IntakeProblem(401, "missing-scope", `the access token lacks the scope ${scope}`);
+    const user = this.#users.get(grant.username);
+    if (user === undefined) throw unauthenticated("the user of the access token may no longer send");
+    return user;
+  }
+
+  async #verify(token: string): Promise<Grant | null> {
+    try {
+      const { payload } = await jwtVerify(token, this.#secret, {
+        algorithms: [ALGORITHM],
+        audience: this.#audience,
+        requiredClaims: ["exp", "sub"],
+        currentDate: new Date(this.#clock.now().epochMilliseconds),
+      });
+      return { username: payload.sub ?? "", scopes: String(payload["scope"] ?? "").split(" ") };
+    } catch (thrown) {
+      if (thrown instanceof JOSEError) return null;
+      throw thrown;
+    }
+  }
+
+  #matches(given: string, known: string | undefined): boolean {
+    const digest = (text: string) => createHash("sha256").update(text).digest();
+    const equal = timingSafeEqual(digest(given), digest(known ?? DECOY));
+    return equal && known !== undefined;
+  }
+}
+
+/** Without the header a call follows the newest version, which is this one; another version would be read wrongly in silence. */
+function checkApiVersion(request: FastifyRequest): void {
+  const version = request.headers["api-version"];
+  if (version === undefined || version === API_VERSION) return;
+  throw new IntakeProblem(
+    400,
+    "unsupported-api-version",
+    `this intake speaks Api-Version ${API_VERSION}, not ${version}`,
+  );
+}
+
+function unauthenticated(detail: string): IntakeProblem {
+  return new IntakeProblem(401, "unauthenticated", detail);
+}

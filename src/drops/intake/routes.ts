@@ -1,0 +1,308 @@
+/**
+ * What senders call: `POST /api/data`, `/api/generic/{guid}` and `/storage` (specification, *Push endpoints*, *Storage endpoints*;
+ * platform facts, *Push*). Who calls is settled before the body is read; the answer comes when the body is durable.
+ */
+
+import { Readable } from "node:stream";
+import multipart from "@fastify/multipart";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Clock } from "../../support/clock.ts";
+import { faultPoint } from "../../support/faults.ts";
+import type { Logger } from "../../support/log.ts";
+import { caseless } from "../../wire/caseless.ts";
+import {
+  countReadings,
+  type PushAccepted,
+  PushBodyFault,
+  pushQuery,
+  readPushBody,
+} from "../../wire/index.ts";
+import { type Bodies, BodyTooLarge, type Received } from "./bodies.ts";
+import type { IntakeRight, IntakeUser } from "./options.ts";
+import type { People } from "./people.ts";
+import { IntakeProblem, invalid } from "./problems.ts";
+import type { Receipt } from "./receipts.ts";
+
+export interface RouteParts {
+  readonly bodies: Bodies;
+  readonly people: People;
+  readonly limits: { readonly body: number; readonly backlog: number };
+  readonly clock: Clock;
+  readonly log: Logger;
+  serviceOf(user: IntakeUser): string;
+  /** Why no trigger takes what is sent under this guid for this service, in words; null when one does. */
+  refusalOf(token: string, service: string): string | null;
+  onTaken(): void;
+}
+
+/** What is known of a body beside its bytes. */
+type Draft = Pick<Receipt, "route" | "operationId" | "token"> & {
+  path(id: number): string;
+  readonly details: Readonly<Record<string, unknown>>;
+  answer(received: Received): unknown;
+};
+
+/** Of 400 that the service takes, some are for what the gateway puts behind it. */
+const OPERATION_ID_CHARACTERS_MAX = 340;
+const KEY_CHARACTERS_MAX = 400;
+const FILE_NAME_BYTES_MAX = 200;
+const FIELDS_MAX = 20;
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  "application/json": "json",
+  "application/xml": "xml",
+  "text/xml": "xml",
+  "text/plain": "txt",
+  "text/csv": "csv",
+};
+
+export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  // Whatever the content type says, the bytes are kept as they came.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  const onRequest = admission(parts, "push", "push-data");
+  const user = (request: FastifyRequest) => admitted(request);
+
+  for (const prefix of ["", "/push"]) {
+    app.post(`${prefix}/api/data`, { onRequest }, async (request) => {
+      const operationId = operationIdOf(request);
+      const received = await receive(parts, bodyOf(request));
+      const readings = await checked(parts, received);
+      const id = operationId ?? String(received.id);
+      return await take(parts, request, user(request), received, {
+        route: "data",
+        operationId,
+        token: null,
+        path: (one) => `data/${one}.json`,
+        details: { contentType: request.headers["content-type"] },
+        answer: () => ({ operationId: id, status: "accepted", received: readings }) satisfies PushAccepted,
+      });
+    });
+    app.post<{ Params: { guid: string } }>(`${prefix}/api/generic/:guid`, { onRequest }, async (request) => {
+      const token = request.params.guid.toLowerCase();
+      const refusal = parts.refusalOf(token, parts.serviceOf(user(request)));
+      if (refusal !== null) throw new IntakeProblem(404, "unknown-token", refusal);
+      const operationId = operationIdOf(request);
+      const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
+      const received = await receive(parts, bodyOf(request));
+      if (received.size === 0) await refuse(parts, received, invalid("the body is empty"));
+      return await take(parts, request, user(request), received, {
+        route: "generic",
+        operationId,
+        token,
+        path: (id) => `generic/${id}.${EXTENSIONS[type] ?? "bin"}`,
+        details: { contentType: request.headers["content-type"] },
+        answer: ({ id }) =>
+          ({ operationId: operationId ?? String(id), status: "accepted" }) satisfies PushAccepted,
+      });
+    });
+  }
+}
+
+const storageQuery = caseless(
+  z.object({
+    Filename: z.string(),
+    Tag: z.string().max(200).optional(),
+    SiteId: z.string().max(40).optional(),
+  }),
+);
+
+export async function storageRoutes(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  app.removeAllContentTypeParsers();
+  const limits = { fileSize: parts.limits.body + 1, files: 2, fields: FIELDS_MAX };
+  // Whatever its name, and with or without a file name: any single part is the file.
+  await app.register(multipart, { limits, throwFileSizeLimit: false, isPartAFile: () => true });
+  app.addContentTypeParser("*", (_request, _payload, done) => done(notMultipart()));
+  const onRequest = [
+    admission(parts, "storage", "datahub-api"),
+    async (request: FastifyRequest) => void uploadOf(request),
+  ];
+  app.post("/storage", { onRequest }, async (request) => {
+    const { Filename, Tag, SiteId } = uploadOf(request);
+    if (!request.isMultipart()) throw notMultipart();
+    const received = await receivePart(parts, request);
+    return await take(parts, request, admitted(request), received, {
+      route: "storage",
+      operationId: null,
+      token: null,
+      path: (id) => `storage/${id}/${Filename}`,
+      details: { Tag, SiteId },
+      answer: ({ id }) => id,
+    });
+  });
+}
+
+/** What the query says of the upload. */
+function uploadOf(request: FastifyRequest): z.output<typeof storageQuery> {
+  const query = storageQuery.safeParse(request.query);
+  if (!query.success) throw invalid("the query names no Filename, the name that triggers match");
+  checkFileName(query.data.Filename);
+  return query.data;
+}
+
+function notMultipart(): IntakeProblem {
+  return new IntakeProblem(
+    415,
+    "unsupported-media-type",
+    "send multipart/form-data with one part that holds the file",
+  );
+}
+
+const users = new WeakMap<FastifyRequest, IntakeUser>();
+
+function admission(parts: RouteParts, right: IntakeRight, scope: string) {
+  return async (request: FastifyRequest): Promise<void> => {
+    users.set(request, await parts.people.authenticate(request, right, scope));
+    const encoding = request.headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "identity")
+      throw new IntakeProblem(
+        415,
+        "unsupported-media-type",
+        `the body is ${encoding}; send it without Content-Encoding`,
+      );
+    if (Number(request.headers["content-length"] ?? 0) > parts.limits.body) throw tooLarge(parts);
+    if (parts.bodies.receipts.lyingBytes >= parts.limits.backlog)
+      throw new IntakeProblem(
+        503,
+        "backlog-full",
+        "too much waits to be delivered; send this again when the service is back",
+      );
+  };
+}
+
+function admitted(request: FastifyRequest): IntakeUser {
+  const user = users.get(request);
+  if (user === undefined) throw new IntakeProblem(401, "unauthenticated", "nobody signed in");
+  return user;
+}
+
+async function take(
+  parts: RouteParts,
+  request: FastifyRequest,
+  user: IntakeUser,
+  received: Received,
+  draft: Draft,
+): Promise<unknown> {
+  const { bodies, log } = parts;
+  const answer = draft.answer(received);
+  const receipt: Receipt = {
+    id: received.id,
+    path: draft.path(received.id),
+    size: received.size,
+    mtime: received.mtime,
+    sha256: received.sha256,
+    route: draft.route,
+    username: user.username,
+    service: parts.serviceOf(user),
+    operationId: draft.operationId,
+    idempotencyKey: await keyOf(parts, request, received),
+    token: draft.token,
+    details: JSON.stringify(draft.details),
+    answer: JSON.stringify(answer),
+  };
+  const outcome = await bodies.publish(received, receipt);
+  if (outcome.kind === "conflict")
+    throw new IntakeProblem(
+      422,
+      "idempotency-conflict",
+      "this Idempotency-Key came before with another body",
+    );
+  if (outcome.kind === "repeat") {
+    log.debug({ user: user.username, path: outcome.receipt.path }, "a repeated body was answered as before");
+    return JSON.parse(outcome.receipt.answer);
+  }
+  faultPoint("intake.durable");
+  log.debug({ user: user.username, path: receipt.path, bytes: receipt.size }, "body taken");
+  parts.onTaken();
+  return answer;
+}
+
+async function receive(parts: RouteParts, stream: Readable): Promise<Received> {
+  try {
+    return await parts.bodies.receive(stream, parts.clock.now().epochMilliseconds, parts.limits.body);
+  } catch (thrown) {
+    throw thrown instanceof BodyTooLarge ? tooLarge(parts) : thrown;
+  }
+}
+
+async function receivePart(parts: RouteParts, request: FastifyRequest): Promise<Received> {
+  let received: Received | null = null;
+  for await (const part of request.parts()) {
+    if (part.type !== "file") continue;
+    if (received !== null)
+      await refuse(parts, received, invalid("the body has several parts; send one file a call"));
+    received = await receive(parts, part.file);
+  }
+  if (received === null) throw invalid("the body has no part that holds a file");
+  return received;
+}
+
+async function refuse(parts: RouteParts, received: Received, problem: IntakeProblem): Promise<never> {
+  await parts.bodies.discard(received);
+  throw problem;
+}
+
+/** The number of readings, once the shape of the body is the service's. */
+async function checked(parts: RouteParts, received: Received): Promise<number> {
+  try {
+    return countReadings(readPushBody(await parts.bodies.bytes(received)));
+  } catch (thrown) {
+    await parts.bodies.discard(received);
+    if (!(thrown instanceof PushBodyFault)) throw thrown;
+    if (thrown.path === null) throw new IntakeProblem(400, "invalid-json", thrown.message);
+    const errors = [{ path: thrown.path, message: thrown.words }];
+    throw new IntakeProblem(400, "invalid-request", thrown.message, errors);
+  }
+}
+
+function bodyOf(request: FastifyRequest): Readable {
+  return request.body instanceof Readable ? request.body : request.raw;
+}
+
+/** Older clients send the operation id as a bare query string, `?<id>` with no name. */
+function operationIdOf(request: FastifyRequest): string | null {
+  const [, raw = ""] = request.url.split("?", 2);
+  const bare = raw.split("&").find((part) => part !== "" && !part.includes("="));
+  const query = pushQuery.safeParse(request.query);
+  if (!query.success)
+    throw invalid(query.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; "));
+  const id = query.data.operationId || (bare === undefined ? "" : decoded(bare));
+  if (id.length > OPERATION_ID_CHARACTERS_MAX)
+    throw invalid(`operationId: is at most ${OPERATION_ID_CHARACTERS_MAX} characters`);
+  return id === "" ? null : id;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch (thrown) {
+    if (thrown instanceof URIError) return text;
+    throw thrown;
+  }
+}
+
+async function keyOf(parts: RouteParts, request: FastifyRequest, received: Received): Promise<string | null> {
+  const key = request.headers["idempotency-key"];
+  if (key === undefined || key === "") return null;
+  if (typeof key === "string" && key.length <= KEY_CHARACTERS_MAX) return key;
+  return await refuse(
+    parts,
+    received,
+    invalid(`Idempotency-Key: is one value of at most ${KEY_CHARACTERS_MAX} characters`),
+  );
+}
+
+function checkFileName(name: string): void {
+  const plain = name.trim() !== "" && !/[/\\\p{Cc}]/u.test(name) && name !== "." && name !== "..";
+  if (!plain) throw invalid("Filename: is a name without folders");
+  if (Buffer.byteLength(name) > FILE_NAME_BYTES_MAX)
+    throw invalid(`Filename: is at most ${FILE_NAME_BYTES_MAX} bytes`);
+}
+
+function tooLarge({ limits }: RouteParts): IntakeProblem {
+  return new IntakeProblem(
+    413,
+    "too-large",
+    `the body is larger than the ${limits.body} bytes that this intake takes; send it in parts`,
+  );
+}
