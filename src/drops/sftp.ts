@@ -139,10 +139,13 @@ export class SftpDrop implements Drop {
 
   async #stat(calls: SftpCalls, path: string): Promise<FileEntry | null> {
     try {
-      const status = await calls.call<Stats>("stat file", (sftp, answer) =>
-        sftp.lstat(this.#full(path), answer),
-      );
-      return status.isFile() ? entryOf(path, status) : null;
+      const full = this.#full(path);
+      // ProFTPD follows links in LSTAT too, so both are asked at once; a server without READLINK has no links to show.
+      const link = calls
+        .call<string>("read link", (sftp, answer) => sftp.readlink(full, answer))
+        .then(() => true, () => false);
+      const status = await calls.call<Stats>("stat file", (sftp, answer) => sftp.lstat(full, answer));
+      return status.isFile() && !(await link) ? entryOf(path, status) : null;
     } catch (thrown) {
       if (statusOf(thrown) === STATUS.noSuchFile) return null;
       throw thrown;
