@@ -2,13 +2,13 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PROFTPD_MODULES, PROGRAMS } from "./installed.ts";
-import { makeSshKey, type TlsFiles } from "./keys.ts";
+import { type Certificate, makeSshKey, writeCertificate } from "./keys.ts";
 import { virtualPerson } from "./people.ts";
 import { makeGround, type RealServer, startReal } from "./real-server.ts";
 
 export type ProftpdKind =
   | { readonly speaks: "ftp" }
-  | { readonly speaks: "ftps"; readonly tls: TlsFiles }
+  | { readonly speaks: "ftps"; readonly tls: Certificate }
   | { readonly speaks: "sftp" };
 
 export async function startProftpd(kind: ProftpdKind, { jail = false } = {}): Promise<RealServer> {
@@ -22,9 +22,12 @@ export async function startProftpd(kind: ProftpdKind, { jail = false } = {}): Pr
   await writeFile(users, `${user.join(":")}\n`, { mode: 0o600 });
   const hostKey = await makeSshKey(ground, "host", "rsa");
   const file = join(ground, "proftpd.conf");
-  const protocol = { ftp: () => [], ftps: () => encrypted(kind), sftp: () => sftp(hostKey.file) }[
-    kind.speaks
-  ]();
+  const protocol =
+    kind.speaks === "ftps"
+      ? encrypted(await writeCertificate(ground, kind.tls))
+      : kind.speaks === "sftp"
+        ? sftp(hostKey.file)
+        : [];
   return startReal({
     ground,
     shows,
@@ -69,14 +72,13 @@ function common(ground: string, port: number, users: string): readonly string[] 
   ];
 }
 
-function encrypted(kind: ProftpdKind): readonly string[] {
-  if (kind.speaks !== "ftps") return [];
+function encrypted(certificateFile: string): readonly string[] {
   return [
     "LoadModule mod_tls.c",
     "TLSEngine on",
     "TLSRequired on",
-    `TLSECCertificateFile ${kind.tls.certFile}`,
-    `TLSECCertificateKeyFile ${kind.tls.keyFile}`,
+    `TLSECCertificateFile ${certificateFile}`,
+    `TLSECCertificateKeyFile ${certificateFile}`,
   ];
 }
 

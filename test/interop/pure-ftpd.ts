@@ -2,12 +2,12 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PROGRAMS } from "./installed.ts";
-import type { TlsFiles } from "./keys.ts";
+import { type Certificate, writeCertificate } from "./keys.ts";
 import { virtualPerson } from "./people.ts";
 import { makeGround, type RealServer, startReal } from "./real-server.ts";
 import { run } from "./server-process.ts";
 
-export async function startPureFtpd(tls: TlsFiles | null, listingMax = 20_000): Promise<RealServer> {
+export async function startPureFtpd(tls: Certificate | null, listingMax = 20_000): Promise<RealServer> {
   const ground = await makeGround();
   const shows = join(ground, "shown");
   await mkdir(shows);
@@ -28,7 +28,7 @@ export async function startPureFtpd(tls: TlsFiles | null, listingMax = 20_000): 
         ...["--bind", `127.0.0.1,${port}`, "--pidfile", join(ground, "pid"), "--syslogfacility", "none"],
         ...["--login", `puredb:${database}`, "--noanonymous", "--minuid", "1", "--chrooteveryone"],
         ...["--displaydotfiles", "--dontresolve", "--limitrecursion", `${listingMax}:10`],
-        ...(tls === null ? [] : ["--tls", "2", "--certfile", tls.bundleFile]),
+        ...(tls === null ? [] : ["--tls", "2", "--certfile", await writeCertificate(ground, tls)]),
       ],
     }),
     settings: () => ({ kind: "ftp", ...(tls === null ? {} : { tls: "explicit", ca: tls.ca }) }),

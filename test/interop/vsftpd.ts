@@ -2,13 +2,13 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PROGRAMS } from "./installed.ts";
-import type { TlsFiles } from "./keys.ts";
+import { type Certificate, writeCertificate } from "./keys.ts";
 import { removePerson, systemPerson } from "./people.ts";
 import { makeGround, type RealServer, startReal } from "./real-server.ts";
 
 export type Settings = Readonly<Record<string, string | number>>;
 
-export async function startVsftpd(tls: TlsFiles | null, more: Settings = {}): Promise<RealServer> {
+export async function startVsftpd(tls: Certificate | null, more: Settings = {}): Promise<RealServer> {
   const ground = await makeGround();
   const shows = join(ground, "shown");
   await mkdir(shows);
@@ -22,7 +22,11 @@ export async function startVsftpd(tls: TlsFiles | null, more: Settings = {}): Pr
     seenAs: "/",
     owner,
     async command(port) {
-      const settings = { ...plain(ground, port), ...(tls === null ? {} : encrypted(tls)), ...more };
+      const settings = {
+        ...plain(ground, port),
+        ...(tls === null ? {} : encrypted(await writeCertificate(ground, tls))),
+        ...more,
+      };
       const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
       await writeFile(file, lines.join(""));
       return { program: PROGRAMS.vsftpd, args: [file] };
@@ -55,11 +59,11 @@ function plain(ground: string, port: number): Settings {
   };
 }
 
-function encrypted(tls: TlsFiles): Settings {
+function encrypted(certificateFile: string): Settings {
   return {
     ssl_enable: "YES",
-    rsa_cert_file: tls.certFile,
-    rsa_private_key_file: tls.keyFile,
+    rsa_cert_file: certificateFile,
+    rsa_private_key_file: certificateFile,
     force_local_logins_ssl: "YES",
     force_local_data_ssl: "YES",
     require_ssl_reuse: "YES",
