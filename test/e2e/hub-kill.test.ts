@@ -1,9 +1,12 @@
 /** The hub, as a real process, killed while a real gateway pushes to it, and started again. */
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { chanceOf, seedOf } from "./chance.ts";
 import { ALWAYS, expectStoredOnce } from "./kill-scenario.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { Rig, type Stage } from "./rig.ts";
+import { PATIENTLY } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -55,7 +58,7 @@ test.each([
   await expectConfirmedOnce(stage, expected);
 });
 
-test("a hub killed at random instants stores every point once", { timeout: 120_000 }, async () => {
+test("a hub killed at random instants stores every point once", async () => {
   const chance = chanceOf(seedOf("hub kills"));
   rig = await Rig.start();
   const { stage, expected } = await layFiles(2_000);

@@ -1,7 +1,7 @@
 /** The gateway, as a real process, killed at every named point as a power cut would, and started again. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { FAULT_POINTS } from "../../src/ledger/states.ts";
 import {
   expectNothingArchivedEarly,
@@ -13,7 +13,9 @@ import {
 } from "./kill-scenario.ts";
 import { PROJECT } from "./processes.ts";
 import { Rig } from "./rig.ts";
-import { atMost } from "./waiting.ts";
+import { atMost, PATIENTLY } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
 
 /** Points that the scene does not pass, and why. */
 const NOT_PASSED: Readonly<Record<string, string>> = {

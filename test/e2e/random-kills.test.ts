@@ -1,10 +1,13 @@
 /** The gateway killed at random instants, while files come from drops of every kind. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
 import { ALWAYS, expectNothingArchivedEarly, expectStoredOnce, lyingPaths } from "./kill-scenario.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { Rig } from "./rig.ts";
 import { KINDS, layThreeDrops } from "./three-drops.ts";
+import { PATIENTLY } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
 
 const FILES_PER_DROP = 3;
 /** Milliseconds of a process's life: from before its ledger is open to after its work is done. */
@@ -20,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => rig.close());
 
 describe("a gateway killed at random instants loses nothing and delivers nothing twice", () => {
-  test.each(rounds)("HEADGATE_SEED=%i", { timeout: 120_000 }, async (own) => {
+  test.each(rounds)("HEADGATE_SEED=%i", async (own) => {
     const chance = chanceOf(own);
     const { stage, folders, close } = await layThreeDrops(rig, `round-${own}`);
     try {

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { TracedFile } from "../../src/ledger/ledger.ts";
 import type { Summary } from "../../src/model.ts";
 import { expectStoredOnce } from "./kill-scenario.ts";
@@ -10,6 +10,9 @@ import { type Ended, headgate, PROJECT } from "./processes.ts";
 import { readingsOf } from "./readings.ts";
 import { Rig } from "./rig.ts";
 import { KINDS, layThreeDrops } from "./three-drops.ts";
+import { PATIENTLY } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
 
 const MINUTE_MS = 60_000;
 
@@ -23,7 +26,7 @@ describe("the demo", () => {
     state = join(folder, "demo");
     config = join(state, "gateway.yaml");
     ended = await demo();
-  }, 2 * MINUTE_MS);
+  });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const demo = (...more: string[]) => headgate(["demo", "--until-idle", "--json", "--state", state, ...more]);

@@ -1,14 +1,16 @@
 /** The daemons told to stop in the middle of each kind of work: they end in time and in order, and the next start goes on. */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { BatchState, RunState } from "../../src/model.ts";
 import { ALWAYS, expectNothingArchivedEarly, expectStoredOnce } from "./kill-scenario.ts";
 import type { HeadgateProcess } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { quickPush, Rig, type Stage, standardTrigger } from "./rig.ts";
 import { layThreeDrops } from "./three-drops.ts";
-import { until } from "./waiting.ts";
+import { PATIENTLY, until } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
 
 const IN_TIME_MS = 10_000;
 

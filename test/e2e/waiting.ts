@@ -32,3 +32,6 @@ export function atMost(places: number): <T>(work: () => Promise<T>) => Promise<T
     }
   };
 }
+
+/** Real processes on a busy machine: only what hangs takes so long. */
+export const PATIENTLY = { testTimeout: 120_000, hookTimeout: 120_000 } as const;

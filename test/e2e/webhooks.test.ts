@@ -1,8 +1,11 @@
 /** How the gateway learns what became of its pushes when webhooks do not come. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { readingsOf } from "./readings.ts";
 import { quickPush, Rig, type Settings } from "./rig.ts";
+import { PATIENTLY } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
 
 let rig: Rig;
 beforeAll(async () => {
