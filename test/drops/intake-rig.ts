@@ -1,9 +1,9 @@
 /** A gateway with an HTTP intake in this process, whose service is a hub that may be away. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { waitUntilIdle } from "../../src/cli/until-idle.ts";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
@@ -96,7 +96,12 @@ export class IntakeRig {
   static async start(hub?: string, more: Settings = {}, intake: Settings = {}): Promise<IntakeRig> {
     const folder = await mkdtemp(join(tmpdir(), "headgate-"));
     const rig = new IntakeRig(folder, hub ?? `http://127.0.0.1:${await freePort()}`, more, intake);
-    await rig.up();
+    try {
+      await rig.up();
+    } catch (thrown) {
+      await rig.close();
+      throw thrown;
+    }
     return rig;
   }
 
@@ -165,6 +170,15 @@ export class IntakeRig {
     return { status: response.status, body: (await response.json()) as Record<string, string | number> };
   }
 
+  /** Paths of the bodies that lie in the intake. */
+  async bodies(): Promise<string[]> {
+    const root = join(this.folder, "spool", "intake", "intake", "bodies");
+    const entries = await readdir(root, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+  }
+
   async close(): Promise<void> {
     await this.down();
     await rm(this.folder, { recursive: true, force: true });
@@ -189,7 +203,7 @@ export function upload(name: string, content: string, part = "file"): FormData {
   return form;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

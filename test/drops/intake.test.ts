@@ -1,7 +1,11 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { basic, GUID, IntakeRig, pushBody, upload } from "./intake-rig.ts";
+import { gatewayConfig } from "../../src/config/gateway-config.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import { testCertificate, testKey } from "./certificate.ts";
+import { basic, GUID, IntakeRig, intakeSettings, pushBody, upload, users } from "./intake-rig.ts";
 
 let rig: IntakeRig;
 beforeAll(async () => {
@@ -203,5 +207,51 @@ describe("a repeat", () => {
     expect(ids.size).toBe(3);
     await rig.seen();
     for (const id of ids) expect(await rig.gateway.ledger.trace(id)).toHaveLength(1);
+  });
+});
+
+describe("the settings of the intake", () => {
+  it("serve TLS with the certificate given, and refuse one that is none", async () => {
+    const tls = { key: testKey, cert: testCertificate };
+    const secure = await IntakeRig.start(undefined, {}, { tls });
+    try {
+      expect(secure.url).toMatch(/^https:/);
+      const dispatcher = new Agent({ connect: { ca: testCertificate } });
+      const headers = { authorization: basic("device") };
+      const url = `${secure.url}/api/data`;
+      const answer = await request(url, { method: "POST", body: pushBody(1, 1), headers, dispatcher });
+      expect(answer.statusCode).toBe(200);
+      await answer.body.dump();
+      await dispatcher.close();
+    } finally {
+      await secure.close();
+    }
+    const wrong = { key: testKey, cert: "no certificate" };
+    await expect(IntakeRig.start(undefined, {}, { tls: wrong })).rejects.toMatchObject({
+      code: "HG-INTK-002",
+    });
+  });
+
+  it("delete what was delivered and keep the rest, unless they say otherwise", () => {
+    const parse = (finish?: object) =>
+      dropOptions.parse({ kind: "http", name: "i", listen: "127.0.0.1:0", users, ...(finish && { finish }) })
+        .finish;
+    const leave = { action: "leave" };
+    expect(parse()).toMatchObject({ delivered: { action: "delete" }, quarantined: leave, unmatched: leave });
+    expect(parse({ quarantined: "delete" })).toMatchObject({ delivered: { action: "delete" } });
+    expect(parse({ delivered: { archive: "done" } })).toMatchObject({
+      delivered: { action: "archive", to: "done" },
+    });
+  });
+
+  it("bind users to services that exist, and name each user once", () => {
+    const faults = (...people: object[]) => {
+      const named = people.map((one) => ({ password: "x", ...one }));
+      const settings = intakeSettings("/nowhere", "http://127.0.0.1:1", {}, { users: named });
+      return gatewayConfig.safeParse(settings).error?.issues.map(({ message }) => message) ?? [];
+    };
+    expect(faults({ username: "a" }, { username: "b", service: "hub" })).toEqual([]);
+    expect(faults({ username: "a", service: "other" })).toEqual(["there is no service other; there is hub"]);
+    expect(faults({ username: "a" }, { username: "a" })).toEqual(["the user a is named twice"]);
   });
 });

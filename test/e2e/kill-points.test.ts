@@ -34,7 +34,7 @@ const NAMED = [
       ),
     ),
   ),
-].filter((name) => !name.startsWith("hub."));
+].filter((name) => !/^(?:hub|intake)\./.test(name));
 
 /** Passed several times in one scene: also killed at a later time. */
 const LATER = [
