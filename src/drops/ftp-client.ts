@@ -9,11 +9,15 @@ import {
 } from "basic-ftp/dist/transfer.js";
 import type { FtpOptions } from "./options.ts";
 
+/** How long the server may take to say why it broke off a transfer. */
+const REASON_WAIT_MS = 2_000;
+
 export class FtpClient extends Client {
   constructor(options: Pick<FtpOptions, "timeouts" | "passive" | "passiveAddress" | "names">) {
     super(options.timeouts.data);
     this.ftp.encoding = options.names === "latin-1" ? "latin1" : "utf8";
     this.prepareTransfer = passive(options);
+    hearReason(this.ftp);
   }
 
   /** Sends a listing command, and what it answers into the stream, which sets the pace. Answers the server's closing words. */
@@ -28,6 +32,23 @@ export class FtpClient extends Client {
     });
     return answer.message;
   }
+}
+
+/**
+ * ProFTPD resets the data connection of a file that may not be read, and only then says so on the control connection.
+ * Without this the reset would close both, and a refusal for good would look like a fault of the network.
+ */
+function hearReason(ftp: FTPContext): void {
+  const close = ftp.closeWithError.bind(ftp);
+  ftp.closeWithError = (error) => {
+    const data = ftp.dataSocket;
+    const reset = error.message.endsWith("(data socket)") && !error.message.startsWith("Timeout");
+    if (data === undefined || !reset) return close(error);
+    const unlessHeard = () => {
+      if (ftp.dataSocket === data) close(error);
+    };
+    setTimeout(unlessHeard, REASON_WAIT_MS).unref();
+  };
 }
 
 /** EPSV, which tells a port alone; PASV where the server does not know that, remembered for the connection. */

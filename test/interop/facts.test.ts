@@ -1,6 +1,6 @@
 /** Facts of the field, at one server of each make. */
 import { afterAll, beforeAll } from "vitest";
-import { facts } from "./facts.ts";
+import { facts, type Quirks } from "./facts.ts";
 import { describeWith, type PROGRAMS } from "./installed.ts";
 import { makeCertificate } from "./keys.ts";
 import { startOpenSsh } from "./openssh.ts";
@@ -15,9 +15,17 @@ factsOf("proftpd", "ProFTPD with TLS", async () =>
   startProftpd({ speaks: "ftps", tls: await makeCertificate() }, { jail: true }),
 );
 factsOf("proftpd", "ProFTPD as SFTP server", () => startProftpd({ speaks: "sftp" }, { jail: true }));
-factsOf("pure-ftpd", "Pure-FTPd with TLS", async () => startPureFtpd(await makeCertificate()));
+factsOf("pure-ftpd", "Pure-FTPd with TLS", async () => startPureFtpd(await makeCertificate()), {
+  refuses: ["back\\slash.csv"],
+  hides: ["tab\there.csv"],
+});
 
-function factsOf(program: keyof typeof PROGRAMS, name: string, start: () => Promise<RealServer>): void {
+function factsOf(
+  program: keyof typeof PROGRAMS,
+  name: string,
+  start: () => Promise<RealServer>,
+  quirks: Quirks = {},
+): void {
   describeWith(program, name, () => {
     let server: RealServer;
     beforeAll(async () => {
@@ -27,6 +35,7 @@ function factsOf(program: keyof typeof PROGRAMS, name: string, start: () => Prom
     facts(
       () => server,
       fieldsAt(() => server),
+      quirks,
     );
   });
 }

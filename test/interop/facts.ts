@@ -29,7 +29,17 @@ const NAMES = [
   "tab\there.csv",
 ];
 
-export function facts(server: () => RealServer, open: OpenField): void {
+/** Names that a server lists and then refuses, or does not even list. */
+export interface Quirks {
+  readonly refuses?: readonly string[];
+  readonly hides?: readonly string[];
+}
+
+export function facts(
+  server: () => RealServer,
+  open: OpenField,
+  { refuses = [], hides = [] }: Quirks = {},
+): void {
   let field: Field;
   beforeEach(async () => {
     field = await open();
@@ -44,7 +54,25 @@ export function facts(server: () => RealServer, open: OpenField): void {
     expect(await listed(field.drop)).toEqual(first);
   });
 
-  test.for(NAMES)("lists, fetches and archives %j", async (name) => {
+  test.for(refuses)("rejects %j, which the server lists and refuses", async (name) => {
+    await field.write(name, "content");
+    await field.write("fine.csv", "content");
+    const fetched = async (path: string) =>
+      field.drop.fetch(await entryAt(field.drop, path), join(field.outside, "copy"), never);
+    const failure = await failureOf(fetched(name));
+    expect(failure).toBeInstanceOf(RejectedError);
+    expect(failure).toMatchObject({ code: "HG-DROP-007", message: expect.stringContaining(name) });
+    expect(await fetched("fine.csv")).toMatchObject({ bytes: 7 });
+  });
+
+  test.for(hides)("lists the rest where the server hides %j", async (name) => {
+    await field.write(name, "content");
+    await field.write("fine.csv", "content");
+    expect((await listed(field.drop)).map((entry) => entry.path)).toEqual(["fine.csv"]);
+  });
+
+  const usable = NAMES.filter((name) => !refuses.includes(name) && !hides.includes(name));
+  test.for(usable)("lists, fetches and archives %j", async (name) => {
     await field.write(`in/${name}`, `content of ${name}`);
     const [entry, ...more] = await listed(field.drop);
     expect(more).toEqual([]);
