@@ -296,7 +296,8 @@ export class FtpDrop implements Drop {
         ...facts,
         message: `${path} in drop ${this.name} could not be archived or deleted: ${wordsOf(thrown)}`,
       });
-    if (thrown instanceof FTPError && thrown.code === 550) {
+    // 550: no access; 553: no such names here (RFC 959, section 4.2).
+    if (thrown instanceof FTPError && (thrown.code === 550 || thrown.code === 553)) {
       if (path !== undefined) return notPermitted(this.name, operation, path, thrown);
       return new ConfigError("HG-DROP-007", {
         ...facts,
