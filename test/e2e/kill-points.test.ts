@@ -36,6 +36,14 @@ const NAMED = [
   ),
 ].filter((name) => !/^(?:hub|intake)\./.test(name));
 
+/** Points of other components, and the test that kills there; it must name them. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  "hub.": "hub-kill.test.ts",
+  "intake.": "intake.test.ts",
+};
+const elsewhere = (point: string) =>
+  Object.entries(ELSEWHERE).find(([prefix]) => point.startsWith(prefix))?.[1];
+
 /** Passed several times in one scene: also killed at a later time. */
 const LATER = [
   "delivery.before-send#3",
@@ -54,7 +62,10 @@ const unreached = (point: string) =>
   Object.keys(NOT_PASSED).some(
     (what) => point === `ledger.${what}.before` || point === `ledger.${what}.after`,
   );
-const points = [...[...FAULT_POINTS, ...NAMED].filter((point) => !unreached(point)), ...LATER];
+const points = [
+  ...[...FAULT_POINTS, ...NAMED].filter((point) => !unreached(point) && elsewhere(point) === undefined),
+  ...LATER,
+];
 
 let rig: Rig;
 let before: Awaited<ReturnType<typeof prepareBefore>>;
@@ -65,6 +76,11 @@ beforeAll(async () => {
   before = await prepareBefore(rig);
 });
 afterAll(() => rig.close());
+
+test.each(NAMED.filter((point) => elsewhere(point) !== undefined))("another test kills at %s", (point) => {
+  const text = readFileSync(join(PROJECT, "test/e2e", elsewhere(point) ?? ""), "utf8");
+  expect(text).toContain(point);
+});
 
 test("the scene without a fault ends as the other tests expect", async () => {
   const { stage, expected, files } = await laySceneAfter(before, "unharmed");
