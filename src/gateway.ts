@@ -29,6 +29,7 @@ import {
 import { type ClaimParts, claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
 import { reviseOutcome } from "./runs/confirming.ts";
+import { startHousekeeping } from "./runs/housekeeping.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool, type Spool } from "./runs/spool.ts";
 import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
@@ -164,6 +165,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   for (const watcher of watchers) watcher.start();
   late.start();
   conductor.wake();
+  closers.push(startHousekeeping({ ledger, spool, clock, log, keepMs: config.ledger.keep }));
   log.info({ ...recovery, operations: operations.url, intakes }, "gateway started");
 
   return {
@@ -189,7 +191,7 @@ function createDrops(
   for (const options of config.drops) {
     const drop = createDrop(options, facts);
     closers.push(() => drop.close());
-    drops.set(options.name, { drop, finish: options.finish });
+    drops.set(options.name, { drop, finish: options.finish, duplicates: options.duplicates });
   }
   return drops;
 }

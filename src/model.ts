@@ -50,7 +50,12 @@ export type End = "delivered" | "quarantined" | "unmatched" | "duplicate";
 export type FinishRule =
   | { readonly action: "leave" }
   | { readonly action: "delete" }
-  | { readonly action: "archive"; readonly to: string };
+  | {
+      readonly action: "archive";
+      readonly to: string;
+      /** Milliseconds for which archived files stay; for ever when absent. */
+      readonly keep?: number | undefined;
+    };
 
 /** The decision what to do with a source file, durable in the ledger before the file is touched. */
 export type FinishPlan =
@@ -64,7 +69,7 @@ export type FinishResult = "done" | "changed" | "gone";
 
 // ───────────────────────────────────────────────────────────── arrivals
 
-export type ArrivalState = "settling" | "unmatched" | "duplicate" | "matched";
+export type ArrivalState = "settling" | "unmatched" | "duplicate" | "skipped" | "matched";
 
 export interface Arrival {
   /** Increases with the order of first sighting; lanes deliver in this order. */
@@ -249,6 +254,7 @@ export type FileStanding =
   | "quarantined"
   | "unmatched"
   | "duplicate"
+  | "skipped"
   | "discarded"
   | "held"
   | "cancelled"

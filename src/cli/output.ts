@@ -71,6 +71,7 @@ const STANDINGS: readonly FileStanding[] = [
   "delivered",
   "empty",
   "duplicate",
+  "skipped",
   "quarantined",
   "discarded",
   "held",

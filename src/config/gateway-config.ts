@@ -46,8 +46,18 @@ export function loadGatewayConfig(path: string): GatewayConfig {
     ledger: { ...config.ledger, path: from(config.ledger.path) },
     spool: { ...config.spool, path: from(config.spool.path) },
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
-    drops: config.drops.map((drop) => (drop.kind === "local" ? { ...drop, path: from(drop.path) } : drop)),
+    drops: config.drops.map((drop) => dropWithPaths(drop, from)),
   });
+}
+
+function dropWithPaths(
+  drop: z.output<typeof dropOptions>,
+  from: (relative: string) => string,
+): z.output<typeof dropOptions> {
+  if (drop.kind === "local") return { ...drop, path: from(drop.path) };
+  if (drop.kind === "sftp" && drop.knownHosts !== undefined)
+    return { ...drop, knownHosts: from(drop.knownHosts) };
+  return drop;
 }
 
 type Parsed = { services: { name: string }[]; drops: { name: string }[]; triggers: { name: string }[] };

@@ -43,6 +43,17 @@ export interface Drop {
    */
   finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
 
+  /**
+   * Deletes files of an archive folder that are old, up to a number of them; answers how many it deleted. Files in
+   * folders below count as well; a folder that does not exist holds none. Absent where a drop has no archive.
+   */
+  clearArchive?(
+    folder: string,
+    isOld: (path: string) => boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<number>;
+
   /** Unix milliseconds of the last change as the server's clock tells them; null where a listing tells no full date. */
   modifiedMs(entry: FileEntry): number | null;
 

@@ -5,6 +5,7 @@ import { FTPError } from "basic-ftp";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { EVERYTHING, oldest } from "./archive-clearing.ts";
 import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import { FtpConnections, type FtpLink, type Lease, portOf } from "./ftp-connections.ts";
@@ -40,11 +41,16 @@ export class FtpDrop implements Drop {
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     this.#linksSeen = 0;
     this.#times.beginListing();
+    yield* this.#lentList("", this.#filter, signal);
+    this.#times.endListing();
+  }
+
+  async *#lentList(from: string, filter: ListingFilter, signal: AbortSignal): AsyncGenerator<FileEntry> {
     // The connection stays lent while the taker takes: the server waits for a slow one, and nothing is collected.
     const lease = await this.#lend("list drop", signal);
     let ended = false;
     try {
-      yield* this.#listAll(lease.link);
+      yield* this.#listAll(lease.link, from, filter);
       ended = true;
       lease.end();
     } catch (thrown) {
@@ -105,6 +111,19 @@ export class FtpDrop implements Drop {
     }
   }
 
+  async clearArchive(
+    folder: string,
+    isOld: (path: string) => boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const files = this.#lentList(insideDrop(this.name, folder), EVERYTHING, signal);
+    const old = await oldest(files, isOld, limit);
+    for (const path of old)
+      await this.#work("clear archive", signal, (link) => this.#files(link).remove(path), path);
+    return old.length;
+  }
+
   modifiedMs(entry: FileEntry): number | null {
     return mlsdTimeMs(entry.mtime);
   }
@@ -113,13 +132,13 @@ export class FtpDrop implements Drop {
     return this.#connections.close();
   }
 
-  async *#listAll(link: FtpLink): AsyncGenerator<FileEntry> {
+  async *#listAll(link: FtpLink, from: string, filter: ListingFilter): AsyncGenerator<FileEntry> {
     let cutShort: ConfigError | null = null;
-    const folders = [""];
+    const folders = [from];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       if (!(await this.#lister.enter(link, posix.join(link.root, folder), folder === ""))) continue;
       const unclear: [string, ListedItem][] = [];
-      const closing = yield* this.#listFolder(link, folder, folders, unclear);
+      const closing = yield* this.#listFolder(link, folder, filter, folders, unclear);
       // Asked when the listing has ended, since a connection does one thing at a time; so this waits for files that are new.
       for (const [path, item] of unclear)
         yield entryOf(path, await this.#times.sharpen(link, path, item, performance.now()));
@@ -127,12 +146,12 @@ export class FtpDrop implements Drop {
     }
     // What was listed was handed out; but what was not has not gone.
     if (cutShort !== null) throw cutShort;
-    this.#times.endListing();
   }
 
   async *#listFolder(
     link: FtpLink,
     folder: string,
+    filter: ListingFilter,
     folders: string[],
     unclear: [string, ListedItem][],
   ): AsyncGenerator<FileEntry, string> {
@@ -142,7 +161,7 @@ export class FtpDrop implements Drop {
         const next = await items.next();
         if (next.done === true) return next.value;
         for (const item of next.value) {
-          const path = this.#sort(item, folder, folders);
+          const path = this.#sort(item, folder, filter, folders);
           if (path === null) continue;
           const told = this.#asksTimes(link) ? this.#times.recall(path, item, performance.now()) : item;
           if (told === null) unclear.push([path, item]);
@@ -168,16 +187,16 @@ export class FtpDrop implements Drop {
   }
 
   /** The path of a file that concerns us, or null. */
-  #sort(item: ListedItem, folder: string, folders: string[]): string | null {
+  #sort(item: ListedItem, folder: string, filter: ListingFilter, folders: string[]): string | null {
     if (item.name === "." || item.name === "..") return null;
     if (!isPlainName(item.name)) {
       this.log.warn({ drop: this.name, name: item.name }, "a file with an impossible name is ignored");
       return null;
     }
     const path = folder === "" ? item.name : `${folder}/${item.name}`;
-    if (item.kind === "folder" && this.#filter.entersFolder(path)) folders.push(path);
+    if (item.kind === "folder" && filter.entersFolder(path)) folders.push(path);
     if (item.kind === "link") this.#linksSeen += 1;
-    return item.kind === "file" && this.#filter.takesFile(path) ? path : null;
+    return item.kind === "file" && filter.takesFile(path) ? path : null;
   }
 
   /** By MLST; by a listing of the folder where the server has no MLST, so that times compare equal. */

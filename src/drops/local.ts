@@ -15,6 +15,7 @@ import {
   wordsOf,
 } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { EVERYTHING, oldest } from "./archive-clearing.ts";
 import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, sameVersion } from "./finishing.ts";
 import type { LocalOptions } from "./options.ts";
@@ -56,7 +57,7 @@ export class LocalDrop implements Drop {
     this.#linksSeen = 0;
     const folders = [""];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      yield* this.#listFolder(root, folder, folders, signal);
+      yield* this.#listFolder(root, folder, folders, this.#filter, signal);
     }
   }
 
@@ -124,6 +125,24 @@ export class LocalDrop implements Drop {
     return () => watcher.close();
   }
 
+  async clearArchive(
+    folder: string,
+    isOld: (path: string) => boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const root = await this.#guard("clear archive", signal, this.#root());
+    const old = await oldest(this.#listBelow(root, insideDrop(this.name, folder), signal), isOld, limit);
+    for (const path of old) await this.#guard("clear archive", signal, this.#files().remove(path), path);
+    return old.length;
+  }
+
+  async *#listBelow(root: string, from: string, signal: AbortSignal): AsyncGenerator<FileEntry> {
+    const folders = [from];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
+      yield* this.#listFolder(root, folder, folders, EVERYTHING, signal);
+  }
+
   modifiedMs(entry: FileEntry): number | null {
     return Number(BigInt(entry.mtime) / 1_000_000n);
   }
@@ -145,6 +164,7 @@ export class LocalDrop implements Drop {
     root: string,
     folder: string,
     folders: string[],
+    filter: ListingFilter,
     signal: AbortSignal,
   ): AsyncGenerator<FileEntry> {
     const directory = await this.#guard(
@@ -162,7 +182,7 @@ export class LocalDrop implements Drop {
         while (paths.length < STATS_AT_ONCE && !ended) {
           const item = await this.#guard("list drop", signal, directory.read());
           if (item === null) ended = true;
-          else this.#sort(item, folder, folders, paths);
+          else this.#sort(item, folder, filter, folders, paths);
         }
         const entries = await this.#guard(
           "list drop",
@@ -176,16 +196,16 @@ export class LocalDrop implements Drop {
     }
   }
 
-  #sort(item: Dirent, folder: string, folders: string[], files: string[]): void {
+  #sort(item: Dirent, folder: string, filter: ListingFilter, folders: string[], files: string[]): void {
     if (!isPlainName(item.name)) {
       this.log.warn({ drop: this.name, name: item.name }, "a file with line breaks in its name is ignored");
       return;
     }
     const path = folder === "" ? item.name : `${folder}/${item.name}`;
     if (item.isDirectory()) {
-      if (this.#filter.entersFolder(path)) folders.push(path);
+      if (filter.entersFolder(path)) folders.push(path);
     } else if (item.isSymbolicLink()) this.#linksSeen += 1;
-    else if (item.isFile() && this.#filter.takesFile(path)) files.push(path);
+    else if (item.isFile() && filter.takesFile(path)) files.push(path);
   }
 
   async #entry(root: string, path: string): Promise<FileEntry | null> {

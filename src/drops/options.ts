@@ -1,106 +1,8 @@
 /** Configuration of a drop, a discriminated union by `kind`. */
 import { z } from "zod";
-import { duration, size } from "../support/quantities.ts";
+import { duration } from "../support/quantities.ts";
+import { common, finish, finishRule, settle, timeouts } from "./common-options.ts";
 import { intakeShape } from "./intake/options.ts";
-
-/** Names that a sender gives to a file that it is still writing. */
-export const TEMPORARY_NAMES_DEFAULT = ["*.part", "*.tmp", "*.filepart", "*~", ".*"];
-
-const relativeFolder = z
-  .string()
-  .min(1)
-  .refine(
-    (folder) =>
-      !/^[/\\]|^[A-Za-z]:|[\0\r\n\\]/.test(folder) &&
-      folder.split("/").every((part) => part !== "" && part !== "." && part !== ".."),
-    "expected a folder inside the drop, such as archive or done/2026",
-  );
-
-const finishRule = z
-  .union([
-    z.literal("leave"),
-    z.literal("delete"),
-    z.strictObject({
-      archive: relativeFolder.describe("Folder inside the drop; made when missing, never listed."),
-    }),
-  ])
-  .transform((rule) =>
-    typeof rule === "string" ? { action: rule } : { action: "archive" as const, to: rule.archive },
-  );
-
-const settle = z
-  .strictObject({
-    observations: z
-      .int()
-      .min(1)
-      .max(100)
-      .default(2)
-      .describe(
-        "Equal observations of size and time before a file is taken; 1 takes it at first sight. Default 2.",
-      ),
-    interval: duration("2s").describe(
-      "Least time between two observations that count, by the gateway's own clock. Default 2s.",
-    ),
-  })
-  .prefault({});
-
-const finish = z
-  .strictObject({
-    delivered: finishRule
-      .prefault({ archive: "archive" })
-      .describe("What becomes of a source file whose batches were all accepted. Default: archive."),
-    quarantined: finishRule.prefault("leave").describe("… of one that rests in quarantine. Default leave."),
-    unmatched: finishRule.prefault("leave").describe("… of one that no trigger claims. Default leave."),
-    duplicate: finishRule.prefault("leave").describe("… of one that was delivered before. Default leave."),
-  })
-  .prefault({});
-
-const common = {
-  name: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected letters, digits, dot, hyphen or underscore")
-    .describe("Name of the drop, as the ledger, the log and the metrics show it. Do not change it later.")
-    .meta({ examples: ["meters"] }),
-  every: duration("10s").describe("Time between two polls. Default 10s."),
-  backoffMax: duration("5m").describe(
-    "Longest time between two polls of a drop that cannot be reached; the time doubles up to it. Default 5m.",
-  ),
-  settle: settle.describe("When a file counts as complete."),
-  temporaryNames: z
-    .array(z.string().min(1))
-    .default(TEMPORARY_NAMES_DEFAULT)
-    .describe("Patterns of file names that are still being written; such a file waits until it is renamed."),
-  include: z
-    .array(z.string().min(1))
-    .default([])
-    .describe("Patterns of paths to take, relative to the drop; all when empty.")
-    .meta({ examples: [["**/*.csv"]] }),
-  exclude: z
-    .array(z.string().min(1))
-    .default([])
-    .describe("Patterns of paths to ignore, relative to the drop.")
-    .meta({ examples: [["old/**"]] }),
-  recursive: z.boolean().default(true).describe("Whether folders below are looked into. Default true."),
-  finish: finish.describe("What becomes of source files, by how they ended."),
-  initial: z
-    .enum(["process"])
-    .default("process")
-    .describe("What becomes of files that lie there at the first contact: they are processed."),
-  perPollMax: z
-    .int()
-    .min(1)
-    .default(1000)
-    .describe("Most files taken up in one poll, oldest first. Default 1000."),
-  maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
-};
-
-const timeouts = z
-  .strictObject({
-    connect: duration("20s").describe("Longest time to connect and log in. Default 20s."),
-    data: duration("30s").describe("Longest silence while an answer or data is awaited. Default 30s."),
-    idle: duration("60s").describe("Connections unused for this long are closed. Default 60s."),
-  })
-  .prefault({});
 
 export const localOptions = z.strictObject({
   kind: z.literal("local"),
@@ -144,6 +46,20 @@ export const sftpOptions = z
       .meta({ secret: true, examples: ["${file:/etc/headgate/id_ed25519}"] }),
     passphrase: z.string().optional().describe("Passphrase of the private key.").meta({ secret: true }),
     agent: z.string().optional().describe("Socket of an SSH agent."),
+    knownHosts: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        "File with the server's host keys as OpenSSH keeps it (known_hosts): hashed names and @revoked are understood, @cert-authority is not. Used beside `hostKeys`.",
+      )
+      .meta({ examples: ["/etc/ssh/ssh_known_hosts"] }),
+    algorithms: z
+      .enum(["modern", "legacy"])
+      .default("modern")
+      .describe(
+        "legacy also allows algorithms that are broken or weak (SHA-1, CBC, DSA), for servers that know no others. Default modern.",
+      ),
     hostKeys: z
       .array(fingerprint)
       .default([])

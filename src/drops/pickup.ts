@@ -1,7 +1,9 @@
 /** One poll of one drop: list, record what was seen, settle, and hand what is ready to the gateway. */
-import type { Arrival, ArrivalState, FileEntry } from "../model.ts";
+import type { Arrival, ArrivalState, FileEntry, IsoInstant } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
+import { DoneFiles } from "./done-files.ts";
 import type { Drop } from "./drop.ts";
+import { whySkipped } from "./initial.ts";
 import type { DropOptions } from "./options.ts";
 import { Settling } from "./settling.ts";
 
@@ -13,6 +15,7 @@ export interface PickupJournal {
 }
 
 export interface PickupPoll {
+  readonly firstContact: boolean;
   record(
     entries: readonly FileEntry[],
   ): Promise<readonly { readonly arrival: Arrival; readonly seen: "new" | "changed" | "known" }[]>;
@@ -31,8 +34,12 @@ export interface PickupReport {
   readonly listed: number;
   /** Files whose size or time may still change. */
   readonly settling: number;
-  /** Files under temporary names. */
+  /** Files under temporary names, or without their done-file: they wait for their sender. */
   readonly temporary: number;
+  /** Files left alone: at first contact by the drop's rule, and done-files. */
+  readonly skipped: number;
+  /** Of the settling and temporary ones, those that wait longer than the drop's limit. */
+  readonly overdue: number;
   /** Files that were handed to `claim`. */
   readonly claimed: number;
   /** Settled files beyond the limit of one poll; the next poll goes on with them. */
@@ -47,15 +54,21 @@ export interface PickupReport {
 export interface WaitingFile {
   readonly path: string;
   readonly reason: string;
+  /** Since this process has looked. */
   readonly waitingMs: number;
+  /** When the file was first seen. */
+  readonly since: IsoInstant;
+  readonly overdue: boolean;
 }
 
 export interface PickupFacts {
   readonly drop: Drop;
-  readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax">;
+  readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial">;
   readonly journal: PickupJournal;
   readonly claim: Claim;
   readonly clock: Clock;
+  /** A file has not settled within the drop's limit; told once a file. */
+  readonly onOverdue?: (file: WaitingFile) => void;
 }
 
 /** Entries recorded in one transaction. */
@@ -63,23 +76,53 @@ const CHUNK = 500;
 /** Waiting files whose reasons are kept for people. */
 const WAITING_SHOWN = 100;
 
+export const NOTHING: PickupReport = {
+  listed: 0,
+  settling: 0,
+  temporary: 0,
+  skipped: 0,
+  overdue: 0,
+  claimed: 0,
+  left: 0,
+  gone: 0,
+};
+
 interface Tally {
   listed: number;
   settling: number;
   temporary: number;
+  skipped: number;
+  overdue: number;
   claimed: number;
   left: number;
   gone: number;
 }
 
+/** What one poll has found so far. */
+interface Found {
+  readonly tally: Tally;
+  readonly ready: Oldest;
+  readonly waiting: WaitingFile[];
+  readonly firstContact: boolean;
+  /** Paths of the done-files in the listing. */
+  readonly done: Set<string>;
+  /** Settled files that wait to be told that their done-file is there. */
+  readonly undecided: { readonly arrival: Arrival; readonly sinceMs: number }[];
+}
+
 export class Pickup {
   readonly #facts: PickupFacts;
   readonly #settling: Settling;
+  readonly #doneFiles: DoneFiles | null;
+  /** Arrivals that were told to be overdue. */
+  readonly #toldOverdue = new Set<number>();
   #waiting: WaitingFile[] = [];
   #busy: Promise<unknown> = Promise.resolve();
 
   constructor(facts: PickupFacts) {
     this.#facts = facts;
+    const { doneFile } = facts.options.settle;
+    this.#doneFiles = doneFile === undefined ? null : new DoneFiles(doneFile);
     this.#settling = new Settling({
       observations: facts.options.settle.observations,
       intervalMs: facts.options.settle.interval,
@@ -118,7 +161,7 @@ export class Pickup {
   }
 
   async #poll(signal: AbortSignal): Promise<PickupReport> {
-    const tally = { listed: 0, settling: 0, temporary: 0, claimed: 0, left: 0, gone: 0 };
+    const tally: Tally = { ...NOTHING };
     const ready = new Oldest(this.#facts.options.perPollMax);
     const error = await this.#listAndSettle(tally, ready, signal);
     tally.left = ready.beyond;
@@ -127,7 +170,7 @@ export class Pickup {
       for (const arrival of ready.take()) {
         if (signal.aborted) break;
         await this.#facts.claim(arrival);
-        this.#settling.forget(arrival.id);
+        this.#forget(arrival.id);
         tally.claimed += 1;
       }
     } catch (thrown) {
@@ -143,17 +186,20 @@ export class Pickup {
     let poll: PickupPoll | null = null;
     try {
       poll = await journal.beginPoll(drop.name);
+      const { firstContact } = poll;
+      const found: Found = { tally, ready, waiting, firstContact, done: new Set(), undecided: [] };
       let chunk: FileEntry[] = [];
       for await (const entry of drop.list(signal)) {
         chunk.push(entry);
         if (chunk.length < CHUNK) continue;
-        await this.#recordChunk(poll, chunk, { tally, ready, waiting });
+        await this.#recordChunk(poll, chunk, found);
         chunk = [];
       }
-      if (chunk.length > 0) await this.#recordChunk(poll, chunk, { tally, ready, waiting });
+      if (chunk.length > 0) await this.#recordChunk(poll, chunk, found);
       const gone = await poll.complete();
-      for (const arrival of gone) this.#settling.forget(arrival.id);
+      for (const arrival of gone) this.#forget(arrival.id);
       tally.gone = gone.length;
+      await this.#decideByDoneFiles(found);
       return null;
     } catch (thrown) {
       await poll?.abandon();
@@ -163,32 +209,84 @@ export class Pickup {
     }
   }
 
-  async #recordChunk(
-    poll: PickupPoll,
-    entries: readonly FileEntry[],
-    into: { readonly tally: Tally; readonly ready: Oldest; readonly waiting: WaitingFile[] },
-  ): Promise<void> {
-    into.tally.listed += entries.length;
+  #forget(id: number): void {
+    this.#settling.forget(id);
+    this.#toldOverdue.delete(id);
+  }
+
+  async #recordChunk(poll: PickupPoll, entries: readonly FileEntry[], found: Found): Promise<void> {
+    found.tally.listed += entries.length;
     const nowMs = this.#facts.clock.monotonicMs();
+    const noted: Promise<unknown>[] = [];
     for (const { arrival, seen } of await poll.record(entries)) {
+      const doneFile = this.#doneFiles?.isDoneFile(arrival.path) === true;
+      if (doneFile) found.done.add(arrival.path);
       if (arrival.state !== "settling") continue;
-      const verdict = this.#settling.observe(arrival, nowMs);
-      // Such a file may lie there for ever, so the ledger tells why; the other reasons pass with the next polls.
-      if (!verdict.settled && verdict.temporary && seen !== "changed" && arrival.reason !== verdict.reason)
-        await this.#facts.journal.advanceArrival(arrival.id, "settling", verdict.reason);
-      if (verdict.settled) {
-        into.ready.add(arrival);
+      const skipped = doneFile
+        ? "it is a done-file: it tells that another file is complete"
+        : this.#whySkipped(arrival, found);
+      if (skipped !== null) {
+        found.tally.skipped += 1;
+        this.#forget(arrival.id);
+        noted.push(this.#facts.journal.advanceArrival(arrival.id, "skipped", skipped));
         continue;
       }
-      if (verdict.temporary) into.tally.temporary += 1;
-      else into.tally.settling += 1;
-      if (into.waiting.length < WAITING_SHOWN)
-        into.waiting.push({
-          path: arrival.path,
-          reason: verdict.reason,
-          waitingMs: nowMs - verdict.sinceMs,
-        });
+      const verdict = this.#settling.observe(arrival, nowMs);
+      if (verdict.settled && this.#doneFiles !== null)
+        found.undecided.push({ arrival, sinceMs: verdict.sinceMs });
+      else if (verdict.settled) found.ready.add(arrival);
+      else noted.push(this.#wait(arrival, verdict, seen === "changed", found));
     }
+    await Promise.all(noted);
+  }
+
+  #whySkipped(arrival: Arrival, found: Found): string | null {
+    if (!found.firstContact) return null;
+    return whySkipped(this.#facts.options.initial, this.#facts.drop.modifiedMs(arrival));
+  }
+
+  /** The listing is complete, and so the set of done-files. */
+  async #decideByDoneFiles({ undecided, ...found }: Found): Promise<void> {
+    const noted: Promise<unknown>[] = [];
+    for (const { arrival, sinceMs } of undecided) {
+      const doneFile = this.#doneFiles?.of(arrival.path) ?? "";
+      if (found.done.has(doneFile)) {
+        found.ready.add(arrival);
+        continue;
+      }
+      const verdict = { reason: `waits for its done-file ${doneFile}`, sinceMs, temporary: true };
+      noted.push(this.#wait(arrival, verdict, false, { ...found, undecided }));
+    }
+    await Promise.all(noted);
+  }
+
+  async #wait(
+    arrival: Arrival,
+    verdict: { readonly reason: string; readonly sinceMs: number; readonly temporary: boolean },
+    changed: boolean,
+    { tally, waiting }: Found,
+  ): Promise<void> {
+    const { clock, journal, onOverdue, options } = this.#facts;
+    const waitingMs = clock.monotonicMs() - verdict.sinceMs;
+    const overdue = waitingMs >= options.settle.limit;
+    const reason = overdue ? `has not settled for long: ${verdict.reason}` : verdict.reason;
+    const file = { path: arrival.path, reason, waitingMs, since: arrival.seenAt, overdue };
+    if (verdict.temporary) tally.temporary += 1;
+    else tally.settling += 1;
+    if (overdue) tally.overdue += 1;
+    if (overdue && !this.#toldOverdue.has(arrival.id)) {
+      this.#toldOverdue.add(arrival.id);
+      onOverdue?.(file);
+    }
+    // The overdue come first: there is room for some.
+    if (waiting.length < WAITING_SHOWN) waiting.push(file);
+    else if (overdue) {
+      const at = waiting.findIndex((one) => !one.overdue);
+      if (at >= 0) waiting[at] = file;
+    }
+    // Such a file may lie there for ever, so the ledger tells why; the other reasons pass with the next polls.
+    if ((verdict.temporary || overdue) && !changed && arrival.reason !== reason)
+      await journal.advanceArrival(arrival.id, "settling", reason);
   }
 }
 

@@ -20,7 +20,7 @@ export interface Observed {
 }
 
 export type Verdict =
-  | { readonly settled: true }
+  | { readonly settled: true; readonly sinceMs: number }
   | {
       readonly settled: false;
       readonly reason: string;
@@ -51,7 +51,7 @@ export class Settling {
     const watched = this.#count(file, nowMs);
     const pattern = temporaryPattern(file.path, this.#rules.temporaryNames);
     const { observations } = this.#rules;
-    if (pattern === null && watched.equal >= observations) return { settled: true };
+    if (pattern === null && watched.equal >= observations) return { settled: true, sinceMs: watched.sinceMs };
     const reason =
       pattern === null
         ? `size or time still changing: ${watched.equal} of ${observations} equal observations`

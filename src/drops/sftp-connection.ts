@@ -1,7 +1,8 @@
 /** The one SSH connection of an SFTP drop, with a few SFTP channels on it; made at the first call, and again after it broke. */
-import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import ssh2, { type Client, type ConnectConfig, type SFTPWrapper } from "ssh2";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
+import { fingerprintOf, type HostKeys, readKnownHosts } from "./known-hosts.ts";
 import type { SftpOptions } from "./options.ts";
 import { interrupted } from "./refusals.ts";
 
@@ -113,10 +114,12 @@ export class SftpConnection {
       alive: true,
       answeredAt: performance.now(),
     };
+    const keys = await hostKeysOf(options);
+    if (this.#closed) throw interrupted(options.name, "connect to SFTP server");
     let presented = "";
     const stop = (error: unknown) => {
       link.alive = false;
-      const failure = connectFailure(options, error, presented);
+      const failure = connectFailure(options, error, keys, presented);
       reject(failure);
       end(failure);
     };
@@ -130,15 +133,15 @@ export class SftpConnection {
     this.#opening = client;
     try {
       client.connect(
-        connectConfig(options, (key) => {
-          presented = `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
-          return options.hostKeys.includes(presented);
+        connectConfig(options, keys, (key) => {
+          presented = fingerprintOf(key);
+          return isTrusted(keys, presented);
         }),
       );
       await ready;
     } catch (thrown) {
       client.destroy();
-      throw connectFailure(options, thrown, presented);
+      throw connectFailure(options, thrown, keys, presented);
     } finally {
       this.#opening = null;
     }
@@ -181,7 +184,7 @@ export class SftpConnection {
       await Promise.allSettled(link.opening);
       const other = link.channels.toSorted((one, next) => one.users - next.users)[0];
       if (other !== undefined && link.alive && !signal.aborted) return other;
-      throw connectFailure(this.#options, thrown, "");
+      throw connectFailure(this.#options, thrown, null, "");
     } finally {
       link.opening.delete(opening);
     }
@@ -252,7 +255,34 @@ async function untilAborted<T>(options: SftpOptions, signal: AbortSignal, work: 
   }
 }
 
-function connectConfig(options: SftpOptions, verify: (key: Buffer) => boolean): ConnectConfig {
+/** The pins and the file together. */
+async function hostKeysOf(options: SftpOptions): Promise<HostKeys> {
+  if (options.knownHosts === undefined)
+    return { allowed: new Set(options.hostKeys), revoked: new Set(), types: [], authorities: 0 };
+  try {
+    const text = await readFile(options.knownHosts, "utf8");
+    const keys = readKnownHosts(text, options.host, options.port);
+    return { ...keys, allowed: new Set([...options.hostKeys, ...keys.allowed]) };
+  } catch (cause) {
+    throw new ConfigError("HG-DROP-004", {
+      operation: "read known hosts",
+      subject: options.name,
+      message: `the file ${options.knownHosts} of drop ${options.name} cannot be read: ${wordsOf(cause)}`,
+      hint: "Correct the drop's `knownHosts`, or pin the fingerprint in `hostKeys`.",
+      cause,
+    });
+  }
+}
+
+function isTrusted(keys: HostKeys, presented: string): boolean {
+  return keys.allowed.has(presented) && !keys.revoked.has(presented);
+}
+
+function connectConfig(
+  options: SftpOptions,
+  keys: HostKeys,
+  verify: (key: Buffer) => boolean,
+): ConnectConfig {
   return {
     host: options.host,
     port: options.port,
@@ -265,17 +295,63 @@ function connectConfig(options: SftpOptions, verify: (key: Buffer) => boolean): 
     keepaliveInterval: options.keepAlive,
     keepaliveCountMax: 3,
     hostVerifier: verify,
+    algorithms: algorithmsOf(options, keys),
+  };
+}
+
+const WEAK = { hostKey: ["ssh-rsa"], mac: ["hmac-sha1-etm@openssh.com", "hmac-sha1"] } as const;
+const MODERN_HOST_KEYS = [
+  "ssh-ed25519",
+  "ecdsa-sha2-nistp256",
+  "ecdsa-sha2-nistp384",
+  "ecdsa-sha2-nistp521",
+  "rsa-sha2-512",
+  "rsa-sha2-256",
+] as const;
+
+/** A server has keys of several types; it is asked first for those that the file knows. */
+function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<ConnectConfig["algorithms"]> {
+  const isKnown = (type: string) => keys.types.includes(type.startsWith("rsa-sha2-") ? "ssh-rsa" : type);
+  const types = [...MODERN_HOST_KEYS.filter(isKnown), ...MODERN_HOST_KEYS.filter((type) => !isKnown(type))];
+  if (options.algorithms === "modern")
+    return { serverHostKey: types, hmac: { append: [], prepend: [], remove: [...WEAK.mac] } };
+  return {
+    serverHostKey: [...types, "ssh-rsa", "ssh-dss"],
+    kex: {
+      append: [
+        "diffie-hellman-group14-sha1",
+        "diffie-hellman-group-exchange-sha1",
+        "diffie-hellman-group1-sha1",
+      ],
+      prepend: [],
+      remove: [],
+    },
+    cipher: { append: ["aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc"], prepend: [], remove: [] },
+    hmac: { append: ["hmac-md5"], prepend: [], remove: [] },
   };
 }
 
 /** `presented` is the fingerprint that the server showed, empty when it came not that far. */
-function connectFailure(options: SftpOptions, thrown: unknown, presented: string): unknown {
+function connectFailure(
+  options: SftpOptions,
+  thrown: unknown,
+  keys: HostKeys | null,
+  presented: string,
+): unknown {
   if (thrown instanceof HeadgateError) return thrown;
   const server = `${options.host}:${options.port}`;
   const facts = { operation: "connect to SFTP server", subject: options.name, cause: thrown };
-  if (presented !== "" && !options.hostKeys.includes(presented)) {
-    const pinned =
-      options.hostKeys.length === 0 ? "none is pinned" : `pinned: ${options.hostKeys.join(", ")}`;
+  if (presented !== "" && keys?.revoked.has(presented))
+    return new ConfigError("HG-DROP-004", {
+      ...facts,
+      message: `the server ${server} of drop ${options.name} presents the host key ${presented}, which ${options.knownHosts} revokes; nothing was sent`,
+      hint: "Somebody who has a stolen key may be answering. Ask the server's owner.",
+    });
+  if (presented !== "" && keys !== null && !isTrusted(keys, presented)) {
+    const known = [...keys.allowed];
+    const authorities =
+      keys.authorities === 0 ? "" : `; @cert-authority in ${options.knownHosts} is not understood`;
+    const pinned = (known.length === 0 ? "none is pinned" : `pinned: ${known.join(", ")}`) + authorities;
     return new ConfigError("HG-DROP-004", {
       ...facts,
       message: `the server ${server} of drop ${options.name} presents the host key ${presented}, which is not pinned (${pinned}); nothing was sent`,

@@ -4,6 +4,7 @@ import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { EVERYTHING, oldest } from "./archive-clearing.ts";
 import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import type { SftpOptions } from "./options.ts";
@@ -40,7 +41,7 @@ export class SftpDrop implements Drop {
     this.#linksSeen = 0;
     const folders = [""];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      yield* this.#listFolder(folder, folders, signal);
+      yield* this.#listFolder(folder, folders, this.#filter, signal);
     }
   }
 
@@ -86,6 +87,24 @@ export class SftpDrop implements Drop {
     }
   }
 
+  async clearArchive(
+    folder: string,
+    isOld: (path: string) => boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const old = await oldest(this.#listBelow(insideDrop(this.name, folder), signal), isOld, limit);
+    for (const path of old)
+      await this.#work("clear archive", signal, (calls) => this.#files(calls).remove(path), path);
+    return old.length;
+  }
+
+  async *#listBelow(from: string, signal: AbortSignal): AsyncGenerator<FileEntry> {
+    const folders = [from];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
+      yield* this.#listFolder(folder, folders, EVERYTHING, signal);
+  }
+
   modifiedMs(entry: FileEntry): number | null {
     return Number(entry.mtime) * 1000;
   }
@@ -94,7 +113,12 @@ export class SftpDrop implements Drop {
     return this.#connection.close();
   }
 
-  async *#listFolder(folder: string, folders: string[], signal: AbortSignal): AsyncGenerator<FileEntry> {
+  async *#listFolder(
+    folder: string,
+    folders: string[],
+    filter: ListingFilter,
+    signal: AbortSignal,
+  ): AsyncGenerator<FileEntry> {
     const list = <T>(work: (calls: SftpCalls) => Promise<T>) => this.#work("list drop", signal, work);
     const opened = await list(async (calls) => {
       try {
@@ -113,7 +137,7 @@ export class SftpDrop implements Drop {
         const items = await list(() => readFolder(calls, handle));
         if (items === null) return;
         for (const item of items) {
-          const entry = this.#sort(item, folder, folders);
+          const entry = this.#sort(item, folder, filter, folders);
           if (entry !== null) yield entry;
         }
       }
@@ -122,7 +146,12 @@ export class SftpDrop implements Drop {
     }
   }
 
-  #sort(item: FileEntryWithStats, folder: string, folders: string[]): FileEntry | null {
+  #sort(
+    item: FileEntryWithStats,
+    folder: string,
+    filter: ListingFilter,
+    folders: string[],
+  ): FileEntry | null {
     if (item.filename === "." || item.filename === "..") return null;
     if (!isPlainName(item.filename)) {
       this.log.warn({ drop: this.name, name: item.filename }, "a file with an impossible name is ignored");
@@ -130,11 +159,11 @@ export class SftpDrop implements Drop {
     }
     const path = folder === "" ? item.filename : `${folder}/${item.filename}`;
     if (item.attrs.isDirectory()) {
-      if (this.#filter.entersFolder(path)) folders.push(path);
+      if (filter.entersFolder(path)) folders.push(path);
       return null;
     }
     if (item.attrs.isSymbolicLink()) this.#linksSeen += 1;
-    return item.attrs.isFile() && this.#filter.takesFile(path) ? entryOf(path, item.attrs) : null;
+    return item.attrs.isFile() && filter.takesFile(path) ? entryOf(path, item.attrs) : null;
   }
 
   async #stat(calls: SftpCalls, path: string): Promise<FileEntry | null> {
@@ -143,7 +172,10 @@ export class SftpDrop implements Drop {
       // ProFTPD follows links in LSTAT too, so both are asked at once; a server without READLINK has no links to show.
       const link = calls
         .call<string>("read link", (sftp, answer) => sftp.readlink(full, answer))
-        .then(() => true, () => false);
+        .then(
+          () => true,
+          () => false,
+        );
       const status = await calls.call<Stats>("stat file", (sftp, answer) => sftp.lstat(full, answer));
       return status.isFile() && !(await link) ? entryOf(path, status) : null;
     } catch (thrown) {

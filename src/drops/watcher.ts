@@ -1,17 +1,21 @@
 /**
  * Polls one drop for as long as the gateway runs. Every drop has a watcher of its own, so a dead one delays no other.
- * Polls come every `every`; sooner while files settle, when events tell of a change or when somebody asks;
+ * Polls come every `every`, or by the calendar; sooner while files settle, when events tell of a change or when somebody asks;
  * later, doubling with jitter, while the drop cannot be used.
  */
 import type { DropKind, IsoInstant } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { archivedSinceMs, keptArchives } from "./archive-clearing.ts";
 import type { DropOptions } from "./options.ts";
-import { Pickup, type PickupFacts, type PickupReport, type WaitingFile } from "./pickup.ts";
+import { NOTHING, Pickup, type PickupFacts, type PickupReport, type WaitingFile } from "./pickup.ts";
+import { Schedule } from "./schedule.ts";
 
 export interface WatcherFacts extends PickupFacts {
-  readonly options: PickupFacts["options"] & Pick<DropOptions, "every" | "backoffMax">;
+  readonly options: PickupFacts["options"] &
+    Pick<DropOptions, "every" | "backoffMax"> &
+    Partial<Pick<DropOptions, "cron" | "timeZone" | "jitter" | "finish">>;
   readonly log: Logger;
 }
 
@@ -32,8 +36,10 @@ export interface WatcherStatus {
   readonly inProgress: boolean;
   /** Files that will be taken when they have settled. */
   readonly settlingCount: number;
-  /** Files under temporary names; they wait for their sender. */
+  /** Files under temporary names or without their done-file; they wait for their sender. */
   readonly temporaryCount: number;
+  /** Files that wait longer than the drop's limit. */
+  readonly overdueCount: number;
   /** Settled files left for the next poll. */
   readonly leftCount: number;
   readonly waiting: readonly WaitingFile[];
@@ -47,10 +53,14 @@ const EVENT_PAUSE_FACTOR = 5;
 const SETTLE_SLACK_MS = 5;
 /** Milliseconds; a failing drop is not tried faster than this. */
 const BACKOFF_MIN_MS = 1_000;
+/** Archives are looked through for old files this often, and as many are deleted at a time; then the next poll comes first. */
+const CLEARING_EVERY_MS = 3_600_000;
+const CLEARED_AT_ONCE = 500;
 
 export class Watcher {
   readonly #facts: WatcherFacts;
   readonly #pickup: Pickup;
+  readonly #schedule: Schedule;
   readonly #stopping = new AbortController();
   #loop: Promise<void> | null = null;
   #stopEvents: (() => Promise<void>) | null = null;
@@ -65,16 +75,28 @@ export class Watcher {
   #pollTookMs = 0;
   #lastComplete: Temporal.Instant | null = null;
   #nextPollAt: Temporal.Instant | null = null;
+  /** Folders whose files are deleted after a time, in milliseconds. */
+  readonly #archives: ReadonlyMap<string, number>;
+  #clearAtMs = 0;
 
   constructor(facts: WatcherFacts) {
     this.#facts = facts;
-    this.#pickup = new Pickup(facts);
+    const onOverdue = (file: WaitingFile) =>
+      facts.log.warn(
+        { drop: facts.drop.name, path: file.path, since: file.since, reason: file.reason },
+        "a file does not settle",
+      );
+    this.#pickup = new Pickup({ onOverdue, ...facts });
+    const { finish } = facts.options;
+    this.#archives = finish === undefined ? new Map() : keptArchives(finish);
+    this.#schedule = new Schedule(facts.options, facts.clock);
   }
 
   /** Polls at once, and then on and on. */
   start(): void {
     if (this.#loop !== null) return;
     this.#loop = this.#run();
+    if (this.#schedule.byCalendar) return;
     this.#stopEvents =
       this.#facts.drop.watch?.(() => {
         const first = !this.#changed;
@@ -129,6 +151,7 @@ export class Watcher {
       inProgress: this.#inProgress,
       settlingCount: this.#report?.settling ?? 0,
       temporaryCount: this.#report?.temporary ?? 0,
+      overdueCount: this.#report?.overdue ?? 0,
       leftCount: this.#report?.left ?? 0,
       waiting: this.#pickup.waiting(),
     };
@@ -136,6 +159,7 @@ export class Watcher {
 
   async #run(): Promise<void> {
     const stopped = this.#stopping.signal;
+    const { clock } = this.#facts;
     while (!stopped.aborted) {
       const wanted = this.#wanted;
       this.#wanted = null;
@@ -148,7 +172,28 @@ export class Watcher {
       this.#inProgress = false;
       if (!stopped.aborted) this.#take(report);
       wanted?.resolve(report);
+      const clearing = clock.monotonicMs() >= this.#clearAtMs && this.#archives.size > 0;
+      if (clearing && !stopped.aborted && report.error === undefined) await this.#clearArchives();
       if (!stopped.aborted) await this.#rest(report);
+    }
+  }
+
+  /** Archived files whose time is over. A fault is told, and it is tried again later. */
+  async #clearArchives(): Promise<void> {
+    const { drop, log, clock } = this.#facts;
+    this.#clearAtMs = clock.monotonicMs() + CLEARING_EVERY_MS;
+    for (const [folder, keepMs] of this.#archives) {
+      const before = clock.now().epochMilliseconds - keepMs;
+      const isOld = (path: string) => (archivedSinceMs(path) ?? before) < before;
+      try {
+        const cleared = await drop.clearArchive?.(folder, isOld, CLEARED_AT_ONCE, this.#stopping.signal);
+        if (cleared === CLEARED_AT_ONCE) this.#clearAtMs = 0;
+        if (cleared)
+          log.info({ drop: drop.name, folder, files: cleared }, "old files of the archive deleted");
+      } catch (thrown) {
+        if (this.#stopping.signal.aborted) return;
+        log.warn({ drop: drop.name, folder, reason: wordsOf(thrown) }, "the archive cannot be cleared");
+      }
     }
   }
 
@@ -189,16 +234,17 @@ export class Watcher {
 
   #restMs(report: PickupReport): number {
     const { every, backoffMax, settle } = this.#facts.options;
+    const dueMs = this.#schedule.nextMs();
     if (this.#failures > 0) {
       const doubled = Math.max(every, BACKOFF_MIN_MS) * 2 ** Math.min(this.#failures - 1, 20);
       // Jitter, so that many drops at one server do not come back all at once.
       return Math.min(doubled, Math.max(backoffMax, every)) * (0.8 + Math.random() * 0.4);
     }
     if (report.left > 0) return 0;
-    return report.settling > 0 ? Math.min(every, settle.interval + SETTLE_SLACK_MS) : every;
+    return report.settling > 0 ? Math.min(dueMs, settle.interval + SETTLE_SLACK_MS) : dueMs;
   }
 }
 
 function failed(error: unknown): PickupReport {
-  return { listed: 0, settling: 0, temporary: 0, claimed: 0, left: 0, gone: 0, error };
+  return { ...NOTHING, error };
 }

@@ -41,6 +41,12 @@ export interface Ledger {
    * One that rested undelivered (quarantined, cancelled, held, discarded) does not count.
    */
   duplicateOf(arrival: Arrival, sha256: string): Promise<Arrival | null>;
+  /**
+   * Forgets arrivals, with their runs and events, that went from their drop before the instant, up to a number of them in one
+   * transaction; answers how many. Never one that a person or a step still has to see to (every run delivered, empty or
+   * cancelled, and finished), and never one at whose path something lies now, so that an earlier version coming again is known.
+   */
+  prune(goneBefore: IsoInstant, limit: number): Promise<number>;
 
   // ── runs
 
@@ -100,6 +106,8 @@ export interface Ledger {
 
 /** Collects one listing and compares it with what is known, without holding it in memory. */
 export interface PollRecord {
+  /** No listing of this drop was ever complete with this ledger: what it shows lay there before. */
+  readonly firstContact: boolean;
   /**
    * Takes the next entries of the listing. For each: the arrival that lies at this path, which is new (`settling`) when the path
    * was not known or had gone, or when size or mtime differ and the earlier version had been taken; an arrival that

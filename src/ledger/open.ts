@@ -16,6 +16,9 @@ export interface LedgerMeans {
 }
 
 /** `ConfigError` when it is in use, missing (read-only), of a newer version, or no ledger at all. */
-export function openLedger(options: LedgerOptions, means: LedgerMeans): Promise<Ledger> {
+export function openLedger(
+  options: Pick<LedgerOptions, "kind" | "path">,
+  means: LedgerMeans,
+): Promise<Ledger> {
   return openSqliteLedger({ path: options.path, ...means });
 }

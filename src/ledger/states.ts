@@ -3,8 +3,9 @@
  *
  * An **arrival** is `settling` while its size and mtime still change. Once it is still, its name is matched: `unmatched` when
  * no trigger claims it (matched again whenever the triggers change), or `matched` when a run was opened for it. When the
- * bytes turn out to be those of an earlier version that was delivered or is under way, it is a `duplicate`. A person may have a
- * duplicate processed, and a file that changed while it was taken settles again.
+ * bytes turn out to be those of an earlier version that was delivered or is under way, it is a `duplicate`. It is `skipped` when
+ * it lay there at the first contact and the drop's rule leaves such files, and when it is the done-file of another. A person may
+ * have a duplicate or a skipped file processed, and a file that changed while it was taken settles again.
  *
  * A **run** is `claimed` by a trigger, `fetched` into the spool, and while a worker has it, `mapping`. It is `mapped` when its batches
  * are durable, `delivering` from the first send, `accepted` when the service took every batch, and `confirmed` when it told, or
@@ -23,10 +24,11 @@ type Table<State extends string> = Readonly<Record<State, readonly State[]>>;
 
 export const ARRIVAL_TRANSITIONS: Table<ArrivalState> = {
   // To itself: the same state for another reason.
-  settling: ["settling", "unmatched", "duplicate", "matched"],
+  settling: ["settling", "unmatched", "duplicate", "skipped", "matched"],
   unmatched: ["unmatched", "settling", "duplicate", "matched"],
   matched: ["duplicate", "settling", "matched"],
   duplicate: ["duplicate", "matched"],
+  skipped: ["skipped", "settling", "matched"],
 };
 
 export const RUN_TRANSITIONS: Table<RunState> = {
@@ -104,6 +106,7 @@ const COMMITS = [
   "event.added",
   "poll.recorded",
   "poll.completed",
+  "arrivals.pruned",
 ] as const;
 
 /** Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and `.after` it. */

@@ -19,8 +19,17 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   if ("move" in fetched) return fetched;
   faultPoint("run.fetch.stored");
   if (arrival !== null) {
-    const earlier = await steps.ledger.duplicateOf(arrival, fetched.sha256);
-    if (earlier !== null) {
+    const earlier =
+      post.duplicates === "process" ? null : await steps.ledger.duplicateOf(arrival, fetched.sha256);
+    if (earlier !== null && post.duplicates === "flag") {
+      await steps.ledger.addEvent({
+        arrivalId: arrival.id,
+        runId: run.id,
+        operationId: null,
+        what: "arrival.repeated",
+        detail: `the same bytes came before at this path (${earlier.seenAt}); the drop's \`duplicates: flag\` has them processed again`,
+      });
+    } else if (earlier !== null) {
       const message = `the same bytes came before at this path (${earlier.seenAt}) and were delivered or are under way`;
       await steps.ledger.advanceArrival(arrival.id, "duplicate", message);
       await cancel(run, steps, { code: "HG-RUN-001", message });

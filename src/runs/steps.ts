@@ -16,6 +16,8 @@ import type { Spool } from "./spool.ts";
 export interface DropPost {
   readonly drop: Drop;
   readonly finish: Readonly<Record<End, FinishRule>>;
+  /** What becomes of bytes that came before at the same path: left alone, processed again, or processed with a note. */
+  readonly duplicates: "skip" | "process" | "flag";
 }
 
 export interface ServicePost {

@@ -19,6 +19,11 @@ export function createRunIds(last?: string): (unixMs: number) => string {
   };
 }
 
+/** Unix milliseconds at which a run id was made. */
+export function runIdTimeMs(id: string): number {
+  return Number(decode(id) >> RANDOM_BITS);
+}
+
 function encode(value: bigint): string {
   let rest = value;
   let text = "";

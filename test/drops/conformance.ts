@@ -22,6 +22,7 @@ export function conforms(kind: string, open: OpenField): void {
     listing(() => field, open);
     fetching(() => field, open);
     finishing(() => field);
+    clearing(() => field);
     refusing(() => field, open);
   });
 }
@@ -232,6 +233,27 @@ function finishing(of: () => Field): void {
     expect(await listed(of().drop)).toEqual([entry]);
     await rm(join(of().root, "in/a b.csv"));
     expect(await of().drop.finish(entry, planned(), never)).toBe("gone");
+  });
+}
+
+function clearing(of: () => Field): void {
+  test("clears old files of its archive, a few at a time, and no others", async () => {
+    const archived = ["a.old.csv", "in/b.old.csv", "in/c.old.csv", "in/d.new.csv"];
+    for (const name of archived) await of().write(`archive/done/${name}`, "x");
+    const isOld = (path: string) => path.includes(".old.");
+    const left = async () => (await readdir(join(of().root, "archive/done"), { recursive: true })).sort();
+    const clear = () => of().drop.clearArchive?.("archive/done", isOld, 2, never);
+    expect(await clear()).toBe(2);
+    expect(await clear()).toBe(1);
+    expect(await clear()).toBe(0);
+    expect(await left()).toEqual(["in", "in/d.new.csv"]);
+    expect(await of().drop.clearArchive?.("none", isOld, 2, never)).toBe(0);
+  });
+
+  test("tells the time of a file as an instant, or that it is not known", async () => {
+    await of().write("a.csv", "x", EARLIER);
+    const modifiedMs = of().drop.modifiedMs(await entryAt(of().drop, "a.csv"));
+    expect([EARLIER.getTime(), null]).toContain(modifiedMs);
   });
 }
 

@@ -20,7 +20,12 @@ export interface Field {
   readonly root: string;
   /** A folder of this test, outside of the drop. */
   readonly outside: string;
-  readonly faults: { cutAfterBytes: number | null; silent: boolean; bytesSent: number } | null;
+  readonly faults: {
+    cutAfterBytes: number | null;
+    silent: boolean;
+    onCut: (() => void) | null;
+    bytesSent: number;
+  } | null;
   /** Connections that the server has now. */
   connections(): number;
   write(path: string, content: string | Uint8Array, time?: Date): Promise<void>;

@@ -10,6 +10,7 @@ export class MemoryJournal implements PickupJournal {
   /** Calls of `advanceArrival`. */
   advances = 0;
   #polling = false;
+  readonly #listed = new Set<string>();
 
   async beginPoll(drop: string): Promise<PickupPoll> {
     if (this.#polling) throw new Error("one poll at a time");
@@ -20,6 +21,7 @@ export class MemoryJournal implements PickupJournal {
       this.#polling = false;
     };
     return {
+      firstContact: !this.#listed.has(drop),
       record: async (entries) => {
         this.chunkMax = Math.max(this.chunkMax, entries.length);
         return entries.map((entry) => {
@@ -30,6 +32,7 @@ export class MemoryJournal implements PickupJournal {
       },
       complete: async () => {
         end();
+        this.#listed.add(drop);
         const went = this.arrivals.filter(
           (one) => one.drop === drop && one.goneAt === null && !seen.has(one.id),
         );

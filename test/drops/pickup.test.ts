@@ -59,7 +59,13 @@ describe("pick-up", () => {
       expect(await poll(picking)).toMatchObject({ settling: 1, claimed: 0 });
     }
     expect(picking.waiting()).toEqual([
-      { path: "a.csv", reason: "size or time still changing: 1 of 2 equal observations", waitingMs: 6000 },
+      {
+        path: "a.csv",
+        reason: "size or time still changing: 1 of 2 equal observations",
+        waitingMs: 6000,
+        since: "now",
+        overdue: false,
+      },
     ]);
     expect(await poll(picking)).toMatchObject({ claimed: 1 });
     expect(picking.waiting()).toEqual([]);
@@ -161,5 +167,105 @@ describe("pick-up", () => {
     await Promise.all(Array.from({ length: 1100 }, (_, at) => field.write(`${at}.csv`, "x")));
     expect(await poll(pickup())).toMatchObject({ listed: 1100, settling: 1100 });
     expect(journal.chunkMax).toBe(500);
+  });
+
+  test("does not take a file before its done-file, and skips the done-files", async () => {
+    const picking = pickup({ settle: { observations: 1, interval: "0s", doneFile: "{name}.done" } });
+    await field.write("in/a.csv", "content");
+    for (let at = 0; at < 3; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
+    expect(picking.waiting()[0]?.reason).toBe("waits for its done-file in/a.csv.done");
+    expect(journal.arrivals[0]?.reason).toBe("waits for its done-file in/a.csv.done");
+    await field.write("a.csv.done", "of another folder");
+    expect(await poll(picking)).toMatchObject({ claimed: 0, skipped: 1 });
+    await field.write("in/a.csv.done", "");
+    expect(await poll(picking)).toMatchObject({ claimed: 1, skipped: 1 });
+    expect(claimed).toEqual(["in/a.csv"]);
+    expect(journal.arrivals.map(({ path, state }) => [path, state])).toEqual([
+      ["in/a.csv", "matched"],
+      ["a.csv.done", "skipped"],
+      ["in/a.csv.done", "skipped"],
+    ]);
+  });
+
+  test("does not take a file that still grows beside an old done-file", async () => {
+    const picking = pickup({ settle: { doneFile: "{stem}.ok" } });
+    await field.write("a.ok", "");
+    await field.write("a.csv", "one");
+    await poll(picking);
+    await field.write("a.csv", "one and two");
+    expect(await poll(picking)).toMatchObject({ claimed: 0, settling: 1 });
+    expect(await poll(picking)).toMatchObject({ claimed: 1 });
+  });
+
+  test("tells once of a file that does not settle within the limit", async () => {
+    const told: string[] = [];
+    const options = dropOptions.parse({
+      kind: "local",
+      name: "field",
+      path: field.root,
+      settle: { limit: "5s" },
+    });
+    const claim = async () => expect.unreachable();
+    const picking = new Pickup({
+      drop: field.drop,
+      options,
+      journal,
+      clock,
+      claim,
+      onOverdue: (file) => told.push(file.path),
+    });
+    for (let at = 1; at <= 3; at += 1) {
+      await field.write("a.csv", "x".repeat(at));
+      expect(await poll(picking)).toMatchObject({ settling: 1, overdue: 0 });
+    }
+    for (let at = 4; at <= 6; at += 1) {
+      await field.write("a.csv", "x".repeat(at));
+      expect(await poll(picking)).toMatchObject({ settling: 1, overdue: 1 });
+    }
+    expect(told).toEqual(["a.csv"]);
+    expect(picking.waiting()[0]).toMatchObject({
+      overdue: true,
+      reason: expect.stringContaining("for long"),
+    });
+  });
+
+  describe("at first contact", () => {
+    const old = new Date("2026-01-01T00:00:00Z");
+    const young = new Date("2026-02-01T00:00:00Z");
+
+    test.for([
+      ["process", ["old.csv", "young.csv"]],
+      ["skip", []],
+      [{ since: "2026-01-15" }, ["young.csv"]],
+      [{ since: "2026-02-01T01:00:00+01:00" }, ["young.csv"]],
+    ] as const)("takes by %j what lies there: %j", async ([initial, taken]) => {
+      await field.write("old.csv", "content", old);
+      await field.write("young.csv", "content", young);
+      const picking = pickup({ initial, settle: { observations: 1 } });
+      expect(await poll(picking)).toMatchObject({ claimed: taken.length, skipped: 2 - taken.length });
+      expect(claimed.toSorted()).toEqual(taken);
+      for (const { path, state, reason } of journal.arrivals)
+        if (!(taken as readonly string[]).includes(path))
+          expect([state, reason]).toEqual(["skipped", expect.stringContaining("first contact")]);
+    });
+
+    test("skips no file that comes later, and takes a skipped one that changes", async () => {
+      await field.write("old.csv", "content", old);
+      const picking = pickup({ initial: "skip", settle: { observations: 1 } });
+      await poll(picking);
+      await field.write("later.csv", "content", old);
+      await field.write("old.csv", "changed", young);
+      await poll(picking);
+      expect(claimed.toSorted()).toEqual(["later.csv", "old.csv"]);
+    });
+
+    test("lasts until a listing was complete", async () => {
+      await field.write("old.csv", "content", old);
+      const picking = pickup({ initial: "skip", settle: { observations: 1 } });
+      await rename(field.root, join(field.outside, "elsewhere"));
+      expect(await poll(picking)).toMatchObject({ error: { code: "HG-DROP-002" } });
+      await rename(join(field.outside, "elsewhere"), field.root);
+      expect(await poll(picking)).toMatchObject({ claimed: 0, skipped: 1 });
+    });
   });
 });

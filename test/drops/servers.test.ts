@@ -1,5 +1,6 @@
 /** Servers that refuse, change or fall silent. */
 import { createHash, randomBytes } from "node:crypto";
+import { utimesSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -133,10 +134,14 @@ for (const [kind, open] of [
       const field = await opened(open());
       await field.write("a.bin", Buffer.alloc(3_000_000, "x"), new Date("2026-03-01T00:00:00Z"));
       const entry = await entryAt(field.drop, "a.bin");
-      if (field.faults !== null) field.faults.cutAfterBytes = 1_500_000;
+      if (field.faults === null) return expect.unreachable();
+      field.faults.cutAfterBytes = 1_500_000;
+      field.faults.onCut = () => {
+        const later = new Date("2026-03-01T01:00:00Z");
+        writeFileSync(join(field.root, "a.bin"), Buffer.alloc(3_000_000, "y"));
+        utimesSync(join(field.root, "a.bin"), later, later);
+      };
       const fetched = failureOf(field.drop.fetch(entry, join(field.outside, "copy"), never));
-      await expect.poll(() => field.faults?.bytesSent ?? 0).toBeGreaterThan(0);
-      await field.write("a.bin", Buffer.alloc(3_000_000, "y"), new Date("2026-03-01T01:00:00Z"));
       expect(await fetched).toMatchObject({ code: "HG-DROP-008" });
     });
 

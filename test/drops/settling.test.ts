@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { TEMPORARY_NAMES_DEFAULT } from "../../src/drops/options.ts";
+import { TEMPORARY_NAMES_DEFAULT } from "../../src/drops/common-options.ts";
 import { Settling, temporaryPattern } from "../../src/drops/settling.ts";
 
 const rules = { observations: 3, intervalMs: 1000, temporaryNames: TEMPORARY_NAMES_DEFAULT };
@@ -17,7 +17,7 @@ describe("settling", () => {
     const settling = new Settling(rules);
     expect(settling.observe(file(), 0)).toMatchObject({ settled: false });
     expect(settling.observe(file(), 1000)).toMatchObject({ settled: false });
-    expect(settling.observe(file(), 2000)).toEqual({ settled: true });
+    expect(settling.observe(file(), 2000)).toMatchObject({ settled: true });
   });
 
   test("does not count observations that follow too soon", () => {
@@ -42,7 +42,7 @@ describe("settling", () => {
 
   test("takes a file at first sight when one observation is enough", () => {
     const settling = new Settling({ ...rules, observations: 1, intervalMs: 0 });
-    expect(settling.observe(file(), 0)).toEqual({ settled: true });
+    expect(settling.observe(file(), 0)).toMatchObject({ settled: true });
   });
 
   test("never takes a temporary name, and says by which pattern", () => {

@@ -17,6 +17,7 @@ import {
   steppingClock,
 } from "./fixtures.ts";
 import { pollConformance } from "./poll-conformance.ts";
+import { pruneConformance } from "./prune-conformance.ts";
 
 export type OpenLedger = (clock: Clock) => Promise<Ledger>;
 
@@ -31,6 +32,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     });
     const current = () => ledger;
     describe("polls", () => pollConformance(current));
+    describe("pruning", () => pruneConformance(current));
     describe("arrivals", () => arrivals(current));
     describe("runs", () => runs(current));
     describe("lanes", () => lanes(current));

@@ -20,16 +20,17 @@ async function step<T>(events: readonly string[], work: () => Promise<T>): Promi
 }
 
 const poll = await ledger.beginPoll("field");
-const names = ["a", "b", "c", "d"];
+const names = ["a", "b", "c", "d", "e"];
 const sightings = await step(
   names.map(() => "arrival.settling"),
   () => poll.record(names.map((name) => entry(name))),
 );
-const [a = 0, b = 0, c = 0, d = 0] = sightings.map(({ arrival }) => arrival.id);
+const [a = 0, b = 0, c = 0, d = 0, e = 0] = sightings.map(({ arrival }) => arrival.id);
 await step([], () => poll.complete());
 await step(["arrival.unmatched"], () => ledger.advanceArrival(b, "unmatched", "no trigger"));
 await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "changed"));
 await step(["arrival.duplicate"], () => ledger.advanceArrival(b, "duplicate", "came before"));
+await step(["arrival.skipped"], () => ledger.advanceArrival(e, "skipped", "it lay there before"));
 
 const open = (id: number) =>
   step(["arrival.matched", "run.claimed"], () => ledger.openRun(id, BINDING, "lane"));
@@ -83,5 +84,6 @@ await advance(empty.id, "mapping", "empty");
 await step(["note"], () =>
   ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }),
 );
-await step(["arrival.gone", "arrival.gone", "arrival.gone"], () => list(ledger, "field", []));
+await step(["arrival.gone", "arrival.gone", "arrival.gone", "arrival.gone"], () => list(ledger, "field", []));
+await step([], () => ledger.prune("1970-01-01T00:00:00.000Z", 10));
 await ledger.close();

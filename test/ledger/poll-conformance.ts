@@ -48,6 +48,31 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await list(ledger(), "field", [entry("a")])).gone).toEqual([]);
   });
 
+  it("is at first contact with a drop until one listing was complete", async () => {
+    const broken = await ledger().beginPoll("field");
+    expect(broken.firstContact).toBe(true);
+    await broken.record([entry("a")]);
+    await broken.abandon();
+    const whole = await ledger().beginPoll("field");
+    expect(whole.firstContact).toBe(true);
+    await whole.complete();
+    const later = await ledger().beginPoll("field");
+    expect(later.firstContact).toBe(false);
+    await later.abandon();
+    const other = await ledger().beginPoll("elsewhere");
+    expect(other.firstContact).toBe(true);
+    await other.abandon();
+  });
+
+  it("leaves a skipped file alone, and takes another version of it for new", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    await ledger().advanceArrival(arrival.id, "skipped", "it lay there before");
+    expect(await sight(ledger(), "a.csv")).toMatchObject({ seen: "known", arrival: { state: "skipped" } });
+    expect((await ledger().tally("1970-01-01T00:00:00.000Z")).files).toEqual({ skipped: 1 });
+    const { sightings } = await list(ledger(), "field", [entry("a.csv", 101)]);
+    expect(sightings[0]).toMatchObject({ seen: "new", arrival: { state: "settling" } });
+  });
+
   it("takes a file that had gone and came back as new", async () => {
     const first = await sight(ledger(), "a");
     await list(ledger(), "field", []);

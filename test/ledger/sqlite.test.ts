@@ -76,7 +76,7 @@ describe("an SQLite ledger's file", () => {
     const options = ledgerOptions.parse({ kind: "sqlite", path: join(folder, "here.sqlite") });
     await (await openLedger(options, { clock: steppingClock() })).close();
     expect((await stat(join(folder, "here.sqlite"))).isFile()).toBe(true);
-    expect(ledgerOptions.parse(undefined)).toEqual({ kind: "sqlite", path: "./state/ledger.sqlite" });
+    expect(ledgerOptions.parse(undefined)).toMatchObject({ kind: "sqlite", path: "./state/ledger.sqlite" });
   });
 
   function change(sql: string): void {

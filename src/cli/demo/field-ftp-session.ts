@@ -268,6 +268,8 @@ export class FtpSession {
           faults.cutAfterBytes -= chunk.length;
           if (faults.cutAfterBytes < 0) {
             faults.cutAfterBytes = null;
+            faults.onCut?.();
+            faults.onCut = null;
             this.end();
             return done(new Error("cut"));
           }

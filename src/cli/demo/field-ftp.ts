@@ -31,12 +31,14 @@ export interface FtpFaults {
   cutAfterBytes: number | null;
   /** Commands stay unanswered. */
   silent: boolean;
+  /** Called once, just before the connection is cut. */
+  onCut: (() => void) | null;
   /** Bytes of file content sent so far. */
   bytesSent: number;
 }
 
 export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
-  const faults: FtpFaults = { cutAfterBytes: null, silent: false, bytesSent: 0 };
+  const faults: FtpFaults = { cutAfterBytes: null, silent: false, onCut: null, bytesSent: 0 };
   const root = await realpath(options.root);
   const sessions = new Set<FtpSession>();
   const server = createServer({ noDelay: true }, (socket) => {

@@ -51,13 +51,15 @@ export interface FieldFaults {
   cutAfterBytes: number | null;
   /** Requests stay unanswered. */
   silent: boolean;
+  /** Called once, just before the connection is cut. */
+  onCut: (() => void) | null;
   /** Bytes of file content sent so far. */
   bytesSent: number;
 }
 
 export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
   const hostKey = options.hostKey ?? freshHostKey();
-  const faults: FieldFaults = { cutAfterBytes: null, silent: false, bytesSent: 0 };
+  const faults: FieldFaults = { cutAfterBytes: null, silent: false, onCut: null, bytesSent: 0 };
   const root = await realpath(options.root);
   const sockets = new Set<Socket>();
   const cut = () => {
@@ -219,6 +221,8 @@ class SftpSession {
       this.#faults.cutAfterBytes -= bytesRead;
       if (this.#faults.cutAfterBytes < 0) {
         this.#faults.cutAfterBytes = null;
+        this.#faults.onCut?.();
+        this.#faults.onCut = null;
         return this.#cut();
       }
     }

@@ -16,6 +16,7 @@ import { type OwnerLock, takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
 import { outcomeMethods } from "./outcomes.ts";
 import { SqlitePoll } from "./poll.ts";
+import { pruningMethods } from "./pruning.ts";
 import { runMethods } from "./runs.ts";
 import { type OnEvent, Store } from "./store.ts";
 import { tallyMethods } from "./tally.ts";
@@ -105,6 +106,7 @@ function assemble(store: Store, lock: OwnerLock | null): Ledger {
   return {
     beginPoll: async (drop) => beginPoll(store, polls, drop),
     ...arrivalMethods(store),
+    ...pruningMethods(store),
     ...runMethods(store),
     ...batchMethods(store),
     ...outcomeMethods(store),

@@ -14,6 +14,7 @@ export class SqlitePoll implements PollRecord {
   readonly #store: Store;
   readonly #drop: string;
   readonly #startedAt: IsoInstant;
+  readonly firstContact: boolean;
   readonly #onEnd: () => void;
   readonly #seen = new Marks();
   #ended = false;
@@ -23,6 +24,7 @@ export class SqlitePoll implements PollRecord {
     this.#drop = drop;
     this.#startedAt = store.now();
     this.#onEnd = onEnd;
+    this.firstContact = row(store.sql("SELECT 1 FROM drops WHERE name = ?"), drop) === undefined;
   }
 
   async record(entries: readonly FileEntry[]): Promise<readonly Sighting[]> {
@@ -36,7 +38,13 @@ export class SqlitePoll implements PollRecord {
 
   async complete(): Promise<readonly Arrival[]> {
     this.#assertOpen();
-    const gone = await this.#store.write("poll.completed", () => this.#markGone());
+    const gone = await this.#store.write("poll.completed", () => {
+      if (this.firstContact)
+        this.#store
+          .sql("INSERT OR IGNORE INTO drops (name, first_listed_at) VALUES (?, ?)")
+          .run(this.#drop, this.#startedAt);
+      return this.#markGone();
+    });
     this.#end();
     return gone;
   }

@@ -9,7 +9,7 @@ CREATE TABLE arrivals (
   size INTEGER NOT NULL,
   mtime TEXT NOT NULL,
   sha256 TEXT,
-  state TEXT NOT NULL CHECK (state IN ('settling', 'unmatched', 'duplicate', 'matched')),
+  state TEXT NOT NULL CHECK (state IN ('settling', 'unmatched', 'duplicate', 'skipped', 'matched')),
   reason TEXT NOT NULL,
   seen_at TEXT NOT NULL,
   changed_at TEXT NOT NULL,
@@ -24,6 +24,14 @@ CREATE INDEX arrivals_state ON arrivals (drop_name, state, id) WHERE gone_at IS 
 CREATE INDEX arrivals_name ON arrivals (name);
 CREATE INDEX arrivals_content ON arrivals (sha256, path, drop_name) WHERE sha256 IS NOT NULL;
 CREATE INDEX arrivals_changed ON arrivals (changed_at);
+
+CREATE INDEX arrivals_gone ON arrivals (gone_at) WHERE gone_at IS NOT NULL;
+
+-- Drops that were looked through to the end at least once.
+CREATE TABLE drops (
+  name TEXT PRIMARY KEY,
+  first_listed_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Bindings repeat from run to run; each is kept once.
 CREATE TABLE bindings (

@@ -1,0 +1,179 @@
+/** Settings that every kind of drop has. */
+import { Cron } from "croner";
+import { z } from "zod";
+import { duration, size } from "../support/quantities.ts";
+
+/** Names that a sender gives to a file that it is still writing. */
+export const TEMPORARY_NAMES_DEFAULT = ["*.part", "*.tmp", "*.filepart", "*~", ".*"];
+
+function isCron(text: string): boolean {
+  try {
+    new Cron(text, { paused: true }).stop();
+    return true;
+  } catch {
+    return false; // It throws at what it cannot read.
+  }
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false; // It throws at names that it does not know.
+  }
+}
+
+const relativeFolder = z
+  .string()
+  .min(1)
+  .refine(
+    (folder) =>
+      !/^[/\\]|^[A-Za-z]:|[\0\r\n\\]/.test(folder) &&
+      folder.split("/").every((part) => part !== "" && part !== "." && part !== ".."),
+    "expected a folder inside the drop, such as archive or done/2026",
+  );
+
+export const finishRule = z
+  .union([
+    z.literal("leave"),
+    z.literal("delete"),
+    z.strictObject({
+      archive: relativeFolder.describe("Folder inside the drop; made when missing, never listed."),
+      keep: duration()
+        .optional()
+        .describe(
+          "Archived files are deleted this long after they were taken up, by the time that their new name carries; other files in the folder are left alone. For ever when absent.",
+        )
+        .meta({ examples: ["90d"] }),
+    }),
+  ])
+  .transform((rule) =>
+    typeof rule === "string"
+      ? { action: rule }
+      : { action: "archive" as const, to: rule.archive, keep: rule.keep },
+  );
+
+export const settle = z
+  .strictObject({
+    observations: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(2)
+      .describe(
+        "Equal observations of size and time before a file is taken; 1 takes it at first sight. Default 2.",
+      ),
+    interval: duration("2s").describe(
+      "Least time between two observations that count, by the gateway's own clock. Default 2s.",
+    ),
+    doneFile: z
+      .string()
+      .regex(
+        /^[^/\\]*\{(name|stem)\}[^/\\]*$/,
+        "expected {name} or {stem} and something beside it, such as {name}.done",
+      )
+      .refine((template) => !/^\{(name|stem)\}$/.test(template), "expected something beside {name} or {stem}")
+      .optional()
+      .describe(
+        "Name of a second file in the same folder that its sender writes when a file is complete; {name} stands for the file's name, {stem} for the name without its extension. A file is not taken before its done-file lies there, nor before it is still, since the done-file may be an old one.",
+      )
+      .meta({ examples: ["{name}.done"] }),
+    limit: duration("1h").describe(
+      "A file that has not settled by then is reported, once, and goes on waiting. Default 1h.",
+    ),
+  })
+  .prefault({});
+
+export const finish = z
+  .strictObject({
+    delivered: finishRule
+      .prefault({ archive: "archive" })
+      .describe("What becomes of a source file whose batches were all accepted. Default: archive."),
+    quarantined: finishRule.prefault("leave").describe("… of one that rests in quarantine. Default leave."),
+    unmatched: finishRule.prefault("leave").describe("… of one that no trigger claims. Default leave."),
+    duplicate: finishRule.prefault("leave").describe("… of one that was delivered before. Default leave."),
+  })
+  .prefault({});
+
+export const common = {
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected letters, digits, dot, hyphen or underscore")
+    .describe("Name of the drop, as the ledger, the log and the metrics show it. Do not change it later.")
+    .meta({ examples: ["meters"] }),
+  every: duration("10s").describe("Time between two polls. Default 10s."),
+  cron: z
+    .string()
+    .refine(isCron, "expected a cron expression such as */15 6-20 * * mon-fri")
+    .optional()
+    .describe(
+      "Polls by the calendar instead of `every`: five fields, or six with seconds first. The gateway also polls when it starts, and while files settle; file-system events are not used.",
+    )
+    .meta({ examples: ["0 6 * * *"] }),
+  timeZone: z
+    .string()
+    .refine(isTimeZone, "expected a time zone such as Europe/Brussels")
+    .default("UTC")
+    .describe("Time zone of `cron`. Default UTC."),
+  jitter: duration("0s").describe(
+    "Each poll comes later by a random time up to this, so that many gateways do not call a server at once. Default 0s.",
+  ),
+  backoffMax: duration("5m").describe(
+    "Longest time between two polls of a drop that cannot be reached; the time doubles up to it. Default 5m.",
+  ),
+  settle: settle.describe("When a file counts as complete."),
+  temporaryNames: z
+    .array(z.string().min(1))
+    .default(TEMPORARY_NAMES_DEFAULT)
+    .describe("Patterns of file names that are still being written; such a file waits until it is renamed."),
+  include: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Patterns of paths to take, relative to the drop; all when empty.")
+    .meta({ examples: [["**/*.csv"]] }),
+  exclude: z
+    .array(z.string().min(1))
+    .default([])
+    .describe("Patterns of paths to ignore, relative to the drop.")
+    .meta({ examples: [["old/**"]] }),
+  recursive: z.boolean().default(true).describe("Whether folders below are looked into. Default true."),
+  finish: finish.describe("What becomes of source files, by how they ended."),
+  initial: z
+    .union([
+      z.enum(["process", "skip"]),
+      z.strictObject({
+        since: z
+          .union([z.iso.date(), z.iso.datetime({ offset: true })])
+          .describe(
+            "Files changed since are processed, by the server's clock; a date begins at midnight UTC.",
+          )
+          .meta({ examples: ["2026-01-01"] }),
+      }),
+    ])
+    .default("process")
+    .transform((rule) => (typeof rule === "string" ? rule : { sinceMs: Date.parse(rule.since) }))
+    .describe(
+      "What becomes of files that lie there at the first contact with this ledger: processed, skipped, or processed since a date. A file whose full date the server does not tell is processed. A skipped file that changes later is taken. Default process.",
+    ),
+  duplicates: z
+    .enum(["skip", "process", "flag"])
+    .default("skip")
+    .describe(
+      "What becomes of the same bytes that came before at the same path and were delivered or are under way: left alone, processed again, or processed again with a note in the file's trace. Default skip.",
+    ),
+  perPollMax: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe("Most files taken up in one poll, oldest first. Default 1000."),
+  maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
+};
+
+export const timeouts = z
+  .strictObject({
+    connect: duration("20s").describe("Longest time to connect and log in. Default 20s."),
+    data: duration("30s").describe("Longest silence while an answer or data is awaited. Default 30s."),
+    idle: duration("60s").describe("Connections unused for this long are closed. Default 60s."),
+  })
+  .prefault({});

@@ -1,0 +1,42 @@
+/** Forgets what went from the drops long ago, so that the ledger does not grow for ever. */
+import type { IsoInstant } from "../../model.ts";
+import type { Ledger } from "../ledger.ts";
+import { rows, type Store } from "./store.ts";
+
+/** Children before parents. Each takes the arrival's id. */
+const DELETIONS = [
+  "DELETE FROM events WHERE arrival_id = ?",
+  "UPDATE arrivals SET run_id = NULL WHERE id = ?",
+  "DELETE FROM run_targets WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
+  "DELETE FROM rejected_rows WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
+  "DELETE FROM batches WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
+  "DELETE FROM runs WHERE arrival_id = ?",
+  "DELETE FROM arrivals WHERE id = ?",
+] as const;
+
+export function pruningMethods(store: Store): Pick<Ledger, "prune"> {
+  return {
+    prune: (goneBefore, limit) => store.write("arrivals.pruned", () => prune(store, goneBefore, limit)),
+  };
+}
+
+/** Inside a write. An accepted run of which more may be told is not at rest. */
+function prune(store: Store, goneBefore: IsoInstant, limit: number): number {
+  const due = rows<{ id: number }>(
+    store.sql(`SELECT id FROM arrivals WHERE gone_at < ?
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS lying
+        WHERE lying.drop_name = arrivals.drop_name AND lying.path = arrivals.path AND lying.gone_at IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
+      AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
+        OR NOT (runs.state IN ('confirmed', 'empty', 'opened', 'cancelled') OR (runs.state = 'accepted' AND runs.settled = 1))))
+      ORDER BY gone_at LIMIT ?`),
+    goneBefore,
+    limit,
+  );
+  for (const { id } of due) for (const deletion of DELETIONS) store.sql(deletion).run(id);
+  if (due.length > 0)
+    store
+      .sql("DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)")
+      .run();
+  return due.length;
+}

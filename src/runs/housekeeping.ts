@@ -1,0 +1,57 @@
+/** Once a day: what the ledger and the spool no longer need is forgotten. */
+import type { Ledger } from "../ledger/ledger.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Spool } from "./spool.ts";
+
+export interface HousekeepingParts {
+  readonly ledger: Ledger;
+  readonly spool: Pick<Spool, "prune">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Milliseconds for which files that went from their drop are remembered. */
+  readonly keepMs: number;
+}
+
+const EVERY_MS = 24 * 3_600_000;
+/** Files forgotten in one transaction, so that others get their turn. */
+const PRUNED_AT_ONCE = 100;
+
+/** Begins at once, and again every day. Answers how to stop. */
+export function startHousekeeping(parts: HousekeepingParts): () => Promise<void> {
+  const stopping = new AbortController();
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        await tidyUp(parts, stopping.signal);
+      } catch (thrown) {
+        parts.log.warn(
+          { reason: wordsOf(thrown) },
+          "old entries could not be forgotten; tried again tomorrow",
+        );
+      }
+      await parts.clock.sleep(EVERY_MS, stopping.signal);
+    }
+  };
+  const running = loop();
+  return async () => {
+    stopping.abort();
+    await running;
+  };
+}
+
+/** Answers how many files the ledger forgot. */
+export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Promise<number> {
+  const now = parts.clock.now();
+  const goneBefore = isoInstant(now.subtract({ milliseconds: parts.keepMs }));
+  let forgotten = 0;
+  for (let more = true; more && !signal.aborted; ) {
+    const count = await parts.ledger.prune(goneBefore, PRUNED_AT_ONCE);
+    forgotten += count;
+    more = count === PRUNED_AT_ONCE;
+  }
+  if (forgotten > 0) parts.log.info({ files: forgotten, goneBefore }, "the ledger forgot old files");
+  if (!signal.aborted) await parts.spool.prune(now.epochMilliseconds);
+  return forgotten;
+}
