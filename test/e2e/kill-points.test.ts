@@ -34,7 +34,7 @@ const NAMED = [
       ),
     ),
   ),
-].filter((name) => !/^(?:hub|intake)\./.test(name));
+];
 
 /** Points of other components, and the test that kills there; it must name them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
