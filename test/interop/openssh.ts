@@ -33,6 +33,7 @@ export async function startOpenSsh({ jail, config = [], passphrase = "" }: OpenS
   const userKey = await makeSshKey(ground, "user", "ed25519", passphrase);
   await copyFile(userKey.publicFile, join(ground, "authorized"));
   const configured = [
+    ...config, // The first value of an option counts.
     "ListenAddress 127.0.0.1",
     `HostKey ${hostKey.file}`,
     `AuthorizedKeysFile ${join(ground, "authorized")}`,
@@ -44,7 +45,6 @@ export async function startOpenSsh({ jail, config = [], passphrase = "" }: OpenS
     `AllowUsers ${owner.username}`,
     "Subsystem sftp internal-sftp",
     ...(jail ? [`ChrootDirectory ${join(ground, "shown")}`, "ForceCommand internal-sftp"] : []),
-    ...config,
   ];
   const server = await startReal({
     ground,

@@ -1,0 +1,102 @@
+/** What OpenSSH does with keys, sessions and ways to log in. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { ConfigError } from "../../src/support/errors.ts";
+import { entryAt, listed, never, type Settings } from "../drops/field.ts";
+import { failureOf } from "./facts.ts";
+import { describeWith } from "./installed.ts";
+import { type OpenSsh, type OpenSshKind, startOpenSsh } from "./openssh.ts";
+import { fieldsAt } from "./real-server.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function started(kind: Partial<OpenSshKind> = {}): Promise<OpenSsh> {
+  const server = await startOpenSsh({ jail: false, ...kind });
+  closing.push(() => server.close());
+  return server;
+}
+
+async function opened(server: OpenSsh, settings: Settings = {}) {
+  const field = await fieldsAt(() => server)(settings);
+  closing.push(() => field.close());
+  return field;
+}
+
+describeWith("sshd", "OpenSSH", () => {
+  test("presents the key whose fingerprint ssh-keygen tells, and an unknown one is refused with the line to add", async () => {
+    const server = await started();
+    const failure = await failureOf(listed((await opened(server, { hostKeys: [] })).drop));
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(failure).toMatchObject({
+      code: "HG-DROP-004",
+      message: expect.stringContaining(server.hostKey.fingerprint),
+      hint: expect.stringContaining(`- "${server.hostKey.fingerprint}"`),
+    });
+  });
+
+  test("is refused when it comes back with another key, until that one is pinned too", async () => {
+    const server = await started();
+    const field = await opened(server);
+    await field.write("a.csv", "content");
+    const entries = await listed(field.drop);
+    const next = await server.changeHostKey();
+    const both = await opened(server, {
+      path: field.root,
+      hostKeys: [server.hostKey.fingerprint, next.fingerprint],
+    });
+    expect(await listed(both.drop)).toEqual(entries);
+    await server.stop();
+    await server.restart();
+    // The first call may still find out that the old connection is gone.
+    await expect
+      .poll(() => failureOf(listed(field.drop)))
+      .toMatchObject({
+        code: "HG-DROP-004",
+        message: expect.stringContaining(
+          `${next.fingerprint}, which is not pinned (pinned: ${server.hostKey.fingerprint})`,
+        ),
+      });
+    await expect.poll(() => listed(both.drop).catch(() => null)).toEqual(entries);
+  });
+
+  test.for(["", "open sesame"])("lets in by a key with the passphrase %j", async (passphrase) => {
+    const server = await started({ passphrase, config: ["PasswordAuthentication no"] });
+    const privateKey = await readFile(server.userKey.file, "utf8");
+    const login = { password: undefined, privateKey, ...(passphrase === "" ? {} : { passphrase }) };
+    expect(await listed((await opened(server, login)).drop)).toEqual([]);
+  });
+
+  test("asks by keyboard-interactive where it takes no passwords otherwise", async () => {
+    const config = ["UsePAM yes", "PasswordAuthentication no", "KbdInteractiveAuthentication yes"];
+    const server = await started({ config });
+    expect(await listed((await opened(server)).drop)).toEqual([]);
+  });
+
+  test("refuses a wrong password, and the message says so", async () => {
+    const server = await started();
+    const failure = await failureOf(listed((await opened(server, { password: "wrong" })).drop));
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect(failure).toMatchObject({
+      code: "HG-DROP-003",
+      message: expect.stringContaining("refuses the login"),
+    });
+  });
+
+  test.for([1, 2])("gives many files at once although it allows %i sessions only", async (sessions) => {
+    const server = await started({ config: [`MaxSessions ${sessions}`] });
+    const field = await opened(server, { maxChannels: 10 });
+    const names = Array.from({ length: 20 }, (_, at) => `${at}.csv`);
+    for (const name of names) await field.write(name, name);
+    await Promise.all(
+      names.map(async (name) => {
+        const copy = join(field.outside, name);
+        await field.drop.fetch(await entryAt(field.drop, name), copy, never);
+        expect(await readFile(copy, "utf8")).toBe(name);
+      }),
+    );
+  });
+});
