@@ -107,10 +107,6 @@ const entries = {
     title: "the fetched copy cannot be written",
     hint: "Check the space and the rights of the spool's folder. The source file is untouched.",
   },
-  "HG-DROP-014": {
-    title: "the server shows only a part of a folder",
-    hint: "Raise the server's limit for listings (Pure-FTPd: LimitRecursion), or let delivered files be archived, so that the rest comes to light.",
-  },
 
   // ── HTTP intake
   "HG-INTK-001": {
