@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, utimes, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { startFieldFtp } from "../../src/cli/demo/field-ftp.ts";
-import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
+import { type FieldSftpOptions, startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import type { Drop } from "../../src/drops/drop.ts";
 import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
@@ -25,6 +25,7 @@ export interface Field {
     silent: boolean;
     onCut: (() => void) | null;
     bytesSent: number;
+    otherHostKey?: boolean;
   } | null;
   /** Connections that the server has now. */
   connections(): number;
@@ -39,15 +40,19 @@ const user = { username: "meter", password: "open sesame" };
 export const openLocal: OpenField = (settings = {}) =>
   openField(async (root) => ({ options: { kind: "local", path: root, ...settings } }));
 
-export const openSftp: OpenField = (settings = {}) =>
-  openField(async (root) => {
-    const server = await startFieldSftp({ root, ...user });
-    const { host, port, hostKeyFingerprint } = server;
-    return {
-      server,
-      options: { kind: "sftp", host, port, ...user, hostKeys: [hostKeyFingerprint], ...settings },
-    };
-  });
+export const sftpOf =
+  (server: Partial<FieldSftpOptions>): OpenField =>
+  (settings = {}) =>
+    openField(async (root) => {
+      const started = await startFieldSftp({ root, ...user, ...server });
+      const { host, port, hostKeyFingerprint } = started;
+      return {
+        server: started,
+        options: { kind: "sftp", host, port, ...user, hostKeys: [hostKeyFingerprint], ...settings },
+      };
+    });
+
+export const openSftp: OpenField = sftpOf({});
 
 export const openFtp =
   (listing: "auto" | "list", server: Settings = {}): OpenField =>

@@ -40,7 +40,8 @@ export class FtpSession {
   }
 
   listen(): void {
-    this.#attach(this.#socket);
+    this.#attach(this.#facts.tls?.implicit === true ? this.#secured(this.#socket) : this.#socket);
+    this.#protectData = this.#facts.tls?.implicit === true;
     this.#reply(220, "ready");
   }
 
@@ -52,7 +53,7 @@ export class FtpSession {
   #attach(socket: Socket): void {
     this.#socket = socket;
     socket.on("data", (bytes: Buffer) => {
-      this.#received += bytes.toString("utf8");
+      this.#received += bytes.toString(this.#encoding);
       const lines = this.#received.split("\r\n");
       this.#received = lines.pop() ?? "";
       for (const line of lines) this.#turn = this.#turn.then(() => this.#handle(line));
@@ -65,13 +66,15 @@ export class FtpSession {
   }
 
   #reply(code: number, text: string): void {
-    if (!this.#facts.faults.silent && this.#socket.writable) this.#socket.write(`${code} ${text}\r\n`);
+    if (!this.#facts.faults.silent && this.#socket.writable)
+      this.#socket.write(`${code} ${text}\r\n`, this.#encoding);
   }
 
   #replyLines(code: number, first: string, lines: readonly string[], last: string): void {
     if (this.#facts.faults.silent || !this.#socket.writable) return;
     this.#socket.write(
       [`${code}-${first}`, ...lines.map((line) => ` ${line}`), `${code} ${last}`, ""].join("\r\n"),
+      this.#encoding,
     );
   }
 
@@ -119,11 +122,10 @@ export class FtpSession {
       },
       AUTH: () => {
         if (tls === undefined) return this.#reply(502, "no TLS here");
-        this.#secure ??= createSecureContext({ key: tls.key, cert: tls.cert });
         const plain = this.#socket;
         plain.removeAllListeners("data");
         this.#reply(234, "go on with TLS");
-        this.#attach(new TLSSocket(plain, { isServer: true, secureContext: this.#secure }));
+        this.#attach(this.#secured(plain));
       },
       QUIT: () => {
         this.#reply(221, "good-bye");
@@ -140,11 +142,16 @@ export class FtpSession {
       await this.#sendLines(lines);
     };
     return {
-      EPSV: async () =>
-        this.#reply(229, `Entering Extended Passive Mode (|||${await this.#listenForData()}|)`),
+      EPSV: async () => {
+        if (this.#facts.extendedPassive === false) return this.#reply(500, "EPSV is not known");
+        this.#reply(229, `Entering Extended Passive Mode (|||${await this.#listenForData()}|)`);
+      },
       PASV: async () => {
         const port = await this.#listenForData();
-        this.#reply(227, `Entering Passive Mode (127,0,0,1,${port >> 8},${port & 255})`);
+        this.#reply(
+          227,
+          `Entering Passive Mode (${(this.#facts.passiveAddress ?? "127.0.0.1").replaceAll(".", ",")},${port >> 8},${port & 255})`,
+        );
       },
       LIST: list,
       ...(machine ? this.#machineCommands() : {}),
@@ -242,8 +249,22 @@ export class FtpSession {
     if (this.#data === null) throw new Error("EPSV or PASV first");
     const socket = await this.#data;
     this.#data = null;
-    if (!this.#protectData || this.#secure === null) return socket;
-    return new TLSSocket(socket, { isServer: true, secureContext: this.#secure });
+    return this.#protectData ? this.#secured(socket) : socket;
+  }
+
+  get #encoding(): "utf8" | "latin1" {
+    return this.#facts.encoding ?? "utf8";
+  }
+
+  #secured(plain: Socket): TLSSocket {
+    const { key, cert, clientCa } = this.#facts.tls ?? {};
+    this.#secure ??= createSecureContext({ key, cert, ca: clientCa, sessionIdContext: "field" });
+    return new TLSSocket(plain, {
+      isServer: true,
+      secureContext: this.#secure,
+      requestCert: clientCa !== undefined,
+      rejectUnauthorized: clientCa !== undefined,
+    });
   }
 
   #closePassive(): void {
@@ -256,7 +277,9 @@ export class FtpSession {
   async #sendLines(lines: readonly string[]): Promise<void> {
     this.#reply(150, "coming");
     const data = await this.#takeData();
-    await new Promise<void>((resolve) => data.end(lines.map((line) => `${line}\r\n`).join(""), resolve));
+    await new Promise<void>((resolve) =>
+      data.end(lines.map((line) => `${line}\r\n`).join(""), this.#encoding, () => resolve()),
+    );
     this.#reply(226, "sent");
   }
 

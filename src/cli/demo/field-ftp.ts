@@ -13,7 +13,20 @@ export interface FieldFtpOptions {
   /** Whether MLSD and MLST are offered; yes unless false. */
   readonly machineListing?: boolean;
   /** PEM texts; AUTH TLS is offered when present. */
-  readonly tls?: { readonly key: string; readonly cert: string };
+  readonly tls?: {
+    readonly key: string;
+    readonly cert: string;
+    /** From the first byte, without AUTH. */
+    readonly implicit?: boolean;
+    /** Whose certificates clients must show; none is asked for when absent. */
+    readonly clientCa?: string;
+  };
+  /** Whether EPSV is offered; yes unless false. */
+  readonly extendedPassive?: boolean;
+  /** The address that PASV tells, as behind an address translation; loopback when absent. */
+  readonly passiveAddress?: string;
+  /** Encoding of names; `utf8` when absent. */
+  readonly encoding?: "utf8" | "latin1";
 }
 
 export interface FieldFtp {

@@ -16,7 +16,13 @@ import {
 } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { dirname, join, posix, sep } from "node:path";
-import ssh2, { type Attributes, type AuthContext, type FileEntry, type SFTPWrapper } from "ssh2";
+import ssh2, {
+  type Attributes,
+  type AuthContext,
+  type FileEntry,
+  type ServerConfig,
+  type SFTPWrapper,
+} from "ssh2";
 import { systemCode } from "../../support/errors.ts";
 
 // Node cannot see these names in the CommonJS module.
@@ -32,6 +38,10 @@ export interface FieldSftpOptions {
   readonly port?: number;
   /** OpenSSH private key text; a fresh key when absent. */
   readonly hostKey?: string;
+  /** How users log in; `password` when absent. `publickey` takes any key of this user. */
+  readonly login?: "password" | "keyboard-interactive" | "publickey";
+  /** What the server offers; the usual when absent. */
+  readonly algorithms?: ServerConfig["algorithms"];
 }
 
 export interface FieldSftp {
@@ -53,31 +63,42 @@ export interface FieldFaults {
   silent: boolean;
   /** Called once, just before the connection is cut. */
   onCut: (() => void) | null;
+  /** New connections are shown another host key. */
+  otherHostKey: boolean;
   /** Bytes of file content sent so far. */
   bytesSent: number;
 }
 
 export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
   const hostKey = options.hostKey ?? freshHostKey();
-  const faults: FieldFaults = { cutAfterBytes: null, silent: false, onCut: null, bytesSent: 0 };
+  const faults: FieldFaults = {
+    cutAfterBytes: null,
+    silent: false,
+    onCut: null,
+    otherHostKey: false,
+    bytesSent: 0,
+  };
   const root = await realpath(options.root);
   const sockets = new Set<Socket>();
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
-  const protocol = new Server({ hostKeys: [hostKey] }, (connection) => {
-    connection.on("error", () => undefined); // A client that goes away is no fault here.
-    connection.on("authentication", (login) => authenticate(options, login));
-    connection.on("session", (accept) => {
-      accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
-        new SftpSession(root, acceptSftp(), faults, cut).listen();
+  const { algorithms } = options;
+  const speak = (key: string) =>
+    new Server({ hostKeys: [key], ...(algorithms === undefined ? {} : { algorithms }) }, (connection) => {
+      connection.on("error", () => undefined); // A client that goes away is no fault here.
+      connection.on("authentication", (login) => authenticate(options, login));
+      connection.on("session", (accept) => {
+        accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
+          new SftpSession(root, acceptSftp(), faults, cut).listen();
+        });
       });
     });
-  });
+  const protocol = speak(hostKey);
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    protocol.injectSocket(socket);
+    (faults.otherHostKey ? speak(freshHostKey()) : protocol).injectSocket(socket);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -101,10 +122,18 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
 }
 
 function authenticate(options: FieldSftpOptions, login: AuthContext): void {
-  const known =
-    login.method === "password" && login.username === options.username && login.password === options.password;
-  if (known) login.accept();
-  else login.reject(["password"]);
+  const method = options.login ?? "password";
+  const answer = (known: boolean) => {
+    if (known) login.accept();
+    else login.reject([method]);
+  };
+  if (login.method !== method || login.username !== options.username) answer(false);
+  else if (login.method === "keyboard-interactive")
+    login.prompt([{ prompt: "Password: ", echo: false }], (said) => answer(said[0] === options.password));
+  else
+    answer(
+      login.method === "publickey" || (login.method === "password" && login.password === options.password),
+    );
 }
 
 /** ssh2 sometimes generates a key that it cannot read itself; then another one. */

@@ -1,0 +1,74 @@
+/** Ways to FTP servers: passive addresses, TLS, names. */
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { testCertificate, testKey } from "./certificate.ts";
+import { entryAt, type Field, listed, never, openFtp } from "./field.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function opened(field: Promise<Field>): Promise<Field> {
+  const open = await field;
+  closing.push(() => open.close());
+  return open;
+}
+
+async function works(field: Field): Promise<void> {
+  await field.write("größe.csv", "content");
+  const entry = await entryAt(field.drop, "größe.csv");
+  expect(await listed(field.drop)).toEqual([entry]);
+  expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({ bytes: 7 });
+}
+
+describe("a passive address", () => {
+  const wrong = { extendedPassive: false, passiveAddress: "127.9.9.9" };
+
+  test("that is wrong, as behind an address translation, is not used", async () => {
+    await works(await opened(openFtp("auto", wrong)()));
+  });
+
+  test("is used as announced when the drop says so", async () => {
+    const field = await opened(
+      openFtp("auto", wrong)({ passiveAddress: "announced", timeouts: { data: "500ms" } }),
+    );
+    await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
+    await works(await opened(openFtp("auto", { extendedPassive: false })({ passiveAddress: "announced" })));
+  });
+
+  test.for(["epsv", "pasv"] as const)("is asked for by %s alone when the drop says so", async (passive) => {
+    await works(await opened(openFtp("auto")({ passive })));
+    const field = await opened(openFtp("auto", { extendedPassive: passive === "pasv" })({ passive }));
+    if (passive === "epsv") await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-001" });
+    else await works(field);
+  });
+});
+
+describe("TLS", () => {
+  const keys = { key: testKey, cert: testCertificate };
+  const trusting = { ca: testCertificate };
+
+  test("from the first byte", async () => {
+    await works(
+      await opened(openFtp("auto", { tls: { ...keys, implicit: true } })({ tls: "implicit", ...trusting })),
+    );
+  });
+
+  test("with a certificate of ours, when the server asks for one", async () => {
+    const server = { tls: { ...keys, clientCa: testCertificate } };
+    const clientCertificate = { certificate: testCertificate, key: testKey };
+    await works(await opened(openFtp("auto", server)({ tls: "explicit", ...trusting, clientCertificate })));
+    const without = await opened(openFtp("auto", server)({ tls: "explicit", ...trusting }));
+    await expect(listed(without.drop)).rejects.toMatchObject({
+      code: expect.stringMatching(/HG-DROP-0(01|11)/),
+    });
+  });
+});
+
+describe("names", () => {
+  test("in Latin-1 are read and asked for as such", async () => {
+    await works(await opened(openFtp("auto", { encoding: "latin1" })({ names: "latin-1" })));
+    await works(await opened(openFtp("list", { encoding: "latin1" })({ names: "latin-1" })));
+  });
+});
