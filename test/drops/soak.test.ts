@@ -31,7 +31,7 @@ describe.for(Object.entries(KINDS))("%s", ([, open]) => {
       });
       let before: Held | null = null;
       for (let poll = 1; poll <= POLLS; poll += 1) {
-        await rig.field.write("in/a.csv", `content ${poll}`);
+        await rig.field.write(`in/${poll}.csv`, "content");
         const cut = poll % 50 === 0;
         if (cut && rig.field.faults !== null) rig.field.faults.cutAfterBytes = 0;
         await rig.round();
