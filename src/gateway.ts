@@ -13,7 +13,7 @@ import { openLedger } from "./ledger/open.ts";
 import { createCatalogue } from "./mapping/catalogue.ts";
 import type { MappingPool } from "./mapping/mapping.ts";
 import { createMappingPool } from "./mapping/pool.ts";
-import type { FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
+import type { Arrival, FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
 import { alarmSender } from "./operations/alarm.ts";
 import { LateFiles } from "./operations/late-files.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
@@ -33,7 +33,9 @@ import { startHousekeeping } from "./runs/housekeeping.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool, type Spool } from "./runs/spool.ts";
 import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
+import { ContainerCopies } from "./runs/unpacking/copies.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
+import { ConfigError } from "./support/errors.ts";
 import type { Logger } from "./support/log.ts";
 import { missingFiles } from "./triggers/expectation.ts";
 import { createRegistry, laneOf, type TriggerRegistry, whyUnclaimed } from "./triggers/registry.ts";
@@ -81,7 +83,10 @@ export async function startGateway(config: GatewayConfig, means: GatewayMeans): 
 type Closer = () => Promise<unknown>;
 
 async function closeAll(closers: readonly Closer[]): Promise<void> {
-  for (const close of closers.toReversed()) await close();
+  const faults: unknown[] = [];
+  for (const close of closers.toReversed()) await close().catch((thrown) => faults.push(thrown));
+  // Everything is closed, the ledger's lock among it, before the first fault is told.
+  if (faults.length > 0) throw faults[0];
 }
 
 async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Closer[]): Promise<Gateway> {
@@ -119,7 +124,9 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const pool = createMappingPool(config.workers, config.mappers.folders, log);
   closers.push(() => pool.close());
   const services = openServices(config, operations.url, { ledger, log, clock }, closers);
-  const steps = joinSteps(config, { ledger, spool, pool, clock, log, drops, services });
+  const parts = claimParts(config, { ledger, log, registry, drops, onRun: () => conductor.wake() });
+  const claim = (arrival: Arrival) => claimArrival(arrival, parts);
+  const steps = joinSteps(config, { ledger, spool, pool, clock, log, drops, services, claim });
   const recovery = await recoverRuns(steps);
 
   const hands = config.workers.count === "auto" ? availableParallelism() : config.workers.count;
@@ -130,7 +137,6 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     conductor.wake(runId);
   };
 
-  const claim = claimParts(config, { ledger, log, registry, drops, onRun: () => conductor.wake() });
   const watchers = config.drops.flatMap((options) => {
     const drop = drops.get(options.name)?.drop;
     return drop === undefined
@@ -140,7 +146,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
             drop,
             options,
             journal: ledger,
-            claim: (arrival) => claimArrival(arrival, claim),
+            claim,
             clock,
             log,
           }),
@@ -157,7 +163,11 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     log,
   });
   closers.push(() => late.stop());
-  health = () => healthOf(statuses(), conductor.serviceWaits(), ledger, late.missing());
+  const names = {
+    drops: config.drops.map(({ name }) => name),
+    services: config.services.map(({ name }) => name),
+  };
+  health = () => healthOf(statuses(), names, conductor.serviceWaits(), ledger, late.missing());
 
   const intakes = await openIntakes(drops);
   // The triggers may have changed since the last start.
@@ -174,7 +184,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     intakes,
     isIdle: () => isIdle(watchers, conductor),
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () => concernsOf(statuses(), ledger, (await conductor.pending()).runs),
+    concerns: async () => concernsOf(statuses(), ledger, (await conductor.pending()).runs, startedAt),
     stop: async () => {
       await closeAll(closers);
       log.info("gateway stopped");
@@ -257,15 +267,25 @@ function joinSteps(
     readonly log: Logger;
     readonly drops: ReadonlyMap<string, DropPost>;
     readonly services: ReadonlyMap<string, ServicePost>;
+    readonly claim: (arrival: Arrival) => Promise<void>;
   },
 ): RunSteps {
   const { drops, services, ...own } = parts;
+  const catalogue = createCatalogue(config.mappers.folders);
   return {
     ...own,
+    copies: new ContainerCopies(parts.spool),
     dropPost: (name) => drops.get(name),
     servicePost: (name) => services.get(name),
     finishAfter: (run, rule) => finishAfter(config, run, rule),
     planFinish,
+    currentMapper: async (name) => {
+      const found = await catalogue.find(name).catch((thrown: unknown) => {
+        if (thrown instanceof ConfigError) return null;
+        throw thrown;
+      });
+      return found?.identity ?? null;
+    },
   };
 }
 
@@ -305,7 +325,10 @@ function claimParts(
   const { registry, drops } = parts;
   return {
     ...parts,
+    dropPost: (name) => drops.get(name),
+    planFinish,
     catalogue: createCatalogue(config.mappers.folders),
+    unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
     provenance: ({ drop, path }) => drops.get(drop)?.drop.provenance?.(path) ?? null,
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
@@ -328,9 +351,12 @@ async function receiveOutcome(
   const { secret } = config.operations.webhook;
   if (secret === undefined)
     return { status: "refused", reason: "operations.webhook.secret is not configured" };
+  // Of several accounts, any may be meant.
+  const accounts = new Set(config.services.map((service) => service.account));
   const outcome = readOutcomeWebhook({
     ...told,
     secret,
+    account: accounts.size === 1 ? config.services[0]?.account : undefined,
     nowSeconds: Math.floor(clock.now().epochMilliseconds / 1000),
   });
   if ("refused" in outcome) return { status: "refused", reason: outcome.refused };

@@ -3,6 +3,7 @@
  *
  * drop        a watched place: a local folder, a directory on an SFTP or FTP server, or the gateway's own HTTP intake
  * arrival     one version of one file at a drop: (drop, path, size, mtime, SHA-256 of the content)
+ * container   an arrival that packs others (`.zip`, `.gz`); each of its entries is an arrival of its own
  * trigger     the rule that claims an arrival by its file name and names the mapper
  * mapper      a plug-in module that turns the bytes of one file into readings
  * reading     one (target, date, value, version?, tags?), before it is grouped into a push element
@@ -74,7 +75,10 @@ export type ArrivalState = "settling" | "unmatched" | "duplicate" | "skipped" | 
 export interface Arrival {
   /** Increases with the order of first sighting; lanes deliver in this order. */
   readonly id: number;
+  /** The container whose entry it is; null for what lies at the drop itself. */
+  readonly parentId: number | null;
   readonly drop: string;
+  /** Of an entry: `<path of the container>!/<path in it>`. */
   readonly path: string;
   readonly size: number;
   readonly mtime: string;
@@ -91,10 +95,11 @@ export interface Arrival {
 
 // ───────────────────────────────────────────────────────────── runs
 
-/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and aside the others. */
+/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and aside the others; a container goes `claimed → fetched → opened`. */
 export type RunState =
   | "claimed"
   | "fetched"
+  | "opened"
   | "mapping"
   | "mapped"
   | "delivering"
@@ -140,6 +145,19 @@ export interface Binding {
   readonly limits: BatchLimits;
   /** Prefix of the operation ids, from the trigger or the command line. */
   readonly operationPrefix?: string | undefined;
+  /** The arrival is a container, which is opened instead of mapped. */
+  readonly unpack?: UnpackLimits | undefined;
+}
+
+/** What may come out of a container; a container beyond a limit is quarantined. */
+export interface UnpackLimits {
+  readonly entriesMax: number;
+  /** Bytes of all its entries together. */
+  readonly sizeMax: number;
+  /** Bytes of all its entries for each byte of the container. */
+  readonly ratioMax: number;
+  /** Patterns of entries that are no files to anybody, such as those that a Mac adds. */
+  readonly ignore: readonly string[];
 }
 
 export interface MapperIdentity {

@@ -61,6 +61,9 @@ export interface Delivery {
   close(): Promise<void>;
 }
 
+/** Reason of a reading in whose place another value is stored now. */
+export const OVERWRITTEN = "value differs";
+
 export type ReadBackResult =
   | { readonly status: "read"; readonly outcomes: readonly Outcome[]; readonly missing: number }
   /** Cannot be told: no right to read, or not reachable now. */

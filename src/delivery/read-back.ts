@@ -8,7 +8,7 @@ import { HeadgateError, InvariantError, TransientError, wordsOf } from "../suppo
 import type { ServiceClient } from "../wire/client/index.ts";
 import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
-import type { DeliveryJournal, ReadBackResult } from "./delivery.ts";
+import { type DeliveryJournal, OVERWRITTEN, type ReadBackResult } from "./delivery.ts";
 import { parseElements } from "./halving.ts";
 import { readSlice } from "./slices.ts";
 import { type MeantVariable, TargetResolver } from "./targets.ts";
@@ -17,7 +17,7 @@ import { type MeantVariable, TargetResolver } from "./targets.ts";
 interface Expected {
   readonly target: string;
   readonly value: number;
-  found: "stored" | "value differs" | "not stored";
+  found: "stored" | typeof OVERWRITTEN | "not stored";
 }
 
 const ROWS_PER_PAGE = 10_000;
@@ -148,7 +148,7 @@ class Group {
     const expected = this.#byVariable.get(row.variableId ?? -1)?.get(epochMsOf(row.date ?? ""));
     if (expected === undefined || row.rawValue === undefined) return 0;
     const wasOpen = expected.found === "not stored";
-    expected.found = row.rawValue === expected.value ? "stored" : "value differs";
+    expected.found = row.rawValue === expected.value ? "stored" : OVERWRITTEN;
     return wasOpen ? 1 : 0;
   }
 

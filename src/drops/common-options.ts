@@ -96,6 +96,38 @@ export const finish = z
   })
   .prefault({});
 
+const archives = z
+  .strictObject({
+    unpack: z
+      .boolean()
+      .default(true)
+      .describe(
+        "Whether files named .zip and .gz are opened, and each file in them is taken by its own name. Otherwise they are files like others. Default true.",
+      ),
+    entriesMax: z.int().min(1).max(1_000_000).default(10_000).describe("Most entries of one. Default 10000."),
+    sizeMax: size("2GB").describe("Most bytes of all entries of one together, unpacked. Default 2GB."),
+    ratioMax: z
+      .number()
+      .min(1)
+      .default(200)
+      .describe(
+        "Most bytes, unpacked, for each byte of one; it says nothing to those that unpack to less than 4 MB. Default 200.",
+      ),
+    depthMax: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(1)
+      .describe("How deep they may lie in each other; 1 opens none that lies in another. Default 1."),
+    ignore: z
+      .array(z.string().min(1))
+      .default(["__MACOSX/**", "__MACOSX/**/.*", "**/.DS_Store", "**/Thumbs.db"])
+      .describe(
+        "Patterns of entries that are left out, such as those that a Mac adds; a leading dot is matched by a dot alone.",
+      ),
+  })
+  .prefault({});
+
 export const common = {
   name: z
     .string()
@@ -137,6 +169,7 @@ export const common = {
     .default([])
     .describe("Patterns of paths to ignore, relative to the drop.")
     .meta({ examples: [["old/**"]] }),
+  archives: archives.describe("How compressed files are taken. One beyond a limit is quarantined, whole."),
   recursive: z.boolean().default(true).describe("Whether folders below are looked into. Default true."),
   finish: finish.describe("What becomes of source files, by how they ended."),
   initial: z

@@ -311,6 +311,20 @@ class Oldest {
   }
 
   take(): Arrival[] {
-    return this.#kept.toSorted((one, other) => one.id - other.id).slice(0, this.#max);
+    return this.#kept.toSorted(byAge).slice(0, this.#max);
   }
 }
+
+/**
+ * Older content first, as far as the drop's times can be compared, then by name: a correction that came while nobody looked is
+ * not overwritten by what it corrects.
+ */
+function byAge(one: Arrival, other: Arrival): number {
+  const numeric =
+    NUMERIC.test(one.mtime) && NUMERIC.test(other.mtime) && one.mtime.length === other.mtime.length;
+  // Equal lengths: the order of the texts is the order of the numbers.
+  if (numeric && one.mtime !== other.mtime) return one.mtime < other.mtime ? -1 : 1;
+  return one.path < other.path ? -1 : one.path > other.path ? 1 : one.id - other.id;
+}
+
+const NUMERIC = /^\d+(\.\d+)?$/;

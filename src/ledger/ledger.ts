@@ -18,6 +18,7 @@ import type {
   FinishPlan,
   IsoInstant,
   LedgerEvent,
+  MapperIdentity,
   Outcome,
   Points,
   Reason,
@@ -37,7 +38,7 @@ export interface Ledger {
   arrivalsIn(drop: string, states: readonly ArrivalState[], limit?: number): Promise<readonly Arrival[]>;
   arrival(id: number): Promise<Arrival | null>;
   /**
-   * An earlier arrival at the same (drop, path) with the same digest that was delivered or is under way, or null.
+   * The latest earlier arrival at the same (drop, path) that was delivered or is under way, when it has the same digest, or null.
    * One that rested undelivered (quarantined, cancelled, held, discarded) does not count.
    */
   duplicateOf(arrival: Arrival, sha256: string): Promise<Arrival | null>;
@@ -58,19 +59,36 @@ export interface Ledger {
   noteRun(id: string, change: RunChange): Promise<Run>;
   run(id: string): Promise<Run | null>;
   /**
-   * Runs in these states, in the order of their arrivals; with `unfinished`, only those whose source was not finished (`finishedAt` is null);
+   * Runs in these states, in the order in which they were opened; with `unfinished`, only those whose source was not finished (`finishedAt` is null);
    * with `unsettled`, only those for which something is still to be done or awaited.
    */
-  runsIn(
-    states: readonly RunState[],
-    options?: { readonly limit?: number; readonly unfinished?: boolean; readonly unsettled?: boolean },
-  ): Promise<readonly Run[]>;
+  runsIn(states: readonly RunState[], options?: RunFilter): Promise<readonly Run[]>;
+  /** The drops, or the lanes, of runs in these states, so that each has its turn. */
+  groupsOf(states: readonly RunState[], by: "drop" | "lane", options?: RunFilter): Promise<readonly string[]>;
   /**
    * `mapping → mapped` with all its batches (state `ready`), targets and rejected rows, in one transaction. A run that is
    * mapped again, since its segment was lost, keeps its batches as they stand; `RejectedError` when they came out otherwise (invariant 10).
    */
   recordMapped(id: string, mapped: MappedRecord): Promise<Run>;
-  /** Whether an earlier run (by arrival) of the same lane that shares a target is neither accepted nor at rest (invariant 7). */
+  /**
+   * `fetched → opened` with an arrival (`settling`) for each entry of the container, in one transaction. `path` is the path in the
+   * container. Entries that an earlier opening has recorded stay as they are.
+   */
+  recordOpened(
+    id: string,
+    entries: readonly Pick<FileEntry, "path" | "size">[],
+    detail: string,
+  ): Promise<Run>;
+  /** How the entries of a container stand. */
+  entries(arrivalId: number): Promise<EntriesState>;
+  /**
+   * The container rests (`settled`) with its entries as they were seen, until one of them changes. False, and nothing was changed,
+   * when they stand otherwise by now.
+   */
+  restContainer(id: string, seen: EntriesState, reason: Reason): Promise<boolean>;
+  /** The latest run of an arrival, or null. */
+  runOf(arrivalId: number): Promise<Run | null>;
+  /** Whether an earlier run of the same lane that shares a target is neither accepted nor at rest (invariant 7). */
   blockedBy(run: Run): Promise<Run | null>;
   rejectedRows(runId: string): Promise<readonly RejectedRow[]>;
 
@@ -125,6 +143,18 @@ export interface Sighting {
   readonly seen: "new" | "changed" | "known";
 }
 
+export interface RunFilter {
+  readonly limit?: number;
+  /** Only those whose source was not finished. */
+  readonly unfinished?: boolean;
+  /** Only those for which something is still to be done or awaited. */
+  readonly unsettled?: boolean;
+  readonly drop?: string;
+  readonly lane?: string;
+  /** Only runs opened after this one. */
+  readonly after?: string;
+}
+
 export interface RunChange {
   readonly sha256?: string;
   readonly reason?: Reason | null;
@@ -132,6 +162,8 @@ export interface RunChange {
   readonly points?: Partial<Points>;
   /** Rows that the mapper or the service refused; kept for the report of a quarantined run. */
   readonly rejected?: readonly RejectedRow[];
+  /** Binds a run that has no batches yet to another version of its mapper. */
+  readonly mapper?: MapperIdentity;
   readonly finishPlan?: FinishPlan;
   /** The source was finished, now; an archived or deleted arrival has gone from its drop. */
   readonly finished?: { readonly at: IsoInstant; readonly left: boolean };
@@ -166,6 +198,18 @@ export interface TargetKey {
   readonly target: string;
 }
 
+export interface EntriesState {
+  /** Not matched against the triggers yet. */
+  readonly unclaimed: readonly Arrival[];
+  /** The run of the last entry of which something is still to be done or awaited. */
+  readonly underWay: Run | null;
+  /** Delivered, empty or duplicate, and nothing is left to be done. */
+  readonly done: number;
+  /** At rest in another way, with the state of the run or of the arrival. */
+  readonly staying: readonly { readonly path: string; readonly state: RunState | ArrivalState }[];
+}
+
+/** A container is followed by its entries. */
 export interface TracedFile {
   readonly arrival: Arrival;
   readonly runs: readonly {

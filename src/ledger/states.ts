@@ -12,6 +12,8 @@
  * showed, that all is stored. Aside: `empty` when the file held no readings; `held` while structure, a unit or a person is
  * waited for; `discarded` when the service accepted and then dropped something (this may become known late, and a webhook may
  * correct what reading back had found); `quarantined` when a person is needed; `cancelled` when it was given up, such as a duplicate.
+ * The run of a container is `opened` instead of mapped: each of its entries is an arrival from then on, with a run of its own. When all of
+ * them came to a good end its source is finished, and while one did not it rests, to be looked at again when an entry changes.
  * What a crash or a lost spool interrupted goes back to where it can be done again: `mapping → fetched`, and `→ claimed` when the input is lost.
  *
  * A **batch** is `ready` once durable, `sending` from the moment before its first attempt, through all its attempts, and ends `accepted`,
@@ -33,7 +35,8 @@ export const ARRIVAL_TRANSITIONS: Table<ArrivalState> = {
 
 export const RUN_TRANSITIONS: Table<RunState> = {
   claimed: ["fetched", "quarantined", "cancelled"],
-  fetched: ["mapping", "claimed", "quarantined", "cancelled"],
+  fetched: ["mapping", "opened", "empty", "claimed", "quarantined", "cancelled"],
+  opened: [],
   mapping: ["mapped", "empty", "fetched", "claimed", "quarantined", "cancelled"],
   mapped: ["delivering", "held", "empty", "fetched", "claimed", "quarantined", "cancelled"],
   delivering: ["accepted", "held", "fetched", "claimed", "quarantined", "cancelled"],

@@ -42,9 +42,11 @@ export interface HealthPart {
 /** Where runs rest that a person has to look at. */
 const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded"];
 const SHOWN = 20;
+const LOOKED_THROUGH = 1_000;
 
 export async function healthOf(
   drops: readonly DropState[],
+  configured: { readonly drops: readonly string[]; readonly services: readonly string[] },
   serviceWaits: ReadonlyMap<string, string>,
   ledger: Ledger,
   missing: readonly MissingFile[],
@@ -58,18 +60,26 @@ export async function healthOf(
         ? "not looked through yet"
         : `looked through at ${state.lastCompletePoll}`),
   }));
-  for (const [service, reason] of serviceWaits)
-    parts.push({ part: `service ${service}`, ready: false, reason });
+  for (const service of configured.services) {
+    const reason = serviceWaits.get(service);
+    parts.push({
+      part: `service ${service}`,
+      ready: reason === undefined,
+      reason: reason ?? "nothing is known against it",
+    });
+  }
+  for (const drop of await ledger.groupsOf(["claimed", "fetched"], "drop")) {
+    if (configured.drops.includes(drop)) continue;
+    const reason = "files of it are on their way, but it is not in the configuration any more";
+    parts.push({ part: `drop ${drop}`, ready: false, reason });
+  }
   for (const file of missing)
     parts.push({ part: `trigger ${file.trigger}`, ready: true, reason: missingWords(file) });
-  const resting = await ledger.recentRuns(SHOWN, NEEDS_A_PERSON);
+  const resting = await needAPerson(ledger, null);
   parts.push({
     part: "runs",
     ready: true,
-    reason:
-      resting.length === 0
-        ? "none needs a person"
-        : `${resting.length === SHOWN ? "at least " : ""}${resting.length} need a person`,
+    reason: resting.length === 0 ? "none needs a person" : `${resting.length} need a person`,
   });
   return parts;
 }
@@ -105,7 +115,10 @@ export async function waitingFiles(
       });
     }
   }
-  for (const run of await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true })) {
+  const underWay = await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true });
+  // Also those that wait for a person to see to one of their entries.
+  const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
+  for (const run of [...underWay, ...containers]) {
     files.push({
       drop: run.drop,
       path: run.path,
@@ -123,12 +136,13 @@ export async function concernsOf(
   drops: readonly DropState[],
   ledger: Ledger,
   underWay: readonly Run[],
+  since: IsoInstant,
 ): Promise<string[]> {
   const concerns: string[] = [];
   for (const { drop, lastError } of drops) {
     if (lastError !== null) concerns.push(`drop ${drop} could not be looked through: ${lastError.message}`);
   }
-  for (const run of await ledger.recentRuns(SHOWN, NEEDS_A_PERSON)) {
+  for (const run of (await needAPerson(ledger, since)).slice(0, SHOWN)) {
     const place = run.reason?.place;
     const at =
       place?.row === undefined
@@ -144,6 +158,16 @@ export async function concernsOf(
     );
   }
   return concerns;
+}
+
+/** Runs whose file still lies where it lay, so that nobody has seen to it, and those that came to rest since. */
+async function needAPerson(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
+  const found: Run[] = [];
+  for (const run of await ledger.recentRuns(LOOKED_THROUGH, NEEDS_A_PERSON)) {
+    const recent = since !== null && run.changedAt >= since;
+    if (recent || (await ledger.arrival(run.arrivalId))?.goneAt === null) found.push(run);
+  }
+  return found;
 }
 
 export async function summarise(

@@ -1,9 +1,16 @@
 /** A settled arrival meets the triggers: it becomes a run with all that binds it, or is unmatched, with the reason. */
+import { basename } from "node:path/posix";
 import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperCatalogue } from "../mapping/mapping.ts";
-import type { Arrival, BatchLimits, Binding } from "../model.ts";
+import type { Arrival, BatchLimits, Binding, MapperIdentity, Reason, UnpackLimits } from "../model.ts";
+import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { type DropPost, type RunSteps, reasonOf } from "./steps.ts";
+import { isContainerName } from "./unpacking/container.ts";
+
+/** For finishing an unmatched file, in milliseconds. */
+const FINISH_MS = 60_000;
 
 /** What a claim needs of a trigger; the configuration's triggers have this shape. */
 export interface ClaimingTrigger {
@@ -16,6 +23,13 @@ export interface ClaimingTrigger {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+/** How a drop takes compressed files. */
+export interface Unpacking extends UnpackLimits {
+  readonly unpack: boolean;
+  /** How deep containers may lie in each other. */
+  readonly depthMax: number;
+}
+
 export interface ClaimParts {
   readonly ledger: Ledger;
   readonly catalogue: MapperCatalogue;
@@ -25,9 +39,13 @@ export interface ClaimParts {
     file: Pick<Arrival, "drop" | "path">,
     provenance: Provenance | null,
   ): { readonly claimed: ClaimingTrigger | null; readonly others: readonly string[]; readonly why: string };
+  /** Undefined for a drop that is not in the configuration any more. */
+  unpacking(drop: string): Unpacking | undefined;
   /** How a file came, when its drop knows. */
   provenance(file: Pick<Arrival, "drop" | "path">): Provenance | null;
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
+  dropPost(name: string): DropPost | undefined;
+  planFinish: RunSteps["planFinish"];
   /** The service of triggers that name none. */
   readonly defaultService: string;
   readonly limits: BatchLimits;
@@ -37,7 +55,15 @@ export interface ClaimParts {
 
 /** Callback of pick-up: afterwards the arrival is `matched` or `unmatched`. */
 export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise<void> {
-  const provenance = parts.provenance(arrival);
+  const { outermost, depth } = await placeOf(arrival, parts.ledger);
+  const provenance = parts.provenance(outermost);
+  const unpacking = parts.unpacking(arrival.drop);
+  if (
+    unpacking?.unpack === true &&
+    provenance?.standardBody === undefined &&
+    isContainerName(basename(arrival.path))
+  )
+    return claimContainer(arrival, depth, unpacking, parts);
   const { claimed, others, why } =
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
@@ -45,6 +71,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
   if (claimed === null) {
     if (arrival.state !== "unmatched" || arrival.reason !== why)
       await parts.ledger.advanceArrival(arrival.id, "unmatched", why);
+    await finishUnmatched(arrival, parts);
     return;
   }
   if (others.length > 0) {
@@ -54,13 +81,13 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
     );
   }
   const service = claimed.service ?? provenance?.service ?? parts.defaultService;
-  const mapper = await parts.catalogue.find(claimed.mapper);
+  const { mapper, fault } = await mapperOf(claimed, parts.catalogue);
   const run = await parts.ledger.openRun(
     arrival.id,
     {
       trigger: claimed.name,
       service,
-      mapper: mapper?.identity ?? { name: claimed.mapper, version: "", digest: "" },
+      mapper: mapper ?? { name: claimed.mapper, version: "", digest: "" },
       settings: claimed.metadata,
       rows: claimed.rows,
       limits: parts.limits,
@@ -68,10 +95,87 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
     },
     parts.laneOf(claimed, arrival.drop, service),
   );
-  if (mapper === null) {
-    const message = `the trigger ${claimed.name} names the mapper ${claimed.mapper}, which does not exist`;
+  if (fault !== null)
+    await parts.ledger.advanceRun(run.id, "claimed", "quarantined", { reason: fault, detail: fault.message });
+  parts.onRun();
+}
+
+/** By the drop's rule for unmatched files. What fails now is tried again when the triggers are asked again. */
+async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<void> {
+  const post = parts.dropPost(arrival.drop);
+  if (post === undefined || arrival.parentId !== null || post.finish.unmatched.action === "leave") return;
+  const plan = parts.planFinish(post.finish.unmatched, arrival, `unmatched-${arrival.id}`);
+  try {
+    const result = await post.drop.finish(arrival, plan, AbortSignal.timeout(FINISH_MS));
+    const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
+    const detail = plan.action === "archive" ? `${arrival.path} → ${plan.to}` : arrival.path;
+    await parts.ledger.addEvent({
+      arrivalId: arrival.id,
+      runId: null,
+      operationId: null,
+      what: `source.${what}`,
+      detail,
+    });
+  } catch (thrown) {
+    parts.log.warn(
+      { drop: arrival.drop, file: arrival.path, reason: wordsOf(thrown) },
+      "an unmatched file could not be finished",
+    );
+  }
+}
+
+/** A mapper that is missing or cannot be loaded keeps back the files of its own trigger, and no others. */
+async function mapperOf(
+  trigger: ClaimingTrigger,
+  catalogue: MapperCatalogue,
+): Promise<{ readonly mapper: MapperIdentity | null; readonly fault: Reason | null }> {
+  try {
+    const found = await catalogue.find(trigger.mapper);
+    if (found !== null) return { mapper: found.identity, fault: null };
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    return { mapper: null, fault: reasonOf(thrown) };
+  }
+  const message = `the trigger ${trigger.name} names the mapper ${trigger.mapper}, which does not exist`;
+  return { mapper: null, fault: { code: "HG-MAP-001", message } };
+}
+
+/** An entry came as its outermost container came. Depth 0 lies at the drop itself. */
+async function placeOf(arrival: Arrival, ledger: Ledger): Promise<{ outermost: Arrival; depth: number }> {
+  let outermost = arrival;
+  let depth = 0;
+  for (; outermost.parentId !== null; depth += 1) {
+    const container = await ledger.arrival(outermost.parentId);
+    if (container === null) break;
+    outermost = container;
+  }
+  return { outermost, depth };
+}
+
+/** No trigger is asked for a container, only for its entries. Those of one drop are opened one after another. */
+async function claimContainer(
+  arrival: Arrival,
+  depth: number,
+  { unpack: _unpack, depthMax, ...limits }: Unpacking,
+  parts: ClaimParts,
+): Promise<void> {
+  const run = await parts.ledger.openRun(
+    arrival.id,
+    {
+      trigger: "(container)",
+      service: parts.defaultService,
+      mapper: { name: "(unpack)", version: "1", digest: "" },
+      settings: {},
+      rows: "strict",
+      limits: parts.limits,
+      unpack: limits,
+    },
+    `containers of ${arrival.drop}`,
+  );
+  if (depth >= depthMax) {
+    const message = `the container is not opened: it lies in another, and ${depthMax === 1 ? "none that does" : `none deeper than ${depthMax}`} is`;
     await parts.ledger.advanceRun(run.id, "claimed", "quarantined", {
-      reason: { code: "HG-MAP-001", message },
+      reason: { code: "HG-PACK-005", message },
       detail: message,
     });
   }

@@ -2,9 +2,10 @@
  * Leads every run through its steps. It holds no run in memory beyond those in hand: what to do next is always read
  * from the ledger, so a restart goes on where the last process stood.
  *
- * Three desks work side by side, each with its own number of hands: `intake` (fetch and map), `delivery`, and `closing`
- * (confirm and finish). A run is at one desk at a time. A step that must wait names a time and a reason;
- * a service that cannot be reached makes all its runs wait, not only the one that found out.
+ * Desks work side by side, each with its own number of hands: `intake` (fetch, and map or open), `delivery`, `containers`
+ * (tend those that are opened), `confirming` and `finishing`. A run is at one desk at a time. A step that must wait names a time and a reason;
+ * a service that cannot be reached makes all its runs wait, not only the one that found out. Drops and lanes take turns, so
+ * that what waits at one of them never hides what is ready at another.
  */
 import type { Run, RunState } from "../model.ts";
 import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
@@ -13,31 +14,34 @@ import { deliverBatches } from "./delivering.ts";
 import { fetchInput } from "./fetching.ts";
 import { finishSource } from "./finishing.ts";
 import { mapInput } from "./mapping.ts";
+import { openContainer, tendContainer } from "./opening.ts";
 import { REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { Waits } from "./waits.ts";
 
 export interface ConductorOptions {
   /** Runs fetched and mapped side by side. */
   readonly intakeHands: number;
-  /** Runs delivered side by side. */
+  /** Runs delivered side by side, for each service. */
   readonly deliveryHands: number;
 }
 
 interface Desk {
   readonly name: string;
+  /** For each service at the desk of delivery, otherwise altogether. */
   readonly hands: number;
+  /** What takes turns. */
+  readonly by: "drop" | "lane";
   readonly states: readonly RunState[];
   /** Of these, only runs whose source was not finished, or for which something is still awaited. */
   readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
-  readonly inHand: Set<string>;
-}
-
-interface Waiting {
-  readonly untilMs: number;
-  readonly reason: string;
+  /** Runs in hand, with their services. */
+  readonly inHand: Map<string, string>;
+  /** Where the next turn begins. */
+  turn: number;
 }
 
 const CLOSING_HANDS = 4;
-/** How many runs beyond those in hand are looked at, so that a few waiting ones do not hide the ready ones. */
+/** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
 const LOOK_AHEAD = 200;
 const FAULT_WAIT_MS = { first: 1_000, last: 60_000 } as const;
 
@@ -46,10 +50,9 @@ const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quaran
 export class Conductor {
   readonly #steps: RunSteps;
   readonly #desks: readonly Desk[];
-  readonly #waiting = new Map<string, Waiting>();
-  /** Which runs wait for which. */
-  readonly #blocked = new Map<string, readonly string[]>();
-  readonly #services = new Map<string, Waiting>();
+  readonly #waits: Waits;
+  /** Runs in hand of which something new was told meanwhile: they are not made to wait. */
+  readonly #told = new Set<string>();
   readonly #faults = new Map<string, number>();
   readonly #tasks = new Set<Promise<void>>();
   readonly #abort = new AbortController();
@@ -59,29 +62,48 @@ export class Conductor {
 
   constructor(steps: RunSteps, options: ConductorOptions) {
     this.#steps = steps;
+    this.#waits = new Waits(steps.clock);
     const desk = (
-      name: string,
-      hands: number,
-      states: readonly RunState[],
-      only: Desk["only"] = {},
+      facts: Pick<Desk, "name" | "hands" | "by" | "states"> & { readonly only?: Desk["only"] },
     ): Desk => ({
-      name,
-      hands,
-      states,
-      only,
-      inHand: new Set(),
+      only: {},
+      ...facts,
+      inHand: new Map(),
+      turn: 0,
     });
     this.#desks = [
-      desk("intake", options.intakeHands, ["claimed", "fetched"]),
-      desk("delivery", options.deliveryHands, ["mapped", "delivering"]),
-      desk("confirming", CLOSING_HANDS, ["accepted"], { unsettled: true }),
-      desk("finishing", CLOSING_HANDS, AT_REST, { unfinished: true }),
+      desk({ name: "intake", hands: options.intakeHands, by: "drop", states: ["claimed", "fetched"] }),
+      desk({ name: "delivery", hands: options.deliveryHands, by: "lane", states: ["mapped", "delivering"] }),
+      desk({
+        name: "containers",
+        hands: CLOSING_HANDS,
+        by: "drop",
+        states: ["opened"],
+        only: { unsettled: true },
+      }),
+      desk({
+        name: "confirming",
+        hands: CLOSING_HANDS,
+        by: "lane",
+        states: ["accepted"],
+        only: { unsettled: true },
+      }),
+      desk({
+        name: "finishing",
+        hands: CLOSING_HANDS,
+        by: "drop",
+        states: AT_REST,
+        only: { unfinished: true },
+      }),
     ];
   }
 
   /** Looks for work. Called when something may have changed: a run was opened, an outcome came in, a time has passed. */
   wake(runId?: string): void {
-    if (runId !== undefined) this.#waiting.delete(runId);
+    if (runId !== undefined) {
+      this.#waits.clear(runId);
+      if (this.#isInHand(runId)) this.#told.add(runId);
+    }
     if (this.#abort.signal.aborted) return;
     this.#again = true;
     if (this.#pumping !== null) return;
@@ -104,21 +126,21 @@ export class Conductor {
       ["claimed", "fetched", "mapping", "mapped", "delivering"],
       { limit: LOOK_AHEAD },
     );
-    const accepted = await this.#steps.ledger.runsIn(["accepted"], { limit: LOOK_AHEAD, unsettled: true });
+    const accepted = await this.#steps.ledger.runsIn(["accepted", "opened"], {
+      limit: LOOK_AHEAD,
+      unsettled: true,
+    });
     const unfinished = await this.#steps.ledger.runsIn(AT_REST, { limit: LOOK_AHEAD, unfinished: true });
     return { inHand, runs: [...underWay, ...accepted, ...unfinished] };
   }
 
   waitReason(runId: string): string | undefined {
-    return this.#waiting.get(runId)?.reason;
+    return this.#waits.reason(runId);
   }
 
   /** Services that cannot be used now, with the reason. */
   serviceWaits(): ReadonlyMap<string, string> {
-    const now = this.#steps.clock.monotonicMs();
-    return new Map(
-      [...this.#services].filter(([, wait]) => wait.untilMs > now).map(([name, wait]) => [name, wait.reason]),
-    );
+    return this.#waits.failing();
   }
 
   /** Cancels what can be done again, lets what is being recorded end, and resolves when all hands are empty. */
@@ -136,21 +158,43 @@ export class Conductor {
     }
   }
 
+  /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
   async #fill(desk: Desk): Promise<void> {
-    if (desk.inHand.size >= desk.hands) return;
-    const limit = desk.inHand.size + desk.hands + LOOK_AHEAD;
-    const runs = await this.#steps.ledger.runsIn(desk.states, { limit, ...desk.only });
-    for (const run of runs) {
-      if (desk.inHand.size >= desk.hands || this.#abort.signal.aborted) return;
-      if (this.#isInHand(run.id) || this.#waitsStill(run, desk)) continue;
-      desk.inHand.add(run.id);
-      const task = this.#take(run, desk).finally(() => {
-        desk.inHand.delete(run.id);
-        this.#tasks.delete(task);
-        this.wake();
-      });
-      this.#tasks.add(task);
+    if (desk.name !== "delivery" && desk.inHand.size >= desk.hands) return;
+    const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, desk.only);
+    desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;
+    const queues: Run[][] = [];
+    for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)]) {
+      const limit = desk.inHand.size + desk.hands + LOOK_AHEAD;
+      const runs = await this.#steps.ledger.runsIn(desk.states, { limit, ...desk.only, [desk.by]: group });
+      queues.push(
+        runs.filter((run) => !this.#isInHand(run.id) && !this.#waitsStill(run, desk)).slice(0, desk.hands),
+      );
     }
+    for (let rank = 0; rank < desk.hands; rank += 1) {
+      for (const queue of queues) {
+        const run = queue[rank];
+        if (run === undefined || this.#isInHand(run.id) || !this.#hasHand(desk, run)) continue;
+        if (this.#abort.signal.aborted) return;
+        this.#begin(run, desk);
+      }
+    }
+  }
+
+  #hasHand(desk: Desk, run: Run): boolean {
+    if (desk.name !== "delivery") return desk.inHand.size < desk.hands;
+    return [...desk.inHand.values()].filter((service) => service === run.binding.service).length < desk.hands;
+  }
+
+  #begin(run: Run, desk: Desk): void {
+    desk.inHand.set(run.id, run.binding.service);
+    const task = this.#take(run, desk).finally(() => {
+      desk.inHand.delete(run.id);
+      this.#told.delete(run.id);
+      this.#tasks.delete(task);
+      this.wake();
+    });
+    this.#tasks.add(task);
   }
 
   #isInHand(runId: string): boolean {
@@ -158,34 +202,34 @@ export class Conductor {
   }
 
   #waitsStill(run: Run, desk: Desk): boolean {
-    const now = this.#steps.clock.monotonicMs();
-    const own = this.#waiting.get(run.id);
-    if (own !== undefined) {
-      if (own.untilMs > now) {
-        this.#wakeIn(own.untilMs - now);
-        return true;
-      }
-      this.#waiting.delete(run.id);
-    }
-    const service = desk.name === "delivery" ? this.#services.get(run.binding.service) : undefined;
-    if (service === undefined || service.untilMs <= now) return false;
-    this.#wakeIn(service.untilMs - now);
-    return true;
+    const left = this.#waits.left(run.id, desk.name === "delivery" ? run.binding.service : null);
+    if (left > 0) this.#wakeIn(left);
+    return left > 0;
   }
 
   async #take(run: Run, desk: Desk): Promise<void> {
     const result = await this.#stepOrFault(run, desk);
-    this.#release(run.id);
+    this.#waits.release(run.id);
     if (this.#abort.signal.aborted) return;
-    if (result.move !== "wait") return;
-    const wait = { untilMs: this.#steps.clock.monotonicMs() + result.ms, reason: result.reason };
-    if (result.wholeService === true) this.#services.set(run.binding.service, wait);
-    else this.#waiting.set(run.id, wait);
-    if (result.blockedBy !== undefined) {
-      const others = this.#blocked.get(result.blockedBy) ?? [];
-      this.#blocked.set(result.blockedBy, [...others, run.id]);
+    const { service } = run.binding;
+    if (result.move !== "wait") {
+      if (desk.name === "delivery") this.#waits.succeeded(service);
+      return;
+    }
+    if (result.failing === true) this.#waits.failed(service, result.reason);
+    if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
+    else if (!this.#told.has(run.id) && !(await this.#isDone(result.blockedBy))) {
+      this.#waits.run(run.id, result.ms, result.reason);
+      if (result.blockedBy !== undefined) this.#waits.behind(run.id, result.blockedBy);
     }
     this.#wakeIn(result.ms);
+  }
+
+  /** The other run may have got out of the way while this one was being looked at. */
+  async #isDone(blockedBy: string | undefined): Promise<boolean> {
+    if (blockedBy === undefined || this.#isInHand(blockedBy)) return false;
+    const other = await this.#steps.ledger.run(blockedBy);
+    return other === null || !QUARANTINABLE.includes(other.state);
   }
 
   /** Never rejects: whatever happens to one run, the others go on. */
@@ -208,16 +252,13 @@ export class Conductor {
     }
   }
 
-  /** Runs that waited for this one are looked at again at once. */
-  #release(runId: string): void {
-    for (const waiting of this.#blocked.get(runId) ?? []) this.#waiting.delete(waiting);
-    this.#blocked.delete(runId);
-  }
-
   #step(run: Run, desk: Desk): Promise<StepResult> {
     const signal = this.#abort.signal;
     if (run.state === "claimed") return fetchInput(run, this.#steps, signal);
+    if (run.state === "fetched" && run.binding.unpack !== undefined)
+      return openContainer(run, this.#steps, signal);
     if (run.state === "fetched") return mapInput(run, this.#steps, signal);
+    if (run.state === "opened") return tendContainer(run, this.#steps, signal);
     if (desk.name === "delivery") return deliverBatches(run, this.#steps, signal);
     if (run.state !== "accepted") return finishSource(run, this.#steps, signal);
     return this.#close(run, signal);

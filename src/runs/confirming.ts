@@ -1,6 +1,7 @@
 /** `accepted → confirmed` or `discarded`, by the outcomes that the webhook told or that reading back found. */
+import { OVERWRITTEN } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Batch, Reason, Run } from "../model.ts";
+import type { Batch, Outcome, Reason, Run } from "../model.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
@@ -38,6 +39,15 @@ async function readBack(
     for (const outcome of read.outcomes) await steps.ledger.recordOutcome(outcome);
     return { move: "next" };
   }
+  if (read.status === "read" && (await wereOverwritten(run, read.outcomes, steps))) {
+    for (const outcome of read.outcomes)
+      await steps.ledger.recordOutcome({ ...outcome, stored: outcome.received, discarded: [] });
+    await steps.ledger.noteRun(run.id, {
+      event: "run.overwritten",
+      detail: `${read.missing} of its readings have another value by now: a later file brought them again`,
+    });
+    return { move: "next" };
+  }
   const reason = read.status === "read" ? `${read.missing} readings cannot be read back yet` : read.reason;
   if (!late) return waitFor(rule.everyMs, reason);
   const message = `stays accepted: within ${Math.round(rule.withinMs / 1000)} s nobody told whether it was stored (${reason})`;
@@ -48,6 +58,18 @@ async function readBack(
     detail: message,
   });
   return REST;
+}
+
+/** Readings in whose place stands what a later run of the same lane delivered: they were stored, and then corrected. */
+async function wereOverwritten(run: Run, outcomes: readonly Outcome[], steps: RunSteps): Promise<boolean> {
+  const discarded = outcomes.flatMap((outcome) => outcome.discarded);
+  if (discarded.length === 0 || discarded.some(({ reason }) => reason !== OVERWRITTEN)) return false;
+  const later = await steps.ledger.runsIn(["accepted", "confirmed"], {
+    lane: run.lane,
+    after: run.id,
+    limit: 1,
+  });
+  return later.length > 0;
 }
 
 async function settleByOutcomes(run: Run, leaves: readonly Batch[], steps: RunSteps): Promise<StepResult> {

@@ -50,6 +50,7 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
       ms: result.retryAfterMs,
       reason: result.reason,
       wholeService: result.wholeService,
+      failing: true,
     };
   }
   if (result.status === "rejected") {

@@ -2,6 +2,7 @@
 import type { Run } from "../model.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
+import { containerOf, fetchSource } from "./source.ts";
 import { entryOf, NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;
@@ -51,10 +52,11 @@ async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
     return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
   const entry = entryOf(run);
   try {
-    return await post.drop.fetch(entry, steps.spool.inputPath(run.id), signal);
+    return await fetchSource(run, steps.spool.inputPath(run.id), steps, signal);
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError))
       throw thrown;
+    if ((await containerOf(run, steps)) !== null) throw thrown;
     const there = await post.drop.stat(entry.path, signal);
     if (there !== null && there.size === entry.size && there.mtime === entry.mtime) throw thrown;
     const message =

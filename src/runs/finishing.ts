@@ -1,12 +1,15 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
 import type { End, Run, RunState } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
+import { containerOf } from "./source.ts";
 import { entryOf, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 const END_OF: Readonly<Partial<Record<RunState, End>>> = {
   accepted: "delivered",
   confirmed: "delivered",
   empty: "delivered",
+  // Once all its entries came to a good end.
+  opened: "delivered",
   quarantined: "quarantined",
   discarded: "quarantined",
 };
@@ -21,6 +24,8 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   const rule = end === null ? ({ action: "leave" } as const) : post.finish[end];
   if (run.state === "accepted" && steps.finishAfter(run, rule) === "confirmed") return REST;
 
+  const container = await containerOf(run, steps);
+  if (container !== null) return finishEntry(run, container, steps);
   const plan = run.finishPlan ?? steps.planFinish(rule, entryOf(run), run.id);
   if (run.finishPlan === null) await steps.ledger.noteRun(run.id, { finishPlan: plan });
   const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
@@ -34,6 +39,18 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
         : plan.action === "archive"
           ? `${run.path} → ${plan.to}`
           : run.path,
+  });
+  if (run.state !== "accepted") await steps.spool.retire(run.id);
+  return REST;
+}
+
+/** An entry has no source of its own: its container is finished after all its entries. */
+async function finishEntry(run: Run, container: Run, steps: RunSteps): Promise<StepResult> {
+  await steps.ledger.noteRun(run.id, {
+    finishPlan: { action: "leave" },
+    finished: { at: isoInstant(steps.clock.now()), left: false },
+    event: "source.left",
+    detail: `in ${container.path}, which is finished after all its entries`,
   });
   if (run.state !== "accepted") await steps.spool.retire(run.id);
   return REST;

@@ -3,8 +3,13 @@ import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
 import type { MappedFile, MapResult } from "../mapping/mapping.ts";
 import type { Batch, Run } from "../model.ts";
+import { publishDurably } from "../support/durable.ts";
 import { faultPoint } from "../support/faults.ts";
+import { fetchSource } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
+
+/** The mapper is not the one that the run is bound to. */
+const MAPPER_CHANGED = "HG-MAP-002";
 
 export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
@@ -24,7 +29,26 @@ export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): 
   return await recordResult(run, result, steps);
 }
 
+/** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
+async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
+  const mapper = await steps.currentMapper(run.binding.mapper.name);
+  if (mapper === null || mapper.digest === run.binding.mapper.digest) return false;
+  const before = run.binding.mapper;
+  await steps.ledger.noteRun(run.id, {
+    mapper,
+    event: "run.rebound",
+    detail: `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
+  });
+  return true;
+}
+
 async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promise<StepResult> {
+  if (result.status === "failed" && result.reason.code === MAPPER_CHANGED && (await rebind(run, steps))) {
+    await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
+      detail: "to be mapped by the mapper as it is now",
+    });
+    return NEXT;
+  }
   if (result.status === "failed") {
     await steps.ledger.advanceRun(run.id, "mapping", "quarantined", {
       reason: result.reason,
@@ -64,13 +88,12 @@ export async function rebuildSegment(
     const post = steps.dropPost(run.drop);
     if (post === undefined)
       return `the spool lost the segment, and the drop ${run.drop} is not in the configuration any more`;
-    const fetched = await post.drop.fetch(
-      { path: run.path, size: run.size, mtime: run.mtime },
-      steps.spool.inputPath(run.id),
-      signal,
-    );
+    // Under another name until it is known to be the same: a crash here must not leave a part of it as the input.
+    const part = `${steps.spool.inputPath(run.id)}.part`;
+    const fetched = await fetchSource(run, part, steps, signal);
     if (fetched.sha256 !== run.sha256)
       return "the spool lost the segment, and the file at the drop has other content now";
+    await publishDurably(part, steps.spool.inputPath(run.id));
   }
   const result = await mapOnce(run, steps, signal);
   if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;

@@ -30,10 +30,16 @@ export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
 /** Inputs and segments of runs at rest whose files the last process had no time to put away. */
 async function retireForgotten(steps: RunSteps): Promise<number> {
   let retired = 0;
+  await steps.spool.sweep();
+  const awaited = new Set(
+    (await steps.ledger.runsIn(["accepted"], { unsettled: true })).map((run) => run.id),
+  );
   for (const id of await steps.spool.residents()) {
     const run = await steps.ledger.run(id);
     const atRest =
-      run === null || ["confirmed", "empty", "discarded", "quarantined", "cancelled"].includes(run.state);
+      run === null ||
+      ["confirmed", "empty", "opened", "discarded", "quarantined", "cancelled"].includes(run.state) ||
+      (run.state === "accepted" && !awaited.has(id));
     if (!atRest || (run !== null && run.finishedAt === null)) continue;
     await steps.spool.retire(id);
     retired += 1;

@@ -20,13 +20,17 @@ export interface Spool {
   restoreInput(runId: string): Promise<boolean>;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
-  /** Removes what a crash left half-written, and kept inputs beyond their age or size, oldest first. Answers how many. */
+  /** Removes what a crash left half-written. Only before anything is written. */
+  sweep(): Promise<void>;
+  /** Removes kept inputs beyond their age or size, oldest first. Answers how many. */
   prune(nowMs: number): Promise<number>;
 }
 
 const SEGMENT = ".segment";
 const PART = ".part";
 const KEPT = ".gz";
+/** The segment, its row index, and both while they are written. */
+const BESIDE_SEGMENT = ["", ".rows", PART, `.rows${PART}`];
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const root = resolve(options.path);
@@ -53,9 +57,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
         await squeeze(inputPath(runId), keptPath(runId));
         await rm(inputPath(runId), { force: true });
       }
-      for (const name of await readdir(segments)) {
-        if (name.startsWith(`${runId}${SEGMENT}`)) await rm(join(segments, name), { force: true });
-      }
+      for (const beside of BESIDE_SEGMENT) await rm(`${segmentPath(runId)}${beside}`, { force: true });
     },
     async restoreInput(runId) {
       if (!(await exists(keptPath(runId)))) return false;
@@ -69,14 +71,14 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       const names = [...(await readdir(inputs)), ...(await readdir(segments))];
       return new Set(names.map((name) => name.split(".")[0] ?? name));
     },
-    async prune(nowMs) {
+    async sweep() {
       for (const folder of [inputs, segments, kept]) {
         for (const name of await readdir(folder)) {
-          if (name.endsWith(PART) && folder === kept) await rm(join(folder, name), { force: true });
+          if (name.endsWith(PART)) await rm(join(folder, name), { force: true });
         }
       }
-      return pruneKept(kept, options.keepInputs, nowMs);
     },
+    prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
   };
 }
 
@@ -90,6 +92,7 @@ async function squeeze(from: string, to: string): Promise<void> {
 async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
   const files: { path: string; bytes: number; modifiedMs: number }[] = [];
   for (const name of await readdir(folder)) {
+    if (!name.endsWith(KEPT)) continue;
     const path = join(folder, name);
     const facts = await stat(path);
     files.push({ path, bytes: facts.size, modifiedMs: facts.mtimeMs });

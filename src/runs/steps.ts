@@ -1,16 +1,26 @@
 /**
  * What the steps of a run work with, and what they answer. `conductor.ts` decides which run takes which step when;
- * each step is one file: `fetching`, `mapping`, `delivering`, `confirming`, `finishing`.
+ * each step is one file: `fetching`, `opening`, `mapping`, `delivering`, `confirming`, `finishing`.
  */
 import type { Delivery } from "../delivery/delivery.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MappingPool } from "../mapping/mapping.ts";
-import type { End, FileEntry, FinishPlan, FinishRule, Reason, Run } from "../model.ts";
+import type {
+  Arrival,
+  End,
+  FileEntry,
+  FinishPlan,
+  FinishRule,
+  MapperIdentity,
+  Reason,
+  Run,
+} from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Spool } from "./spool.ts";
+import type { ContainerCopies } from "./unpacking/copies.ts";
 
 /** A drop with the rules that the configuration gives it. */
 export interface DropPost {
@@ -37,9 +47,14 @@ export interface ConfirmRule {
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
+  readonly copies: ContainerCopies;
   readonly pool: MappingPool;
   readonly clock: Clock;
   readonly log: Logger;
+  /** As pick-up does; for the entries of containers. */
+  claim(arrival: Arrival): Promise<void>;
+  /** The mapper of this name as it is on disk now; null when it is gone or cannot be loaded. */
+  currentMapper(name: string): Promise<MapperIdentity | null>;
   dropPost(name: string): DropPost | undefined;
   servicePost(name: string): ServicePost | undefined;
   finishAfter(run: Run, rule: FinishRule): "accepted" | "confirmed";
@@ -55,6 +70,8 @@ export type StepResult =
       readonly ms: number;
       readonly reason: string;
       readonly wholeService?: boolean;
+      /** The service did not take what was sent. */
+      readonly failing?: boolean;
       readonly blockedBy?: string;
     };
 

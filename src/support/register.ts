@@ -223,6 +223,44 @@ const entries = {
     title: "this step of the run failed and is tried again",
     hint: "The reason is beside it; nothing is lost meanwhile, the file stays at its drop.",
   },
+  "HG-RUN-008": {
+    title: "the drop is not in the configuration any more",
+    hint: "Put the drop back under the same name, so that its files can be taken to their end.",
+  },
+
+  // ── containers: compressed arrivals
+  "HG-PACK-001": {
+    title: "the container cannot be unpacked",
+    hint: "Is it complete, and an archive as its name says? A workbook is never unpacked when it is named .xlsx. Send it again, unharmed.",
+  },
+  "HG-PACK-002": {
+    title: "the container is beyond a limit",
+    hint: "If it is meant to be so, raise `archives` of the drop (`entriesMax`, `sizeMax`, `ratioMax`) and send it again.",
+  },
+  "HG-PACK-003": {
+    title: "the container holds a name that is refused",
+    hint: "Names that lead out of a container, name no file, or come twice are never unpacked. Find out who made it.",
+  },
+  "HG-PACK-004": {
+    title: "the entry of a container cannot be unpacked",
+    hint: "Send it unencrypted, as a plain file, stored or deflated; the other entries were taken up.",
+  },
+  "HG-PACK-005": {
+    title: "the container lies too deep in others",
+    hint: "Send it by itself, or raise `archives.depthMax` of the drop.",
+  },
+  "HG-PACK-006": {
+    title: "the container is lost",
+    hint: "The spool had lost its copy, and the drop has it no more. Send it again; entries that were delivered are known as duplicates.",
+  },
+  "HG-PACK-007": {
+    title: "the copy of the container cannot be read or written now",
+    hint: "Check space, rights and health of the disk that holds the spool; it is tried again.",
+  },
+  "HG-PACK-008": {
+    title: "not every entry of the container was delivered",
+    hint: "`headgate trace NAME` of the container shows each entry with its reason. Correct them and send the container again under the same name: what was delivered is not delivered twice.",
+  },
   "HG-SPOOL-001": {
     title: "the spool cannot be opened",
     hint: "Check `spool.path`, and that this user may write there.",

@@ -1,8 +1,10 @@
 /** What every ledger must do, whichever database is behind it. `open` gives an empty ledger; it is closed after each test. */
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Clock } from "../../src/support/clock.ts";
 import { InvariantError, RejectedError } from "../../src/support/errors.ts";
+import { containerConformance } from "./container-conformance.ts";
 import {
   BINDING,
   claimed,
@@ -33,6 +35,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     const current = () => ledger;
     describe("polls", () => pollConformance(current));
     describe("pruning", () => pruneConformance(current));
+    describe("containers", () => containerConformance(current));
     describe("arrivals", () => arrivals(current));
     describe("runs", () => runs(current));
     describe("lanes", () => lanes(current));

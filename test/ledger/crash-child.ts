@@ -20,12 +20,12 @@ async function step<T>(events: readonly string[], work: () => Promise<T>): Promi
 }
 
 const poll = await ledger.beginPoll("field");
-const names = ["a", "b", "c", "d", "e"];
+const names = ["a", "b", "c", "d", "e", "f"];
 const sightings = await step(
   names.map(() => "arrival.settling"),
   () => poll.record(names.map((name) => entry(name))),
 );
-const [a = 0, b = 0, c = 0, d = 0, e = 0] = sightings.map(({ arrival }) => arrival.id);
+const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = sightings.map(({ arrival }) => arrival.id);
 await step([], () => poll.complete());
 await step(["arrival.unmatched"], () => ledger.advanceArrival(b, "unmatched", "no trigger"));
 await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "changed"));
@@ -81,9 +81,17 @@ const empty = await open(d);
 await advance(empty.id, "claimed", "fetched");
 await advance(empty.id, "fetched", "mapping");
 await advance(empty.id, "mapping", "empty");
+const container = await open(f);
+await advance(container.id, "claimed", "fetched");
+await step(["arrival.settling", "arrival.settling", "run.opened"], () =>
+  ledger.recordOpened(container.id, [entry("in/a.csv"), entry("b.csv")], "2 entries"),
+);
 await step(["note"], () =>
   ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }),
 );
-await step(["arrival.gone", "arrival.gone", "arrival.gone", "arrival.gone"], () => list(ledger, "field", []));
+await step(
+  ["b", "c", "d", "e", "f", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
+  () => list(ledger, "field", []),
+);
 await step([], () => ledger.prune("1970-01-01T00:00:00.000Z", 10));
 await ledger.close();

@@ -65,7 +65,7 @@ function expectedEvents(told: string, after: boolean): readonly string[] {
 }
 
 async function allFiles(ledger: Ledger): Promise<readonly TracedFile[]> {
-  const found = await Promise.all(["a", "b", "c", "d", "e"].map((name) => ledger.trace(name)));
+  const found = await Promise.all(["a", "b", "c", "d", "e", "f"].map((name) => ledger.trace(name)));
   return found.flat();
 }
 

@@ -71,7 +71,7 @@ describe("the spool", () => {
   it("removes what a crash left half-compressed", async () => {
     const half = join(folder, "kept", `${RUN}.gz.part`);
     writeFileSync(half, "x");
-    await spool.prune(Date.now());
+    await spool.sweep();
     expect(existsSync(half)).toBe(false);
   });
 

@@ -1,7 +1,9 @@
+import { basename } from "node:path/posix";
 import type { Arrival, ArrivalState } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
+import { reopenContainer } from "./reopening.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { row, rows, type Store } from "./store.ts";
 
@@ -44,6 +46,7 @@ export function moveArrival(store: Store, id: number, to: ArrivalState, reason: 
   store
     .sql("UPDATE arrivals SET state = ?, reason = ?, changed_at = ? WHERE id = ?")
     .run(to, reason, now, id);
+  reopenContainer(store, id);
   if (arrival.state !== to)
     appendEvent(store, {
       arrivalId: id,
@@ -74,15 +77,17 @@ function arrivalsIn(
 
 function duplicateOf(store: Store, arrival: Arrival, sha256: string): Arrival | null {
   const found = row<ArrivalRow>(
-    store.sql(`SELECT * FROM arrivals
-      WHERE sha256 = ? AND path = ? AND drop_name = ? AND id < ?
+    store.sql(`SELECT * FROM arrivals INDEXED BY arrivals_name
+      WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND sha256 IS NOT NULL
         AND EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id
-          AND runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed'))
+          AND (runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed')
+            OR (runs.state = 'opened' AND (runs.settled = 0 OR runs.finished_at IS NOT NULL))))
       ORDER BY id DESC LIMIT 1`),
-    sha256,
+    basename(arrival.path),
     arrival.path,
     arrival.drop,
     arrival.id,
   );
-  return found === undefined ? null : toArrival(found);
+  // Only the version that was delivered last: what came back after another version is news.
+  return found === undefined || found.sha256 !== sha256 ? null : toArrival(found);
 }

@@ -27,9 +27,9 @@ export function blockedBy(store: Store, run: Run): Run | null {
     const earlier = store
       .sql(`${SELECT_RUN.replace("FROM runs", "FROM runs INDEXED BY runs_open")}
         WHERE runs.lane = ? AND runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering')
-          AND (runs.arrival_id, runs.id) < (?, ?)
-        ORDER BY runs.arrival_id, runs.id`)
-      .iterate(own.lane, own.arrival_id, own.id) as Iterable<unknown> as Iterable<RunRow>;
+          AND runs.id < ?
+        ORDER BY runs.id`)
+      .iterate(own.lane, own.id) as Iterable<unknown> as Iterable<RunRow>;
     for (const other of earlier) if (sharesTarget(store, own, other)) return toRun(other);
     return null;
   });

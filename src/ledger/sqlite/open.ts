@@ -4,12 +4,13 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
-import { ConfigError, HeadgateError } from "../../support/errors.ts";
+import { ConfigError, HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { Ledger, PollRecord } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { arrivalMethods } from "./arrivals.ts";
 import { batchMethods } from "./batches.ts";
+import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
 import { openFault } from "./faults.ts";
 import { type OwnerLock, takeOwnerLock } from "./lock.ts";
@@ -45,11 +46,23 @@ export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger
   try {
     const db = openToWrite(path, means.log);
     await syncDirectory(dirname(path));
-    return assemble(new Store(db, path, means.clock, false, means.onEvent), lock);
+    return assemble(new Store(db, path, means.clock, false, harmless(means)), lock);
   } catch (thrown) {
     lock.release();
     throw thrown;
   }
+}
+
+/** Who only watches must not end the process: the event is committed by then. */
+function harmless({ onEvent, log }: SqliteLedgerMeans): OnEvent | undefined {
+  if (onEvent === undefined) return undefined;
+  return (event) => {
+    try {
+      onEvent(event);
+    } catch (thrown) {
+      log?.warn({ event: event.what, reason: wordsOf(thrown) }, "an observer of the ledger failed");
+    }
+  };
 }
 
 function claim(path: string): OwnerLock {
@@ -108,6 +121,7 @@ function assemble(store: Store, lock: OwnerLock | null): Ledger {
     ...arrivalMethods(store),
     ...pruningMethods(store),
     ...runMethods(store),
+    ...containerMethods(store),
     ...batchMethods(store),
     ...outcomeMethods(store),
     ...eventMethods(store),

@@ -64,7 +64,9 @@ export class SqlitePoll implements PollRecord {
 
   #sight(entry: FileEntry): Sighting {
     const found = row<ArrivalRow>(
-      this.#store.sql("SELECT * FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL"),
+      this.#store.sql(
+        "SELECT * FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL AND parent_id IS NULL",
+      ),
       this.#drop,
       entry.path,
     );
@@ -80,7 +82,7 @@ export class SqlitePoll implements PollRecord {
   #returned(entry: FileEntry): Sighting | null {
     const last = row<ArrivalRow>(
       this.#store.sql(
-        "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? ORDER BY id DESC LIMIT 1",
+        "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? AND parent_id IS NULL ORDER BY id DESC LIMIT 1",
       ),
       basename(entry.path),
       this.#drop,
@@ -133,7 +135,7 @@ export class SqlitePoll implements PollRecord {
 
   #markGone(): readonly Arrival[] {
     const lying = this.#store
-      .sql("SELECT id FROM arrivals WHERE drop_name = ? AND gone_at IS NULL")
+      .sql("SELECT id FROM arrivals WHERE drop_name = ? AND gone_at IS NULL AND parent_id IS NULL")
       .iterate(this.#drop) as Iterable<unknown> as Iterable<{ readonly id: number }>;
     const unseen: number[] = [];
     for (const { id } of lying) if (!this.#seen.has(id)) unseen.push(id);

@@ -15,6 +15,7 @@ import type {
 
 export interface ArrivalRow {
   readonly id: number;
+  readonly parent_id: number | null;
   readonly drop_name: string;
   readonly path: string;
   readonly size: number;
@@ -30,6 +31,7 @@ export interface ArrivalRow {
 export function toArrival(row: ArrivalRow): Arrival {
   return {
     id: row.id,
+    parentId: row.parent_id,
     drop: row.drop_name,
     path: row.path,
     size: row.size,

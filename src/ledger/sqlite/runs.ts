@@ -1,15 +1,24 @@
 import type { Binding, Reason, RejectedRow, Run, RunState } from "../../model.ts";
 import { createRunIds } from "../../support/run-id.ts";
-import type { Ledger, RunChange } from "../ledger.ts";
+import type { Ledger, RunChange, RunFilter } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
 import { moveArrival, mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
+import { reopenContainer } from "./reopening.ts";
 import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
 import { row, rows, type Store } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
-  "openRun" | "advanceRun" | "noteRun" | "run" | "runsIn" | "latestRunOf" | "recentRuns" | "rejectedRows"
+  | "openRun"
+  | "advanceRun"
+  | "noteRun"
+  | "run"
+  | "runsIn"
+  | "groupsOf"
+  | "latestRunOf"
+  | "recentRuns"
+  | "rejectedRows"
 >;
 
 const NO_LIMIT = -1;
@@ -28,6 +37,7 @@ export function runMethods(store: Store): RunMethods {
     noteRun: (id, change) => store.write("run.noted", () => noteRun(store, id, change)),
     run: async (id) => findRun(store, id),
     runsIn: async (states, options) => runsIn(store, states, options ?? {}),
+    groupsOf: async (states, by, filter) => groupsOf(store, states, by, filter ?? {}),
     latestRunOf: async (trigger) => latestRunOf(store, trigger),
     recentRuns: async (limit, states) => recentRuns(store, limit, states),
     rejectedRows: async (runId) => rejectedRowsOf(store, runId),
@@ -70,6 +80,7 @@ function openRun(store: Store, id: string, arrivalId: number, binding: Binding, 
     );
   moveArrival(store, arrivalId, "matched", `claimed by trigger ${binding.trigger}`);
   store.sql("UPDATE arrivals SET run_id = ? WHERE id = ?").run(id, arrivalId);
+  reopenContainer(store, arrivalId);
   appendEvent(store, {
     arrivalId,
     runId: id,
@@ -105,7 +116,8 @@ export function moveRun(store: Store, id: string, from: RunState, to: RunState, 
   return mustFindRun(store, id);
 }
 
-function noteRun(store: Store, id: string, change: RunChange): Run {
+/** Inside a write. */
+export function noteRun(store: Store, id: string, change: RunChange): Run {
   const run = mustFindRun(store, id);
   applyChange(store, run, run.state, change);
   if (change.event !== undefined)
@@ -147,6 +159,13 @@ function applyChange(store: Store, run: Run, to: RunState, change: RunChange): v
     );
   if (change.sha256 !== undefined)
     store.sql("UPDATE arrivals SET sha256 = ? WHERE id = ?").run(change.sha256, run.arrivalId);
+  reopenContainer(store, run.arrivalId);
+  if (change.mapper !== undefined)
+    store
+      .sql(
+        "UPDATE runs SET binding_id = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)",
+      )
+      .run(bindingId(store, { ...run.binding, mapper: change.mapper }), run.id);
   if (change.rejected !== undefined) addRejectedRows(store, run.id, change.rejected);
   if (change.finished?.left === true)
     store
@@ -168,27 +187,63 @@ export function rejectedRowsOf(store: Store, runId: string): readonly RejectedRo
 }
 
 /** State by state, since each comes in the order of its index; so a limit costs no sort of the rest. */
-function runsIn(
+function runsIn(store: Store, states: readonly RunState[], filter: RunFilter): readonly Run[] {
+  const limit = filter.limit ?? NO_LIMIT;
+  const { index, where, values } = conditionOf(filter);
+  const select = SELECT_RUN.replace("FROM runs", `FROM runs INDEXED BY ${index}`);
+  const statement = store.sql(`${select} WHERE runs.state = ?${where} ORDER BY runs.id LIMIT ?`);
+  const found = store.read(() =>
+    [...new Set(states)].flatMap((state) => rows<RunRow>(statement, state, ...values, limit)),
+  );
+  found.sort((a, b) => (a.id < b.id ? -1 : 1));
+  return (limit === NO_LIMIT ? found : found.slice(0, limit)).map(toRun);
+}
+
+/** State by state, along the index that leads with what is asked for. */
+function groupsOf(
   store: Store,
   states: readonly RunState[],
-  options: { readonly limit?: number; readonly unfinished?: boolean; readonly unsettled?: boolean },
-): readonly Run[] {
-  const limit = options.limit ?? NO_LIMIT;
-  const [index, filter] =
-    options.unfinished === true
-      ? ["runs_unfinished", "AND runs.finished_at IS NULL"]
-      : options.unsettled === true
-        ? ["runs_unsettled", "AND runs.settled = 0"]
-        : ["runs_state", ""];
-  const select = SELECT_RUN.replace("FROM runs", `FROM runs INDEXED BY ${index}`);
+  by: "drop" | "lane",
+  filter: RunFilter,
+): readonly string[] {
+  const column = by === "drop" ? "drop_name" : "lane";
+  const { where, values } = conditionOf(filter);
+  const index =
+    filter.unfinished === true || filter.unsettled === true ? conditionOf(filter).index : `runs_${by}`;
   const statement = store.sql(
-    `${select} WHERE runs.state = ? ${filter} ORDER BY runs.arrival_id, runs.id LIMIT ?`,
+    `SELECT DISTINCT runs.${column} AS name FROM runs INDEXED BY ${index} WHERE runs.state = ?${where}`,
   );
-  const found = store.read(() =>
-    [...new Set(states)].flatMap((state) => rows<RunRow>(statement, state, limit)),
-  );
-  found.sort((a, b) => a.arrival_id - b.arrival_id || (a.id < b.id ? -1 : 1));
-  return (limit === NO_LIMIT ? found : found.slice(0, limit)).map(toRun);
+  const names = states.flatMap((state) => rows<{ name: string }>(statement, state, ...values));
+  return [...new Set(names.map(({ name }) => name))];
+}
+
+function conditionOf({ unfinished, unsettled, drop, lane, after }: RunFilter): {
+  readonly index: string;
+  readonly where: string;
+  readonly values: readonly string[];
+} {
+  const conditions = [
+    ...(unfinished === true ? ["runs.finished_at IS NULL"] : []),
+    ...(unsettled === true ? ["runs.settled = 0"] : []),
+    ...(drop === undefined ? [] : ["runs.drop_name = ?"]),
+    ...(lane === undefined ? [] : ["runs.lane = ?"]),
+    ...(after === undefined ? [] : ["runs.id > ?"]),
+  ];
+  const index =
+    unfinished === true
+      ? "runs_unfinished"
+      : unsettled === true
+        ? "runs_unsettled"
+        : lane !== undefined
+          ? "runs_lane"
+          : drop !== undefined
+            ? "runs_drop"
+            : "runs_state";
+  return {
+    index,
+    where: conditions.map((condition) => ` AND ${condition}`).join(""),
+    values: [drop, lane, after].filter((value) => value !== undefined),
+  };
 }
 
 function latestRunOf(store: Store, trigger: string): Run | null {

@@ -2,7 +2,7 @@ import type { ArrivalState, FileStanding, RunState } from "../../model.ts";
 import type { Ledger, Tally } from "../ledger.ts";
 import { row, rows, type Store } from "./store.ts";
 
-const STANDING_OF_RUN: Readonly<Record<RunState, FileStanding>> = {
+const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding>> = {
   claimed: "pending",
   fetched: "pending",
   mapping: "pending",
@@ -20,7 +20,7 @@ const STANDING_OF_RUN: Readonly<Record<RunState, FileStanding>> = {
 interface Group {
   readonly drop_name: string;
   readonly arrival: ArrivalState;
-  readonly run: RunState | null;
+  readonly run: Exclude<RunState, "opened"> | null;
   readonly files: number;
 }
 
@@ -39,7 +39,7 @@ function tally(store: Store, since: string): Tally {
   return { files, points: pointsSince(store, since), drops };
 }
 
-/** What was only seen and went again, still settling, was never worked on. */
+/** What was only seen and went again, still settling, was never worked on. For an opened container its entries count. */
 function groups(store: Store, since: string): readonly Group[] {
   return rows<Group>(
     store.sql(`SELECT arrivals.drop_name, arrivals.state AS arrival, runs.state AS run, count(*) AS files
@@ -48,6 +48,7 @@ function groups(store: Store, since: string): readonly Group[] {
         SELECT id FROM arrivals WHERE gone_at IS NULL
         UNION SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
         UNION SELECT arrival_id FROM runs WHERE changed_at >= ?)
+        AND runs.state IS NOT 'opened'
       GROUP BY 1, 2, 3`),
     since,
     since,

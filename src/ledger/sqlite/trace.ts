@@ -26,9 +26,16 @@ function trace(store: Store, query: string): readonly TracedFile[] {
   if (query === "") return [];
   for (const find of FINDERS) {
     const ids = find(store, query);
-    if (ids.length > 0) return ids.flatMap((id) => lifeOf(store, id));
+    if (ids.length > 0) return withEntries(store, ids).flatMap((id) => lifeOf(store, id));
   }
   return [];
+}
+
+/** A container is followed by its entries. */
+function withEntries(store: Store, found: readonly number[]): readonly number[] {
+  const sql = "SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?";
+  const all = found.flatMap((id) => [id, ...ids(store, sql, id, FILES_MAX)]);
+  return [...new Set(all)].slice(0, FILES_MAX);
 }
 
 function lifeOf(store: Store, arrivalId: number): readonly TracedFile[] {

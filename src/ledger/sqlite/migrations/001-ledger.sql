@@ -15,17 +15,38 @@ CREATE TABLE arrivals (
   changed_at TEXT NOT NULL,
   gone_at TEXT,
   -- The latest run.
-  run_id TEXT REFERENCES runs (id)
+  run_id TEXT REFERENCES runs (id),
+  -- The container whose entry it is.
+  parent_id INTEGER REFERENCES arrivals (id)
 ) STRICT;
 
 -- One arrival lies at a path at a time.
-CREATE UNIQUE INDEX arrivals_lying ON arrivals (drop_name, path) WHERE gone_at IS NULL;
+CREATE UNIQUE INDEX arrivals_lying ON arrivals (drop_name, path) WHERE gone_at IS NULL AND parent_id IS NULL;
+CREATE UNIQUE INDEX arrivals_entry ON arrivals (parent_id, path) WHERE parent_id IS NOT NULL;
 CREATE INDEX arrivals_state ON arrivals (drop_name, state, id) WHERE gone_at IS NULL;
 CREATE INDEX arrivals_name ON arrivals (name);
 CREATE INDEX arrivals_content ON arrivals (sha256, path, drop_name) WHERE sha256 IS NOT NULL;
 CREATE INDEX arrivals_changed ON arrivals (changed_at);
 
 CREATE INDEX arrivals_gone ON arrivals (gone_at) WHERE gone_at IS NOT NULL;
+
+-- Entries go with their container, which is listed in their stead; also those of containers in it.
+CREATE TRIGGER entries_go AFTER UPDATE OF gone_at ON arrivals
+WHEN NEW.gone_at IS NOT NULL AND OLD.gone_at IS NULL AND NEW.parent_id IS NULL
+BEGIN
+  INSERT INTO events (at, arrival_id, what, detail)
+    SELECT NEW.gone_at, id, 'arrival.gone', 'its container has gone from the drop' FROM arrivals
+    WHERE gone_at IS NULL AND id IN (
+      WITH RECURSIVE inside (id) AS (SELECT id FROM arrivals WHERE parent_id = NEW.id
+        UNION ALL SELECT arrivals.id FROM arrivals JOIN inside ON arrivals.parent_id = inside.id)
+      SELECT id FROM inside)
+    ORDER BY id;
+  UPDATE arrivals SET gone_at = NEW.gone_at
+    WHERE gone_at IS NULL AND id IN (
+      WITH RECURSIVE inside (id) AS (SELECT id FROM arrivals WHERE parent_id = NEW.id
+        UNION ALL SELECT arrivals.id FROM arrivals JOIN inside ON arrivals.parent_id = inside.id)
+      SELECT id FROM inside);
+END;
 
 -- Drops that were looked through to the end at least once.
 CREATE TABLE drops (
@@ -49,7 +70,7 @@ CREATE TABLE runs (
   sha256 TEXT,
   binding_id INTEGER NOT NULL REFERENCES bindings (id),
   lane TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed',
+  state TEXT NOT NULL CHECK (state IN ('claimed', 'fetched', 'opened', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed',
     'empty', 'held', 'discarded', 'quarantined', 'cancelled')),
   -- JSON, or null.
   reason TEXT,
@@ -65,7 +86,7 @@ CREATE TABLE runs (
   -- JSON, or null.
   finish_plan TEXT,
   finished_at TEXT,
-  -- 1 when nobody will tell more about an accepted run.
+  -- 1 when nobody will tell more about an accepted run, and when an opened one waits for a person or is done.
   settled INTEGER NOT NULL DEFAULT 0,
   created_at TEXT NOT NULL,
   changed_at TEXT NOT NULL
@@ -73,10 +94,12 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_arrival ON runs (arrival_id);
 CREATE INDEX runs_binding ON runs (binding_id, id);
-CREATE INDEX runs_state ON runs (state, arrival_id, id);
-CREATE INDEX runs_unfinished ON runs (state, arrival_id, id) WHERE finished_at IS NULL;
-CREATE INDEX runs_unsettled ON runs (state, arrival_id, id) WHERE settled = 0;
-CREATE INDEX runs_open ON runs (lane, arrival_id, id)
+CREATE INDEX runs_state ON runs (state, id);
+CREATE INDEX runs_drop ON runs (state, drop_name, id);
+CREATE INDEX runs_lane ON runs (state, lane, id);
+CREATE INDEX runs_unfinished ON runs (state, id) WHERE finished_at IS NULL;
+CREATE INDEX runs_unsettled ON runs (state, id) WHERE settled = 0;
+CREATE INDEX runs_open ON runs (lane, id)
   WHERE state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering');
 CREATE INDEX runs_changed ON runs (changed_at);
 

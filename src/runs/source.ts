@@ -1,0 +1,32 @@
+/** Where the bytes of an arrival come from: its drop, or the container that it came in. */
+import type { FetchedFile, Run } from "../model.ts";
+import { TransientError } from "../support/errors.ts";
+import { entryOf, type RunSteps } from "./steps.ts";
+import { changedContainer } from "./unpacking/refusals.ts";
+
+/** Into a local file, synced. Throws as `Drop.fetch` does. */
+export async function fetchSource(
+  run: Run,
+  destination: string,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<FetchedFile> {
+  const container = await containerOf(run, steps);
+  if (container === null) {
+    const post = steps.dropPost(run.drop);
+    if (post !== undefined) return post.drop.fetch(entryOf(run), destination, signal);
+    throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
+  }
+  const entryPath = run.path.slice(`${container.path}!/`.length);
+  const again = (path: string) => fetchSource(container, path, steps, signal);
+  return steps.copies.extract(container, entryPath, destination, { again, signal });
+}
+
+/** The run that opened the container of which this run's arrival is an entry, or null. */
+export async function containerOf(run: Run, steps: RunSteps): Promise<Run | null> {
+  const arrival = await steps.ledger.arrival(run.arrivalId);
+  if (arrival === null || arrival.parentId === null) return null;
+  const container = await steps.ledger.runOf(arrival.parentId);
+  if (container === null) throw changedContainer(run.path);
+  return container;
+}

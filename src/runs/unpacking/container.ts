@@ -1,0 +1,147 @@
+/** A container on the gateway's own disk: what its entries are, and their bytes. */
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, posix } from "node:path";
+import { pipeline, type Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { UnpackLimits } from "../../model.ts";
+import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
+import { entryRefusal, readZipEntry, safeName, type ZipEntry, zipEntries } from "./zip.ts";
+
+export interface PackedEntry {
+  /** Within the container. */
+  readonly path: string;
+  /** Bytes, unpacked. As the container says for an entry that cannot be unpacked. */
+  readonly size: number;
+}
+
+export interface Contents {
+  readonly entries: readonly PackedEntry[];
+  /** Entries that `ignore` leaves out. */
+  readonly ignored: number;
+}
+
+/** Zips by the paths of their entries; a gzip has one entry and needs no directory. */
+export type Directory = ReadonlyMap<string, ZipEntry>;
+
+/** Containers that unpack to less are never bombs, however well they were packed. */
+const HARMLESS_BYTES = 4_000_000;
+const OFFICE_MARK = "[Content_Types].xml";
+
+/** By the name alone: an `.xlsx` is a zip by its bytes, and a file all the same. */
+export function isContainerName(fileName: string): boolean {
+  return /^.+\.(zip|gz)$/i.test(fileName);
+}
+
+/**
+ * Unpacks everything once, into nothing, so that what is beyond a limit or damaged is known before any entry is taken up.
+ * `fileName` is the container's own. Throws `RejectedError` for a container that must not or cannot be unpacked.
+ */
+export async function listContents(
+  path: string,
+  fileName: string,
+  limits: UnpackLimits,
+  signal: AbortSignal,
+): Promise<Contents> {
+  try {
+    const measure = new Measure(limits, (await stat(path)).size);
+    if (!isZip(fileName)) {
+      const size = await measure.read(gunzip(path), signal);
+      return { entries: [{ path: innerName(fileName), size }], ignored: 0 };
+    }
+    const { directory, ignored } = await readDirectory(path, limits);
+    const entries: PackedEntry[] = [];
+    for (const [name, entry] of directory) {
+      const size =
+        entryRefusal(entry) === null
+          ? await measure.read(await readZipEntry(path, entry), signal)
+          : entry.raw.uncompressedSize;
+      entries.push({ path: name, size });
+    }
+    return { entries, ignored };
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    throw unpackFault(thrown);
+  }
+}
+
+/** The bytes of one entry. `RejectedError` when they cannot be had. */
+export async function openEntry(
+  path: string,
+  fileName: string,
+  entryPath: string,
+  directory: Directory,
+): Promise<Readable> {
+  if (!isZip(fileName)) return gunzip(path);
+  const entry = directory.get(entryPath);
+  if (entry === undefined) throw damaged(`it holds no ${entryPath} any more`);
+  const refusal = entryRefusal(entry);
+  if (refusal !== null) throw unreadableEntry(refusal);
+  return readZipEntry(path, entry);
+}
+
+export async function directoryOf(path: string, fileName: string, limits: UnpackLimits): Promise<Directory> {
+  return isZip(fileName) ? (await readDirectory(path, limits)).directory : new Map();
+}
+
+async function readDirectory(path: string, limits: UnpackLimits) {
+  const directory = new Map<string, ZipEntry>();
+  let ignored = 0;
+  let seen = 0;
+  for await (const entry of zipEntries(path)) {
+    seen += 1;
+    if (seen > limits.entriesMax) throw beyondLimit(`it holds more than ${limits.entriesMax} entries`);
+    const name = safeName(entry.name);
+    if (name === OFFICE_MARK) throw damaged("it is an Office document under the name of an archive");
+    if (limits.ignore.some((pattern) => posix.matchesGlob(name, pattern))) ignored += 1;
+    else if (directory.has(name)) throw misnamed(`it holds two entries of the name ${name}`);
+    else directory.set(name, entry);
+  }
+  return { directory, ignored };
+}
+
+function isZip(fileName: string): boolean {
+  return /\.zip$/i.test(fileName);
+}
+
+/** The name that a gzip may carry inside is for the sender's own use. */
+function innerName(fileName: string): string {
+  return basename(fileName).slice(0, -".gz".length);
+}
+
+function gunzip(path: string): Readable {
+  // The fault of a broken pipe reaches whoever reads the end of it.
+  return pipeline(createReadStream(path), createGunzip(), () => undefined);
+}
+
+/** Counts what comes out of a container, and stops it at its limits. */
+class Measure {
+  readonly #limits: UnpackLimits;
+  readonly #packed: number;
+  #unpacked = 0;
+
+  constructor(limits: UnpackLimits, packed: number) {
+    this.#limits = limits;
+    this.#packed = packed;
+  }
+
+  /** Bytes of this entry. */
+  async read(entry: Readable, signal: AbortSignal): Promise<number> {
+    const before = this.#unpacked;
+    for await (const chunk of entry) {
+      signal.throwIfAborted();
+      this.#unpacked += (chunk as Buffer).length;
+      this.#assertWithin();
+    }
+    return this.#unpacked - before;
+  }
+
+  #assertWithin(): void {
+    const { sizeMax, ratioMax } = this.#limits;
+    if (this.#unpacked > sizeMax) throw beyondLimit(`it unpacks to more than ${sizeMax} bytes`);
+    if (this.#unpacked > HARMLESS_BYTES && this.#unpacked > ratioMax * this.#packed)
+      throw beyondLimit(
+        `it unpacks to more than ${ratioMax} times its ${this.#packed} bytes, as files meant to harm do`,
+      );
+  }
+}

@@ -1,0 +1,41 @@
+/** Why a container, or one of its entries, is not unpacked. */
+import { HeadgateError, RejectedError, systemCode, TransientError, wordsOf } from "../../support/errors.ts";
+
+const OPERATION = "unpack container";
+
+/** Its bytes are not what its name says, or do not agree with what it says of itself. */
+export function damaged(why: string, cause?: unknown): RejectedError {
+  return refused("HG-PACK-001", `the container cannot be unpacked: ${why}`, cause);
+}
+
+export function beyondLimit(why: string): RejectedError {
+  return refused("HG-PACK-002", `the container is not unpacked: ${why}`);
+}
+
+export function misnamed(why: string): RejectedError {
+  return refused("HG-PACK-003", `the container is not unpacked: ${why}`);
+}
+
+export function unreadableEntry(why: string): RejectedError {
+  return refused("HG-PACK-004", why);
+}
+
+export function changedContainer(path: string): RejectedError {
+  return refused(
+    "HG-PACK-006",
+    `the spool lost the container ${path}, and what lies at the drop now has other content`,
+  );
+}
+
+function refused(code: RejectedError["code"], message: string, cause?: unknown): RejectedError {
+  return new RejectedError(code, { operation: OPERATION, subject: "container", message, cause });
+}
+
+/** What reading a container threw, as one of our errors: a fault of the disk passes, a fault of the bytes stays. */
+export function unpackFault(thrown: unknown): HeadgateError {
+  if (thrown instanceof HeadgateError) return thrown;
+  const code = systemCode(thrown);
+  if (code !== undefined && /^E(?!RR_)[A-Z]+$/.test(code))
+    return new TransientError("HG-PACK-007", { operation: OPERATION, subject: "container", cause: thrown });
+  return damaged(wordsOf(thrown), thrown);
+}

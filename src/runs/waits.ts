@@ -1,0 +1,74 @@
+/** What is not to be tried now: single runs, whole services, and runs that wait for another run. In memory only; a restart tries everything again. */
+import type { Clock } from "../support/clock.ts";
+
+interface Wait {
+  readonly untilMs: number;
+  readonly reason: string;
+}
+
+export class Waits {
+  readonly #clock: Clock;
+  readonly #runs = new Map<string, Wait>();
+  readonly #services = new Map<string, Wait>();
+  /** Why the last delivery to a service did not succeed. */
+  readonly #failing = new Map<string, string>();
+  /** Which runs wait for which. */
+  readonly #behind = new Map<string, Set<string>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  run(id: string, ms: number, reason: string): void {
+    this.#runs.set(id, { untilMs: this.#clock.monotonicMs() + ms, reason });
+  }
+
+  service(name: string, ms: number, reason: string): void {
+    this.#services.set(name, { untilMs: this.#clock.monotonicMs() + ms, reason });
+  }
+
+  behind(id: string, other: string): void {
+    const waiting = this.#behind.get(other) ?? new Set();
+    this.#behind.set(other, waiting.add(id));
+  }
+
+  failed(service: string, reason: string): void {
+    this.#failing.set(service, reason);
+  }
+
+  succeeded(service: string): void {
+    this.#failing.delete(service);
+  }
+
+  clear(id: string): void {
+    this.#runs.delete(id);
+  }
+
+  /** Runs that waited for this one may be looked at again. */
+  release(id: string): void {
+    for (const waiting of this.#behind.get(id) ?? []) this.#runs.delete(waiting);
+    this.#behind.delete(id);
+  }
+
+  /** Milliseconds that are still to be waited; 0 when none. */
+  left(id: string, service: string | null): number {
+    const now = this.#clock.monotonicMs();
+    const own = (this.#runs.get(id)?.untilMs ?? 0) - now;
+    if (own > 0) return own;
+    this.#runs.delete(id);
+    return service === null ? 0 : Math.max(0, (this.#services.get(service)?.untilMs ?? 0) - now);
+  }
+
+  reason(id: string): string | undefined {
+    return this.#runs.get(id)?.reason;
+  }
+
+  /** Services that cannot be used now, with the reason. */
+  failing(): ReadonlyMap<string, string> {
+    const now = this.#clock.monotonicMs();
+    const waiting = [...this.#services].flatMap(([name, { untilMs, reason }]) =>
+      untilMs > now ? [[name, reason] as const] : [],
+    );
+    return new Map([...this.#failing, ...waiting]);
+  }
+}

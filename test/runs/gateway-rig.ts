@@ -1,0 +1,162 @@
+/** A hub and a gateway in this process, with local drops in a temporary folder. */
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { stringify } from "yaml";
+import { parseConfigText } from "../../src/config/document.ts";
+import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { type RunningHub, startHub } from "../../src/hub/hub.ts";
+import { hubOptions } from "../../src/hub/options.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { ServiceClient } from "../../src/wire/client/index.ts";
+
+const CREDENTIALS = { clientId: "c", clientSecret: "secret", username: "u", password: "password" };
+const never = new AbortController().signal;
+
+export class GatewayRig {
+  readonly folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  readonly hub: RunningHub;
+  readonly client: ServiceClient;
+  #gateway: Gateway | null = null;
+
+  private constructor(hub: RunningHub) {
+    this.hub = hub;
+    this.client = new ServiceClient(
+      {
+        ...this.service("hub"),
+        account: "1",
+        apiVersion: "1.7",
+        auth: "bearer",
+        scopes: ["datahub-api", "push-data"],
+      },
+      {
+        connections: 1,
+        timeouts: { connect: 5_000, headers: 10_000, body: 10_000, total: 30_000 },
+        clock: systemClock,
+      },
+    );
+  }
+
+  static async start(): Promise<GatewayRig> {
+    const folder = mkdtempSync(join(tmpdir(), "headgate-hub-"));
+    const text = stringify({
+      listen: "127.0.0.1:0",
+      store: { kind: "sqlite", path: join(folder, "hub.sqlite") },
+      accounts: [{ id: 1, name: "First" }],
+      clients: [{ id: CREDENTIALS.clientId, secret: CREDENTIALS.clientSecret }],
+      users: [
+        {
+          username: CREDENTIALS.username,
+          password: CREDENTIALS.password,
+          accounts: [1],
+          roles: ["Manager", "Datapusher"],
+        },
+      ],
+    });
+    const hub = await startHub(parseConfigText(text, hubOptions, "hub.yaml"), { log: silentLog });
+    const rig = new GatewayRig({
+      ...hub,
+      close: async () => {
+        await hub.close();
+        rmSync(folder, { recursive: true });
+      },
+    });
+    return rig;
+  }
+
+  service(name: string, base = this.hub.url) {
+    return { name, base, push: `${base}/push`, token: `${base}/connect/token`, credentials: CREDENTIALS };
+  }
+
+  async variable(name: string, isVersioned = false): Promise<number> {
+    const siteId = await this.client.postSite({ name, typeId: 3, timeZoneId: "UTC" }, never);
+    const source = await this.client.postSource(
+      { name, siteId, serialNumber: name, sourceTypeId: 114 },
+      never,
+    );
+    return this.client.postVariable(
+      { name, sourceId: source.id, variableTypeId: 0, unitId: 8, mappingConfig: "v", isVersioned },
+      never,
+    );
+  }
+
+  /** Values by date, as they are stored now. */
+  async stored(variableId: number): Promise<Readonly<Record<string, number>>> {
+    const rows = await this.client.postData(
+      { VariableIds: [variableId], DisplayLevel: "ValueVariableDate", TimeZoneId: "UTC" },
+      never,
+    );
+    return Object.fromEntries(rows.map((row) => [(row.date ?? "").slice(0, 10), row.rawValue ?? Number.NaN]));
+  }
+
+  put(path: string, content: string, at = new Date("2026-03-01T00:00:00Z")): void {
+    const full = join(this.folder, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, content);
+    utimesSync(full, at, at);
+  }
+
+  /** A gateway with these sections; the rest has defaults that make tests quick. */
+  async open(sections: Readonly<Record<string, unknown>>): Promise<Gateway> {
+    await this.#gateway?.stop();
+    const path = join(this.folder, "gateway.yaml");
+    mkdirSync(join(this.folder, "in"), { recursive: true });
+    const settings = {
+      services: [this.service("hub")],
+      drops: [drop("in")],
+      triggers: [trigger("standard")],
+      push: {
+        confirm: { by: "read-back", pollEvery: "50ms" },
+        retry: { initial: "50ms", max: "200ms", quickAttempts: 1 },
+      },
+      operations: { listen: "127.0.0.1:0" },
+      ...sections,
+    };
+    writeFileSync(path, stringify(settings));
+    this.#gateway = await startGateway(loadGatewayConfig(path), { log: silentLog });
+    return this.#gateway;
+  }
+
+  async close(): Promise<void> {
+    await this.#gateway?.stop();
+    await this.client.close();
+    await this.hub.close();
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+export function drop(name: string, more: Readonly<Record<string, unknown>> = {}) {
+  return {
+    name,
+    kind: "local",
+    path: `./${name}`,
+    every: "100ms",
+    watch: false,
+    settle: { observations: 1 },
+    ...more,
+  };
+}
+
+export function trigger(name: string, more: Readonly<Record<string, unknown>> = {}) {
+  return {
+    name,
+    mapper: "standard",
+    fileNamePatternMatches: [{ filterType: "EndsWith", value: ".csv" }],
+    ...more,
+  };
+}
+
+/** One reading of one variable. */
+export function oneReading(variableId: number, value: number, date = "2026-03-01T00:00:00Z"): string {
+  return `variable_id,date,value\n${variableId},${date},${value}\n`;
+}
+
+export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
