@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { type BigIntStats, constants, createReadStream, type Dirent } from "node:fs";
 import { lstat, mkdir, open, opendir, realpath, rm } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
-import { watch } from "chokidar";
+import { basename, dirname, join, sep } from "node:path";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { moveDurably, syncDirectory } from "../support/durable.ts";
 import {
@@ -18,6 +17,7 @@ import type { Logger } from "../support/log.ts";
 import { EVERYTHING, oldest } from "./archive-clearing.ts";
 import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, sameVersion } from "./finishing.ts";
+import { LocalEvents } from "./local-events.ts";
 import type { LocalOptions } from "./options.ts";
 import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
 import { openReceiver } from "./receive.ts";
@@ -43,6 +43,7 @@ export class LocalDrop implements Drop {
   readonly #closing = new AbortController();
   /** Copies that somebody may have stopped waiting for. */
   readonly #copying = new Set<Promise<unknown>>();
+  #events: LocalEvents | null = null;
   #linksSeen = 0;
 
   constructor(options: LocalOptions, log: Logger) {
@@ -107,22 +108,20 @@ export class LocalDrop implements Drop {
 
   watch(onChange: () => void): () => Promise<void> {
     if (!this.#options.watch) return async () => undefined;
-    const root = this.#options.path;
-    const ignored = (path: string) => this.#isArchive(relative(root, path).split(sep).join("/"));
-    const watcher = watch(root, {
-      ignoreInitial: true,
-      followSymlinks: false,
-      ignored,
-      ...(this.#options.recursive ? {} : { depth: 0 }),
+    const events = new LocalEvents({
+      drop: this.name,
+      root: this.#options.path,
+      recursive: this.#options.recursive,
+      log: this.log,
+      isClosed: (folder) => this.#isArchive(folder),
+      onChange,
     });
-    watcher.on("all", onChange);
-    watcher.on("error", (error) =>
-      this.log.warn(
-        { drop: this.name, reason: wordsOf(error) },
-        "file-system events failed; polling goes on",
-      ),
-    );
-    return () => watcher.close();
+    this.#events = events;
+    return () => events.stop();
+  }
+
+  eventsArrive(): boolean | null {
+    return this.#events?.arrive ?? null;
   }
 
   async clearArchive(
@@ -167,14 +166,15 @@ export class LocalDrop implements Drop {
     filter: ListingFilter,
     signal: AbortSignal,
   ): AsyncGenerator<FileEntry> {
-    const directory = await this.#guard(
-      "list drop",
-      signal,
-      opendir(join(root, folder), { bufferSize: 512 }).catch((thrown: unknown) => {
-        if (folder !== "" && isMissing(thrown)) return null; // It went while we listed.
-        throw thrown;
-      }),
-    );
+    const opening = opendir(join(root, folder), { bufferSize: 512 }).catch((thrown: unknown) => {
+      if (folder !== "" && isMissing(thrown)) return null; // It went while we listed.
+      throw thrown;
+    });
+    const directory = await this.#guard("list drop", signal, opening).catch((thrown: unknown) => {
+      // Given up while it was being opened: nobody else will close it.
+      void opening.then((late) => late?.close()).catch(() => undefined);
+      throw thrown;
+    });
     if (directory === null) return;
     try {
       for (let ended = false; !ended; ) {
