@@ -63,6 +63,9 @@ export interface Drop {
   /** Calls back when something may have changed, to poll sooner. Never the truth (invariant 9). Answers how to stop. */
   watch?(onChange: () => void): () => Promise<void>;
 
+  /** Whether such events arrive, as was tested when watching began; null while not known. */
+  eventsArrive?(): boolean | null;
+
   /** Ends connections, watchers and timers. Calls in progress fail with `TransientError`. */
   close(): Promise<void>;
 }

@@ -43,6 +43,8 @@ export interface WatcherStatus {
   /** Settled files left for the next poll. */
   readonly leftCount: number;
   readonly waiting: readonly WaitingFile[];
+  /** Whether file-system events make polls come sooner; null when that is not known, and where there are none. */
+  readonly eventsArrive: boolean | null;
 }
 
 /** Milliseconds between an event and the poll that it causes, so that a burst of events is one poll. */
@@ -154,6 +156,7 @@ export class Watcher {
       overdueCount: this.#report?.overdue ?? 0,
       leftCount: this.#report?.left ?? 0,
       waiting: this.#pickup.waiting(),
+      eventsArrive: this.#stopEvents === null ? null : (drop.eventsArrive?.() ?? null),
     };
   }
 

@@ -8,6 +8,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<boolean>;
 }
 
+/** Milliseconds; what `setTimeout` can hold. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Temporal.Now.instant(),
   monotonicMs: () => performance.now(),
@@ -18,10 +21,20 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         resolve(false);
       };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener("abort", stop);
-        resolve(true);
-      }, ms);
+      // A timer of more than 24 days would fire at once.
+      const wait = (leftMs: number): NodeJS.Timeout =>
+        setTimeout(
+          () => {
+            if (leftMs > TIMER_MAX_MS) {
+              timer = wait(leftMs - TIMER_MAX_MS);
+              return;
+            }
+            signal?.removeEventListener("abort", stop);
+            resolve(true);
+          },
+          Math.min(leftMs, TIMER_MAX_MS),
+        );
+      let timer = wait(ms);
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };

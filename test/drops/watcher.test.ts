@@ -1,4 +1,4 @@
-import { rename } from "node:fs/promises";
+import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Drop } from "../../src/drops/drop.ts";
@@ -83,6 +83,36 @@ describe("a watcher", () => {
     const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
     expect(next.since(Temporal.Now.instant()).total("minutes")).toBeGreaterThan(50);
     expect(watcher.status().waiting[0]?.reason).toContain("temporary name");
+  });
+
+  test("tells whether events arrive, and leaves nothing of the test behind", async () => {
+    const watcher = watch({ every: "1h" });
+    await expect.poll(() => watcher.status().eventsArrive).toBe(true);
+    await expect.poll(() => readdir(field.root)).toEqual([]);
+    expect(watch({ every: "1h" }, deaf()).status().eventsArrive).toBeNull();
+  });
+
+  test("polls sooner when events tell of a file in a folder that is new", async () => {
+    const watcher = watch({ every: "1h", settle: { observations: 1 } });
+    await expect.poll(() => watcher.status().eventsArrive).toBe(true);
+    let at = 0;
+    await expect
+      .poll(async () => {
+        await field.write(`in/deep/${at++}.csv`, "content");
+        return claimed.length;
+      })
+      .toBeGreaterThan(1);
+  });
+
+  test("polls by the calendar alone when it is told to", async () => {
+    const watcher = watch({ every: "10ms", cron: "0 0 1 1 *", settle: { observations: 1 } });
+    await watcher.pollNow();
+    const polls = watcher.status().completePolls;
+    await field.write("a.csv", "content");
+    await expect.poll(() => watcher.status().nextPollAt).not.toBeNull();
+    const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
+    expect(next.toString()).toMatch(/-01-01T00:00:00/);
+    expect(watcher.status()).toMatchObject({ completePolls: polls, eventsArrive: null });
   });
 
   test("polls sooner when events tell of a file", async () => {
