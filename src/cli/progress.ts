@@ -8,6 +8,8 @@ const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
   "arrival.unmatched": { words: "unmatched", style: "yellow" },
   "arrival.duplicate": { words: "duplicate", style: "yellow" },
   "run.fetched": { words: "fetched", style: "dim" },
+  "run.opened": { words: "opened", style: "cyan" },
+  "container.stays": { words: "stays", style: "yellow" },
   "run.mapped": { words: "mapped", style: "cyan" },
   "run.accepted": { words: "accepted", style: "green" },
   "run.confirmed": { words: "confirmed", style: "green" },

@@ -25,6 +25,7 @@ const DAEMON_MS = 2_000;
 const STATES: readonly RunState[] = [
   "claimed",
   "fetched",
+  "opened",
   "mapping",
   "mapped",
   "delivering",

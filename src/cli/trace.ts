@@ -52,13 +52,11 @@ function printFile({ arrival, runs, events }: TracedFile): void {
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
   if (arrival.sha256 !== null) fact("sha256", arrival.sha256);
   fact("state", `${arrival.state}: ${arrival.reason}`);
-  fact(
-    "file now",
-    whereNow(
-      runs.map((one) => one.run),
-      arrival.goneAt,
-    ),
+  const where = whereNow(
+    runs.map((one) => one.run),
+    arrival.goneAt,
   );
+  fact("file now", arrival.parentId === null ? where : `in its container, ${containerPath(arrival.path)}`);
   for (const one of runs) printRun(one.run, one.batches, one.rejected);
   print("");
   print(styled("bold", "  life"));
@@ -107,6 +105,10 @@ function batchRow(batch: Batch): string[] {
     batch.answer ?? "",
     told,
   ];
+}
+
+function containerPath(entryPath: string): string {
+  return entryPath.slice(0, entryPath.lastIndexOf("!/"));
 }
 
 function whereNow(runs: readonly Run[], goneAt: string | null): string {

@@ -53,6 +53,14 @@ const entries = {
     title: "the file cannot be mapped",
     hint: "Correct the file or the settings of the mapper; the place is named before the reason.",
   },
+  "HG-CLI-007": {
+    title: "another demo is running in this folder",
+    hint: "End the other one, or give this one a folder of its own with --state.",
+  },
+  "HG-CLI-008": {
+    title: "the folder of the demo cannot be used",
+    hint: "Check that this user may write there, or name another folder with --state.",
+  },
 
   // ── drops
   "HG-DROP-001": {
@@ -322,6 +330,10 @@ const entries = {
   "HG-PUSH-013": {
     title: "the segment of a run cannot be read or written now",
     hint: "Check space, rights and health of the disk that holds the spool; it is tried again.",
+  },
+  "HG-PUSH-014": {
+    title: "the service knows an operationId with other bytes",
+    hint: "Was an older copy of the ledger put back, or does another gateway use the same ids? Compare the stored points with the file; `headgate replay RUN` pushes it under new ids.",
   },
 
   // ── ledger and spool

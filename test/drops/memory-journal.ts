@@ -73,6 +73,7 @@ export class MemoryJournal implements PickupJournal {
       id: this.arrivals.length + 1,
       drop,
       ...entry,
+      parentId: null,
       sha256: null,
       state: "settling",
       reason: "",
