@@ -1,6 +1,6 @@
 /** Where the bytes of an arrival come from: its drop, or the container that it came in. */
 import type { FetchedFile, Run } from "../model.ts";
-import { TransientError } from "../support/errors.ts";
+import { RejectedError, TransientError } from "../support/errors.ts";
 import { entryOf, type RunSteps } from "./steps.ts";
 import { changedContainer } from "./unpacking/refusals.ts";
 
@@ -18,8 +18,28 @@ export async function fetchSource(
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
   const entryPath = run.path.slice(`${container.path}!/`.length);
-  const again = (path: string) => fetchSource(container, path, steps, signal);
+  const again = (path: string) => fetchAgain(container, path, steps, signal);
   return steps.copies.extract(container, entryPath, destination, { again, signal });
+}
+
+/** A container that went from its drop, or was replaced there, cannot be had again however often one tries. */
+async function fetchAgain(
+  container: Run,
+  destination: string,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<FetchedFile> {
+  try {
+    return await fetchSource(container, destination, steps, signal);
+  } catch (thrown) {
+    if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError))
+      throw thrown;
+    const post = steps.dropPost(container.drop);
+    if (post === undefined || (await containerOf(container, steps)) !== null) throw thrown;
+    const there = await post.drop.stat(container.path, signal);
+    if (there !== null && there.size === container.size && there.mtime === container.mtime) throw thrown;
+    throw changedContainer(container.path);
+  }
 }
 
 /** The run that opened the container of which this run's arrival is an entry, or null. */

@@ -137,6 +137,26 @@ test("a container stays for an unmatched entry, and goes when a trigger takes it
   await expectStored(a, b);
 });
 
+test("what an entry came in is fetched again when the spool lost it, and is missed when it was replaced", async () => {
+  const stage = await rig.stage("lost");
+  const [a, b] = [await readings("lost-a"), await readings("lost-b", 100)];
+  const entry = { name: "standard_a.csv", content: a.csv };
+  await stage.put("lost.zip", zip([entry]));
+  expect((await stage.untilIdle("ledger.run.opened.after")).signal).toBe("SIGKILL");
+  await rm(join(stage.folder, "state", "spool"), { recursive: true });
+  expect((await untilIdle(stage, 0)).files).toEqual({ delivered: 1 });
+  await expectStored(a);
+
+  await stage.put("lost.zip", zip([{ name: "standard_missed.csv", content: a.csv }]));
+  expect((await stage.untilIdle("ledger.run.opened.after")).signal).toBe("SIGKILL");
+  await rm(join(stage.folder, "state", "spool"), { recursive: true });
+  await stage.put("lost.zip", zip([{ name: "standard_b.csv", content: b.csv }]));
+  await untilIdle(stage, 0, 1);
+  expect((await standing(stage, "standard_missed.csv"))[1]).toContain("the spool lost the container");
+  expect((await standing(stage, "standard_b.csv"))[0]).toMatch(delivered);
+  await expectStored(a, b);
+});
+
 test("entries are delivered in the order of their containers", async () => {
   const stage = await rig.stage("ordered");
   const variableId = await rig.variable("ordered");
