@@ -65,7 +65,10 @@ async function twoPolls(): Promise<PollAnswer> {
     ledger.advanceArrival(arrival.id, "unmatched", "bench").then(() => undefined);
   const pickup = new Pickup({ drop, options, journal: ledger, claim, clock: systemClock });
   const { signal } = new AbortController();
-  const first = await measure(() => pickup.poll(signal));
+  // Until every file was taken up, as many polls as that needs.
+  const first = await measure(async () => {
+    while ((await pickup.poll(signal)).left > 0);
+  });
   const second = await measure(() => pickup.poll(signal));
   await drop.close();
   await ledger.close();
@@ -85,5 +88,5 @@ function optionsOf(): DropOptions {
   if (kind === "sftp")
     return dropOptions.parse({ kind, name: "bench", ...server, hostKeys: [access.hostKey] });
   if (kind === "ftp") return dropOptions.parse({ kind, name: "bench", ...server });
-  return dropOptions.parse({ kind: "local", name: "bench", path: root, perPollMax: 1_000_000, settle });
+  return dropOptions.parse({ kind: "local", name: "bench", path: root, settle });
 }

@@ -5,6 +5,7 @@ import { basename } from "node:path/posix";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import { createDrop } from "../drops/create.ts";
+import { InitialForecast } from "../drops/initial.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
@@ -45,7 +46,7 @@ async function check(
     if (options.json !== true) printFinding(finding);
   };
   say({ part: "configuration", level: "ok", what: `${options.config} is valid` });
-  for (const finding of lintTriggers(config.triggers))
+  for (const finding of lintTriggers(config.triggers, config.drops))
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
   await checkMappers(config, say);
   await checkSpool(config, say);
@@ -128,7 +129,9 @@ async function checkDrop(
     if (options.kind === "http" || found.some((finding) => finding.level === "failed")) return;
     const registry = createRegistry(config.triggers);
     const byTrigger = new Map<string, number>();
+    const forecast = new InitialForecast(options.initial, drop);
     for await (const entry of drop.list(stop)) {
+      forecast.add(entry);
       const claimed = registry.claim(basename(entry.path), "SendViaFtp", options.name).claimed?.name ?? "";
       byTrigger.set(claimed, (byTrigger.get(claimed) ?? 0) + 1);
     }
@@ -140,6 +143,7 @@ async function checkDrop(
       level: "ok",
       what: words.length === 0 ? "no files lie there now" : words.join(", "),
     });
+    if (options.initial !== "process") say({ part, level: "ok", what: forecast.words() });
   } catch (thrown) {
     say({
       part,
@@ -163,6 +167,7 @@ async function checkService(
   const delivery = createDelivery(options, config.push, {
     journal: { batches: nothing, advanceBatch: nothing, splitBatch: nothing },
     log: silentLog,
+    webhook: webhookOf(config),
   });
   try {
     for (const finding of await delivery.probe(stop)) say({ part, ...finding });
@@ -171,4 +176,10 @@ async function checkService(
   } finally {
     await delivery.close();
   }
+}
+
+/** As the gateway would name it to services; null where outcomes are not told by webhook. */
+function webhookOf({ operations, push }: GatewayConfig): { readonly url: string } | null {
+  const { publicUrl } = operations.webhook;
+  return publicUrl === undefined || push.confirm.by === "read-back" ? null : { url: publicUrl };
 }

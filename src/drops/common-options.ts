@@ -198,8 +198,8 @@ export const common = {
   perPollMax: z
     .int()
     .min(1)
-    .default(1000)
-    .describe("Most files taken up in one poll, oldest first. Default 1000."),
+    .default(10_000)
+    .describe("Most files taken up in one poll, oldest first. Default 10000."),
   maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
 };
 

@@ -17,6 +17,8 @@ export interface DropState {
   } | null;
   readonly settlingCount: number;
   readonly leftCount: number;
+  /** Files that have not settled for longer than they should. */
+  readonly overdueCount: number;
   /** Files that are not taken yet, and why; the first of them when there are many. */
   readonly waiting: readonly { readonly path: string; readonly reason: string; readonly waitingMs: number }[];
 }
@@ -54,11 +56,7 @@ export async function healthOf(
   const parts: HealthPart[] = drops.map((state) => ({
     part: `drop ${state.drop}`,
     ready: state.lastError === null && state.lastCompletePoll !== null,
-    reason:
-      state.lastError?.message ??
-      (state.lastCompletePoll === null
-        ? "not looked through yet"
-        : `looked through at ${state.lastCompletePoll}`),
+    reason: dropWords(state),
   }));
   for (const service of configured.services) {
     const reason = serviceWaits.get(service);
@@ -158,6 +156,13 @@ export async function concernsOf(
     );
   }
   return concerns;
+}
+
+function dropWords({ lastError, lastCompletePoll, overdueCount }: DropState): string {
+  if (lastError !== null) return lastError.message;
+  if (lastCompletePoll === null) return "not looked through yet";
+  const overdue = overdueCount === 0 ? "" : `; ${overdueCount} files have not settled for too long`;
+  return `looked through at ${lastCompletePoll}${overdue}`;
 }
 
 /** Runs whose file still lies where it lay, so that nobody has seen to it, and those that came to rest since. */
