@@ -84,6 +84,32 @@ function missingColumns(missing: readonly string[], names: readonly string[]): F
   });
 }
 
+/** From here on a spreadsheet has replaced the last digits of a number by zeros, and nobody can tell. */
+const DIGITS_LOST_FROM = 1e15;
+
+/** Whether a cell is text, or a number whose digits are surely those that somebody typed. */
+function isText(cell: CellValue | undefined): boolean {
+  if (typeof cell === "number") return Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM;
+  return typeof cell !== "object" || cell === null;
+}
+
+/** The text of a cell in a column of names. Throws a `RowError` when the spreadsheet may have changed what was typed. */
+export function textOf(cell: CellValue | undefined, column: string): string {
+  if (isText(cell)) return String(cell ?? "");
+  const isDate = typeof cell === "object" && cell !== null;
+  const text = isDate ? cell.local : String(cell);
+  throw new RowError(
+    isDate
+      ? `${column} is the date ${text}, not a text`
+      : `${column} is the number ${text}, of which the spreadsheet may have changed digits`,
+    {
+      column,
+      text,
+      hint: "Format the column as text in the spreadsheet program, and enter the value again.",
+    },
+  );
+}
+
 export interface RowTarget {
   readonly target: Target;
   /** Equal for rows of one target. */
@@ -100,7 +126,8 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
   ].filter((at) => at !== undefined);
   return (cells) => {
     let series = "";
-    for (const at of parts) series += `${cells[at] ?? ""}\n`;
+    // Marked, so that a cell to be refused is not taken for the text that it looks like.
+    for (const at of parts) series += `${cells[at] ?? ""}${isText(cells[at]) ? "" : "\0"}\n`;
     let found = known.get(series);
     if (found === undefined) {
       found = { target: Object.freeze(makeTarget(cells, columns)), series };
@@ -111,9 +138,10 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
 }
 
 function makeTarget(cells: readonly CellValue[], columns: Columns): Target {
-  const textAt = (at: number | undefined) => (at === undefined ? "" : String(cells[at] ?? "").trim());
+  const textAt = (at: number | undefined) =>
+    at === undefined ? "" : textOf(cells[at], columns.names[at] ?? "").trim();
   const nameAt = (at: number | undefined) => (at === undefined ? undefined : columns.names[at]);
-  const identifier = columns.identifiers.find(({ at }) => textAt(at) !== "");
+  const identifier = columns.identifiers.find(({ at }) => String(cells[at] ?? "").trim() !== "");
   if (identifier === undefined) {
     const [first] = columns.identifiers;
     throw new RowError("the row names no variable: its identifier columns are empty", {

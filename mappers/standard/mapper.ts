@@ -8,7 +8,7 @@ import {
   RowError,
   z,
 } from "headgate/mapper";
-import { type Columns, findColumns, parseTags, targetReader } from "./columns.ts";
+import { type Columns, findColumns, parseTags, targetReader, textOf } from "./columns.ts";
 
 const settings = z.strictObject({
   timeZone: z
@@ -99,7 +99,7 @@ export default defineMapper({
           typeof value === "number"
             ? value
             : named(columns.names[columns.value], () => number(String(value), marks)),
-        version: version === undefined || version === null || version === "" ? undefined : String(version),
+        version: textOf(version, "version") || undefined,
         tags: tags === undefined || tags === null || tags === "" ? undefined : parseTags(String(tags)),
       });
     }

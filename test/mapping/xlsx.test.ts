@@ -200,6 +200,39 @@ describe("the standard mapper on a workbook", () => {
     expect(elements).toHaveLength(1);
   });
 
+  const identified = (column: string, identifier: unknown, config: unknown = "kWh") =>
+    workbook((book) => {
+      const sheet = book.addWorksheet("Data");
+      sheet.addRow(["date", "value", column, "mapping_config"]);
+      sheet.addRow(["2026-07-01T00:00:00Z", 1, "1000000000000000", "kWh"]);
+      sheet.addRow(["2026-07-01T00:00:00Z", 2, identifier, config]);
+    });
+
+  it.each([
+    ["more digits than a spreadsheet keeps", "source_ean", Number("541448820000000017"), "kWh", "source_ean"],
+    ["the digits of a text that came before", "source_ean", 1e15, "kWh", "source_ean"],
+    ["a fraction", "source_serial_number", 12.5, "kWh", "source_serial_number"],
+    ["an exponent", "meter_number", 1e22, "kWh", "meter_number"],
+    ["a date", "source_name", QUARTER, "kWh", "source_name"],
+    ["a fraction for a mapping", "source_name", "A", 1.5, "mapping_config"],
+  ])("refuses an identifier cell that holds %s", async (_, column, identifier, config, at) => {
+    const { result } = await mapStandard(await identified(column, identifier, config), {});
+    expect(result).toMatchObject({
+      status: "failed",
+      rejectedCount: 1,
+      reason: { hint: expect.stringContaining("as text"), place: { sheet: "Data", row: 3, column: at } },
+    });
+  });
+
+  it("takes whole numbers that a spreadsheet keeps for their digits, and ids up to where they are exact", async () => {
+    const { elements } = await mapStandard(await identified("source_ean", 999_999_999_999_999, 5), {});
+    expect(elements[1]).toMatchObject({ sourceEan: "999999999999999", mappingConfig: "5" });
+    for (const column of ["variable_id", "source_id"]) {
+      const { result } = await mapStandard(await identified(column, 2 ** 53), {});
+      expect(result).toMatchObject({ reason: { place: { row: 3, column } } });
+    }
+  });
+
   it("names sheet, row and column of a value that is none", async () => {
     const { result } = await mapStandard(await standard("2026-07-01T00:00:00Z", "#N/A"), {});
     expect(result).toMatchObject({
