@@ -33,7 +33,7 @@ export function findColumns(header: readonly string[]): Columns {
   names.forEach((name, at) => {
     const key = name.toLowerCase().replaceAll("_", "");
     if (places.has(key) && KNOWN.has(key))
-      throw new FileError(`the header names the column ${name} twice`, { row: 1, column: name });
+      throw new FileError(`the header names the column ${name} twice`, { column: name });
     places.set(key, at);
   });
   const identifiers = IDENTIFIERS.flatMap(([key, field]) => {
@@ -72,10 +72,14 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 function missingColumns(missing: readonly string[], names: readonly string[]): FileError {
+  if (names.some((name) => name.includes("\0")))
+    return new FileError(`the header lacks ${missing.join(" and ")}, and holds NUL bytes`, {
+      text: names.join(","),
+      hint: `The file seems to be UTF-16: add to the trigger's metadata \`encoding: ${names[0]?.startsWith("\0") ? "utf-16be" : "utf-16le"}\`. If it is NUL bytes throughout, its writing broke off.`,
+    });
   const only = names.length === 1 ? (names[0] ?? "") : "";
   const delimiter = [";", "\t", "|", ","].find((candidate) => only.includes(candidate));
   return new FileError(`the header lacks ${missing.join(" and ")}`, {
-    row: 1,
     text: names.join(","),
     hint:
       delimiter === undefined

@@ -38,6 +38,8 @@ const settings = z.strictObject({
 const INSTANT =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
+const DST_HINT =
+  "Add to the trigger's metadata which time is meant, for example: `dst: later` (or earlier, byOrder). A logger that never changes its clock needs a `timeZone` without daylight saving instead.";
 const TIME_OF_DAY = /[Tt ]\d\d:\d\d/;
 
 export default defineMapper({
@@ -70,7 +72,23 @@ export default defineMapper({
           text,
           hint: "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: Europe/Brussels`",
         });
-      return time.iso(text, timeZone, dst === "byOrder" ? { byOrder: series } : dst);
+      try {
+        return time.iso(text, timeZone, dst === "byOrder" ? { byOrder: series } : dst);
+      } catch (thrown) {
+        if (!(thrown instanceof RowError) || !isDate(text)) throw thrown;
+        throw new RowError(thrown.message, { column, text, hint: DST_HINT });
+      }
+    }
+
+    /** Whether the text is a date, and daylight saving its only fault. */
+    function isDate(text: string): boolean {
+      try {
+        time.iso(text, timeZone, "later");
+        return true;
+      } catch (thrown) {
+        if (thrown instanceof RowError) return false;
+        throw thrown;
+      }
     }
 
     function takeRow(cells: readonly CellValue[]): void {
@@ -83,7 +101,9 @@ export default defineMapper({
       const extra = cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
       if (extra || (!isSheet && cells.length < columns.width))
         throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
-          hint: "A cell that holds the delimiter has to be quoted.",
+          hint: extra
+            ? "A cell that holds the delimiter has to be quoted."
+            : "Cells are missing: was the file cut off here, or written only in part?",
         });
       if (targetOf === undefined) return;
       const { target, series } = targetOf(cells);
@@ -104,8 +124,21 @@ export default defineMapper({
       });
     }
 
-    if (isSheet) await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
+    if (isSheet)
+      try {
+        await eachRow(file.xlsx({ sheet: settings.sheet }), takeRow);
+      } catch (thrown) {
+        if (columns !== undefined || !(thrown instanceof FileError) || thrown.text === undefined)
+          throw thrown;
+        throw await otherSheets(thrown, file, settings.sheet);
+      }
     else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow);
+    if (columns === undefined && isSheet)
+      throw await otherSheets(
+        new FileError("the sheet is empty: it has not even a header"),
+        file,
+        settings.sheet,
+      );
     if (columns === undefined)
       throw new FileError("the file is empty: it has not even a header", {
         hint: "A standard data file begins with a header that names at least date, value and an identifier.",
@@ -118,6 +151,15 @@ async function isArchive(file: MapperFile): Promise<boolean> {
   for await (const bytes of file.bytes())
     return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
   return false;
+}
+
+/** A fault of the header of a sheet, with the sheets that may have been meant. */
+async function otherSheets(fault: FileError, file: MapperFile, sheet: string | number): Promise<FileError> {
+  const names = (await file.sheets()).map((name) => JSON.stringify(name)).join(", ");
+  return new FileError(fault.message, {
+    hint: `The first filled row of sheet ${JSON.stringify(sheet)} is taken for the header. If another sheet is meant, name it in the trigger's metadata as \`sheet\`; there are ${names}.`,
+    ...(fault.text === undefined ? {} : { text: fault.text }),
+  });
 }
 
 /** Says in which column the fault is. */

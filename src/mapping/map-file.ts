@@ -87,7 +87,10 @@ async function runMapper(
   const refuse = (row: object, cells: number, expected: number) =>
     rejections.add(placeOf(row) ?? {}, {
       message: `the row has ${cells} cells where the header has ${expected}`,
-      hint: "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
+      hint:
+        cells < expected
+          ? "Cells are missing: was the file cut off here, or written only in part?"
+          : "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
     });
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
   const { log = NO_LOG, signal } = request;
@@ -173,7 +176,7 @@ function thrownReason(thrown: unknown, tracker: RowTracker, mapper: string): Rea
 function fileReason(thrown: FileError, tracker: RowTracker): Reason {
   const { sheet, row, column, text } = thrown;
   const code = isUnreadable(thrown) ? "HG-MAP-008" : "HG-MAP-015";
-  if (row === undefined && column === undefined)
+  if (row === undefined && column === undefined && text === undefined)
     return reasonOf(code, thrown.message, undefined, thrown.hint);
   // A fault of the whole file that shows at a row, named by its column alone, is at the row that was looked at.
   const at = row === undefined && tracker.latest !== undefined ? placeOf(tracker.latest) : { sheet, row };

@@ -107,6 +107,8 @@ export interface MapperFile {
   lines(options?: { readonly encoding?: string }): AsyncIterable<readonly Line[]>;
   xlsx(options: SheetOptions & { readonly columns: true }): AsyncIterable<readonly SheetRow[]>;
   xlsx(options?: SheetOptions & { readonly columns?: false }): AsyncIterable<readonly SheetCells[]>;
+  /** Names of the sheets of a workbook, in their order. */
+  sheets(): Promise<readonly string[]>;
   text(options?: { readonly encoding?: string }): Promise<string>;
   bytes(): AsyncIterable<Uint8Array>;
 }

@@ -1,6 +1,7 @@
 /** Numbers of text with declared marks. Nothing is guessed: `1.234` is never taken for a thousand unless the group mark says so. */
 import type { NumberOptions } from "./mapper.ts";
 import { RowError } from "./row-error.ts";
+import { shown } from "./targets.ts";
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const patterns = new Map<string, RegExp>();
@@ -48,17 +49,25 @@ function patternOf(decimal: string, group: string | undefined): RegExp {
 }
 
 function finite(value: number, text: string): number {
-  if (!Number.isFinite(value)) throw new RowError(`"${text}" is too large for a number`, { text });
+  if (!Number.isFinite(value)) throw new RowError(`${shown(text)} is too large for a number`, { text });
   return value;
 }
 
 function refusal(text: string, trimmed: string, decimal: string, group: string | undefined): RowError {
   if (trimmed === "") return new RowError("the number is empty", { text });
-  const shown = trimmed.length > 60 ? `${trimmed.slice(0, 60)}…` : trimmed;
   const marks = `decimal mark "${decimal}"${group === undefined ? " and no group mark" : `, group mark "${group}"`}`;
   const other = decimal === "." ? "," : ".";
-  const hint = /^[+-]?[\d.,' _]+$/.test(trimmed)
-    ? `Its marks differ from what was declared (${marks}); is the decimal mark "${other}"?`
-    : `Expected digits with ${marks}.`;
-  return new RowError(`"${shown}" is no number`, { text, hint });
+  const hint = !/^[+-]?[\d.,'’ _\u00a0\u202f\u2009]+$/.test(trimmed)
+    ? `Expected digits with ${marks}.`
+    : isGrouped(trimmed, decimal, other)
+      ? `Its digits look grouped, which was not declared so (${marks}): write it without group marks, or have the mapper declare the mark as \`group\`.`
+      : `Its marks differ from what was declared (${marks}); is the decimal mark "${other}"?`;
+  return new RowError(`${shown(trimmed)} is no number`, { text, hint });
+}
+
+/** Whether marks between digits can only be group marks: blanks and the like, or the other mark before the decimal one. */
+function isGrouped(trimmed: string, decimal: string, other: string): boolean {
+  if (/['’ _\u00a0\u202f\u2009]/.test(trimmed)) return true;
+  const first = trimmed.indexOf(other);
+  return first !== -1 && first < trimmed.lastIndexOf(decimal);
 }

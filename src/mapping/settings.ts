@@ -1,4 +1,5 @@
 /** Settings of a mapper, checked by its own schema, with faults in words. */
+import leven from "leven";
 import type { Mapper } from "./mapper.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -13,10 +14,24 @@ export function parseSettings(mapper: Mapper, settings: Settings): { value: unkn
   const parsed = mapper.settings.safeParse(settings);
   if (parsed.success) return { value: parsed.data };
   const faults = parsed.error.issues.map((issue) => {
+    if (issue.code === "unrecognized_keys" && issue.path.length === 0)
+      return issue.keys.map((key) => unknownKey(key, mapper)).join("; ");
     const field = issue.path.join(".");
     return field === "" ? issue.message : `${field}: ${issue.message}`;
   });
   return { fault: `the settings do not fit the mapper ${mapper.name}: ${faults.join("; ")}` };
+}
+
+/** Says that there is no such setting, and which one may be meant. */
+function unknownKey(key: string, { settings }: Mapper): string {
+  const shape: unknown = settings !== undefined && "shape" in settings ? settings.shape : undefined;
+  const names = typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
+  const near = names
+    .map((name) => ({ name, distance: leven(key.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+    .find(({ distance }) => distance <= Math.max(2, key.length / 3));
+  const advice = near === undefined ? `it takes ${names.join(", ")}` : `did you mean "${near.name}"?`;
+  return `there is no setting "${key}"; ${advice}`;
 }
 
 export function settingsFault(mapper: Mapper, settings: Settings): string | null {

@@ -100,6 +100,18 @@ describe("emit", () => {
 });
 
 describe("refused rows", () => {
+  it.each([
+    [1, "cut off"],
+    [3, "has to be quoted"],
+  ])("are told apart by their cells: %i where the header has 2", async (cells, hint) => {
+    const content = `a,b\n${Array(cells).fill("1").join(",")}\n`;
+    const { result } = await mapWith(
+      ({ file, eachRow }) => eachRow(file.csv({ columns: true }), () => undefined),
+      { content },
+    );
+    expect(result).toMatchObject({ reason: { hint: expect.stringContaining(hint) } });
+  });
+
   it("are told with row, column and text when a RowError is thrown in eachRow, and the next row follows", async () => {
     const seen: string[] = [];
     const { result } = await mapWith(

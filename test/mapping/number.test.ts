@@ -50,6 +50,21 @@ describe("number", () => {
     expect(() => readNumber(text, options)).toThrow(RowError);
   });
 
+  it.each<[string, NumberOptions, string]>([
+    ["1 234.5", {}, "look grouped"],
+    ["1\u202f234,5", { decimal: "," }, "look grouped"],
+    ["1'234", {}, "look grouped"],
+    ["1,234.5", {}, "look grouped"],
+    ["1.234,5", {}, 'is the decimal mark ","?'],
+    ["1,5", {}, 'is the decimal mark ","?'],
+    ["1.5", { decimal: "," }, 'is the decimal mark "."?'],
+    ["5 kWh", {}, "Expected digits"],
+  ])("hints at what is wrong with the marks of %j", (text, options, hint) => {
+    expect(() => readNumber(text, options)).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining(hint) }),
+    );
+  });
+
   it("takes a cell that is not there for a fault of the row", () => {
     const row: Record<string, string> = {};
     expect(() => readNumber(row["value"] as string)).toThrow("the number is missing");

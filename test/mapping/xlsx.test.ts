@@ -233,6 +233,19 @@ describe("the standard mapper on a workbook", () => {
     }
   });
 
+  it.each([
+    ["has another header", ["Report of March"], { row: 1, sheet: "Cover", text: "Report of March" }],
+    ["is empty", [], undefined],
+  ])("names the sheets and the setting when the first sheet %s", async (_, cells, place) => {
+    const bytes = await workbook((book) => {
+      book.addWorksheet("Cover").addRow(cells);
+      book.addWorksheet("Data").addRow(["date", "value", "variable_id"]);
+    });
+    const { result } = await mapStandard(bytes, {});
+    expect(result).toMatchObject({ reason: { code: "HG-MAP-015", ...(place && { place }) } });
+    expect(result.status === "failed" && result.reason.hint).toMatch(/`sheet`; there are "Cover", "Data"/);
+  });
+
   it("names sheet, row and column of a value that is none", async () => {
     const { result } = await mapStandard(await standard("2026-07-01T00:00:00Z", "#N/A"), {});
     expect(result).toMatchObject({

@@ -5,7 +5,7 @@ import type { RowTracker } from "../place.ts";
 import { csvCells, csvRows, type RefuseRow } from "./csv.ts";
 import { type Input, rawChunks } from "./decode.ts";
 import { lineChunks, wholeText } from "./lines.ts";
-import { xlsxCells, xlsxRows } from "./xlsx.ts";
+import { sheetNames, xlsxCells, xlsxRows } from "./xlsx.ts";
 
 export interface FileFacts {
   readonly inputPath: string;
@@ -39,6 +39,7 @@ export function createMapperFile(
         options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options),
         tracker,
       ),
+    sheets: () => sheetNames(input),
     text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options.encoding),
     bytes: () => rawChunks(input),
   };

@@ -119,6 +119,17 @@ async function* sheetRows(
   }
 }
 
+/** Names of the sheets, in their order. */
+export async function sheetNames(input: Input): Promise<string[]> {
+  const archive = await ZipArchive.open(input.path);
+  try {
+    const book = await openBook(archive);
+    return (book.model?.sheets ?? []).map(({ name }) => name);
+  } finally {
+    await archive.close();
+  }
+}
+
 /** Reads what the cells of any sheet need: names, date formats and shared strings. */
 async function openBook(archive: ZipArchive): Promise<BookReader> {
   const { default: exceljs } = await import("exceljs");
