@@ -2,7 +2,7 @@
 
 import { Readable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
-import { HeadgateError, wordsOf } from "../support/errors.ts";
+import { HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient, Token } from "../wire/client/index.ts";
 import { CONSEQUENCES, judge } from "./retry-table.ts";
 
@@ -12,10 +12,16 @@ export interface ProbeLine {
   readonly hint?: string;
 }
 
+export interface ProbeParts {
+  readonly client: ServiceClient;
+  readonly clock: Clock;
+  readonly account: string | undefined;
+  /** Nothing else tells outcomes than reading them back. */
+  readonly readsBack: boolean;
+}
+
 export async function probeService(
-  client: ServiceClient,
-  account: string | undefined,
-  clock: Clock,
+  { client, clock, account, readsBack }: ProbeParts,
   signal: AbortSignal,
 ): Promise<readonly ProbeLine[]> {
   const lines: ProbeLine[] = [];
@@ -23,10 +29,21 @@ export async function probeService(
     const token = await client.token(signal);
     lines.push(accountLine(token, account));
   } catch (thrown) {
-    return [failed("token", thrown, signal)];
+    return [tokenFailed(thrown, account, signal)];
   }
-  lines.push(await probePush(client, clock, signal), await probeRead(client, signal));
+  lines.push(await probePush(client, clock, signal), await probeRead(client, readsBack, signal));
   return lines;
+}
+
+/** The endpoint answers `invalid_grant` to wrong passwords and to accounts that are closed to the user (RFC 6749, 5.2); its words differ. */
+function tokenFailed(thrown: unknown, account: string | undefined, signal: AbortSignal): ProbeLine {
+  const line = failed("token", thrown, signal);
+  if (!(thrown instanceof HeadgateError) || thrown.code !== "HG-PUSH-003" || account === undefined)
+    return line;
+  const words = thrown.message.includes("account")
+    ? `The user may not enter account ${account}: correct \`account\` of the service, or have a manager of that account let the user in.`
+    : `${thrown.hint} If they are right: may the user enter account ${account}?`;
+  return { ...line, hint: words };
 }
 
 function accountLine(token: Token, account: string | undefined): ProbeLine {
@@ -60,27 +77,44 @@ async function probePush(client: ServiceClient, clock: Clock, signal: AbortSigna
     // The content was looked at, so that the caller had been let in.
     if (verdict === "bisect")
       return { level: "ok", what: `push: let in (an empty push is answered ${answer.words})` };
-    const level = verdict === "transient" ? "warning" : "failed";
-    return { level, what: `push: ${answer.words}`, hint: CONSEQUENCES[verdict] };
+    const what = `push: ${answer.words}`;
+    if (verdict === "transient")
+      return {
+        level: "warning",
+        what,
+        hint: "The service is there and cannot take pushes now; check again later.",
+      };
+    return { level: "failed", what, hint: CONSEQUENCES[verdict] };
   } catch (thrown) {
     return failed("push", thrown, signal);
   }
 }
 
-async function probeRead(client: ServiceClient, signal: AbortSignal): Promise<ProbeLine> {
+async function probeRead(client: ServiceClient, readsBack: boolean, signal: AbortSignal): Promise<ProbeLine> {
   try {
     await client.getSites({ "Paging.PageNumber": 0, "Paging.ItemsPerPage": 1 }, signal);
     return { level: "ok", what: "read: may read" };
   } catch (thrown) {
     const line = failed("read", thrown, signal);
-    return { ...line, level: "warning", what: `${line.what}; outcomes cannot be read back` };
+    if (!readsBack) return { ...line, level: "warning", what: `${line.what}; outcomes cannot be read back` };
+    const what = `${line.what}; outcomes cannot be read back, and no webhook is configured that would tell them`;
+    return { ...line, what };
   }
 }
 
-function failed(part: string, thrown: unknown, signal: AbortSignal): ProbeLine {
+/** A hint for who sits before the configuration: the register's own speak of batches under way. */
+function hintOf(part: "token" | "push" | "read", error: HeadgateError): string {
+  const option = part === "read" ? "base" : part;
+  if (error instanceof TransientError)
+    return `Check the address in \`${option}\` of the service, whether it is up, and the network, firewalls and proxies on the way.`;
+  const wrongAddress = error.code === "HG-PUSH-009" || error.code === "HG-PUSH-010";
+  return part === "read" && wrongAddress ? "Check the address in `base` of the service." : error.hint;
+}
+
+function failed(part: "token" | "push" | "read", thrown: unknown, signal: AbortSignal): ProbeLine {
   if (signal.aborted) throw signal.reason;
   const what = `${part}: ${wordsOf(thrown)}`;
   return thrown instanceof HeadgateError
-    ? { level: "failed", what, hint: thrown.hint }
+    ? { level: "failed", what, hint: hintOf(part, thrown) }
     : { level: "failed", what };
 }

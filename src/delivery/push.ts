@@ -13,6 +13,8 @@ import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { sliceStream, verifySlice } from "./slices.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
+/** In the answer of a batch whose operationId the service knows with other bytes. */
+export const CONFLICT_WORDS = "the service knows this operationId with other bytes";
 
 export interface PusherParts {
   readonly client: ServiceClient;
@@ -136,6 +138,8 @@ export class BatchPusher {
       await this.#note(operationId, words);
       return this.#waitForPerson(batch, refusal(verdict, words));
     }
+    // The halves would have ids of their own: they would arrive a second time beside what came first under this one.
+    if (verdict === "conflict") return this.#reject(batch, `${CONFLICT_WORDS}; ${words}`);
     const halves = verdict === "halve" || mayBisect ? await appendChildren(segmentPath, batch) : null;
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
@@ -144,8 +148,13 @@ export class BatchPusher {
       return { status: "split", children };
     }
     const whole = batch.points > 1 ? `; refused whole, ${batch.points} readings: too many were refused` : "";
-    await journal.advanceBatch(operationId, "sending", "rejected", { answer: `${words}${whole}` });
-    log.warn({ operationId, answer: words, points: batch.points }, "batch rejected");
+    return this.#reject(batch, `${words}${whole}`);
+  }
+
+  async #reject({ operationId, points }: Batch, answer: string): Promise<Pushed> {
+    const { journal, log } = this.#parts;
+    await journal.advanceBatch(operationId, "sending", "rejected", { answer });
+    log.warn({ operationId, answer, points }, "batch rejected");
     return { status: "rejected" };
   }
 

@@ -1,14 +1,24 @@
 /**
- * What an answer to a push means and what follows, as data (specification, *Errors*). The first rule whose range holds the status wins.
+ * What an answer to a push means and what follows, as data (specification, *Errors*). The first rule whose range holds the status wins, and whose words, where it has any, are told.
  * No answer at all (connection refused or reset, timeout) is `transient`, and its outcome is unknown: the same bytes go again, never split.
  */
 import type { PushAnswer } from "../wire/client/index.ts";
 
-export type Verdict = "accepted" | "transient" | "token" | "right" | "address" | "halve" | "bisect";
+export type Verdict =
+  | "accepted"
+  | "transient"
+  | "token"
+  | "right"
+  | "address"
+  | "halve"
+  | "conflict"
+  | "bisect";
 
 export interface RetryRule {
   /** First and last status. */
   readonly status: readonly [number, number];
+  /** What the service's words must say beside it; any words when absent. */
+  readonly words?: RegExp;
   readonly verdict: Verdict;
   readonly meaning: string;
 }
@@ -23,6 +33,8 @@ export const CONSEQUENCES: Readonly<Record<Verdict, string>> = {
   right: "The service waits for a person who grants the right; the batch stays as it is.",
   address: "This is not the push interface: the service waits for a person who corrects the address.",
   halve: "The batch is split in two by its size; a single reading that is still too large is rejected.",
+  conflict:
+    "The batch is rejected whole: its operationId came before with other bytes, and what stands there is not what was sent now.",
   bisect: "The batch is split until the refused readings stand alone; the others are delivered.",
 };
 
@@ -45,6 +57,12 @@ export const RETRY_TABLE: readonly RetryRule[] = [
   { status: [413, 413], verdict: "halve", meaning: "the batch is too large" },
   { status: [414, 415], verdict: "address", meaning: "not what a push interface answers" },
   { status: [421, 421], verdict: "address", meaning: "another server answers" },
+  {
+    status: [422, 422],
+    words: /idempotency.?key/i,
+    verdict: "conflict",
+    meaning: "this operationId came before with other bytes",
+  },
   { status: [425, 425], verdict: "transient", meaning: "too early" },
   { status: [426, 426], verdict: "address", meaning: "another protocol is asked for" },
   { status: [429, 429], verdict: "transient", meaning: "too many requests" },
@@ -52,9 +70,10 @@ export const RETRY_TABLE: readonly RetryRule[] = [
   { status: [500, 599], verdict: "transient", meaning: "the service fails" },
 ];
 
-export function judge(answer: Pick<PushAnswer, "status" | "webPage">): Verdict {
+export function judge(answer: Pick<PushAnswer, "status" | "webPage" | "words">): Verdict {
   const rule = RETRY_TABLE.find(
-    ({ status: [first, last] }) => answer.status >= first && answer.status <= last,
+    ({ status: [first, last], words }) =>
+      answer.status >= first && answer.status <= last && words?.test(answer.words) !== false,
   );
   // A login page or a proxy's notice also comes with 200; counting it as accepted would lose the batch.
   if (rule?.verdict === "accepted" && answer.webPage) return "address";

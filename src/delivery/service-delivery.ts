@@ -3,6 +3,7 @@ import type { Batch, RejectedRow, Run } from "../model.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { REGISTER } from "../support/register.ts";
 import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
@@ -11,7 +12,7 @@ import { Gate } from "./gate.ts";
 import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
-import { BatchPusher } from "./push.ts";
+import { BatchPusher, CONFLICT_WORDS } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
@@ -42,6 +43,8 @@ class ServiceDelivery implements Delivery {
   readonly #clock: Clock;
   readonly #pusher: BatchPusher;
   readonly #readBack: ReadBack;
+  /** Nothing else tells outcomes. */
+  readonly #readsBack: boolean;
 
   constructor(service: ServiceOptions, push: PushOptions, parts: DeliveryParts) {
     const clock = parts.clock ?? systemClock;
@@ -70,6 +73,7 @@ class ServiceDelivery implements Delivery {
       log,
       webhookUrl,
     });
+    this.#readsBack = webhookUrl === undefined && push.confirm.by !== "none";
     this.#readBack = new ReadBack(this.#client, parts.journal, clock);
   }
 
@@ -138,7 +142,13 @@ class ServiceDelivery implements Delivery {
   }
 
   probe(signal: AbortSignal): Promise<readonly ProbeLine[]> {
-    return probeService(this.#client, this.#account, this.#clock, signal);
+    const parts = {
+      client: this.#client,
+      clock: this.#clock,
+      account: this.#account,
+      readsBack: this.#readsBack,
+    };
+    return probeService(parts, signal);
   }
 
   close(): Promise<void> {
@@ -161,7 +171,12 @@ async function rejectedRows(
     const more = batch.points > 1 ? ` and ${batch.points - 1} more` : "";
     const words = element === undefined ? "" : targetWords(element);
     const text = reading === undefined ? words : `${words} ${reading.date} ${reading.value}${more}`;
-    rows.push({ code: "HG-PUSH-012", message: batch.answer ?? "", place: { text } });
+    const message = batch.answer ?? "";
+    rows.push(
+      message.startsWith(CONFLICT_WORDS)
+        ? { code: "HG-PUSH-014", message, hint: REGISTER["HG-PUSH-014"].hint, place: { text } }
+        : { code: "HG-PUSH-012", message, place: { text } },
+    );
   }
   return rows;
 }

@@ -392,6 +392,20 @@ it("never sends more calls at a time than configured", async () => {
   expect(most).toBeLessThanOrEqual(2);
 });
 
+it("rejects a batch whole whose operationId the service knows with other bytes, and sends no part of it", async () => {
+  const detail = "this Idempotency-Key came before with another body, as operation r1-1";
+  setup.service.pushScript.push(json(422, { title: "Unprocessable Content", status: 422, detail }));
+  const result = await deliver([element("A", 8)], [element("B", 2)]);
+  expect(result).toMatchObject({
+    status: "rejected",
+    accepted: 2,
+    rejected: 8,
+    faults: [{ operationId: "r1-1", answer: expect.stringContaining("knows this operationId") }],
+    rows: [{ code: "HG-PUSH-014" }],
+  });
+  expect(setup.service.pushes.map((call) => call.query.get("operationId"))).toEqual(["r1-1", "r1-2"]);
+});
+
 describe("the probe", () => {
   it("tells account, right to push and right to read", async () => {
     const lines = await setup.delivery.probe(never);
@@ -407,5 +421,32 @@ describe("the probe", () => {
     setup.service.pushDefault = { status: 403 };
     const lines = await setup.delivery.probe(never);
     expect(lines[1]).toMatchObject({ level: "failed", what: "push: HTTP 403" });
+  });
+
+  it("tells an account that is closed to the user from a wrong password", async () => {
+    const refused = (words: string) => json(400, { error: "invalid_grant", error_description: words });
+    setup.service.tokenScript.push(refused("the user may not enter the account 7"));
+    expect((await setup.delivery.probe(never))[0]?.hint).toMatch(
+      /^The user may not enter account 7: correct/,
+    );
+    const after = await setup.restart();
+    setup.service.tokenScript.push(refused("wrong username or password"));
+    expect((await after.probe(never))[0]?.hint).toMatch(/^Correct `credentials\.username`/);
+  });
+
+  it("asks for the address and the network when the service cannot be reached", async () => {
+    await setup.service.stop();
+    const [line] = await setup.delivery.probe(never);
+    expect(line).toMatchObject({ level: "failed", hint: expect.stringContaining("address in `token`") });
+    await setup.service.start();
+  });
+
+  it("fails where nothing would tell outcomes, and warns where a webhook does", async () => {
+    setup.service.readReply = { status: 404 };
+    const hint = "Check the address in `base` of the service.";
+    expect((await setup.delivery.probe(never))[2]).toMatchObject({ level: "failed", hint });
+    await again({}, "http://127.0.0.1:9/outcome");
+    setup.service.readReply = { status: 404 };
+    expect((await setup.delivery.probe(never))[2]).toMatchObject({ level: "warning", hint });
   });
 });

@@ -19,7 +19,13 @@ it.each([
   [599, "transient"],
   [777, "address"],
 ])("status %i is judged %s", (status, verdict) => {
-  expect(judge({ status, webPage: false })).toBe(verdict);
+  expect(judge({ status, webPage: false, words: `HTTP ${status}` })).toBe(verdict);
+});
+
+it("a repeated operationId with other bytes is told from refused content by the service's words", () => {
+  const words = "HTTP 422: Unprocessable Content: this Idempotency-Key came before with another body";
+  expect(judge({ status: 422, webPage: false, words })).toBe("conflict");
+  expect(judge({ status: 400, webPage: false, words })).toBe("bisect");
 });
 
 it("every verdict of the table says what follows, and no rule hides behind an earlier one", () => {
@@ -29,7 +35,11 @@ it("every verdict of the table says what follows, and no rule hides behind an ea
       { length: rule.status[1] - rule.status[0] + 1 },
       (_, index) => rule.status[0] + index,
     ).some(
-      (status) => RETRY_TABLE.find((one) => status >= one.status[0] && status <= one.status[1]) === rule,
+      (status) =>
+        rule ===
+        RETRY_TABLE.find(
+          (one) => status >= one.status[0] && status <= one.status[1] && one.words === rule.words,
+        ),
     );
     expect(reached).toBe(true);
   }
