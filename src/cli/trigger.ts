@@ -1,5 +1,6 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
-import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { nearestName } from "../config/document.ts";
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createRegistry } from "../triggers/registry.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
@@ -33,6 +34,7 @@ export function addTrigger({ program, action }: CommandFrame): void {
 function test(names: readonly string[], options: TestOptions): number {
   const config = loadGatewayConfig(options.config);
   const ingestion = ingestionOf(options.ingestion);
+  if (options.drop !== undefined) requireDrop(options.drop, config);
   const registry = createRegistry(config.triggers);
   const answers = names.map((name) => {
     const { claimed, others, verdicts } = registry.claim(name, ingestion, options.drop);
@@ -52,6 +54,18 @@ function test(names: readonly string[], options: TestOptions): number {
     }
   }
   return answers.every((answer) => answer.claimedBy !== null) ? 0 : 1;
+}
+
+function requireDrop(name: string, config: GatewayConfig): void {
+  const known = config.drops.map((drop) => drop.name);
+  if (known.includes(name)) return;
+  const nearest = nearestName(name, known);
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--drop",
+    message: `there is no drop ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`,
+    hint: `Name one of the configured drops: ${known.join(", ")}.`,
+  });
 }
 
 function ingestionOf(text: string): IngestionType {

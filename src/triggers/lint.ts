@@ -1,4 +1,5 @@
 /** What `check` says of triggers that are valid each by itself. */
+import type { DropKind } from "../model.ts";
 import type { FileNamePattern, FilterType } from "../wire/index.ts";
 import { fires } from "./match.ts";
 import type { Trigger } from "./registry.ts";
@@ -11,9 +12,20 @@ export interface TriggerFinding {
   readonly hint: string;
 }
 
-export function lintTriggers(triggers: readonly Trigger[]): readonly TriggerFinding[] {
+/** What the lint reads of a drop. */
+export interface LintedDrop {
+  readonly name: string;
+  readonly kind: DropKind;
+}
+
+export function lintTriggers(
+  triggers: readonly Trigger[],
+  drops: readonly LintedDrop[],
+): readonly TriggerFinding[] {
   return triggers.flatMap((trigger, index) => [
     ...sameName(trigger, triggers.slice(0, index)),
+    ...atRest(trigger),
+    ...noSource(trigger, drops),
     ...noPatterns(trigger),
     ...contradiction(trigger),
     ...shadowed(trigger, triggers.slice(0, index)),
@@ -28,6 +40,36 @@ function sameName(trigger: Trigger, earlier: readonly Trigger[]): readonly Trigg
       trigger: trigger.name,
       what: `two triggers are named ${trigger.name}`,
       hint: "Give each a name of its own.",
+    },
+  ];
+}
+
+function atRest(trigger: Trigger): readonly TriggerFinding[] {
+  if (fires(trigger)) return [];
+  return [
+    {
+      level: "warning",
+      trigger: trigger.name,
+      what: `its state is ${trigger.state}, so that it never claims a file`,
+      hint: "Set its `state` to Active, or remove the trigger.",
+    },
+  ];
+}
+
+/** No drop that it may claim from yields files of its ingestion type. */
+function noSource(trigger: Trigger, drops: readonly LintedDrop[]): readonly TriggerFinding[] {
+  const own = drops.filter((drop) => trigger.drops?.includes(drop.name) !== false);
+  const byHttp = trigger.ingestionType !== "SendViaFtp";
+  if (own.some((drop) => (drop.kind === "http") === byHttp)) return [];
+  const where = trigger.drops === undefined ? "no configured drop" : `none of ${trigger.drops.join(", ")}`;
+  return [
+    {
+      level: "warning",
+      trigger: trigger.name,
+      what: `it can never claim a file: it is for files that come by ${trigger.ingestionType}, and ${where} yields such`,
+      hint: byHttp
+        ? "Files come so by a drop of kind http; files at local, sftp and ftp drops come by SendViaFtp."
+        : "Files come so by drops of kind local, sftp and ftp; those of an http drop come by SendViaHttp or UploadInStorage.",
     },
   ];
 }

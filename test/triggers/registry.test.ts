@@ -1,10 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { lintTriggers } from "../../src/triggers/lint.ts";
+import { type LintedDrop, lintTriggers } from "../../src/triggers/lint.ts";
 import { type TriggerOptions, triggerOptions, triggersOptions } from "../../src/triggers/options.ts";
 import { createRegistry, laneOf, whyUnclaimed } from "../../src/triggers/registry.ts";
 
 const CSV = { filterType: "EndsWith", value: ".csv" };
 const GUID = "0b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11";
+const DROPS = [
+  { name: "field", kind: "local" },
+  { name: "intake", kind: "http" },
+] as const;
 const ACME = { filterType: "StartsWith", value: "acme_" };
 
 function trigger(name: string, patterns: unknown[], more: Record<string, unknown> = {}): TriggerOptions {
@@ -110,7 +114,7 @@ describe("the options of a trigger", () => {
 
 describe("the lint of triggers", () => {
   const findings = (...triggers: TriggerOptions[]) =>
-    lintTriggers(triggers).map(({ level, trigger: name }) => `${level} ${name}`);
+    lintTriggers(triggers, DROPS).map(({ level, trigger: name }) => `${level} ${name}`);
 
   it("asks triggers for SendViaHttp for a token, and not for patterns", () => {
     expect(findings(trigger("a", [], { ingestionType: "SendViaHttp" }))).toEqual(["failed a"]);
@@ -135,10 +139,26 @@ describe("the lint of triggers", () => {
     const later = trigger("b", [CSV]);
     expect(findings(trigger("a", [CSV], { drops: ["field"] }), later)).toEqual([]);
     expect(findings(trigger("a", [CSV], { ingestionType: "UploadInStorage" }), later)).toEqual([]);
-    expect(findings(trigger("a", [CSV], { state: "Inactive" }), later)).toEqual([]);
+    expect(findings(trigger("a", [CSV], { state: "Inactive" }), later)).toEqual(["warning a"]);
     expect(
       findings(trigger("a", [CSV], { drops: ["field"] }), trigger("b", [CSV], { drops: ["field"] })),
     ).toEqual(["warning b"]);
+  });
+
+  it("warns of a trigger whose state never fires", () => {
+    expect(findings(trigger("a", [CSV], { state: "Deleted" }))).toEqual(["warning a"]);
+    expect(findings(trigger("a", [CSV], { state: "Updated" }))).toEqual([]);
+  });
+
+  it("warns of a way in that no drop of the trigger offers", () => {
+    const told = (drops: readonly LintedDrop[], more: Record<string, unknown>) =>
+      lintTriggers([trigger("a", [CSV], more)], drops).map(({ level }) => level);
+    expect(told([DROPS[1]], {})).toEqual(["warning"]);
+    expect(told([DROPS[0]], { ingestionType: "UploadInStorage" })).toEqual(["warning"]);
+    expect(told([DROPS[0]], { ingestionType: "SendViaHttp", token: GUID })).toEqual(["warning"]);
+    expect(told(DROPS, { ingestionType: "UploadInStorage", drops: ["field"] })).toEqual(["warning"]);
+    expect(told(DROPS, { drops: ["field"] })).toEqual([]);
+    expect(told(DROPS, { ingestionType: "UploadInStorage" })).toEqual([]);
   });
 
   it("warns of conditions that exclude each other", () => {
