@@ -1,11 +1,12 @@
 /** The ground that the demo stands on: its state folder, the hub with its structure, the field servers, and the gateway's configuration. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { parseDocument } from "yaml";
 import { loadHubOptions } from "../../config/hub-config.ts";
 import { startHub } from "../../hub/hub.ts";
-import { ConfigError } from "../../support/errors.ts";
+import { ConfigError, wordsOf } from "../../support/errors.ts";
 import { createLog } from "../../support/log.ts";
+import { type ProcessLock, takeProcessLock } from "../../support/process-lock.ts";
 import { startFieldFtp } from "./field-ftp.ts";
 import { startFieldSftp } from "./field-sftp.ts";
 import { readScenario, readStructure, type Scenario } from "./scenario.ts";
@@ -35,6 +36,33 @@ export async function layGround(stateFolder: string, keep: boolean): Promise<Dem
   if (!existsSync(samples)) {
     throw new ConfigError("HG-CLI-004", { operation: "start demo", subject: samples });
   }
+  const lock = lockState(state);
+  try {
+    const ground = await layLockedGround(state, samples, keep);
+    const close = () => ground.close().finally(() => lock.release());
+    return { ...ground, close };
+  } catch (thrown) {
+    lock.release();
+    throw thrown;
+  }
+}
+
+/** Beside the folder, since the folder itself is emptied: a second demo would take the ground from under the first. */
+function lockState(state: string): ProcessLock {
+  const facts = { operation: "start demo", subject: state };
+  let lock: ProcessLock | null;
+  try {
+    mkdirSync(dirname(state), { recursive: true });
+    lock = takeProcessLock(`${state}.lock`);
+  } catch (cause) {
+    const message = `${state}.lock cannot be locked: ${wordsOf(cause)}`;
+    throw new ConfigError("HG-CLI-008", { ...facts, message, cause });
+  }
+  if (lock !== null) return lock;
+  throw new ConfigError("HG-CLI-007", { ...facts, message: `another demo is running in ${state}` });
+}
+
+async function layLockedGround(state: string, samples: string, keep: boolean): Promise<DemoGround> {
   const fresh = prepareState(state, keep);
   const scenario = readScenario(samples);
   const folders = {

@@ -1,0 +1,35 @@
+/**
+ * A lock between processes: an exclusive transaction held open on a tiny database. The operating system lets go of it
+ * when the process ends, however it ends; the file stays.
+ */
+import { DatabaseSync } from "node:sqlite";
+
+const BUSY = 5;
+
+export interface ProcessLock {
+  release(): void;
+}
+
+/** Null while another holds it. Throws SQLite's error when the file cannot be opened or is no database. */
+export function takeProcessLock(path: string): ProcessLock | null {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: 0 });
+    db.exec("BEGIN EXCLUSIVE");
+  } catch (thrown) {
+    db?.close();
+    if (isBusy(thrown)) return null;
+    throw thrown;
+  }
+  const held = db;
+  return {
+    release: () => {
+      if (held.isOpen) held.close();
+    },
+  };
+}
+
+function isBusy(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || !("errcode" in thrown)) return false;
+  return typeof thrown.errcode === "number" && (thrown.errcode & 0xff) === BUSY;
+}
