@@ -30,10 +30,7 @@ export function parseConfigText<Schema extends z.ZodType>(
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
-    throw invalid(
-      path,
-      document.errors.map((error) => error.message.split("\n")[0] ?? error.message),
-    );
+    throw invalid(path, yamlFaults(document, text));
   }
   resolveSecrets(document, path);
   const parsed = schema.safeParse(document.toJS() ?? {});
@@ -45,6 +42,15 @@ export function parseConfigText<Schema extends z.ZodType>(
   );
 }
 
+/** `${env:NAME}` without quotes ends the value at its brace, inside of `{ }` and `[ ]`; what the parser says then helps nobody. */
+function yamlFaults(document: ParsedYaml, text: string): readonly string[] {
+  const faults = document.errors.map((error) => error.message.split("\n")[0] ?? error.message);
+  const line = document.errors[0]?.linePos?.[0].line;
+  const secret = line === undefined ? null : UNQUOTED.exec(text.split("\n")[line - 1] ?? "")?.[1];
+  if (secret === undefined || secret === null) return faults;
+  return [`line ${line}: put quotes around ${secret}, since it stands inside of { } or [ ]: "${secret}"`];
+}
+
 function invalid(path: string, faults: readonly string[]): ConfigError {
   return new ConfigError("HG-CONF-002", {
     operation: "read configuration",
@@ -53,6 +59,7 @@ function invalid(path: string, faults: readonly string[]): ConfigError {
   });
 }
 
+const UNQUOTED = /[{[,:]\s*(\$\{(?:env|file):[^}]+\})/;
 const SECRET = /\$\{(env|file):([^}]+)\}/g;
 
 function resolveSecrets(document: ParsedYaml, path: string): void {
@@ -104,6 +111,10 @@ function issueWords(
   }
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
     const deepest = [...issue.errors].sort((a, b) => depthOf(b) - depthOf(a))[0] ?? [];
+    if (depthOf(deepest) === 0 && issue.errors.length > 1) {
+      const place = `${at(document, lines, issue.path)}${dotted(issue.path)}`;
+      return [`${place}: expected ${expectations(issue.errors.flat(), known(issue.path))}`];
+    }
     return deepest.flatMap((inner) =>
       issueWords(
         { ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue,
@@ -114,6 +125,18 @@ function issueWords(
     );
   }
   return [`${at(document, lines, issue.path)}${dotted(issue.path)}: ${issue.message}`];
+}
+
+/** What the variants of a union take, such as `"leave", "delete" or { archive: … }`. */
+function expectations(issues: readonly z.core.$ZodIssue[], keys: readonly string[]): string {
+  const words = issues.map((issue) => {
+    if (issue.code === "invalid_value") return issue.values.map((value) => JSON.stringify(value)).join(", ");
+    if (issue.code !== "invalid_type") return issue.message;
+    if (issue.expected !== "object" || keys.length === 0) return `a value of type ${issue.expected}`;
+    return `{ ${keys[0]}: … }`;
+  });
+  const all = [...new Set(words)];
+  return [all.slice(0, -1).join(", "), ...all.slice(-1)].filter((part) => part !== "").join(" or ");
 }
 
 function depthOf(issues: readonly z.core.$ZodIssue[]): number {

@@ -59,6 +59,25 @@ describe("a configuration document", () => {
     expect(faultOf("drops: [\n")).toMatch(/line 2/);
   });
 
+  it.each(["  - { kind: sftp, host: ${env:NOPE}, password: x }", "  - { kind: sftp, host: [${env:NOPE}] }"])(
+    "asks for quotes where a secret breaks the YAML around it: %s",
+    (line) => {
+      const fault = faultOf(`drops:\n${line}\nother: 1\n`);
+      expect(fault.split("\n").slice(1)).toEqual([
+        '  line 2: put quotes around ${env:NOPE}, since it stands inside of { } or [ ]: "${env:NOPE}"',
+      ]);
+    },
+  );
+
+  it("tells everything that would do where several kinds of values may stand", () => {
+    const rule = z.strictObject({
+      finish: z.union([z.literal("leave"), z.literal("delete"), z.strictObject({ archive: z.string() })]),
+    });
+    const parse = (text: string) => () => parseConfigText(text, rule, "gateway.yaml");
+    expect(parse("finish: archive\n")).toThrow('finish: expected "leave", "delete" or { archive: … }');
+    expect(parse("finish: { archive: 5 }\n")).toThrow(/line 1: finish\.archive: .*string/);
+  });
+
   it("takes an empty file as no settings", () => {
     expect(faultOf("")).toContain("drops");
   });
