@@ -93,6 +93,23 @@ export function summaryLine(summary: Summary): string {
   return `${files} · points ${mapped} mapped, ${accepted} accepted, ${stored} stored, ${rejected} rejected`;
 }
 
+/** Milliseconds of one, for times that are numbers of seconds, milliseconds or nanoseconds. */
+const TIME_UNITS = [1000, 1, 1e-6];
+const EARLIEST_MS = Date.UTC(1980);
+const LATEST_MS = Date.UTC(2200);
+
+/** `time 1795236524972665825` as an instant, in the unit that makes it one of our days; other tokens of servers stay as they are. */
+export function withReadableTime(detail: string): string {
+  return detail.replace(/\btime (\d+(?:\.\d+)?)(?![\w.:-])/g, (all, number: string) => {
+    // Servers without a clock of their own write dates as digits: 20260301001500.
+    if (/^(19|20)\d{12}(\.|$)/.test(number)) return all;
+    const ms = TIME_UNITS.map((unit) => Number(number) * unit).find(
+      (one) => one >= EARLIEST_MS && one < LATEST_MS,
+    );
+    return ms === undefined ? all : `time ${new Date(ms).toISOString()}`;
+  });
+}
+
 /** `1.2 MB`, in powers of ten. */
 export function sizeWords(bytes: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];

@@ -1,6 +1,6 @@
 /** The ledger's events as lines for a person who watches. */
 import type { FileEvent } from "../gateway.ts";
-import { type Style, styled } from "./output.ts";
+import { type Style, styled, withReadableTime } from "./output.ts";
 
 /** What is worth a line; the rest is for `trace`. */
 const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
@@ -37,7 +37,7 @@ export function printProgress(event: FileEvent, say: (line: string) => void): vo
 /** Without what the line says already, and short enough for a terminal. */
 function detailOf(event: FileEvent): string {
   if (event.what === "arrival.unmatched") return "no trigger claims this name";
-  const detail = event.detail
+  const detail = withReadableTime(event.detail)
     .replace(`${event.path}, `, "")
     .replace(/, sha256 [0-9a-f]+$|, time \S+$/, "")
     .replace(`${event.path} → `, "as ");

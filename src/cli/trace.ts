@@ -1,10 +1,21 @@
 /** `headgate trace`: the whole life of a file, found by operationId, run, file name or path. */
-import type { TracedFile } from "../ledger/ledger.ts";
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger, TracedFile } from "../ledger/ledger.ts";
 import type { Batch, RejectedRow, Run } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
-import { placeWords, print, printError, printJson, printTable, sizeWords, styled } from "./output.ts";
+import {
+  placeWords,
+  print,
+  printError,
+  printJson,
+  printTable,
+  sizeWords,
+  styled,
+  withReadableTime,
+} from "./output.ts";
 
 interface TraceOptions {
   readonly config: string;
@@ -27,7 +38,7 @@ export function addTrace({ program, action }: CommandFrame): void {
 async function trace(id: string, options: TraceOptions): Promise<number> {
   const { ledger, config } = await openLedgerToRead(options.config);
   try {
-    const files = await ledger.trace(id);
+    const files = await findFiles(id, ledger, config);
     if (files.length === 0) {
       printError(
         new RejectedError("HG-CLI-002", {
@@ -46,6 +57,21 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
   }
 }
 
+/** As the ledger knows it, or else as a path into the folder of a local drop. */
+async function findFiles(id: string, ledger: Ledger, config: GatewayConfig): Promise<readonly TracedFile[]> {
+  const files = await ledger.trace(id);
+  if (files.length > 0) return files;
+  for (const drop of config.drops) {
+    if (drop.kind !== "local") continue;
+    const inside = relative(drop.path, resolve(id));
+    if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) continue;
+    const found = await ledger.trace(inside.split(sep).join("/"));
+    const here = found.filter(({ arrival }) => arrival.drop === drop.name);
+    if (here.length > 0) return here;
+  }
+  return [];
+}
+
 function printFile({ arrival, runs, events }: TracedFile): void {
   print(styled("bold", arrival.path));
   fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, gone from it since ${arrival.goneAt}`}`);
@@ -61,7 +87,7 @@ function printFile({ arrival, runs, events }: TracedFile): void {
   print("");
   print(styled("bold", "  life"));
   for (const event of events)
-    print(`    ${styled("dim", event.at)}  ${event.what.padEnd(20)} ${event.detail}`);
+    print(`    ${styled("dim", event.at)}  ${event.what.padEnd(20)} ${withReadableTime(event.detail)}`);
   print("");
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placeWords, sizeWords, summaryLine } from "../../src/cli/output.ts";
+import { placeWords, sizeWords, summaryLine, withReadableTime } from "../../src/cli/output.ts";
 
 describe("the summary line", () => {
   it("says how many files ended where, and what became of the points", () => {
@@ -36,4 +36,19 @@ describe("words for people", () => {
     expect(placeWords({ row: 43 })).toBe("row 43: ");
     expect(placeWords(undefined)).toBe("");
   });
+});
+
+describe("times of files in events", () => {
+  it.each([
+    ["a.csv, 5 bytes, time 1795236524972665825", "a.csv, 5 bytes, time 2026-11-21T"],
+    ["time 1795236524, later", "time 2026-11-21T"],
+    ["time 1795236524972", "time 2026-11-21T"],
+  ])("are told as instants, whatever their unit: %s", (detail, told) => {
+    expect(withReadableTime(detail)).toContain(told);
+  });
+
+  it.each(["time 20260301001500", "time 5", "time Mar 1 00:15", "time 2026-03-01T00:15:00Z"])(
+    "stay as the server tells them where they are no such number: %s",
+    (detail) => expect(withReadableTime(detail)).toBe(detail),
+  );
 });

@@ -320,6 +320,14 @@ function questions(ledger: () => Ledger): void {
     expect(await ledger().trace("else/a.csv")).toEqual([]);
   });
 
+  it("traces by where a file was archived to, in full or by name, and not by a part of the name", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "in/a.csv"));
+    await ledger().noteRun(run.id, { finishPlan: { action: "archive", to: 'archive/in/a".01x.csv' } });
+    for (const query of ['archive/in/a".01x.csv', 'a".01x.csv', 'in/a".01x.csv'])
+      expect((await ledger().trace(query)).map(({ arrival }) => arrival.path)).toEqual(["in/a.csv"]);
+    expect(await ledger().trace('".01x.csv')).toEqual([]);
+  });
+
   it("tells the whole life of a file in order, newest version first", async () => {
     const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
     await list(ledger(), "field", [entry("a.csv", 101)]);

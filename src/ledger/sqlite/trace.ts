@@ -16,7 +16,15 @@ const PREFIX_MIN = 4;
 type Finder = (store: Store, query: string) => readonly number[];
 
 /** The first that finds something answers. */
-const FINDERS: readonly Finder[] = [byOperation, byRun, byOperationPrefix, byPath, byName, byPrefix];
+const FINDERS: readonly Finder[] = [
+  byOperation,
+  byRun,
+  byOperationPrefix,
+  byPath,
+  byName,
+  byArchived,
+  byPrefix,
+];
 
 export function traceMethods(store: Store): Pick<Ledger, "trace"> {
   return { trace: async (query) => store.read(() => trace(store, query.trim())) };
@@ -77,6 +85,16 @@ function byPath(store: Store, query: string): readonly number[] {
 
 function byName(store: Store, query: string): readonly number[] {
   return ids(store, "SELECT id FROM arrivals WHERE name = ? ORDER BY id DESC LIMIT ?", query, FILES_MAX);
+}
+
+/** Where it was archived to: the path at its drop, or the name alone. */
+function byArchived(store: Store, query: string): readonly number[] {
+  const sql = `SELECT DISTINCT arrival_id AS id FROM runs
+    WHERE finish_plan IS NOT NULL AND instr(finish_plan, ?) > 0
+      AND substr('/' || json_extract(finish_plan, '$.to'), -length(?)) = ?
+    ORDER BY id DESC LIMIT ?`;
+  const end = `/${query}`;
+  return ids(store, sql, JSON.stringify(query).slice(1, -1), end, end, FILES_MAX);
 }
 
 function byPrefix(store: Store, query: string): readonly number[] {
