@@ -3,6 +3,7 @@ import type { BatchLimits, Place } from "../model.ts";
 import type { IdentifierKind } from "../wire/index.ts";
 import { writeIso } from "./iso-text.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
+import { shorten } from "./rejections.ts";
 
 export interface BatchBody {
   readonly bytes: Buffer;
@@ -19,7 +20,7 @@ export class OversizeError extends Error {
 
   constructor(target: string, bytes: number, limit: number, place: Place) {
     super(
-      `a reading of ${target} takes ${bytes} bytes as a batch of its own, more than the limit of ${limit}`,
+      `a reading of ${shorten(target)} takes ${bytes} bytes as a batch of its own, more than the limit of ${limit}`,
     );
     this.name = "OversizeError";
     this.place = place;

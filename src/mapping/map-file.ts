@@ -11,7 +11,7 @@ import type { MappedTarget, MapResult } from "./mapping.ts";
 import { placeOf, RowTracker } from "./place.ts";
 import { createMapperFile } from "./readers/mapper-file.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { Rejections, rowFault, shorten } from "./rejections.ts";
+import { boundReason, Rejections, rowFault } from "./rejections.ts";
 import { type FileError, isFileError, isRowError, isUnreadable } from "./row-error.ts";
 import type { BatchSink } from "./segment-writer.ts";
 import { parseSettings } from "./settings.ts";
@@ -154,7 +154,8 @@ async function writeBatches(request: MapFileRequest, index: ReadingIndex): Promi
 }
 
 export function reasonOf(code: ErrorCode, message: string, place?: Place, hint?: string): Reason {
-  return { code, message, hint: hint ?? REGISTER[code].hint, ...(place === undefined ? {} : { place }) };
+  const words = { code, message, hint: hint ?? REGISTER[code].hint };
+  return boundReason(place === undefined ? words : { ...words, place });
 }
 
 function strictReason(first: Reason, count: number): Reason {
@@ -166,7 +167,7 @@ function thrownReason(thrown: unknown, tracker: RowTracker, mapper: string): Rea
   if (isRowError(thrown)) {
     const { message, hint, column, text } = rowFault(thrown, tracker.latest);
     const place = tracker.latest === undefined ? undefined : placeOf(tracker.latest);
-    return reasonOf("HG-MAP-005", message, { ...place, column, text: shorten(text) }, hint);
+    return reasonOf("HG-MAP-005", message, { ...place, column, text }, hint);
   }
   if (isFileError(thrown)) return fileReason(thrown, tracker);
   if (thrown instanceof ConfigError) return reasonOf(thrown.code, thrown.message, undefined, thrown.hint);
@@ -180,7 +181,7 @@ function fileReason(thrown: FileError, tracker: RowTracker): Reason {
     return reasonOf(code, thrown.message, undefined, thrown.hint);
   // A fault of the whole file that shows at a row, named by its column alone, is at the row that was looked at.
   const at = row === undefined && tracker.latest !== undefined ? placeOf(tracker.latest) : { sheet, row };
-  return reasonOf(code, thrown.message, { ...at, column, text: shorten(text) }, thrown.hint);
+  return reasonOf(code, thrown.message, { ...at, column, text }, thrown.hint);
 }
 
 const FRAMES_MAX = 3;

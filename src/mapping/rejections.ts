@@ -6,7 +6,10 @@ import { isRowError, type RowError } from "./row-error.ts";
 
 /** Refused rows that are kept in full. */
 export const REJECTED_ROWS_MAX = 100;
-const TEXT_CHARACTERS_MAX = 120;
+/** Content of a file is cut to this in errors. */
+const TEXT_CHARACTERS_MAX = 200;
+/** Messages and hints, which may quote content of the file amid their own words. */
+const WORDS_CHARACTERS_MAX = 400;
 
 export interface RowFault {
   readonly message: string;
@@ -24,22 +27,53 @@ export class Rejections {
     if (this.rows.length >= REJECTED_ROWS_MAX) return;
     this.rows.push({
       code: "HG-MAP-005",
-      message: fault.message,
-      hint: fault.hint,
-      place: {
-        ...place,
-        column: fault.column ?? place.column,
-        text: shorten(fault.text ?? place.text),
-      },
+      ...boundReason({
+        message: fault.message,
+        hint: fault.hint,
+        place: { ...place, column: fault.column ?? place.column, text: fault.text ?? place.text },
+      }),
     });
   }
 }
 
-export function shorten(text: string | undefined): string | undefined {
-  return text !== undefined && text.length > TEXT_CHARACTERS_MAX
-    ? `${text.slice(0, TEXT_CHARACTERS_MAX)}…`
-    : text;
+interface Words {
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly place?: Place | undefined;
 }
+
+/** Everything that an error says, fit for a line of a log and of a table, whatever stood in the file. */
+export function boundReason<Given extends Words>(given: Given): Given {
+  const { message, hint, place } = given;
+  return {
+    ...given,
+    message: shorten(message, WORDS_CHARACTERS_MAX),
+    ...(hint === undefined ? {} : { hint: shorten(hint, WORDS_CHARACTERS_MAX) }),
+    ...(place === undefined ? {} : { place: boundPlace(place) }),
+  };
+}
+
+function boundPlace(place: Place): Place {
+  const { sheet, column, text } = place;
+  return {
+    ...place,
+    ...(sheet === undefined ? {} : { sheet: shorten(sheet) }),
+    ...(column === undefined ? {} : { column: shorten(column) }),
+    ...(text === undefined ? {} : { text: shorten(text) }),
+  };
+}
+
+/** The start of a text, without control characters and marks that turn the direction of writing: these are escaped. */
+export function shorten(text: string, charactersMax = TEXT_CHARACTERS_MAX): string {
+  const escaped = text
+    .slice(0, charactersMax + 1)
+    .replace(UNSEEN, (sign) => ESCAPES[sign] ?? `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  if (escaped.length <= charactersMax && text.length <= charactersMax) return escaped.toWellFormed();
+  return `${escaped.slice(0, charactersMax).replace(/[\ud800-\udbff]$|\\(?:u[0-9a-f]{0,3})?$/, "")}…`.toWellFormed();
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** The place that a mapper names: a row of a reader, or a place in words; without either, the row that the loop is at. */
 export function placeAt(where: Where | undefined, tracker: RowTracker): Place {

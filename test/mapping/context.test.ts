@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Reading } from "../../src/mapping/mapper.ts";
+import type { MapContext, Reading } from "../../src/mapping/mapper.ts";
 import { FileError, RowError } from "../../src/mapping/mapper.ts";
-import { REJECTED_ROWS_MAX } from "../../src/mapping/rejections.ts";
+import { REJECTED_ROWS_MAX, shorten } from "../../src/mapping/rejections.ts";
 import { mapWith } from "./kit.ts";
 
 const GOOD: Reading = { target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 };
@@ -96,6 +96,47 @@ describe("emit", () => {
     expect(mixed.result).toMatchObject({
       reason: { message: "variableId=1 has readings in kWh and in MWh" },
     });
+  });
+});
+
+describe("what errors say", () => {
+  const WILD = `\0\n\u202e${"\0x".repeat(50_000)}`;
+  const SAYS: Record<string, (context: MapContext<unknown>) => void | Promise<void>> = {
+    "a refused row": ({ reject }) =>
+      reject({ row: 1, text: WILD, sheet: WILD }, { message: WILD, hint: WILD, column: WILD }),
+    "a RowError that nobody catches": () => {
+      throw new RowError(WILD, { text: WILD, hint: WILD, column: WILD });
+    },
+    "a FileError": () => {
+      throw new FileError(WILD, { text: WILD, hint: WILD, sheet: WILD, row: 1 });
+    },
+    "an error of the mapper": () => {
+      throw new Error(WILD);
+    },
+    "a reading that no batch holds": ({ emit }) =>
+      emit({ ...GOOD, target: { sourceName: WILD, mappingConfig: "a" } }),
+    "a target that is unknown": ({ emit }) =>
+      emit({ ...GOOD, target: { [WILD]: 1 } as unknown as Reading["target"] }),
+  };
+
+  it.each(Object.keys(SAYS))("is short and free of control characters: %s", async (name) => {
+    const { result } = await mapWith((context) => SAYS[name]?.(context), {
+      limits: { pointsMax: 10, bytesMax: 1000 },
+    });
+    if (result.status !== "failed") throw new Error("it was mapped");
+    const { message, hint = "", place = {} } = result.reason;
+    for (const text of [message, hint, ...Object.values(place).map(String)]) {
+      expect(text.length).toBeLessThanOrEqual(401);
+      expect(text).not.toMatch(/[\p{Cc}\u202e]/u);
+    }
+  });
+
+  it("keeps texts as they are, and cuts neither an escape nor a character in two", () => {
+    expect(shorten("Zähler 😀 \\n")).toBe("Zähler 😀 \\n");
+    expect(shorten("a\tb\0")).toBe("a\\tb\\u0000");
+    expect(shorten("ab\0", 5)).toBe("ab…");
+    expect(shorten("abcd😀", 5)).toBe("abcd…");
+    expect(shorten("abcde", 5)).toBe("abcde");
   });
 });
 
