@@ -5,7 +5,7 @@ import { createCatalogue } from "../mapping/catalogue.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
 import { mapFile } from "../mapping/map-file.ts";
 import type { MapResult } from "../mapping/mapping.ts";
-import { createMemorySink } from "../mapping/segment-writer.ts";
+import { createCountingSink, createMemorySink } from "../mapping/segment-writer.ts";
 import type { RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
@@ -23,6 +23,8 @@ interface MapOptions {
 
 /** One batch of everything: what is printed is the whole payload. */
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 512_000_000 };
+/** A summary shows no payload: batches small enough that one at a time costs little memory. */
+const SUMMARY_LIMITS = { ...LIMITS, bytesMax: 16_000_000 };
 const SHOWN = 20;
 
 export function addMap({ program, stop, action }: CommandFrame): void {
@@ -58,7 +60,8 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
       message: `there is no mapper ${options.mapper}; there are ${known.join(", ")}`,
     });
   }
-  const sink = createMemorySink();
+  const summaryOnly = options.summary === true || options.json === true;
+  const payload = createMemorySink();
   const name = options.name ?? basename(file);
   const result = await mapFile({
     inputPath: resolve(file),
@@ -67,13 +70,13 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     mapper: await loadMapper(entry.modulePath, entry.identity.digest),
     settings,
     rows: options.lenient === true ? "lenient" : "strict",
-    limits: LIMITS,
-    sink,
+    limits: summaryOnly ? SUMMARY_LIMITS : LIMITS,
+    sink: summaryOnly ? createCountingSink() : payload,
     signal,
     log: { info: note, warn: note },
   });
-  if (options.summary === true || options.json === true) printSummary(result, options.json === true);
-  else if (result.status === "mapped") printPayload(sink.bodies, result.rejected);
+  if (summaryOnly) printSummary(result, options.json === true);
+  else if (result.status === "mapped") printPayload(payload.bodies, result.rejected);
   if (result.status === "mapped") return 0;
   const { reason } = result;
   throw new RejectedError("HG-CLI-006", {

@@ -86,6 +86,16 @@ export function createSegment(path: string): BatchSink {
   };
 }
 
+/** Keeps nothing: only the slices are told, for a summary. */
+export function createCountingSink(): BatchSink {
+  const counter = new SliceCounter();
+  return {
+    append: (body) => Promise.resolve(counter.next(body)),
+    publish: () => Promise.resolve(),
+    discard: () => Promise.resolve(),
+  };
+}
+
 /** Keeps the bodies, for a dry run. */
 export function createMemorySink(): BatchSink & { readonly bodies: readonly Buffer[] } {
   const counter = new SliceCounter();

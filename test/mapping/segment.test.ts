@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Reading, Target } from "../../src/mapping/mapper.ts";
-import { createSegment } from "../../src/mapping/segment-writer.ts";
+import { createCountingSink, createSegment } from "../../src/mapping/segment-writer.ts";
 import type { BatchLimits, PushElement } from "../../src/model.ts";
 import { identifierKind, pushBody, targetWords } from "../../src/wire/index.ts";
 import { mapWith, temporaryFolder, WIDE } from "./kit.ts";
@@ -207,5 +207,20 @@ describe("a segment", () => {
       name: "TransientError",
       code: "HG-MAP-014",
     });
+  });
+});
+
+describe("the counting sink", () => {
+  it("tells the batches that a sink with bodies would, without keeping any", async () => {
+    const map = ({ emit }: Parameters<Parameters<typeof mapWith>[0]>[0]) => {
+      for (let at = 0; at < 20; at += 1)
+        emit({ target: { variableId: 1 }, date: new Date(at * 900_000), value: at });
+    };
+    const limits: BatchLimits = { pointsMax: 7, bytesMax: 10_000 };
+    const kept = await mapWith(map, { limits });
+    const counted = await mapWith(map, { limits, sink: createCountingSink() });
+    expect(kept.bodies).toHaveLength(3);
+    expect(counted.result).toEqual(kept.result);
+    expect(Object.keys(createCountingSink())).not.toContain("bodies");
   });
 });
