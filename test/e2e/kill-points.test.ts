@@ -22,6 +22,8 @@ const NOT_PASSED: Readonly<Record<string, string>> = {
   "arrival.settling":
     "an arrival begins so by `poll.recorded`; only one that changes while it lies unmatched comes back to it",
   "run.opened": "no container lies here; `containers.test.ts` has kills of its own",
+  "arrival.skipped":
+    "the drop of the scene processes what lies there at the first contact, and has no done-files",
   "run.held": "nothing holds a run yet",
   "batch.ready": "batches become ready by `run.mapped` and `batch.split`",
   "event.added": "a file of a temporary name has an event; none lies here",
