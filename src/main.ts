@@ -20,3 +20,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 process.exitCode = await runCli(process.argv, stop.signal);
+
+// Everything is recorded and closed by now; a thread or socket that will not end must not keep the process.
+const EXIT_MS = 3_000;
+setTimeout(() => process.exit(), EXIT_MS).unref();

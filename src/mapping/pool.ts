@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import type { Reason } from "../model.ts";
+import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { searchFolders } from "./catalogue.ts";
@@ -18,6 +19,8 @@ type RunOptions = NonNullable<Parameters<Piscina["run"]>[1]>;
 
 /** Idle workers beyond the first end, since most sites have long pauses between files. */
 const IDLE_MS = 30_000;
+/** How long workers may take to end, in milliseconds. */
+const CLOSE_MS = 5_000;
 const MEBIBYTE = 1024 * 1024;
 
 /** `folders` are absolute; the bundled mappers are added. */
@@ -84,7 +87,13 @@ export function createMappingPool(
     },
     async close() {
       closing = true;
-      await pool.destroy();
+      // A thread that cannot be ended now must not keep the gateway from closing its ledger.
+      const deadline = new AbortController();
+      const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
+        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping worker did not end in time");
+      });
+      await Promise.race([pool.destroy(), late]);
+      deadline.abort();
     },
   };
 }
