@@ -1,36 +1,24 @@
-/**
- * The lock of the ledger's owner: an exclusive transaction held open on a small database beside it. The operating system
- * lets go of it when the process ends, however it ends.
- */
-import { DatabaseSync } from "node:sqlite";
+/** The lock of the ledger's owner, beside the ledger. */
 import { ConfigError } from "../../support/errors.ts";
-import { openFault, sqliteCode } from "./faults.ts";
+import { type ProcessLock, takeProcessLock } from "../../support/process-lock.ts";
+import { openFault } from "./faults.ts";
 
-const BUSY = 5;
-
-export interface OwnerLock {
-  release(): void;
+/** `ConfigError` HG-LEDG-001 while another process owns the ledger. */
+export function takeOwnerLock(ledgerPath: string): ProcessLock {
+  const path = `${ledgerPath}.lock`;
+  const lock = takeLock(path);
+  if (lock !== null) return lock;
+  throw new ConfigError("HG-LEDG-001", {
+    operation: "open ledger",
+    subject: ledgerPath,
+    message: `the ledger ${ledgerPath} is in use by another process`,
+  });
 }
 
-export function takeOwnerLock(ledgerPath: string): OwnerLock {
-  const path = `${ledgerPath}.lock`;
-  let db: DatabaseSync | undefined;
+function takeLock(path: string): ProcessLock | null {
   try {
-    db = new DatabaseSync(path, { timeout: 0 });
-    db.exec("BEGIN EXCLUSIVE");
+    return takeProcessLock(path);
   } catch (cause) {
-    db?.close();
-    if (sqliteCode(cause) !== BUSY) throw openFault(path, cause);
-    throw new ConfigError("HG-LEDG-001", {
-      operation: "open ledger",
-      subject: ledgerPath,
-      message: `the ledger ${ledgerPath} is in use by another process`,
-    });
+    throw openFault(path, cause);
   }
-  const held = db;
-  return {
-    release: () => {
-      if (held.isOpen) held.close();
-    },
-  };
 }

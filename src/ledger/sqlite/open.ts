@@ -6,6 +6,7 @@ import type { Clock } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import type { ProcessLock } from "../../support/process-lock.ts";
 import type { Ledger, PollRecord } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { arrivalMethods } from "./arrivals.ts";
@@ -13,7 +14,7 @@ import { batchMethods } from "./batches.ts";
 import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
 import { openFault } from "./faults.ts";
-import { type OwnerLock, takeOwnerLock } from "./lock.ts";
+import { takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
 import { outcomeMethods } from "./outcomes.ts";
 import { SqlitePoll } from "./poll.ts";
@@ -65,7 +66,7 @@ function harmless({ onEvent, log }: SqliteLedgerMeans): OnEvent | undefined {
   };
 }
 
-function claim(path: string): OwnerLock {
+function claim(path: string): ProcessLock {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
     for (const file of [path, `${path}.lock`]) closeSync(openSync(file, "a", FILE_MODE));
@@ -114,7 +115,7 @@ function connect(path: string, readOnly: boolean): DatabaseSync {
   }
 }
 
-function assemble(store: Store, lock: OwnerLock | null): Ledger {
+function assemble(store: Store, lock: ProcessLock | null): Ledger {
   const polls = new Set<string>();
   return {
     beginPoll: async (drop) => beginPoll(store, polls, drop),
