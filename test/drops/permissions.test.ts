@@ -54,6 +54,7 @@ async function asNobody(fault: string): Promise<{ proof: string; met: unknown }>
   child.stdout.on("data", (bytes: Buffer) => {
     told += bytes.toString();
   });
-  await new Promise((resolve) => child.once("close", resolve));
+  const end = await new Promise((resolve) => child.once("close", (code, killer) => resolve(killer ?? code)));
+  expect({ end, told }).toEqual({ end: 0, told: expect.stringContaining("{") });
   return JSON.parse(told);
 }

@@ -1,5 +1,5 @@
 /** Polls a local drop as a user who may not do everything. Prints what it met, and first whether the fault is there at all. */
-import { mkdir, open, rename } from "node:fs/promises";
+import { mkdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
@@ -14,11 +14,11 @@ const drop = createDrop(options, { log: silentLog });
 
 const attempts: Readonly<Record<string, { proof(): Promise<unknown>; work(): Promise<unknown> }>> = {
   "unreadable file": {
-    proof: () => open(join(root, "a.csv"), "r"),
+    proof: () => readFile(join(root, "a.csv")),
     work: async () => drop.fetch(await entryAt(drop, "a.csv"), join(spool, "copy"), never),
   },
   "unreadable folder": {
-    proof: () => open(join(root, "a.csv"), "r"),
+    proof: () => readFile(join(root, "a.csv")),
     work: () => Array.fromAsync(drop.list(never)),
   },
   "read-only folder": {
