@@ -135,9 +135,11 @@ describe("every source file", () => {
 });
 
 describe("mapper folders", () => {
-  const mappers = readdirSync(join(root, "mappers")).filter((name) =>
+  const folders = readdirSync(join(root, "mappers")).filter((name) =>
     statSync(join(root, "mappers", name)).isDirectory(),
   );
+  // Folders that begin with an underscore hold what several mappers share.
+  const mappers = folders.filter((name) => !name.startsWith("_"));
 
   it.each(mappers)("%s has a mapper, a README and cases with input and expectation", (name) => {
     const folder = join(root, "mappers", name);
@@ -152,13 +154,20 @@ describe("mapper folders", () => {
     }
   });
 
-  it.each(mappers)("%s imports nothing of ours but the public contract", (name) => {
+  it.each(folders)("%s imports nothing of ours but the public contract and what mappers share", (name) => {
     for (const file of globSync(`mappers/${name}/*.ts`, { cwd: root })) {
       const foreign = importWords(readFileSync(join(root, file), "utf8")).filter(
-        (word) => word.startsWith("..") || /^headgate(?!\/mapper$)/.test(word),
+        (word) => /^\.\.\/(?!_[a-z]+\/)/.test(word) || /^headgate(?!\/mapper$)/.test(word),
       );
       expect(foreign).toEqual([]);
     }
+  });
+
+  it.each(folders)("%s has no file longer than one can hold in mind", (name) => {
+    const long = globSync(`mappers/${name}/*.ts`, { cwd: root }).filter(
+      (file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX,
+    );
+    expect(long).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
-/** Mappers on disk: `<folder>/<name>/mapper.ts` or `<folder>/<name>.ts` (or `.js`), and the digest over their own files. */
+/** Mappers on disk: `<folder>/<name>/mapper.ts` or `<folder>/<name>.ts` (or `.js`), and the digest over the files that they are made of. */
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../support/errors.ts";
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -32,15 +32,32 @@ export async function mapperNames(folders: readonly string[]): Promise<string[]>
   return [...names].sort();
 }
 
-/** Lower-case hexadecimal SHA-256 over names and bytes: of the whole folder of `mapper.ts` without its cases, or of the single file. */
+/**
+ * Lower-case hexadecimal SHA-256 over names and bytes: of the whole folder of `mapper.ts` without its cases, or of the single file;
+ * and of every file outside that they import by relative path, such as code that several mappers share.
+ */
 export async function digestMapper(modulePath: string): Promise<string> {
   const hash = createHash("sha256");
   const root = dirname(modulePath);
-  for (const path of await ownFiles(modulePath)) {
+  const seen = new Set(await ownFiles(modulePath));
+  // Grows while it is walked: what is imported may import.
+  for (const path of seen) {
     const bytes = await readFile(path);
     hash.update(`${relative(root, path).split(sep).join("/")}\0${bytes.length}\0`).update(bytes);
+    if (path.endsWith(".json")) continue;
+    for (const imported of relativeImports(bytes.toString("utf8"))) {
+      const target = resolve(dirname(path), imported);
+      // What is missing makes loading fail, which says so better.
+      if (await isFile(target)) seen.add(target);
+    }
   }
   return hash.digest("hex");
+}
+
+/** Specifiers that a static or dynamic import or a re-export names by relative path. */
+function relativeImports(source: string): string[] {
+  const found = source.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*(["'])(\.{1,2}\/[^"'\n]+)\1/g);
+  return [...found].map((match) => match[2] ?? "");
 }
 
 async function ownFiles(modulePath: string): Promise<string[]> {
