@@ -1,0 +1,30 @@
+/**
+ * Makes what the published package holds, in `dist/`: the compiled sources and mappers with their types, and beside them every file
+ * that they read at run time. `npm pack` runs it; a checkout needs no build.
+ */
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, globSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const dist = join(root, "dist");
+
+/** Where a source looks for its own files, it looks from its place in the tree; so the tree below `dist/` is the same. */
+const READ_AT_RUN_TIME = [
+  "package.json",
+  "config/*.{yaml,json}",
+  "samples/**/*",
+  "src/**/*.{sql,json,html,css}",
+  "mappers/*/README.md",
+  "mappers/*/cases/**/*",
+];
+
+rmSync(dist, { recursive: true, force: true });
+execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], {
+  cwd: root,
+  stdio: "inherit",
+});
+for (const path of globSync(READ_AT_RUN_TIME, { cwd: root, exclude: (path) => path.endsWith(".ts") })) {
+  const target = join(dist, path);
+  if (!existsSync(target)) cpSync(join(root, path), target, { recursive: true });
+}

@@ -1,0 +1,125 @@
+/** The package as authors get it: packed, installed into an empty folder, and used from there. */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, "..");
+// The package brings no runtime of its own: what a user has in front is ours here.
+const env = {
+  ...process.env,
+  PATH: `${dirname(process.execPath)}:${process.env["PATH"]}`,
+  npm_config_prefer_offline: "true",
+  npm_config_audit: "false",
+  npm_config_fund: "false",
+};
+let site: string;
+
+beforeAll(async () => {
+  site = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
+  await run("npm", ["pack", "--pack-destination", site], { cwd: root, env });
+  const tarball = (await readdir(site)).find((name) => name.endsWith(".tgz")) ?? "";
+  await writeFile(join(site, "package.json"), '{ "private": true, "type": "module" }\n');
+  await run("npm", ["install", `./${tarball}`], { cwd: site, env });
+  await mkdir(join(site, "mappers"));
+  await writeFile(join(site, "mappers/acme-hourly.ts"), MAPPER);
+  await writeFile(join(site, "hourly.csv"), "meter;register;when;value\nM-1;A+;01/02/2026 00:00;1,5\n");
+}, 240_000);
+afterAll(() => rm(site, { recursive: true, force: true }));
+
+const MAPPER = `
+import { defineMapper, z } from "headgate/mapper";
+
+export default defineMapper({
+  name: "acme-hourly",
+  summary: "Hourly CSV exports of ACME loggers",
+  settings: z.object({ timeZone: z.string() }),
+  async map({ file, settings, emit, time, number }) {
+    for await (const rows of file.csv({ columns: true, delimiter: ";" })) {
+      for (const { meter = "", register = "", when = "", value = "" } of rows) {
+        emit({
+          target: { sourceSerialNumber: meter, mappingConfig: register },
+          date: time.local(when, "dd/MM/yyyy HH:mm", settings.timeZone),
+          value: number(value, { decimal: "," }),
+        });
+      }
+    }
+  },
+});
+`;
+
+describe("the package, installed into an empty folder", () => {
+  it("maps a file with a mapper written against it", async () => {
+    const { stdout, stderr } = await headgate(
+      "map",
+      "hourly.csv",
+      "--mapper",
+      "acme-hourly",
+      "--settings",
+      ZONE,
+    );
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        sourceSerialNumber: "M-1",
+        mappingConfig: "A+",
+        data: [{ date: "2026-01-31T23:00:00Z", value: 1.5 }],
+      },
+    ]);
+  });
+
+  it("brings the bundled mappers, and sources in JavaScript alone", async () => {
+    const { stdout } = await headgate("mapper", "list", "--json");
+    const names = (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["standard", "push-body", "acme-hourly"]));
+    const files = await readdir(join(site, "node_modules/headgate"), { recursive: true });
+    const own = files.filter((path) => !path.startsWith("node_modules"));
+    expect(own.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
+  });
+
+  it("gives types for every entry", async () => {
+    await writeFile(join(site, "use.ts"), USE);
+    await writeFile(join(site, "tsconfig.json"), JSON.stringify(TSCONFIG));
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    await run(process.execPath, [tsc, "-p", site], { cwd: site }).catch((thrown: { stdout: string }) =>
+      expect(thrown.stdout).toBe(""),
+    );
+  });
+
+  it("runs its demo to the end", async () => {
+    const { stdout } = await headgate("demo", "--until-idle", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ files: { delivered: 7, quarantined: 1, unmatched: 1 } });
+  });
+});
+
+const ZONE = '{ "timeZone": "Europe/Paris" }';
+const USE = `
+import { ConfigError, startGateway } from "headgate";
+import { pushBody } from "headgate/wire";
+export const used: readonly unknown[] = [ConfigError, startGateway, pushBody];
+// @ts-expect-error a gateway is not started without its configuration
+startGateway();
+`;
+const TSCONFIG = {
+  compilerOptions: {
+    module: "nodenext",
+    target: "esnext",
+    lib: ["esnext", "esnext.temporal"],
+    types: [],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+  },
+  include: ["mappers", "use.ts"],
+};
+
+function headgate(...args: string[]) {
+  return run(join(site, "node_modules/.bin/headgate"), args, { cwd: site, env, timeout: 120_000 }).catch(
+    (thrown: Error & { stdout?: string; stderr?: string }) => {
+      throw new Error(`${thrown.message}\n${thrown.stdout}\n${thrown.stderr}`);
+    },
+  );
+}
