@@ -1,17 +1,28 @@
 /** Push bodies from the index: one identifier kind a batch, at most so many points and bytes. The same readings give the same bytes. */
 import type { BatchLimits, Place } from "../model.ts";
-import type { IdentifierKind } from "../wire/index.ts";
-import { writeIso } from "./iso-text.ts";
+import { JsonBytes } from "./json-bytes.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { shorten } from "./rejections.ts";
+import { lostReadings, type SortedReading } from "./spill.ts";
 
+/** Valid until the next one is made: its memory is used again. */
 export interface BatchBody {
   readonly bytes: Buffer;
   readonly points: number;
   /** Line or row of each reading, in the order of the body; 0 when unknown. */
-  readonly rows: readonly number[];
+  readonly rows: Uint32Array;
   /** Index of the sheet of each reading, or null when there are no sheets. */
-  readonly sheets: readonly number[] | null;
+  readonly sheets: Uint32Array | null;
+}
+
+/** What all batches hold together. */
+export interface BatchTotals {
+  points: number;
+  /** Readings whose target, date and version came again later. */
+  superseded: number;
+  /** Earliest and latest date in epoch milliseconds; infinite without readings. */
+  from: number;
+  to: number;
 }
 
 /** One reading that no batch can hold. */
@@ -27,126 +38,135 @@ export class OversizeError extends Error {
   }
 }
 
-/** `[` and `]` around the elements. */
-const FRAME_BYTES = 2;
-/** `]}` after an element's readings. */
-const TAIL = "]}";
-
-interface ReadingJson {
-  readonly element: string;
-  /** Bytes of the start of the element. */
-  readonly headBytes: number;
-  readonly json: string;
-  /** Bytes of `json`. */
-  readonly bytes: number;
-  readonly row: number;
-  readonly sheet: number;
-}
+/** After the readings of an element, and after the elements. */
+const ELEMENT_END = "]}";
+const END = "]";
+const POINTS_FIRST = 1024;
 
 class BatchBuilder {
   readonly #limits: BatchLimits;
-  #parts: string[] = [];
-  #bytes = FRAME_BYTES;
+  readonly #json = new JsonBytes();
   #open: Group | null = null;
   /** The field that the open element has beside its target, see `Extra.element`. */
   #element = "";
-  #rows: number[] = [];
-  #sheets: number[] | null = null;
+  #rows = new Uint32Array(POINTS_FIRST);
+  #sheets = new Uint32Array(POINTS_FIRST);
+  #hasSheets = false;
+  points = 0;
+  /** Bytes that the batch would have had with the reading that was given last. */
+  tried = 0;
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
   }
 
-  get points(): number {
-    return this.#rows.length;
-  }
-
   /** False when the batch has no room for it. */
-  add(group: Group, reading: ReadingJson): boolean {
-    const { element, headBytes, json, bytes, row, sheet } = reading;
-    const sameElement = this.#open === group && this.#element === element;
-    const separator = sameElement || this.#open !== null ? 1 : 0;
-    const added = bytes + separator + (sameElement ? 0 : headBytes + TAIL.length);
-    if (this.#rows.length >= this.#limits.pointsMax || this.#bytes + added > this.#limits.bytesMax)
+  add(group: Group, reading: Readonly<SortedReading>): boolean {
+    if (this.points >= this.#limits.pointsMax) return false;
+    const json = this.#json;
+    const before = json.length;
+    const { extra, date, value } = reading;
+    if (this.#open === group && this.#element === extra.element) json.text(",", 1);
+    else this.#begin(group, extra.element);
+    json.reading(date, value);
+    if (extra.bytes > 0) json.text(extra.json, extra.bytes);
+    json.text("}", 1);
+    this.tried = json.length + ELEMENT_END.length + END.length;
+    if (this.tried > this.#limits.bytesMax) {
+      json.length = before;
       return false;
-    if (sameElement) this.#parts.push(",", json);
-    else {
-      this.#parts.push(this.#open === null ? "[" : `${TAIL},`, group.headWith(element), json);
-      this.#open = group;
-      this.#element = element;
     }
-    this.#bytes += added;
-    this.#rows.push(row);
-    if (sheet !== 0) this.#sheets ??= new Array(this.#rows.length - 1).fill(0);
-    this.#sheets?.push(sheet);
+    this.#open = group;
+    this.#element = extra.element;
+    this.#note(reading.row, reading.sheet);
     return true;
   }
 
+  #begin(group: Group, element: string): void {
+    const head = `${this.#open === null ? "[" : `${ELEMENT_END},`}${group.headWith(element)}`;
+    this.#json.text(head, Buffer.byteLength(head));
+  }
+
+  #note(row: number, sheet: number): void {
+    if (this.points === this.#rows.length) {
+      this.#rows = twice(this.#rows);
+      this.#sheets = twice(this.#sheets);
+    }
+    this.#rows[this.points] = row;
+    this.#sheets[this.points] = sheet;
+    if (sheet !== 0) this.#hasSheets = true;
+    this.points += 1;
+  }
+
   take(): BatchBody {
-    this.#parts.push(`${TAIL}]`);
+    const json = this.#json;
+    json.text(ELEMENT_END, ELEMENT_END.length);
+    json.text(END, END.length);
     const body = {
-      bytes: Buffer.from(this.#parts.join("")),
-      points: this.#rows.length,
-      rows: this.#rows,
-      sheets: this.#sheets,
+      bytes: json.written,
+      points: this.points,
+      rows: this.#rows.subarray(0, this.points),
+      sheets: this.#hasSheets ? this.#sheets.subarray(0, this.points) : null,
     };
-    this.#parts = [];
-    this.#bytes = FRAME_BYTES;
+    json.length = 0;
     this.#open = null;
-    this.#rows = [];
-    this.#sheets = null;
+    this.#hasSheets = false;
+    this.points = 0;
     return body;
   }
 }
 
-/** The batches of a finished index, one after another. Throws an `OversizeError`. */
-export function* batchBodies(index: ReadingIndex, limits: BatchLimits): Generator<BatchBody> {
-  const byKind = new Map<IdentifierKind, ReturnType<ReadingIndex["groups"]>>();
-  for (const entry of index.groups()) {
-    const same = byKind.get(entry.group.kind);
-    if (same === undefined) byKind.set(entry.group.kind, [entry]);
-    else same.push(entry);
-  }
-  for (const entries of byKind.values()) {
-    const builder = new BatchBuilder(limits);
-    for (const { group, order } of entries) yield* groupBodies(index, group, order, builder, limits);
-    if (builder.points > 0) yield builder.take();
-  }
+function twice(column: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const longer = new Uint32Array(2 * column.length);
+  longer.set(column);
+  return longer;
 }
 
-function* groupBodies(
+export function noTotals(): BatchTotals {
+  return { points: 0, superseded: 0, from: Number.POSITIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
+}
+
+/** The batches of all readings, one after another. Fills `totals` and the points of each group. Throws an `OversizeError`. */
+export function* batchBodies(
+  index: ReadingIndex,
+  limits: BatchLimits,
+  totals: BatchTotals,
+): Generator<BatchBody> {
+  const readings = index.settled();
+  const builder = new BatchBuilder(limits);
+  let group: Group | undefined;
+  while (readings.next()) {
+    if (group?.rank !== readings.rank) {
+      const next = groupOf(index, readings.rank);
+      if (group?.kind !== next.kind && builder.points > 0) yield builder.take();
+      group = next;
+    }
+    if (!builder.add(group, readings)) {
+      if (builder.points > 0) yield builder.take();
+      if (!builder.add(group, readings)) throw oversize(index, group, readings, builder.tried, limits);
+    }
+    group.points += 1;
+    totals.points += 1;
+    if (readings.date < totals.from) totals.from = readings.date;
+    if (readings.date > totals.to) totals.to = readings.date;
+  }
+  if (builder.points > 0) yield builder.take();
+  totals.superseded = readings.superseded;
+}
+
+function groupOf(index: ReadingIndex, rank: number): Group {
+  const group = index.groupAt(rank);
+  if (group === undefined) throw lostReadings("the spilled readings name a target that is not known");
+  return group;
+}
+
+function oversize(
   index: ReadingIndex,
   group: Group,
-  order: Uint32Array | null,
-  builder: BatchBuilder,
-  limits: BatchLimits,
-): Generator<BatchBody> {
-  const groupBytes = Buffer.byteLength(group.head);
-  const count = order?.length ?? group.dates.length;
-  for (let nth = 0; nth < count; nth += 1) {
-    const at = order?.[nth] ?? nth;
-    const extra = index.extraAt(group.extras[at] ?? 0);
-    const plain = `{"date":"${writeIso(group.dates[at] ?? 0)}","value":${numberJson(group.values[at] ?? 0)}`;
-    const json = `${plain}${extra.json}}`;
-    const bytes = plain.length + extra.bytes + 1;
-    const row = group.rows[at] ?? 0;
-    const sheet = group.sheets[at] ?? 0;
-    const headBytes = groupBytes + extra.elementBytes;
-    const reading = { element: extra.element, headBytes, json, bytes, row, sheet };
-    if (builder.add(group, reading)) continue;
-    if (builder.points > 0) yield builder.take();
-    if (!builder.add(group, reading)) {
-      const place = { row: row === 0 ? undefined : row, sheet: index.sheetName(sheet) };
-      throw new OversizeError(
-        group.words,
-        bytes + headBytes + TAIL.length + FRAME_BYTES,
-        limits.bytesMax,
-        place,
-      );
-    }
-  }
-}
-
-function numberJson(value: number): string {
-  return Object.is(value, -0) ? "0" : String(value);
+  { row, sheet }: Readonly<SortedReading>,
+  bytes: number,
+  { bytesMax }: BatchLimits,
+): OversizeError {
+  const place = { row: row === 0 ? undefined : row, sheet: index.sheetName(sheet) };
+  return new OversizeError(group.words, bytes, bytesMax, place);
 }

@@ -105,10 +105,10 @@ function createEmit<Settings>({
         ? 0
         : index.extra(checkedVersion(version), checkedTags(tags), checkedTags(batchTags));
     if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
-    if (at === undefined) group.add(date, value, extra, tracker.row, index.sheet(tracker.sheet));
+    if (at === undefined) index.add(group, date, value, extra, tracker.row, index.sheet(tracker.sheet));
     else {
       const place = placeOf(at) ?? placeAt(at, tracker);
-      group.add(date, value, extra, place.row ?? 0, index.sheet(place.sheet));
+      index.add(group, date, value, extra, place.row ?? 0, index.sheet(place.sheet));
     }
   }
 

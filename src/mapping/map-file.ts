@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
 import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
-import { batchBodies, OversizeError } from "./batches.ts";
+import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { createContext } from "./context.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
@@ -29,6 +29,8 @@ export interface MapFileRequest {
   readonly sink: BatchSink;
   readonly signal: AbortSignal;
   readonly log?: MapContext<unknown>["log"];
+  /** Readings that are held in memory at a time; the bytes that come out do not depend on it. */
+  readonly rowsInMemoryMax?: number | undefined;
 }
 
 const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => undefined };
@@ -38,41 +40,34 @@ const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => 
  * Rejects with what the signal was aborted with, and with a `TransientError` when the disk fails.
  */
 export async function mapFile(request: MapFileRequest): Promise<MapResult> {
-  const index = new ReadingIndex();
-  const rejections = new Rejections();
-  const failed = (reason: Reason): MapResult => ({
-    status: "failed",
-    reason,
-    rejected: rejections.rows,
-    rejectedCount: rejections.count,
-  });
   const settings = parseSettings(request.mapper, request.settings);
-  if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault));
+  const rejections = new Rejections();
+  if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), rejections);
+  const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
+  try {
+    const unmapped = await runMapper(request, settings.value, index, rejections);
+    request.signal.throwIfAborted();
+    // A mapper may have caught what the disk said.
+    if (index.fault !== undefined) throw unwritable(request, index.fault);
+    const reason = unmapped ?? rowsReason(request, index, rejections);
+    if (reason !== null) return failed(reason, rejections);
+    return await writeBatches(request, index, rejections);
+  } finally {
+    index.close();
+  }
+}
 
-  const unmapped = await runMapper(request, settings.value, index, rejections);
-  request.signal.throwIfAborted();
-  if (unmapped !== null) return failed(unmapped);
+function failed(reason: Reason, rejections: Rejections): MapResult {
+  return { status: "failed", reason, rejected: rejections.rows, rejectedCount: rejections.count };
+}
+
+/** Why nothing is pushed of a file with refused rows, or null. */
+function rowsReason({ rows }: MapFileRequest, index: ReadingIndex, rejections: Rejections): Reason | null {
   const [first] = rejections.rows;
-  if (first !== undefined && request.rows === "strict") return failed(strictReason(first, rejections.count));
-  index.finish();
-  if (first !== undefined && index.points === 0)
-    return failed({
-      ...first,
-      code: "HG-MAP-006",
-      message: `every row was refused; the first: ${first.message}`,
-    });
-  const batches = await writeBatches(request, index);
-  if (!Array.isArray(batches)) return failed(batches);
-  return {
-    status: "mapped",
-    batches,
-    points: index.points,
-    superseded: index.superseded,
-    targets: targetsOf(index),
-    period: periodOf(index),
-    rejected: rejections.rows,
-    rejectedCount: rejections.count,
-  };
+  if (first === undefined) return null;
+  if (rows === "strict") return strictReason(first, rejections.count);
+  if (index.readings > 0) return null;
+  return { ...first, code: "HG-MAP-006", message: `every row was refused; the first: ${first.message}` };
 }
 
 /** Null when `map` ended well, otherwise why the whole file failed. */
@@ -128,29 +123,48 @@ function unreadableInput({ filePath }: MapFileRequest, cause: unknown): Transien
   });
 }
 
-async function writeBatches(request: MapFileRequest, index: ReadingIndex): Promise<BatchSlice[] | Reason> {
+async function writeBatches(
+  request: MapFileRequest,
+  index: ReadingIndex,
+  rejections: Rejections,
+): Promise<MapResult> {
   const { sink, limits, signal } = request;
   const batches: BatchSlice[] = [];
+  const totals = noTotals();
   try {
-    for (const body of batchBodies(index, limits)) {
+    for (const body of batchBodies(index, limits, totals)) {
       signal.throwIfAborted();
       batches.push(await sink.append(body, (sheet) => index.sheetName(sheet)));
     }
     await sink.publish();
-    return batches;
   } catch (thrown) {
     // The fault that led here is the one to tell; what cannot be removed now is overwritten by the next attempt.
     await sink.discard().catch(() => undefined);
-    if (thrown instanceof OversizeError) return reasonOf("HG-MAP-012", thrown.message, thrown.place);
+    if (thrown instanceof OversizeError)
+      return failed(reasonOf("HG-MAP-012", thrown.message, thrown.place), rejections);
     if (signal.aborted) throw signal.reason;
-    if (systemCode(thrown) === undefined) throw thrown;
-    throw new TransientError("HG-MAP-014", {
-      operation: "write segment",
-      subject: request.filePath,
-      message: `the segment cannot be written: ${wordsOf(thrown)}`,
-      cause: thrown,
-    });
+    if (thrown instanceof TransientError || systemCode(thrown) === undefined) throw thrown;
+    throw unwritable(request, thrown);
   }
+  return {
+    status: "mapped",
+    batches,
+    points: totals.points,
+    superseded: totals.superseded,
+    targets: targetsOf(index),
+    period: periodOf(totals),
+    rejected: rejections.rows,
+    rejectedCount: rejections.count,
+  };
+}
+
+function unwritable({ filePath }: MapFileRequest, cause: unknown): TransientError {
+  return new TransientError("HG-MAP-014", {
+    operation: "write segment",
+    subject: filePath,
+    message: `the segment cannot be written: ${wordsOf(cause)}`,
+    cause,
+  });
 }
 
 export function reasonOf(code: ErrorCode, message: string, place?: Place, hint?: string): Reason {
@@ -203,15 +217,14 @@ function authorFrames(thrown: unknown): string {
 }
 
 function targetsOf(index: ReadingIndex): MappedTarget[] {
-  return index.groups().map(({ group, order }) => ({
-    kind: group.kind,
-    target: group.words,
-    points: order?.length ?? group.dates.length,
-    ...(group.unit === undefined ? {} : { unit: group.unit }),
+  return index.groups.map(({ kind, words, points, unit }) => ({
+    kind,
+    target: words,
+    points,
+    ...(unit === undefined ? {} : { unit }),
   }));
 }
 
-function periodOf(index: ReadingIndex): { from: string; to: string } | null {
-  const period = index.period();
-  return period === null ? null : { from: writeIso(period.from), to: writeIso(period.to) };
+function periodOf({ points, from, to }: BatchTotals): { from: string; to: string } | null {
+  return points === 0 ? null : { from: writeIso(from), to: writeIso(to) };
 }

@@ -1,134 +1,99 @@
 /**
- * The readings of one file, grouped by target: what the batches are written from.
- * Kept in memory in columns; a later version spills groups to disk behind the same three calls (`add`, `finish`, `groups`).
+ * The readings of one file, from the mapper's `emit` to the batches: collected in memory, sorted and spilled to disk each time
+ * that they have become many, and given back by target and date. What comes out depends on the readings alone, and not on
+ * when they were spilled.
  */
-import { type IdentifierKind, type PushTarget, targetWords } from "../wire/index.ts";
+import type { IdentifierKind, PushTarget } from "../wire/index.ts";
+import { targetWords } from "../wire/index.ts";
+import { Extras } from "./extras.ts";
+import { ReadingColumns } from "./reading-columns.ts";
+import { ColumnReadings, MergedReadings, SettledReadings } from "./sorted-readings.ts";
+import { SpillFile } from "./spill.ts";
 
-/** Version and tags of a reading and its element's tags, kept once for all readings that share them. */
-interface Extra {
-  readonly version: string;
-  /** Fields of the reading's JSON after `value`: `,"version":"v1","tags":{…}`. */
-  readonly json: string;
-  /** Bytes of `json`. */
-  readonly bytes: number;
-  /** Field of the element's JSON before `data`: `"tags":{…},`. Readings with another one go into another element. */
-  readonly element: string;
-  readonly elementBytes: number;
-}
-
-const NO_EXTRA: Extra = { version: "", json: "", bytes: 0, element: "", elementBytes: 0 };
+/** About 10 MB in columns. */
+export const ROWS_IN_MEMORY_MAX = 262_144;
+/** Versions and tags in memory, in bytes. */
+const EXTRAS_BYTES_MAX = 8_000_000;
 const DATA = '"data":[';
 
-/** The readings of one target, in columns of equal length. */
+/** Ranks put groups in order: by the kind of identifier, then by first row. */
+const GROUPS_MAX = 2 ** 28;
+
+/** One target. */
 export class Group {
+  /** Counted from 0, in the order of first rows. */
+  readonly id: number;
+  readonly rank: number;
   readonly kind: IdentifierKind;
-  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
-  readonly words: string;
-  /** Start of the element's JSON: `{"sourceSerialNumber":"M-1","mappingConfig":"kWh","data":[`. */
-  readonly head: string;
+  readonly #target: PushTarget;
   unit: string | undefined;
-  /** Epoch milliseconds. */
-  readonly dates: number[] = [];
-  readonly values: number[] = [];
-  /** Index of version and tags; 0 is neither. */
-  readonly extras: number[] = [];
-  /** Line or row in the file; 0 when unknown. */
-  readonly rows: number[] = [];
-  /** Index of the sheet; 0 when there is none. */
-  readonly sheets: number[] = [];
-  #ordered = true;
-  #last = Number.NEGATIVE_INFINITY;
+  /** Readings to push. Known when all batches are made. */
+  points = 0;
 
-  constructor(kind: IdentifierKind, target: PushTarget) {
+  constructor(id: number, kindOrder: number, kind: IdentifierKind, target: PushTarget) {
+    this.id = id;
+    this.rank = kindOrder * GROUPS_MAX + id;
     this.kind = kind;
-    this.words = targetWords(target);
-    this.head = `${JSON.stringify(target).slice(0, -1)},${DATA}`;
+    this.#target = target;
   }
 
-  /** `head` with a field of the element, see `Extra.element`. */
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  get words(): string {
+    return targetWords(this.#target);
+  }
+
+  /** Start of the element's JSON: `{"sourceSerialNumber":"M-1","mappingConfig":"kWh","data":[`; `element` see `Extra`. */
   headWith(element: string): string {
-    return element === "" ? this.head : `${this.head.slice(0, -DATA.length)}${element}${DATA}`;
-  }
-
-  add(date: number, value: number, extra: number, row: number, sheet: number): void {
-    if (date <= this.#last) this.#ordered = false;
-    this.#last = date;
-    this.dates.push(date);
-    this.values.push(value);
-    this.extras.push(extra);
-    this.rows.push(row);
-    this.sheets.push(sheet);
-  }
-
-  /** Positions of the readings to push, by date; of one date and version the latest row. Null: all, in the order they have. */
-  order(extraAt: (index: number) => Extra): Uint32Array | null {
-    if (this.#ordered) return null;
-    const { dates, extras } = this;
-    const order = Uint32Array.from(dates, (_, index) => index);
-    order.sort((a, b) => (dates[a] ?? 0) - (dates[b] ?? 0) || a - b);
-    let kept = 0;
-    for (let from = 0; from < order.length; ) {
-      let to = from + 1;
-      while (to < order.length && dates[order[to] ?? 0] === dates[order[from] ?? 0]) to += 1;
-      const latest = new Map<string, number>();
-      for (let at = from; at < to; at += 1) {
-        const index = order[at] ?? 0;
-        const { version } = extraAt(extras[index] ?? 0);
-        // Set anew, so that versions of one date keep the order of their latest rows.
-        latest.delete(version);
-        latest.set(version, index);
-      }
-      for (const index of latest.values()) order[kept++] = index;
-      from = to;
-    }
-    return order.subarray(0, kept);
+    return `${JSON.stringify(this.#target).slice(0, -1)},${element}${DATA}`;
   }
 }
 
 type Tags = Readonly<Record<string, string>>;
 
 export class ReadingIndex {
-  readonly #groups = new Map<string, Group>();
-  readonly #extras: Extra[] = [NO_EXTRA];
-  readonly #extraIndexes = new Map<string, number>();
+  readonly #spillPath: string;
+  readonly #rowsMax: number;
+  readonly #groups: Group[] = [];
+  readonly #groupsByKey = new Map<string, Group>();
+  readonly #kinds: IdentifierKind[] = [];
+  readonly #extras = new Extras();
   readonly #sheets: string[] = [""];
-  #orders: Map<Group, Uint32Array | null> | undefined;
-  /** Readings whose target, date and version came again later. Known after `finish`. */
-  superseded = 0;
-  /** Readings to push. Known after `finish`. */
-  points = 0;
+  readonly #columns = new ReadingColumns();
+  #spill: SpillFile | undefined;
+  #fault: unknown;
+  /** Readings so far. */
+  readings = 0;
+
+  /** `spillPath` is taken when there are more than `rowsMax` readings. */
+  constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX) {
+    this.#spillPath = spillPath;
+    this.#rowsMax = rowsMax;
+  }
 
   /** The group of a target; `key` is equal for equal targets. */
   group(key: string, kind: IdentifierKind, target: () => PushTarget): Group {
-    let group = this.#groups.get(key);
+    let group = this.#groupsByKey.get(key);
     if (group === undefined) {
-      group = new Group(kind, target());
-      this.#groups.set(key, group);
+      if (!this.#kinds.includes(kind)) this.#kinds.push(kind);
+      group = new Group(this.#groups.length, this.#kinds.indexOf(kind), kind, target());
+      this.#groups.push(group);
+      this.#groupsByKey.set(key, group);
     }
     return group;
   }
 
-  /** Keeps version and tags once; the result goes with each reading that has them. */
+  groupAt(rank: number): Group | undefined {
+    return this.#groups[rank % GROUPS_MAX];
+  }
+
+  /** Groups in the order of their first rows. */
+  get groups(): readonly Group[] {
+    return this.#groups;
+  }
+
+  /** Keeps version and tags; the result goes with the next reading. */
   extra(version: string | undefined, tags: Tags | undefined, batchTags: Tags | undefined): number {
-    if (version === undefined && tags === undefined && batchTags === undefined) return 0;
-    const json =
-      (version === undefined ? "" : `,"version":${JSON.stringify(version)}`) +
-      (tags === undefined ? "" : `,"tags":${JSON.stringify(tags)}`);
-    const element = batchTags === undefined ? "" : `"tags":${JSON.stringify(batchTags)},`;
-    const key = `${json}\n${element}`;
-    let index = this.#extraIndexes.get(key);
-    if (index === undefined) {
-      index = this.#extras.length;
-      this.#extras.push({
-        version: version ?? "",
-        json,
-        bytes: Buffer.byteLength(json),
-        element,
-        elementBytes: Buffer.byteLength(element),
-      });
-      this.#extraIndexes.set(key, index);
-    }
-    return index;
+    return this.#extras.add(version, tags, batchTags);
   }
 
   sheet(name: string | undefined): number {
@@ -141,35 +106,55 @@ export class ReadingIndex {
     return index === 0 ? undefined : this.#sheets[index];
   }
 
-  extraAt = (index: number): Extra => this.#extras[index] ?? NO_EXTRA;
-
-  /** Settles which readings are pushed. Once, when all are in. */
-  finish(): void {
-    this.#orders = new Map();
-    for (const group of this.#groups.values()) {
-      const order = group.order(this.extraAt);
-      this.#orders.set(group, order);
-      const kept = order?.length ?? group.dates.length;
-      this.points += kept;
-      this.superseded += group.dates.length - kept;
-    }
+  /** Throws what the disk says when the readings cannot be spilled; also each time after that, since one is missing then. */
+  add(group: Group, date: number, value: number, extra: number, row: number, sheet: number): void {
+    if (this.#fault !== undefined) throw this.#fault;
+    this.#columns.add(group.id, date, value, extra, row, sheet);
+    this.readings += 1;
+    if (this.#columns.count >= this.#rowsMax || this.#extras.bytes > EXTRAS_BYTES_MAX) this.#spillColumns();
   }
 
-  /** Groups in the order of their first rows, with the positions to push (null: all). */
-  groups(): { group: Group; order: Uint32Array | null }[] {
-    return [...this.#groups.values()].map((group) => ({ group, order: this.#orders?.get(group) ?? null }));
+  /** Why readings are missing: what the disk said, which a mapper may have caught. Undefined when none are. */
+  get fault(): unknown {
+    return this.#fault;
   }
 
-  /** Earliest and latest date of what is pushed, in epoch milliseconds; null without readings. */
-  period(): { from: number; to: number } | null {
-    let from = Number.POSITIVE_INFINITY;
-    let to = Number.NEGATIVE_INFINITY;
-    for (const { group, order } of this.groups()) {
-      const last = order?.length ?? group.dates.length;
-      if (last === 0) continue;
-      from = Math.min(from, group.dates[order?.[0] ?? 0] ?? from);
-      to = Math.max(to, group.dates[order?.[last - 1] ?? last - 1] ?? to);
+  #spillColumns(): void {
+    try {
+      this.#spill ??= new SpillFile(this.#spillPath);
+      this.#spill.write(this.#sortedColumns());
+    } catch (thrown) {
+      this.#fault = thrown;
+      throw thrown;
     }
-    return from <= to ? { from, to } : null;
+    this.#columns.clear();
+    this.#extras.clear();
+  }
+
+  #sortedColumns(): ColumnReadings {
+    const groups = this.#groups;
+    return new ColumnReadings(
+      this.#columns,
+      this.#columns.order(this.#rankedGroups(), groups.length),
+      (group) => groups[group]?.rank ?? 0,
+      (extra) => this.#extras.at(extra),
+    );
+  }
+
+  *#rankedGroups(): Generator<number> {
+    for (const kind of this.#kinds) for (const group of this.#groups) if (group.kind === kind) yield group.id;
+  }
+
+  /** What is pushed, by kind, target and date. Once, when all readings are in. */
+  settled(): SettledReadings {
+    const inMemory = this.#sortedColumns();
+    const spilled = this.#spill?.open() ?? [];
+    return new SettledReadings(spilled.length === 0 ? inMemory : new MergedReadings([...spilled, inMemory]));
+  }
+
+  /** Gives the space on the disk back. Idempotent. */
+  close(): void {
+    this.#spill?.close();
+    this.#spill = undefined;
   }
 }

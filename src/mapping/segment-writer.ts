@@ -2,15 +2,18 @@
  * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it), or into memory for `headgate map`.
  * A segment has its name only when it is complete and synced.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import type { BatchSlice } from "../model.ts";
 import { publishDurably } from "../support/durable.ts";
 import type { BatchBody } from "./batches.ts";
 
 export interface BatchSink {
-  /** Takes one batch, in order. */
+  /** Where readings may be kept meanwhile, in a file that loses its name at once. */
+  readonly spillPath: string;
+  /** Takes one batch, in order. Its memory is used again when the promise is fulfilled. */
   append(body: BatchBody, sheetName: (index: number) => string | undefined): Promise<BatchSlice>;
   /** All batches are in. */
   publish(): Promise<void>;
@@ -59,6 +62,8 @@ export function createSegment(path: string): BatchSink {
   }
 
   return {
+    // The end of the name is the one that the spool sweeps after a crash.
+    spillPath: `${path}.spill.part`,
     async append(body, sheetName) {
       if (segment === undefined) {
         await mkdir(dirname(path), { recursive: true });
@@ -90,6 +95,7 @@ export function createSegment(path: string): BatchSink {
 export function createCountingSink(): BatchSink {
   const counter = new SliceCounter();
   return {
+    spillPath: temporaryPath(),
     append: (body) => Promise.resolve(counter.next(body)),
     publish: () => Promise.resolve(),
     discard: () => Promise.resolve(),
@@ -102,8 +108,9 @@ export function createMemorySink(): BatchSink & { readonly bodies: readonly Buff
   const bodies: Buffer[] = [];
   return {
     bodies,
+    spillPath: temporaryPath(),
     append(body) {
-      bodies.push(body.bytes);
+      bodies.push(Buffer.from(body.bytes));
       return Promise.resolve(counter.next(body));
     },
     publish: () => Promise.resolve(),
@@ -111,20 +118,23 @@ export function createMemorySink(): BatchSink & { readonly bodies: readonly Buff
   };
 }
 
+function temporaryPath(): string {
+  return join(tmpdir(), `headgate-${randomUUID()}.spill`);
+}
+
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; )
     written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten;
 }
 
+/** JSON of a `RowIndexLine`. */
 function rowIndexLine(
-  slice: BatchSlice,
-  body: BatchBody,
+  { sequence }: BatchSlice,
+  { rows, sheets }: BatchBody,
   sheetName: (index: number) => string | undefined,
 ): string {
-  const line: RowIndexLine = { sequence: slice.sequence, rows: body.rows };
-  if (body.sheets === null) return JSON.stringify(line);
-  const sheets = Object.fromEntries(
-    [...new Set(body.sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]),
-  );
-  return JSON.stringify({ ...line, sheetOf: body.sheets, sheets });
+  const start = `{"sequence":${JSON.stringify(sequence)},"rows":[${rows.join(",")}]`;
+  if (sheets === null) return `${start}}`;
+  const names = Object.fromEntries([...new Set(sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]));
+  return `${start},"sheetOf":[${sheets.join(",")}],"sheets":${JSON.stringify(names)}}`;
 }

@@ -71,6 +71,7 @@ export async function mapWith(
     readonly rows?: "strict" | "lenient";
     readonly limits?: BatchLimits;
     readonly sink?: BatchSink;
+    readonly rowsInMemoryMax?: number;
   } = {},
 ): Promise<Mapped> {
   const memory = createMemorySink();
@@ -84,6 +85,7 @@ export async function mapWith(
     limits: options.limits ?? WIDE,
     sink: options.sink ?? memory,
     signal: new AbortController().signal,
+    rowsInMemoryMax: options.rowsInMemoryMax,
   });
   const elements = memory.bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as PushElement[]);
   return { result, bodies: memory.bodies, elements };

@@ -1,0 +1,166 @@
+/** Readings by group and date: from memory, merged from several runs, and with repeated ones settled. */
+import { type Extra, NO_EXTRA } from "./extras.ts";
+import type { ReadingColumns } from "./reading-columns.ts";
+import type { SortedReading, SortedReadings } from "./spill.ts";
+
+/** The readings of columns in a given order. */
+export class ColumnReadings implements SortedReadings {
+  rank = 0;
+  date = 0;
+  value = 0;
+  row = 0;
+  sheet = 0;
+  extra = NO_EXTRA;
+  readonly #columns: ReadingColumns;
+  readonly #order: Uint32Array;
+  readonly #rankOf: (group: number) => number;
+  readonly #extraAt: (index: number) => Extra;
+  #nth = 0;
+
+  constructor(
+    columns: ReadingColumns,
+    order: Uint32Array,
+    rankOf: (group: number) => number,
+    extraAt: (index: number) => Extra,
+  ) {
+    this.#columns = columns;
+    this.#order = order;
+    this.#rankOf = rankOf;
+    this.#extraAt = extraAt;
+  }
+
+  next(): boolean {
+    const at = this.#order[this.#nth];
+    if (at === undefined) return false;
+    this.#nth += 1;
+    const columns = this.#columns;
+    this.rank = this.#rankOf(columns.groups[at] ?? 0);
+    this.date = columns.dates[at] ?? 0;
+    this.value = columns.values[at] ?? 0;
+    this.row = columns.rows[at] ?? 0;
+    this.sheet = columns.sheets[at] ?? 0;
+    const extra = columns.extras[at] ?? 0;
+    this.extra = extra === 0 ? NO_EXTRA : this.#extraAt(extra);
+    return true;
+  }
+}
+
+function copyReading(from: Readonly<SortedReading>, to: SortedReading): void {
+  to.rank = from.rank;
+  to.date = from.date;
+  to.value = from.value;
+  to.row = from.row;
+  to.sheet = from.sheet;
+  to.extra = from.extra;
+}
+
+/** Several runs as one. Of equal group and date the earlier run goes first, since it holds the earlier rows. */
+export class MergedReadings implements SortedReadings {
+  rank = 0;
+  date = 0;
+  value = 0;
+  row = 0;
+  sheet = 0;
+  extra = NO_EXTRA;
+  readonly #runs: readonly SortedReadings[];
+  /** A binary heap of positions in `runs`: what stands at `n` comes before what stands at `2n + 1` and `2n + 2`. */
+  readonly #heap: number[] = [];
+
+  constructor(runs: readonly SortedReadings[]) {
+    this.#runs = runs;
+    runs.forEach((run, at) => {
+      if (run.next()) this.#heap.push(at);
+    });
+    for (let at = Math.floor(this.#heap.length / 2) - 1; at >= 0; at -= 1) this.#sink(at);
+  }
+
+  next(): boolean {
+    const first = this.#runs[this.#heap[0] ?? -1];
+    if (first === undefined) return false;
+    copyReading(first, this);
+    if (!first.next()) {
+      const last = this.#heap.pop() ?? 0;
+      if (this.#heap.length === 0) return true;
+      this.#heap[0] = last;
+    }
+    this.#sink(0);
+    return true;
+  }
+
+  #sink(from: number): void {
+    const heap = this.#heap;
+    const moved = heap[from] ?? 0;
+    let at = from;
+    for (let child = 2 * at + 1; child < heap.length; child = 2 * at + 1) {
+      if (child + 1 < heap.length && this.#before(heap[child + 1] ?? 0, heap[child] ?? 0)) child += 1;
+      if (!this.#before(heap[child] ?? 0, moved)) break;
+      heap[at] = heap[child] ?? 0;
+      at = child;
+    }
+    heap[at] = moved;
+  }
+
+  #before(a: number, b: number): boolean {
+    const one = this.#runs[a];
+    const other = this.#runs[b];
+    if (one === undefined || other === undefined) return false;
+    if (one.rank !== other.rank) return one.rank < other.rank;
+    return one.date === other.date ? a < b : one.date < other.date;
+  }
+}
+
+/** Of one group, date and version only the latest row; versions of one date in the order of their latest rows. */
+export class SettledReadings implements SortedReadings {
+  rank = 0;
+  date = 0;
+  value = 0;
+  row = 0;
+  sheet = 0;
+  extra = NO_EXTRA;
+  /** Readings that were left out so far. */
+  superseded = 0;
+  readonly #all: SortedReadings;
+  #more: boolean;
+  /** Versions of one date that follow. */
+  #waiting: SortedReading[] = [];
+
+  constructor(all: SortedReadings) {
+    this.#all = all;
+    this.#more = all.next();
+  }
+
+  next(): boolean {
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) {
+      copyReading(waiting, this);
+      return true;
+    }
+    if (!this.#more) return false;
+    copyReading(this.#all, this);
+    this.#more = this.#all.next();
+    if (this.#isRepeated()) this.#settle();
+    return true;
+  }
+
+  #isRepeated(): boolean {
+    return this.#more && this.#all.date === this.date && this.#all.rank === this.rank;
+  }
+
+  #settle(): void {
+    const latest = new Map<string, SortedReading>([[this.extra.version, held(this)]]);
+    do {
+      const reading = held(this.#all);
+      // Set anew, so that versions of one date keep the order of their latest rows.
+      if (latest.delete(reading.extra.version)) this.superseded += 1;
+      latest.set(reading.extra.version, reading);
+      this.#more = this.#all.next();
+    } while (this.#isRepeated());
+    this.#waiting = [...latest.values()];
+    const first = this.#waiting.shift();
+    if (first !== undefined) copyReading(first, this);
+  }
+}
+
+function held({ rank, date, value, row, sheet, extra }: Readonly<SortedReading>): SortedReading {
+  return { rank, date, value, row, sheet, extra };
+}

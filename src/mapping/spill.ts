@@ -1,0 +1,221 @@
+/**
+ * The readings of a large file, on disk: each time that the columns in memory are full they are sorted and appended as a run
+ * of records. The file has no name once it is open, so that it is gone however the process ends.
+ *
+ * A record is 32 bytes in the order of this machine: rank and row (each 4 bytes), date and value (8), sheet and length of
+ * the text that follows (4); then version and tags as text, filled up to a multiple of 8.
+ */
+import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { TransientError } from "../support/errors.ts";
+import { type Extra, extraOf, extraText, NO_EXTRA } from "./extras.ts";
+
+const RECORD_BYTES = 32;
+const WRITE_BYTES = 256 * 1024;
+/** For all runs together while they are merged. */
+const READ_BYTES = 8 * 1024 * 1024;
+const READ_BYTES_MIN = 4 * 1024;
+const READ_BYTES_MAX = 256 * 1024;
+
+/** A part of the file: one sorted run. */
+export interface SpilledRun {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** One reading as the merge sees it. */
+export interface SortedReading {
+  /** Of its group among all, see `Group.rank`. */
+  rank: number;
+  /** Epoch milliseconds. */
+  date: number;
+  value: number;
+  row: number;
+  sheet: number;
+  extra: Extra;
+}
+
+/** Sorted readings, one after another; the fields hold the one that it is at. */
+export interface SortedReadings extends Readonly<SortedReading> {
+  /** Goes to the next one; false at the end. */
+  next(): boolean;
+}
+
+export class SpillFile {
+  readonly #file: number;
+  readonly runs: SpilledRun[] = [];
+  #bytes = 0;
+
+  /** Makes the file, and takes its name away. Throws what the disk says. */
+  constructor(path: string) {
+    mkdirSync(dirname(path), { recursive: true });
+    this.#file = openSync(path, "w+", 0o600);
+    try {
+      rmSync(path);
+    } catch (thrown) {
+      closeSync(this.#file);
+      throw thrown;
+    }
+  }
+
+  /** Appends sorted readings as one run. */
+  write(readings: SortedReadings): void {
+    const offset = this.#bytes;
+    const page = new Page(WRITE_BYTES);
+    let used = 0;
+    while (readings.next()) {
+      const text = readings.extra === NO_EXTRA ? null : Buffer.from(extraText(readings.extra));
+      const length = RECORD_BYTES + padded(text?.length ?? 0);
+      if (used + length > page.bytes.length) {
+        this.#append(page.bytes.subarray(0, used));
+        used = 0;
+        page.reserve(length);
+      }
+      page.put(used, readings, text);
+      used += length;
+    }
+    this.#append(page.bytes.subarray(0, used));
+    this.runs.push({ offset, bytes: this.#bytes - offset });
+  }
+
+  #append(bytes: Uint8Array): void {
+    for (let written = 0; written < bytes.length; )
+      written += writeSync(this.#file, bytes, written, bytes.length - written, this.#bytes + written);
+    this.#bytes += bytes.length;
+  }
+
+  /** All runs, to be read side by side. */
+  open(): SortedReadings[] {
+    const share = READ_BYTES / Math.max(1, this.runs.length);
+    const bytes = Math.max(READ_BYTES_MIN, Math.min(READ_BYTES_MAX, share));
+    return this.runs.map((run) => new SpilledReadings(this.#file, run, padded(Math.floor(bytes))));
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+/** The disk gave back something else than what was written. */
+export function lostReadings(message: string): TransientError {
+  return new TransientError("HG-MAP-014", {
+    operation: "read back readings",
+    subject: "spill file",
+    message,
+  });
+}
+
+function padded(bytes: number): number {
+  return Math.ceil(bytes / 8) * 8;
+}
+
+/** Bytes, and the same as numbers. */
+class Page {
+  bytes: Buffer;
+  #words: Uint32Array;
+  #numbers: Float64Array;
+
+  constructor(length: number) {
+    const memory = new ArrayBuffer(padded(length));
+    this.bytes = Buffer.from(memory);
+    this.#words = new Uint32Array(memory);
+    this.#numbers = new Float64Array(memory);
+  }
+
+  /** Makes room for so many bytes; what stood before may be lost. */
+  reserve(length: number): void {
+    if (length <= this.bytes.length) return;
+    const larger = new Page(length);
+    this.bytes = larger.bytes;
+    this.#words = larger.#words;
+    this.#numbers = larger.#numbers;
+  }
+
+  put(at: number, reading: Readonly<SortedReading>, text: Buffer | null): void {
+    const word = at / 4;
+    const number = at / 8;
+    this.#words[word] = reading.rank;
+    this.#words[word + 1] = reading.row;
+    this.#numbers[number + 1] = reading.date;
+    this.#numbers[number + 2] = reading.value;
+    this.#words[word + 6] = reading.sheet;
+    this.#words[word + 7] = text?.length ?? 0;
+    text?.copy(this.bytes, at + RECORD_BYTES);
+  }
+
+  /** Length of the text; fills everything of `reading` but its extra. */
+  take(at: number, reading: SortedReading): number {
+    const word = at / 4;
+    const number = at / 8;
+    reading.rank = this.#words[word] ?? 0;
+    reading.row = this.#words[word + 1] ?? 0;
+    reading.date = this.#numbers[number + 1] ?? 0;
+    reading.value = this.#numbers[number + 2] ?? 0;
+    reading.sheet = this.#words[word + 6] ?? 0;
+    return this.#words[word + 7] ?? 0;
+  }
+}
+
+class SpilledReadings implements SortedReadings {
+  rank = 0;
+  date = 0;
+  value = 0;
+  row = 0;
+  sheet = 0;
+  extra = NO_EXTRA;
+  readonly #file: number;
+  readonly #page: Page;
+  #offset: number;
+  readonly #end: number;
+  /** What of the page is read from the file, and what of that is taken. */
+  #filled = 0;
+  #taken = 0;
+  #text = "";
+  #textExtra = NO_EXTRA;
+
+  constructor(file: number, { offset, bytes }: SpilledRun, pageBytes: number) {
+    this.#file = file;
+    this.#page = new Page(pageBytes);
+    this.#offset = offset;
+    this.#end = offset + bytes;
+  }
+
+  next(): boolean {
+    if (this.#filled - this.#taken < RECORD_BYTES && !this.#fill(RECORD_BYTES)) return false;
+    const length = this.#page.take(this.#taken, this);
+    this.extra = length === 0 ? NO_EXTRA : this.#readExtra(length);
+    this.#taken += RECORD_BYTES + padded(length);
+    return true;
+  }
+
+  #readExtra(length: number): Extra {
+    const whole = RECORD_BYTES + padded(length);
+    if (this.#filled - this.#taken < whole) this.#fill(whole);
+    const from = this.#taken + RECORD_BYTES;
+    const text = this.#page.bytes.toString("utf8", from, from + length);
+    // Mostly the same as that of the reading before.
+    if (text !== this.#text) {
+      this.#text = text;
+      this.#textExtra = extraOf(text);
+    }
+    return this.#textExtra;
+  }
+
+  /** Moves what is left to the start of the page and reads on, until so many bytes are there. False at the end of the run. */
+  #fill(wanted: number): boolean {
+    const left = Buffer.from(this.#page.bytes.subarray(this.#taken, this.#filled));
+    this.#page.reserve(wanted);
+    left.copy(this.#page.bytes);
+    this.#taken = 0;
+    this.#filled = left.length;
+    while (this.#filled < wanted) {
+      const room = Math.min(this.#page.bytes.length - this.#filled, this.#end - this.#offset);
+      if (room === 0) return false;
+      const read = readSync(this.#file, this.#page.bytes, this.#filled, room, this.#offset);
+      if (read === 0) throw lostReadings("the spilled readings are shorter than what was written");
+      this.#filled += read;
+      this.#offset += read;
+    }
+    return true;
+  }
+}
