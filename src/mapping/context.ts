@@ -1,6 +1,8 @@
 /** What a mapper is given: the functions by which it hands out readings and refuses rows, checked as they are called. */
 import { iso, readIso } from "./iso-text.ts";
+import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
+import type { LookupFile } from "./mapping.ts";
 import { readNumber } from "./number.ts";
 import { placeOf, type RowTracker } from "./place.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
@@ -8,6 +10,7 @@ import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts"
 import { RowError } from "./row-error.ts";
 import { knowTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
+import { createUnitTool } from "./unit.ts";
 
 /** Dates outside are faults of clocks and of conversions: a zero in a spreadsheet is 1899, a missing year 9999. */
 const DATE_MIN_MS = Date.UTC(1901, 0, 1);
@@ -19,6 +22,7 @@ export interface ContextParts<Settings> {
   readonly index: ReadingIndex;
   readonly rejections: Rejections;
   readonly tracker: RowTracker;
+  readonly lookups?: readonly LookupFile[] | undefined;
   readonly log: MapContext<Settings>["log"];
   readonly signal: AbortSignal;
 }
@@ -58,6 +62,8 @@ export function createContext<Settings>(parts: ContextParts<Settings>): MapConte
     },
     time: createTimeTools(),
     number: readNumber,
+    unit: createUnitTool(),
+    lookup: createLookups(parts.lookups ?? [], parts.signal),
     log: parts.log,
     signal: parts.signal,
   };

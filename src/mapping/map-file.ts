@@ -7,7 +7,7 @@ import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batche
 import { createContext } from "./context.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
-import type { MappedTarget, MapResult } from "./mapping.ts";
+import type { LookupFile, MappedTarget, MapResult } from "./mapping.ts";
 import { placeOf, RowTracker } from "./place.ts";
 import { createMapperFile } from "./readers/mapper-file.ts";
 import { ReadingIndex } from "./reading-index.ts";
@@ -27,6 +27,7 @@ export interface MapFileRequest {
   readonly rows: Binding["rows"];
   readonly limits: BatchLimits;
   readonly sink: BatchSink;
+  readonly lookups?: readonly LookupFile[] | undefined;
   readonly signal: AbortSignal;
   readonly log?: MapContext<unknown>["log"];
   /** Readings that are held in memory at a time; the bytes that come out do not depend on it. */
@@ -88,9 +89,11 @@ async function runMapper(
           : "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
     });
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
-  const { log = NO_LOG, signal } = request;
+  const { log = NO_LOG, lookups, signal } = request;
   try {
-    await request.mapper.map(createContext({ file, settings, index, rejections, tracker, log, signal }));
+    await request.mapper.map(
+      createContext({ file, settings, index, rejections, tracker, lookups, log, signal }),
+    );
     return null;
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;

@@ -131,11 +131,29 @@ export interface Line {
  */
 export type DstPolicy = "reject" | "earlier" | "later" | "byOrder" | { readonly byOrder: string };
 
+/**
+ * Texts to instants. A zone is an IANA name (`Europe/Brussels`), a Windows name (`Romance Standard Time`), `UTC`, or a fixed offset (`+10:00`);
+ * it is always named, since assuming one is a silent shift. An unknown zone or letter of a format refuses the whole file.
+ *
+ * Formats are in Unicode letters (UTS #35): `yyyy` or `yy`, `MM` or `M`, `dd` or `d`, `HH` or `H` (or `hh`, `h` with `a`), `mm` or `m`, `ss` or
+ * `s`, `S` to `SSS`; other text stands for itself, letters in single quotes (`dd/MM/yyyy 'at' HH:mm`). One letter takes one or two digits.
+ * `24:00` is the end of the day. Parts of the time that a format leaves out are zero. Nothing is finer than a millisecond.
+ */
 export interface TimeTools {
-  /** Wall time in an IANA or Windows zone. Format in Unicode letters: `dd/MM/yyyy HH:mm:ss`. Throws a `RowError`. */
+  /** Wall time of the zone to the instant. Throws a `RowError` for a text that does not fit, and around a change of offset by the policy. */
   local(text: string, format: string, zone: string, policy?: DstPolicy): Temporal.Instant;
   /** ISO 8601 with designator, which is binding; without one the zone is needed. Throws a `RowError`. */
   iso(text: string, zone?: string, policy?: DstPolicy): Temporal.Instant;
+  /**
+   * First instant of the local day of the text; for files with a row a day and a column an interval. The instant of the n-th interval is
+   * `time.addMinutes(start, n * 30)`: intervals count time that passes, so they need no policy. Where the columns are labelled
+   * with wall times instead, read those with `local`. Throws a `RowError`.
+   */
+  dayStart(text: string, format: string, zone: string): Temporal.Instant;
+  /** Minutes of the local day of the text: 1440, and for example 1380 or 1500 when daylight saving changes. Throws a `RowError`. */
+  dayLength(text: string, format: string, zone: string): number;
+  /** The instant so many minutes later; fractions of a minute count to the millisecond. */
+  addMinutes(instant: Temporal.Instant, minutes: number): Temporal.Instant;
 }
 
 export interface NumberOptions {
@@ -143,6 +161,19 @@ export interface NumberOptions {
   readonly decimal?: "." | ",";
   /** Group mark. Default none: a group mark is refused, never guessed. */
   readonly group?: "." | "," | " " | "'" | "_";
+}
+
+/**
+ * A configured table (`lookups[]` of the gateway's configuration), such as one from a vendor's tags to targets, units and factors.
+ * Keys and column names are trimmed; cells are text, those of a workbook as the spreadsheet holds them (`12.5`, `true`, `2026-03-01T00:00:00`).
+ */
+export interface Lookup {
+  /** The row of this key, or undefined. */
+  get(key: string): TextRow | undefined;
+  /** The row of this key. Throws a `RowError` that names table and key. */
+  require(key: string): TextRow;
+  /** Number of rows. */
+  readonly size: number;
 }
 
 /** What `map` is given. */
@@ -164,6 +195,17 @@ export interface MapContext<Settings> {
   readonly time: TimeTools;
   /** Finite number of a text with declared marks. Throws a `RowError`. */
   number(text: string, options?: NumberOptions): number;
+  /**
+   * `value`, given in the unit `from`, in the unit `to`; units by symbol (`kWh`, `m³` or `m3`) or name (`Kilowatt-hour`). Converts within one
+   * family by the rule of the specification, *Unit*. Throws a `RowError` for an unknown unit, with the nearest one, and for units of
+   * different families.
+   */
+  unit(value: number, from: string, to: string): number;
+  /**
+   * The configured table of this name, with exactly the content that the run is bound to. Refuses the file when there is none or when
+   * it cannot be read: a key column that is missing, a key that is empty or comes twice.
+   */
+  lookup(name: string): Promise<Lookup>;
   readonly log: { info(message: string): void; warn(message: string): void };
   readonly signal: AbortSignal;
 }

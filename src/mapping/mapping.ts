@@ -10,8 +10,27 @@ export interface MapJob {
   readonly fileName: string;
   readonly filePath: string;
   readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "limits">;
+  /** The tables that the run is bound to. */
+  readonly lookups?: readonly LookupFile[] | undefined;
   /** The segment is written to `<segmentPath>.part`, synced, and renamed when it is complete. */
   readonly segmentPath: string;
+}
+
+/** A lookup table for one file: a local copy, and how to read it. */
+export interface LookupFile {
+  readonly name: string;
+  /** Local path of the bytes. */
+  readonly path: string;
+  readonly format: "csv" | "xlsx";
+  /** Column of the keys; the first one when absent. */
+  readonly key?: string | undefined;
+  readonly delimiter?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly sheet?: string | number | undefined;
+  /** SHA-256 that the bytes must have, lower-case hexadecimal; any when absent. */
+  readonly digest?: string | undefined;
+  /** Why the table cannot be had; a mapper that asks for it cannot map the file. */
+  readonly fault?: string | undefined;
 }
 
 export type MapResult = MappedFile | UnmappedFile;

@@ -12,6 +12,7 @@ interface Passage {
   forwards: boolean;
 }
 
+const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** Tools for one file: the passages of `byOrder` belong to it. */
@@ -49,7 +50,7 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
     return byPolicy(text, occurrence, policy, zone);
   }
 
-  function localMs(text: string, format: string, zone: string, policy: DstPolicy = "reject"): number {
+  function wallTime(text: string, format: string): number {
     if (typeof text !== "string") throw missing();
     if (lastReader === undefined || format !== lastFormat) {
       lastReader = formatReader(format);
@@ -58,7 +59,30 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
     const wall = lastReader(text.trim());
     if (Number.isNaN(wall))
       throw new RowError(`"${short(text)}" is no date in the format ${format}`, { text });
-    return resolve(text, wall, zoneOf(zone), policy);
+    return wall;
+  }
+
+  function localMs(text: string, format: string, zone: string, policy: DstPolicy = "reject"): number {
+    return resolve(text, wallTime(text, format), zoneOf(zone), policy);
+  }
+
+  /** Wall time at which the day of the text begins. */
+  function midnight(text: string, format: string): number {
+    const wall = wallTime(text, format);
+    return wall - (((wall % DAY_MS) + DAY_MS) % DAY_MS);
+  }
+
+  function day(text: string, format: string, zoneName: string): { from: number; to: number } {
+    const zone = zoneOf(zoneName);
+    const wall = midnight(text, format);
+    const from = zone.startOfDay(wall);
+    const to = zone.startOfDay(wall + DAY_MS);
+    if (from >= to)
+      throw new RowError(`the day "${short(text)}" does not occur in ${zone.name}`, {
+        text,
+        hint: "The zone changed its side of the date line on that day. Is the zone of the file really this one?",
+      });
+    return { from, to };
   }
 
   function isoMs(text: string, zone?: string, policy: DstPolicy = "reject"): number {
@@ -79,6 +103,13 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
     isoMs,
     local: (...args) => Temporal.Instant.fromEpochMilliseconds(localMs(...args)),
     iso: (...args) => Temporal.Instant.fromEpochMilliseconds(isoMs(...args)),
+    dayStart: (...args) => Temporal.Instant.fromEpochMilliseconds(day(...args).from),
+    dayLength: (...args) => {
+      const { from, to } = day(...args);
+      return (to - from) / MINUTE_MS;
+    },
+    addMinutes: (instant, minutes) =>
+      Temporal.Instant.fromEpochMilliseconds(instant.epochMilliseconds + minutes * MINUTE_MS),
   };
 }
 

@@ -43,6 +43,7 @@ async function mapJob(
       settings,
       rows,
       limits,
+      lookups: job.lookups,
       sink: createSegment(job.segmentPath),
       // The pool cancels by ending the thread, which needs nobody's help.
       signal: new AbortController().signal,

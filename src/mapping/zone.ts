@@ -16,8 +16,11 @@ const MARGIN_MS = 26 * 3_600_000;
 export type Occurrence =
   | { readonly kind: "once"; readonly at: number }
   | { readonly kind: "twice"; readonly first: number; readonly second: number }
-  /** Read with the offset after the change and before it. */
-  | { readonly kind: "never"; readonly earlier: number; readonly later: number };
+  /** Read with the offset after the change and before it; `change` is the instant of the change. */
+  | { readonly kind: "never"; readonly earlier: number; readonly later: number; readonly change: number };
+
+/** Names of zones, and fixed offsets such as `+10:00`. Temporal would also take the zone out of a whole date-time. */
+const ZONE = /^(?:[A-Za-z][\w+\-/]*|[+-]\d{2}(?::?\d{2})?)$/;
 
 export class Zone {
   readonly name: string;
@@ -27,10 +30,11 @@ export class Zone {
   constructor(name: string) {
     this.name = ianaZone(name) ?? name;
     try {
+      if (!ZONE.test(this.name)) throw new RangeError("not the name of a zone");
       this.#latest = this.#find(0);
     } catch (cause) {
       throw new FileError(`unknown time zone "${name}"`, {
-        hint: "Use an IANA name such as Europe/Brussels, a Windows name such as Romance Standard Time, or UTC.",
+        hint: "Use an IANA name such as Europe/Brussels, a Windows name such as Romance Standard Time, UTC, or a fixed offset such as +10:00.",
         cause,
       });
     }
@@ -63,7 +67,17 @@ export class Zone {
       kind: "never",
       earlier: wall - (next?.offset ?? 0),
       later: wall - (before?.offset ?? 0),
+      change: next?.from ?? Number.NaN,
     };
+  }
+
+  /** First instant of the day that begins at this wall time. Milliseconds. */
+  startOfDay(midnight: number): number {
+    const plain = this.plain(midnight);
+    if (!Number.isNaN(plain)) return plain;
+    const occurrence = this.occurrence(midnight);
+    if (occurrence.kind === "once") return occurrence.at;
+    return occurrence.kind === "twice" ? occurrence.first : occurrence.change;
   }
 
   /** The stretches that may hold the wall time, in order of time. */

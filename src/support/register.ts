@@ -201,6 +201,10 @@ const entries = {
     title: "the local copy of the input cannot be read",
     hint: "Check the disk of the spool; the file is fetched and mapped again.",
   },
+  "HG-MAP-030": {
+    title: "the lookup table cannot be used",
+    hint: "Correct the table or its entry in `lookups`, then replay the run; `headgate check` reads every table.",
+  },
 
   // ── runs and their spool
   "HG-RUN-001": {

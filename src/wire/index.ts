@@ -6,6 +6,7 @@ export * from "./push-body.ts";
 export * from "./structure.ts";
 export * from "./token.ts";
 export * from "./trigger.ts";
+export * from "./units.ts";
 export * from "./webhook.ts";
 export * from "./zones.ts";
 

@@ -6,7 +6,7 @@ import { crc32 } from "node:zlib";
 import { afterEach } from "vitest";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
-import type { MapResult } from "../../src/mapping/mapping.ts";
+import type { LookupFile, MapResult } from "../../src/mapping/mapping.ts";
 import { RowTracker } from "../../src/mapping/place.ts";
 import { createMapperFile } from "../../src/mapping/readers/mapper-file.ts";
 import { type BatchSink, createMemorySink } from "../../src/mapping/segment-writer.ts";
@@ -72,6 +72,7 @@ export async function mapWith(
     readonly limits?: BatchLimits;
     readonly sink?: BatchSink;
     readonly rowsInMemoryMax?: number;
+    readonly lookups?: readonly LookupFile[];
   } = {},
 ): Promise<Mapped> {
   const memory = createMemorySink();
@@ -84,6 +85,7 @@ export async function mapWith(
     rows: options.rows ?? "strict",
     limits: options.limits ?? WIDE,
     sink: options.sink ?? memory,
+    lookups: options.lookups,
     signal: new AbortController().signal,
     rowsInMemoryMax: options.rowsInMemoryMax,
   });

@@ -132,6 +132,62 @@ describe("local time", () => {
   });
 });
 
+describe("the local day", () => {
+  const MIDNIGHT_ZONES = ["Asia/Beirut", "Africa/Cairo", "America/Havana", "Atlantic/Azores", "+10:00"];
+
+  it("begins and lasts as Temporal has it, also where midnight is skipped or repeated", () => {
+    const time = createTimeTools();
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...ZONES, ...MIDNIGHT_ZONES),
+        anyInstant,
+        fc.integer({ min: -2, max: 2 }),
+        (zone, near, days) => {
+          const zoned = near.toZonedDateTimeISO(zone);
+          const day = (zoned.getTimeZoneTransition("next") ?? zoned).toPlainDate().add({ days });
+          const start = day.toZonedDateTime(zone);
+          const text = day.toString();
+          expect(time.dayStart(text, "yyyy-MM-dd", zone).toString()).toBe(start.toInstant().toString());
+          expect(time.dayLength(text, "yyyy-MM-dd", zone)).toBe(start.hoursInDay * 60);
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+
+  it("holds 46, 48 or 50 half-hours, whose instants follow each other through the change", () => {
+    const time = createTimeTools();
+    const halfHours = (text: string) => time.dayLength(text, "dd/MM/yyyy", "Europe/London") / 30;
+    expect(["29/03/2026", "30/03/2026", "25/10/2026"].map(halfHours)).toEqual([46, 48, 50]);
+    const start = time.dayStart("25/10/2026", "dd/MM/yyyy", "Europe/London");
+    expect(time.addMinutes(start, 50 * 30)).toEqual(
+      time.dayStart("26/10/2026", "dd/MM/yyyy", "Europe/London"),
+    );
+  });
+
+  it("is the day in which the time of the text lies, and refuses one that a zone left out", () => {
+    const time = createTimeTools();
+    expect(time.dayStart("2026-03-01 23:45", "yyyy-MM-dd HH:mm", "+10:00").toString()).toBe(
+      "2026-02-28T14:00:00Z",
+    );
+    expect(() => time.dayStart("2011-12-30", "yyyy-MM-dd", "Pacific/Apia")).toThrow("does not occur");
+    expect(() => time.dayStart("30/02/2026", "dd/MM/yyyy", "UTC")).toThrow(RowError);
+  });
+
+  it("takes names and offsets for zones, and no whole date-times", () => {
+    const time = createTimeTools();
+    const noon = (zone: string) => time.local("2026-07-01 12:00:00", FORMAT, zone).toString();
+    expect(["UTC", "+10:00", "-0330", "Romance Standard Time"].map(noon)).toEqual([
+      "2026-07-01T12:00:00Z",
+      "2026-07-01T02:00:00Z",
+      "2026-07-01T15:30:00Z",
+      "2026-07-01T10:00:00Z",
+    ]);
+    for (const zone of ["2026-01-01T00:00Z", "", "10:00", "UTC+10:00"])
+      expect(() => noon(zone), zone).toThrow("unknown time zone");
+  });
+});
+
 describe("ISO 8601", () => {
   it("binds by the designator and needs a zone without one", () => {
     const time = createTimeTools();

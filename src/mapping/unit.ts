@@ -1,0 +1,82 @@
+/** The unit tool of the mapper contract: the service converts nothing that is pushed, so a mapper does. */
+import leven from "leven";
+import { convertUnit, findUnit, UNITS, type Unit, unitFamily } from "../wire/index.ts";
+import { RowError } from "./row-error.ts";
+import { shown } from "./targets.ts";
+
+/** The value in the unit `to`. Throws a `RowError` for an unknown unit, and for units of different families. */
+export type UnitTool = (value: number, from: string, to: string) => number;
+
+/** A file names a handful of units, once a row. */
+export function createUnitTool(): UnitTool {
+  let fromText: string | undefined;
+  let toText: string | undefined;
+  let from: Unit | undefined;
+  let to: Unit | undefined;
+
+  return (value, fromUnit, toUnit) => {
+    if (from === undefined || to === undefined || fromUnit !== fromText || toUnit !== toText) {
+      const [knownFrom, knownTo] = convertible(fromUnit, toUnit);
+      from = knownFrom;
+      to = knownTo;
+      fromText = fromUnit;
+      toText = toUnit;
+    }
+    if (typeof value !== "number" || !Number.isFinite(value))
+      throw new RowError(`the value to convert from ${from.symbol} to ${to.symbol} is no finite number`);
+    return convertUnit(value, from, to);
+  };
+}
+
+function convertible(fromText: string, toText: string): [Unit, Unit] {
+  const from = knownUnit(fromText);
+  const to = knownUnit(toText);
+  if (from.unitFamilyId !== to.unitFamilyId)
+    throw new RowError(
+      `${from.symbol} cannot be converted to ${to.symbol}: one is a unit of ${familyWords(from)}, the other of ${familyWords(to)}`,
+      { text: fromText, hint: `Units of ${familyWords(to)} are ${symbolsOf(to)}.` },
+    );
+  return [from, to];
+}
+
+function knownUnit(text: string): Unit {
+  if (typeof text !== "string" || text.trim() === "")
+    throw new RowError("the unit is missing", {
+      hint: "The column of the unit is empty or not in the file.",
+    });
+  const unit = findUnit(text);
+  if (unit !== undefined) return unit;
+  const near = nearestUnits(text);
+  throw new RowError(`there is no unit ${shown(text)}`, {
+    text,
+    ...(near.length === 0
+      ? {}
+      : { hint: `Is ${near.map((one) => `${one.symbol} (${one.name})`).join(" or ")} meant?` }),
+  });
+}
+
+/** The units whose symbol or name is written most alike; several only when nothing but the case tells them apart. */
+function nearestUnits(text: string): readonly Unit[] {
+  const wanted = text.trim().slice(0, 60).normalize("NFKC").toLowerCase();
+  const ranked = UNITS.map((unit) => {
+    const symbol = leven(wanted, unit.symbol.normalize("NFKC").toLowerCase());
+    const name = leven(wanted, unit.name.toLowerCase());
+    return { unit, distance: Math.min(symbol, name) };
+  }).sort((a, b) => a.distance - b.distance);
+  const best = ranked[0]?.distance ?? Number.POSITIVE_INFINITY;
+  if (best > Math.max(1, wanted.length / 3)) return [];
+  return ranked
+    .filter(({ distance }) => distance === best)
+    .map(({ unit }) => unit)
+    .slice(0, 3);
+}
+
+function familyWords(unit: Unit): string {
+  return unitFamily(unit)?.name.toLowerCase() ?? `family ${unit.unitFamilyId}`;
+}
+
+function symbolsOf({ unitFamilyId }: Unit): string {
+  return UNITS.filter((unit) => unit.unitFamilyId === unitFamilyId)
+    .map(({ symbol }) => symbol)
+    .join(", ");
+}

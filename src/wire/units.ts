@@ -1,0 +1,65 @@
+/** Units and their conversion (specification, *Unit*). The live service is the authority over the list. */
+import families from "./referentials/unit-families.json" with { type: "json" };
+import spellings from "./referentials/unit-spellings.json" with { type: "json" };
+import listed from "./referentials/units.json" with { type: "json" };
+
+export interface Unit {
+  readonly id: number;
+  readonly name: string;
+  readonly symbol: string;
+  /** Units of one family convert into each other, and into no others. */
+  readonly unitFamilyId: number;
+  /** Reference unit of the family; of the reference itself, its own id. */
+  readonly parentId: number;
+  /** `reference = (value - offset) * divisor` */
+  readonly divisor: number;
+  readonly offset: number;
+}
+
+export interface UnitFamily {
+  readonly id: number;
+  readonly name: string;
+}
+
+export const UNITS: readonly Unit[] = listed;
+export const UNIT_FAMILIES: readonly UnitFamily[] = families;
+
+const byId = new Map(UNITS.map((unit) => [unit.id, unit]));
+const bySymbol = new Map(UNITS.map((unit) => [folded(unit.symbol), unit]));
+const byName = new Map(UNITS.map((unit) => [unit.name.toLowerCase(), unit]));
+/** Other ways in which files write a unit. Prefixes keep their case: `mW` and `MW` are a thousand million apart. */
+const bySpelling = new Map(Object.entries(spellings).map(([text, id]) => [folded(text), byId.get(id)]));
+
+/** `m³` and `m3`, `℃` and `°C`, and both signs for micro are the same. */
+function folded(symbol: string): string {
+  return symbol.trim().normalize("NFKC");
+}
+
+/** The unit of a symbol (with regard to case), a name (without), or a known spelling of one; undefined when there is none. */
+export function findUnit(text: string): Unit | undefined {
+  const symbol = folded(text);
+  return bySymbol.get(symbol) ?? bySpelling.get(symbol) ?? byName.get(symbol.toLowerCase());
+}
+
+export function unitFamily(unit: Unit): UnitFamily | undefined {
+  return UNIT_FAMILIES.find(({ id }) => id === unit.unitFamilyId);
+}
+
+/** A double holds fifteen decimal digits of any number; those behind are noise of the factors. */
+const DIGITS = 15;
+
+/**
+ * `value`, given in `from`, in `to`: by way of the reference unit of their family, which they share.
+ * Between units of different families this gives a number without meaning, so the caller asks first.
+ */
+export function convertUnit(value: number, from: Unit, to: Unit): number {
+  if (from.id === to.id) return value;
+  const factor = from.divisor / to.divisor;
+  if (from.offset === 0 && to.offset === 0) {
+    // Whole factors are exact, and so is dividing by their inverse.
+    if (Number.isInteger(factor)) return value * factor;
+    const inverse = to.divisor / from.divisor;
+    if (Number.isInteger(inverse)) return value / inverse;
+  }
+  return Number(((value - from.offset) * factor + to.offset).toPrecision(DIGITS));
+}
