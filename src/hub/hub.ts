@@ -15,6 +15,7 @@ import { operationRoutes, pushRoutes } from "./push/routes.ts";
 import { startWebhooks } from "./push/webhooks.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
+import { referentialRoutes } from "./structure/referentials.ts";
 import { siteRoutes } from "./structure/sites.ts";
 import { sourceRoutes } from "./structure/sources.ts";
 import { unsupportedRoutes } from "./structure/unsupported.ts";
@@ -95,6 +96,7 @@ function buildServer(context: HubContext): FastifyInstance {
     dataRoutes,
     pushRoutes,
     operationRoutes,
+    referentialRoutes,
     unsupportedRoutes,
   ];
   for (const resource of routes) void app.register((scope) => resource(scope, context));

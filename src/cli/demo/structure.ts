@@ -2,11 +2,11 @@
 import { writeFileSync } from "node:fs";
 import { systemClock } from "../../support/clock.ts";
 import { ServiceClient } from "../../wire/client/index.ts";
-import { API_VERSION } from "../../wire/index.ts";
+import { API_VERSION, SOURCE_TYPES } from "../../wire/index.ts";
 import type { Structure } from "./scenario.ts";
 
-/** Source type "Pushed Data": fed through the push interface. */
-const PUSHED_DATA = 114;
+/** Source type of what is fed through the push interface. */
+const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id;
 const TIMEOUTS = { connect: 5_000, headers: 10_000, body: 10_000, total: 30_000 };
 
 /** Answers the id of the first variable, for the example query; writes the token that the query uses to `tokenPath`. */

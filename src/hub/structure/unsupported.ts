@@ -4,21 +4,7 @@ import type { HubContext } from "../context.ts";
 import { notSupported } from "../http/problems.ts";
 
 const REASONS: Readonly<Record<string, readonly string[]>> = {
-  "referentials come with a later version": [
-    "siteTypes",
-    "sourceTypes",
-    "energyTypes",
-    "energyUsages",
-    "gatewayTypes",
-    "variableTypes",
-    "units",
-    "unitFamily",
-    "quantityTypes",
-    "granularity",
-    "timePeriods",
-    "aggregates",
-    "timezones",
-  ],
+  "referentials of units come with a later version": ["units", "unitFamily"],
   "files are taken by the gateway; storage comes with a later version": ["storage", "fileTrigger"],
   "it comes with a later version": ["alarms", "user", "account", "form"],
   "the specification names it without showing it": [
