@@ -11,7 +11,7 @@ import type { LookupFile, MappedTarget, MapResult } from "./mapping.ts";
 import { placeOf, RowTracker } from "./place.ts";
 import { createMapperFile } from "./readers/mapper-file.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { boundReason, Rejections, rowFault } from "./rejections.ts";
+import { boundReason, Rejections, type RowFault, rowFault } from "./rejections.ts";
 import { type FileError, isFileError, isRowError, isUnreadable } from "./row-error.ts";
 import type { BatchSink } from "./segment-writer.ts";
 import { parseSettings } from "./settings.ts";
@@ -80,14 +80,7 @@ async function runMapper(
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
   const size = await sizeOf(request);
-  const refuse = (row: object, cells: number, expected: number) =>
-    rejections.add(placeOf(row) ?? {}, {
-      message: `the row has ${cells} cells where the header has ${expected}`,
-      hint:
-        cells < expected
-          ? "Cells are missing: was the file cut off here, or written only in part?"
-          : "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
-    });
+  const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, signal } = request;
   try {

@@ -7,8 +7,10 @@
  */
 import type { z as zod } from "zod";
 import type { PushTarget } from "../wire/index.ts";
+import type { MapperFile, TextRow } from "./readers/contract.ts";
 
 export { z } from "zod";
+export type * from "./readers/contract.ts";
 export { FileError, RowError } from "./row-error.ts";
 
 /** Identification of a variable: `variableId`, or one source identifier with `mappingConfig` or `variableTypeId`. */
@@ -56,68 +58,6 @@ export interface RowPlace {
 export type Where =
   | object
   | { readonly row: number; readonly column?: string; readonly sheet?: string; readonly text?: string };
-
-/** A row as text cells by column name. Rows remember their place: `reject(row, …)` and `emit({ …, at: row })` find it. */
-export type TextRow = Readonly<Record<string, string>>;
-/** A row as an array of text cells. */
-export type TextCells = readonly string[];
-
-export type CellValue = string | number | boolean | SerialDate | null;
-/** A date of a workbook: wall time without a zone, as the spreadsheet shows it. */
-export interface SerialDate {
-  readonly kind: "date";
-  /** `yyyy-MM-ddTHH:mm:ss[.SSS]`, without a zone. */
-  readonly local: string;
-}
-export type SheetRow = Readonly<Record<string, CellValue>>;
-export type SheetCells = readonly CellValue[];
-
-export interface CsvOptions {
-  /** One character, or several characters. Default `,`. */
-  readonly delimiter?: string;
-  /** Default `"`; `null` for files without quoting. */
-  readonly quote?: string | null;
-  /** Declared encoding when there is no BOM. Default `utf-8`. */
-  readonly encoding?: string;
-  /** Lines to skip before the header. */
-  readonly skipLines?: number;
-  /** Lines that begin with this are skipped. */
-  readonly comment?: string;
-  /** Rows shorter or longer than the header: refuse the row (default), or pad and cut. */
-  readonly ragged?: "reject" | "allow";
-}
-
-export interface SheetOptions {
-  /** Name or 1-based number of the sheet. Default: the first. */
-  readonly sheet?: string | number;
-  /** 1-based row that holds the names of the columns. Default 1. */
-  readonly headerRow?: number;
-}
-
-/** The file that is mapped. Each reader streams it from the start, in chunks, with bounded memory. */
-export interface MapperFile {
-  /** Base name, as triggers match it. */
-  readonly name: string;
-  /** Path at the drop. */
-  readonly path: string;
-  /** Bytes. */
-  readonly size: number;
-  csv(options: CsvOptions & { readonly columns: true }): AsyncIterable<readonly TextRow[]>;
-  csv(options?: CsvOptions & { readonly columns?: false }): AsyncIterable<readonly TextCells[]>;
-  lines(options?: { readonly encoding?: string }): AsyncIterable<readonly Line[]>;
-  xlsx(options: SheetOptions & { readonly columns: true }): AsyncIterable<readonly SheetRow[]>;
-  xlsx(options?: SheetOptions & { readonly columns?: false }): AsyncIterable<readonly SheetCells[]>;
-  /** Names of the sheets of a workbook, in their order. */
-  sheets(): Promise<readonly string[]>;
-  text(options?: { readonly encoding?: string }): Promise<string>;
-  bytes(): AsyncIterable<Uint8Array>;
-}
-
-export interface Line {
-  /** From 1. */
-  readonly row: number;
-  readonly text: string;
-}
 
 /**
  * What to do with a local time that occurs twice or not at all because of daylight saving.

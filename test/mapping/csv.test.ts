@@ -161,9 +161,9 @@ describe("the CSV reader", () => {
     expect((await collect(file.csv({ columns: true }))).map((row) => ({ ...row }))).toEqual([
       { a: "1", b: "2" },
     ]);
-    expect(refused.map(({ row, cells }) => [placeOf(row)?.row, cells])).toEqual([
-      [2, 1],
-      [4, 3],
+    expect(refused.map(({ row, fault }) => [placeOf(row)?.row, fault.message])).toEqual([
+      [2, "the row has 1 cells where the header has 2"],
+      [4, "the row has 3 cells where the header has 2"],
     ]);
     expect(await rowsWithLines("a,b\n1\n1,2,3\n", { ragged: "allow" })).toEqual([
       [2, { a: "1", b: "" }],
@@ -215,6 +215,35 @@ describe("the line and text readers", () => {
     expect(await collect(file.lines())).toEqual(
       ["a", "", "b", "c", "d"].map((text, at) => ({ row: at + 1, text })),
     );
+  });
+
+  it("cuts lines into columns at fixed places, also of characters beyond the basic plane and of short lines", async () => {
+    const { file } = await openFile("SITE  2026\n# note\n\n😀1 A 12.50 x\nB2\n");
+    const columns = [
+      { name: "id", start: 1, width: 2 },
+      { name: "raw", start: 4, width: 3, trim: false },
+      { name: "value", start: 5, width: 6 },
+    ];
+    const rows = await collect(file.fixedWidth({ columns, skipLines: 1, comment: "#" }));
+    expect(rows.map((row) => [placeOf(row)?.row, { ...row }])).toEqual([
+      [4, { id: "😀1", raw: "A 1", value: "12.50" }],
+      [5, { id: "B2", raw: "", value: "" }],
+    ]);
+    await expect(collect(file.fixedWidth({ columns: [{ name: "a", start: 0, width: 1 }] }))).rejects.toThrow(
+      "the column a needs a start and a width",
+    );
+  });
+
+  it("joins a line end that two chunks of the file share", async () => {
+    for (const before of [256 * 1024 - 1, 256 * 1024 - 2]) {
+      const { file } = await openFile(`${"x".repeat(before)}\r\nb\r\n\r\nc`);
+      expect((await collect(file.lines())).map(({ row, text }) => [row, text.length])).toEqual([
+        [1, before],
+        [2, 1],
+        [3, 0],
+        [4, 1],
+      ]);
+    }
   });
 
   it("reads the whole text in its encoding", async () => {

@@ -9,6 +9,7 @@ import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
 import type { LookupFile, MapResult } from "../../src/mapping/mapping.ts";
 import { RowTracker } from "../../src/mapping/place.ts";
 import { createMapperFile } from "../../src/mapping/readers/mapper-file.ts";
+import type { RowFault } from "../../src/mapping/rejections.ts";
 import { type BatchSink, createMemorySink } from "../../src/mapping/segment-writer.ts";
 import type { BatchLimits, PushElement } from "../../src/model.ts";
 
@@ -32,7 +33,7 @@ export async function inputFile(content: string | Uint8Array, name = "input.csv"
 
 export interface Refused {
   readonly row: object;
-  readonly cells: number;
+  readonly fault: RowFault;
 }
 
 /** The readers of a file, and the rows that they refused. */
@@ -43,7 +44,7 @@ export async function openFile(content: string | Uint8Array, name?: string) {
   const file = createMapperFile(
     { inputPath, fileName: name ?? "input.csv", filePath: name ?? "input.csv", size: content.length },
     tracker,
-    (row, cells) => refused.push({ row, cells }),
+    (row, fault) => refused.push({ row, fault }),
     new AbortController().signal,
   );
   return { file, refused, tracker };

@@ -1,15 +1,12 @@
 /** CSV by csv-parse, in chunks. Rows know their line in the file, also after quoted line breaks, comments and blank lines. */
 import { CsvError, type Options, Parser } from "csv-parse";
-import type { CsvOptions } from "../mapper.ts";
 import { stampPlace } from "../place.ts";
+import type { RowFault } from "../rejections.ts";
 import { UnreadableError } from "../row-error.ts";
+import type { CsvOptions } from "./contract.ts";
 import { type Input, utf8Chunks } from "./decode.ts";
-
-/** Longest row in bytes; an opening quote that is never closed would swallow the rest of the file. */
-const ROW_BYTES_MAX = 8 * 1024 * 1024;
-
-/** Refuses a row whose number of cells differs from the header's. */
-export type RefuseRow = (row: object, cells: number, expected: number) => void;
+import { ROW_BYTES_MAX } from "./limits.ts";
+import type { RefuseRow } from "./refuse.ts";
 
 /** Collects records as the parser finds them, and counts lines. */
 class RecordCollector extends Parser {
@@ -109,11 +106,21 @@ export async function* csvRows(
       const row = toRow(header, record);
       stampPlace(row, lines[index] ?? 0);
       if (record.length !== header.length && options.ragged !== "allow")
-        refuse(row, record.length, header.length);
+        refuse(row, raggedFault(record.length, header.length));
       else rows.push(row);
     }
     if (rows.length > 0) yield rows;
   }
+}
+
+function raggedFault(cells: number, expected: number): RowFault {
+  return {
+    message: `the row has ${cells} cells where the header has ${expected}`,
+    hint:
+      cells < expected
+        ? "Cells are missing: was the file cut off here, or written only in part?"
+        : "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
+  };
 }
 
 /** Without a prototype, so that a column may have any name. */

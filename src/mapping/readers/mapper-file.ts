@@ -1,11 +1,27 @@
 /** The file as a mapper sees it. */
 import { basename } from "node:path";
-import type { CsvOptions, MapperFile, SheetOptions, TextCells, TextRow } from "../mapper.ts";
 import type { RowTracker } from "../place.ts";
-import { csvCells, csvRows, type RefuseRow } from "./csv.ts";
+import type {
+  CsvOptions,
+  FixedWidthOptions,
+  JsonLimits,
+  JsonOptions,
+  LineOptions,
+  MapperFile,
+  SheetOptions,
+  TextCells,
+  TextRow,
+  XmlElement,
+  XmlOptions,
+} from "./contract.ts";
+import { csvCells, csvRows } from "./csv.ts";
 import { type Input, rawChunks } from "./decode.ts";
+import { fixedWidthRows } from "./fixed-width.ts";
+import { jsonItems, ndjsonItems } from "./json.ts";
 import { lineChunks, wholeText } from "./lines.ts";
+import type { RefuseRow } from "./refuse.ts";
 import { sheetNames, xlsxCells, xlsxRows } from "./xlsx.ts";
+import { xmlElements } from "./xml.ts";
 
 export interface FileFacts {
   readonly inputPath: string;
@@ -32,15 +48,18 @@ export function createMapperFile(
         options.columns === true ? csvRows(input, options, refuse) : csvCells(input, options),
         tracker,
       ),
-    lines: (options: Parameters<MapperFile["lines"]>[0] = {}) =>
-      watched(lineChunks(input, options.encoding), tracker),
+    lines: (options: LineOptions = {}) => watched(lineChunks(input, options), tracker),
+    fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(input, options), tracker),
     xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
       watched<object>(
         options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options),
         tracker,
       ),
     sheets: () => sheetNames(input),
-    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options.encoding),
+    json: (options: JsonOptions) => watched(jsonItems(input, options), tracker),
+    ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(input, options, refuse), tracker),
+    xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(input, options), tracker),
+    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options),
     bytes: () => rawChunks(input),
   };
   // The overloads of the contract tie the kind of row to `columns`, which one implementation cannot say.

@@ -1,9 +1,9 @@
 /** Rows of a workbook's sheet by the streaming reader of exceljs. Dates come as wall time: no zone of this machine takes part. */
 import { Readable } from "node:stream";
 import type { Cell, Row } from "exceljs";
-import type { CellValue, SheetOptions } from "../mapper.ts";
 import { stampPlace } from "../place.ts";
 import { isUnreadable, UnreadableError } from "../row-error.ts";
+import type { CellValue, SheetOptions } from "./contract.ts";
 import type { Input } from "./decode.ts";
 import { ZipArchive } from "./zip.ts";
 

@@ -1,0 +1,171 @@
+/**
+ * The readers of the file that is mapped, as mappers see them. Each call streams the file anew from its start, in chunks, with
+ * bounded memory; rows, items and elements remember their place, so that `reject(row, …)` and errors can name it.
+ *
+ * Text is decoded by its byte order mark, else by the declared encoding. Bytes that are not of the encoding are a `FileError`
+ * with line and column: nothing is replaced in silence.
+ */
+
+/** A row as text cells by column name. Rows remember their place: `reject(row, …)` and `emit({ …, at: row })` find it. */
+export type TextRow = Readonly<Record<string, string>>;
+/** A row as an array of text cells. */
+export type TextCells = readonly string[];
+
+export type CellValue = string | number | boolean | SerialDate | null;
+/** A date of a workbook: wall time without a zone, as the spreadsheet shows it. */
+export interface SerialDate {
+  readonly kind: "date";
+  /** `yyyy-MM-ddTHH:mm:ss[.SSS]`, without a zone. */
+  readonly local: string;
+}
+export type SheetRow = Readonly<Record<string, CellValue>>;
+export type SheetCells = readonly CellValue[];
+
+export interface TextOptions {
+  /** Declared encoding when there is no byte order mark: `utf-8` (default), `utf-16le`, `windows-1252`, `iso-8859-1`, … */
+  readonly encoding?: string | undefined;
+}
+
+export interface CsvOptions extends TextOptions {
+  /** One character, or several characters. Default `,`. */
+  readonly delimiter?: string;
+  /** Default `"`; `null` for files without quoting. */
+  readonly quote?: string | null;
+  /** Lines to skip before the header. */
+  readonly skipLines?: number;
+  /** Lines that begin with this are skipped. */
+  readonly comment?: string;
+  /** Rows shorter or longer than the header: refuse the row (default), or pad and cut. */
+  readonly ragged?: "reject" | "allow";
+}
+
+export interface SheetOptions {
+  /** Name or 1-based number of the sheet. Default: the first. */
+  readonly sheet?: string | number;
+  /** 1-based row that holds the names of the columns. Default 1. */
+  readonly headerRow?: number;
+}
+
+export interface LineOptions extends TextOptions {
+  /** Longest line, in characters. Default 8 Mi. */
+  readonly lineCharactersMax?: number | undefined;
+}
+
+export interface Line {
+  /** From 1. */
+  readonly row: number;
+  readonly text: string;
+}
+
+export interface FixedColumn {
+  readonly name: string;
+  /** Of the first character, from 1. */
+  readonly start: number;
+  /** Characters. */
+  readonly width: number;
+  /** Whether blanks around the cell are left out. Default true. */
+  readonly trim?: boolean | undefined;
+}
+
+export interface FixedWidthOptions extends LineOptions {
+  /** A line that ends before a column gives an empty cell there. */
+  readonly columns: readonly FixedColumn[];
+  /** Lines to skip at the start. Blank lines are left out anyway. */
+  readonly skipLines?: number | undefined;
+  /** Lines that begin with this are left out. */
+  readonly comment?: string | undefined;
+}
+
+export interface JsonLimits extends TextOptions {
+  /** Largest item, in bytes of UTF-8, and largest text or number anywhere. Default 16 Mi. */
+  readonly itemBytesMax?: number | undefined;
+  /** Deepest nesting of the whole document. Default 100. */
+  readonly depthMax?: number | undefined;
+}
+
+export interface JsonOptions extends JsonLimits {
+  /**
+   * Where the items are, from the root `$`: `$` (the whole document), `$.data.*`, `$.meters[*].readings[*]`, `$["a.b"].*`. Of several
+   * paths, all are followed in the order of the file; within an item nothing is looked for again.
+   */
+  readonly path: string | readonly string[];
+}
+
+/**
+ * A value of a JSON document. Whole numbers that a double does not keep digit by digit, such as long identifiers, come as `bigint`; other
+ * numbers as the nearest double, and what is beyond the range of doubles is an error. A key that occurs twice in one object is an error,
+ * and so is anything after the end of the document.
+ */
+export interface JsonItem {
+  readonly value: unknown;
+  /** Where it stands, such as `$.data[17]`. */
+  readonly path: string;
+  /** Line at which it begins, from 1. */
+  readonly row: number;
+}
+
+export interface XmlOptions extends TextOptions {
+  /**
+   * Local names of the elements to hand out, whatever their namespace. Only their subtrees are held in memory. Within an element that
+   * is handed out, none is handed out again.
+   */
+  readonly elements: string | readonly string[];
+  /** Largest element that is handed out, and largest single tag or text anywhere, in characters. Default 16 Mi. */
+  readonly elementCharactersMax?: number | undefined;
+  /** Deepest nesting of the whole document. Default 100. */
+  readonly depthMax?: number | undefined;
+}
+
+/** An element with all that it holds. */
+export interface XmlElement {
+  /** Without prefix. */
+  readonly name: string;
+  /** URI, or empty. */
+  readonly namespace: string;
+  /** By the name as written, with its prefix if it has one. Declarations of namespaces are left out. */
+  readonly attributes: Readonly<Record<string, string>>;
+  /** The element's own text, CDATA included, without that of its children; trimmed. */
+  readonly text: string;
+  readonly children: readonly XmlElement[];
+  /** Line at which it begins, from 1. */
+  readonly row: number;
+  /** Local names of the elements around it, from the root; of elements that were handed out. */
+  readonly ancestors?: readonly string[] | undefined;
+  /** The first child of this local name. */
+  child(name: string): XmlElement | undefined;
+  /** All children of this local name, in their order. */
+  all(name: string): readonly XmlElement[];
+  /** Text of the first child of this local name. */
+  textOf(name: string): string | undefined;
+}
+
+/** The file that is mapped. Each reader streams it from the start, in chunks, with bounded memory. */
+export interface MapperFile {
+  /** Base name, as triggers match it. */
+  readonly name: string;
+  /** Path at the drop. */
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  csv(options: CsvOptions & { readonly columns: true }): AsyncIterable<readonly TextRow[]>;
+  csv(options?: CsvOptions & { readonly columns?: false }): AsyncIterable<readonly TextCells[]>;
+  lines(options?: LineOptions): AsyncIterable<readonly Line[]>;
+  /** Columns at fixed places of a line, as text by name. */
+  fixedWidth(options: FixedWidthOptions): AsyncIterable<readonly TextRow[]>;
+  xlsx(options: SheetOptions & { readonly columns: true }): AsyncIterable<readonly SheetRow[]>;
+  xlsx(options?: SheetOptions & { readonly columns?: false }): AsyncIterable<readonly SheetCells[]>;
+  /** Names of the sheets of a workbook, in their order. */
+  sheets(): Promise<readonly string[]>;
+  /** Items of a JSON document by their path. */
+  json(options: JsonOptions): AsyncIterable<readonly JsonItem[]>;
+  /** A JSON value a line. A line that is none is a refused row; blank lines are left out. */
+  ndjson(options?: JsonLimits): AsyncIterable<readonly JsonItem[]>;
+  /**
+   * Elements of an XML document, with namespaces. Encoding by byte order mark, else as declared here, else by the XML declaration. No
+   * external entities and no entities of the document's own: a DOCTYPE that declares some is refused.
+   */
+  xml(options: XmlOptions): AsyncIterable<readonly XmlElement[]>;
+  /** The whole text; for files of up to `bytesMax` (default 64 Mi of UTF-8). */
+  text(options?: TextOptions & { readonly bytesMax?: number | undefined }): Promise<string>;
+  bytes(): AsyncIterable<Uint8Array>;
+}

@@ -1,0 +1,22 @@
+/** The tokenizer of @streamparser/json, with numbers that keep their digits. */
+import { Tokenizer } from "@streamparser/json";
+
+export { type ParsedTokenInfo, TokenType } from "@streamparser/json";
+
+/** A double keeps every whole number of so many digits. */
+const SAFE_DIGITS = 15;
+/** Longest number; doubles have at most 309 digits before the point. */
+const DIGITS_MAX = 400;
+
+export class JsonTokenizer extends Tokenizer {
+  /**
+   * Infinity for what is beyond doubles. Whole numbers that a double does not keep digit by digit come as bigint, which the types of the library do not foresee.
+   */
+  protected override parseNumber(text: string): number {
+    const number = Number(text);
+    if (text.length > DIGITS_MAX) return Number.POSITIVE_INFINITY;
+    if (text.length <= SAFE_DIGITS || !/^-?\d+$/.test(text) || String(number) === text) return number;
+    if (!Number.isFinite(number)) return number;
+    return BigInt(text) as unknown as number;
+  }
+}

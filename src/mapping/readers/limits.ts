@@ -1,0 +1,20 @@
+/** What one piece of a file may take, so that memory does not depend on the file. Options of the readers raise and lower some of them. */
+
+/** Longest row of a CSV file, in bytes; an opening quote that is never closed would swallow the rest of the file. */
+export const ROW_BYTES_MAX = 8 * 1024 * 1024;
+/** Longest line, in characters. */
+export const LINE_CHARACTERS_MAX = 8 * 1024 * 1024;
+/** Largest file that is read as one text, in bytes of UTF-8. */
+export const TEXT_BYTES_MAX = 64 * 1024 * 1024;
+/** Largest item of a JSON document, in bytes of UTF-8. */
+export const ITEM_BYTES_MAX = 16 * 1024 * 1024;
+/** Values within one item of a JSON document: small ones take more memory than bytes. */
+export const ITEM_VALUES_MAX = 1_000_000;
+/** Keys of one JSON object that are remembered to find repeated ones. */
+export const KEYS_MAX = 1_000_000;
+/** Largest element of an XML document, in characters. */
+export const ELEMENT_CHARACTERS_MAX = 16 * 1024 * 1024;
+/** Elements and attributes within one element of an XML document. */
+export const ELEMENT_NODES_MAX = 500_000;
+/** Nesting of JSON and XML documents. */
+export const DEPTH_MAX = 100;

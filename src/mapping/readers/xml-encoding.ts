@@ -1,0 +1,30 @@
+/** The encoding of an XML document without a byte order mark (XML 1.0, appendix F). */
+import { open } from "node:fs/promises";
+import type { Input } from "./decode.ts";
+
+/** Bytes within which the XML declaration stands. */
+const DECLARATION_BYTES = 1024;
+
+/** As declared by the mapper, else by the document. A byte order mark, which wins over both, is left to the decoder. */
+export async function xmlEncoding(input: Input, declared?: string): Promise<string> {
+  if (declared !== undefined) return declared;
+  const head = await readHead(input.path);
+  if (head.length >= 4 && head.readUInt32BE(0) === 0x003c003f) return "utf-16be";
+  if (head.length >= 4 && head.readUInt32BE(0) === 0x3c003f00) return "utf-16le";
+  const [, named] =
+    /^(?:\ufeff|\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z][\w.:-]*)["']/.exec(
+      head.toString("latin1"),
+    ) ?? [];
+  // What can be read so far is no UTF-16: some programs name the encoding of their memory, and not that of the file.
+  return named === undefined || /^(?:utf-?16|ucs-?[24]|utf-?32)/i.test(named) ? "utf-8" : named;
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  const handle = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(DECLARATION_BYTES), 0, DECLARATION_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
