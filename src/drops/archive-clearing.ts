@@ -27,11 +27,12 @@ export function keptArchives(finish: Readonly<Record<End, FinishRule>>): Readonl
 
 /** The first files of a listing that are old, up to a number of them. */
 export async function oldest(
-  files: AsyncIterable<FileEntry>,
+  groups: AsyncIterable<readonly FileEntry[]>,
   isOld: (path: string) => boolean,
   limit: number,
 ): Promise<string[]> {
   const old: string[] = [];
-  for await (const { path } of files) if (old.length < limit && isOld(path)) old.push(path);
+  for await (const files of groups)
+    for (const { path } of files) if (old.length < limit && isOld(path)) old.push(path);
   return old;
 }

@@ -41,11 +41,17 @@ export class FtpDrop implements Drop {
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     this.#linksSeen = 0;
     this.#times.beginListing();
-    yield* this.#lentList("", this.#filter, signal);
+    for await (const files of this.#lentList("", this.#filter, signal))
+      for (const entry of files) yield entry;
     this.#times.endListing();
   }
 
-  async *#lentList(from: string, filter: ListingFilter, signal: AbortSignal): AsyncGenerator<FileEntry> {
+  /** The files in a folder and in those below it, in groups. */
+  async *#lentList(
+    from: string,
+    filter: ListingFilter,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly FileEntry[]> {
     // The connection stays lent while the taker takes: the server waits for a slow one, and nothing is collected.
     const lease = await this.#lend("list drop", signal);
     let ended = false;
@@ -132,7 +138,7 @@ export class FtpDrop implements Drop {
     return this.#connections.close();
   }
 
-  async *#listAll(link: FtpLink, from: string, filter: ListingFilter): AsyncGenerator<FileEntry> {
+  async *#listAll(link: FtpLink, from: string, filter: ListingFilter): AsyncGenerator<readonly FileEntry[]> {
     let cutShort: ConfigError | null = null;
     const folders = [from];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -141,7 +147,7 @@ export class FtpDrop implements Drop {
       const closing = yield* this.#listFolder(link, folder, filter, folders, unclear);
       // Asked when the listing has ended, since a connection does one thing at a time; so this waits for files that are new.
       for (const [path, item] of unclear)
-        yield entryOf(path, await this.#times.sharpen(link, path, item, performance.now()));
+        yield [entryOf(path, await this.#times.sharpen(link, path, item, performance.now()))];
       if (isTruncated(closing)) cutShort ??= this.#cutShort(folder, closing);
     }
     // What was listed was handed out; but what was not has not gone.
@@ -154,19 +160,21 @@ export class FtpDrop implements Drop {
     filter: ListingFilter,
     folders: string[],
     unclear: [string, ListedItem][],
-  ): AsyncGenerator<FileEntry, string> {
+  ): AsyncGenerator<readonly FileEntry[], string> {
     const items = this.#lister.items(link);
     try {
       for (;;) {
         const next = await items.next();
         if (next.done === true) return next.value;
+        const files: FileEntry[] = [];
         for (const item of next.value) {
           const path = this.#sort(item, folder, filter, folders);
           if (path === null) continue;
           const told = this.#asksTimes(link) ? this.#times.recall(path, item, performance.now()) : item;
           if (told === null) unclear.push([path, item]);
-          else yield entryOf(path, told);
+          else files.push(entryOf(path, told));
         }
+        yield files;
       }
     } finally {
       await items.return("");

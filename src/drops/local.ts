@@ -1,7 +1,7 @@
 /** A local folder as a drop. Symbolic links are not followed, so nothing leads out of it. */
 import { createHash } from "node:crypto";
-import { type BigIntStats, constants, createReadStream, type Dirent } from "node:fs";
-import { lstat, mkdir, open, opendir, realpath, rm } from "node:fs/promises";
+import { constants, createReadStream } from "node:fs";
+import { lstat, mkdir, open, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { moveDurably, syncDirectory } from "../support/durable.ts";
@@ -18,8 +18,9 @@ import { EVERYTHING, oldest } from "./archive-clearing.ts";
 import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, sameVersion } from "./finishing.ts";
 import { LocalEvents } from "./local-events.ts";
+import { entryOf, isMissing, listTree, readEntry } from "./local-listing.ts";
 import type { LocalOptions } from "./options.ts";
-import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
 import { openReceiver } from "./receive.ts";
 import {
   changedWhileFetched,
@@ -30,8 +31,6 @@ import {
   vanished,
 } from "./refusals.ts";
 
-/** Files whose status is asked for at the same time. */
-const STATS_AT_ONCE = 64;
 const CLOSE_WAIT_MS = 2_000;
 
 export class LocalDrop implements Drop {
@@ -56,10 +55,8 @@ export class LocalDrop implements Drop {
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     const root = await this.#guard("list drop", signal, this.#root());
     this.#linksSeen = 0;
-    const folders = [""];
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      yield* this.#listFolder(root, folder, folders, this.#filter, signal);
-    }
+    for await (const files of this.#listTree(root, "", this.#filter, signal))
+      for (const entry of files) yield entry;
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
@@ -131,15 +128,10 @@ export class LocalDrop implements Drop {
     signal: AbortSignal,
   ): Promise<number> {
     const root = await this.#guard("clear archive", signal, this.#root());
-    const old = await oldest(this.#listBelow(root, insideDrop(this.name, folder), signal), isOld, limit);
+    const files = this.#listTree(root, insideDrop(this.name, folder), EVERYTHING, signal);
+    const old = await oldest(files, isOld, limit);
     for (const path of old) await this.#guard("clear archive", signal, this.#files().remove(path), path);
     return old.length;
-  }
-
-  async *#listBelow(root: string, from: string, signal: AbortSignal): AsyncGenerator<FileEntry> {
-    const folders = [from];
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
-      yield* this.#listFolder(root, folder, folders, EVERYTHING, signal);
   }
 
   modifiedMs(entry: FileEntry): number | null {
@@ -159,64 +151,22 @@ export class LocalDrop implements Drop {
     return Object.values(this.#options.finish).some((rule) => rule.action === "archive" && rule.to === path);
   }
 
-  async *#listFolder(
-    root: string,
-    folder: string,
-    folders: string[],
-    filter: ListingFilter,
-    signal: AbortSignal,
-  ): AsyncGenerator<FileEntry> {
-    const opening = opendir(join(root, folder), { bufferSize: 512 }).catch((thrown: unknown) => {
-      if (folder !== "" && isMissing(thrown)) return null; // It went while we listed.
-      throw thrown;
-    });
-    const directory = await this.#guard("list drop", signal, opening).catch((thrown: unknown) => {
-      // Given up while it was being opened: nobody else will close it.
-      void opening.then((late) => late?.close()).catch(() => undefined);
-      throw thrown;
-    });
-    if (directory === null) return;
-    try {
-      for (let ended = false; !ended; ) {
-        const paths: string[] = [];
-        while (paths.length < STATS_AT_ONCE && !ended) {
-          const item = await this.#guard("list drop", signal, directory.read());
-          if (item === null) ended = true;
-          else this.#sort(item, folder, filter, folders, paths);
-        }
-        const entries = await this.#guard(
-          "list drop",
-          signal,
-          Promise.all(paths.map((path) => this.#entry(root, path))),
-        );
-        for (const entry of entries) if (entry !== null) yield entry;
-      }
-    } finally {
-      await directory.close();
-    }
-  }
-
-  #sort(item: Dirent, folder: string, filter: ListingFilter, folders: string[], files: string[]): void {
-    if (!isPlainName(item.name)) {
-      this.log.warn({ drop: this.name, name: item.name }, "a file with line breaks in its name is ignored");
-      return;
-    }
-    const path = folder === "" ? item.name : `${folder}/${item.name}`;
-    if (item.isDirectory()) {
-      if (filter.entersFolder(path)) folders.push(path);
-    } else if (item.isSymbolicLink()) this.#linksSeen += 1;
-    else if (item.isFile() && filter.takesFile(path)) files.push(path);
-  }
-
-  async #entry(root: string, path: string): Promise<FileEntry | null> {
-    const status = await lstatOrNull(join(root, path));
-    return status?.isFile() ? entryOf(path, status) : null;
+  #listTree(root: string, from: string, filter: ListingFilter, signal: AbortSignal) {
+    const tree = {
+      drop: this,
+      root,
+      filter,
+      guard: <T>(work: Promise<T>) => this.#guard("list drop", signal, work),
+      onLink: () => {
+        this.#linksSeen += 1;
+      },
+    };
+    return listTree(tree, from);
   }
 
   async #statEntry(path: string): Promise<FileEntry | null> {
     const full = await this.#resolve(path);
-    const status = full === null ? null : await lstatOrNull(full);
-    return status?.isFile() ? entryOf(path, status) : null;
+    return full === null ? null : readEntry(full, path);
   }
 
   async #copy(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
@@ -305,8 +255,7 @@ export class LocalDrop implements Drop {
 
   async #guard<T>(operation: string, signal: AbortSignal, work: Promise<T>, path?: string): Promise<T> {
     try {
-      const either = AbortSignal.any([signal, this.#closing.signal]);
-      return await unlessAborted(this.name, operation, either, work);
+      return await unlessAborted(this.name, operation, [signal, this.#closing.signal], work);
     } catch (thrown) {
       throw this.#translate(operation, thrown, path);
     }
@@ -351,23 +300,6 @@ export class LocalDrop implements Drop {
       cause,
     });
   }
-}
-
-function entryOf(path: string, status: BigIntStats): FileEntry {
-  return { path, size: Number(status.size), mtime: String(status.mtimeNs) };
-}
-
-async function lstatOrNull(path: string): Promise<BigIntStats | null> {
-  try {
-    return await lstat(path, { bigint: true });
-  } catch (thrown) {
-    if (isMissing(thrown)) return null;
-    throw thrown;
-  }
-}
-
-function isMissing(thrown: unknown): boolean {
-  return systemCode(thrown) === "ENOENT" || systemCode(thrown) === "ENOTDIR";
 }
 
 async function digestOf(path: string): Promise<string> {

@@ -42,23 +42,28 @@ export function notPermitted(drop: string, operation: string, path: string, caus
   });
 }
 
-/** Ends a wait at once when the signal is aborted; the work itself may still be going on. */
+/** Ends a wait at once when one of the signals is aborted; the work itself may still be going on. */
 export async function unlessAborted<T>(
   drop: string,
   operation: string,
-  signal: AbortSignal,
+  // Several, since `AbortSignal.any` makes what only a full garbage collection takes away.
+  signals: readonly AbortSignal[],
   work: Promise<T>,
 ): Promise<T> {
-  if (signal.aborted) {
+  const aborted = signals.find((signal) => signal.aborted);
+  if (aborted !== undefined) {
     work.catch(() => undefined); // Nobody waits for it any more.
-    throw interrupted(drop, operation, signal.reason);
+    throw interrupted(drop, operation, aborted.reason);
   }
   const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(interrupted(drop, operation, signal.reason));
-  signal.addEventListener("abort", stop, { once: true });
+  const stop = (event: Event) =>
+    reject(
+      interrupted(drop, operation, event.target instanceof AbortSignal ? event.target.reason : undefined),
+    );
+  for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
   try {
     return await Promise.race([work, promise]);
   } finally {
-    signal.removeEventListener("abort", stop);
+    for (const signal of signals) signal.removeEventListener("abort", stop);
   }
 }

@@ -39,10 +39,8 @@ export class SftpDrop implements Drop {
 
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     this.#linksSeen = 0;
-    const folders = [""];
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      yield* this.#listFolder(folder, folders, this.#filter, signal);
-    }
+    for await (const files of this.#listTree("", this.#filter, signal))
+      for (const entry of files) yield entry;
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
@@ -93,16 +91,10 @@ export class SftpDrop implements Drop {
     limit: number,
     signal: AbortSignal,
   ): Promise<number> {
-    const old = await oldest(this.#listBelow(insideDrop(this.name, folder), signal), isOld, limit);
+    const old = await oldest(this.#listTree(insideDrop(this.name, folder), EVERYTHING, signal), isOld, limit);
     for (const path of old)
       await this.#work("clear archive", signal, (calls) => this.#files(calls).remove(path), path);
     return old.length;
-  }
-
-  async *#listBelow(from: string, signal: AbortSignal): AsyncGenerator<FileEntry> {
-    const folders = [from];
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
-      yield* this.#listFolder(folder, folders, EVERYTHING, signal);
   }
 
   modifiedMs(entry: FileEntry): number | null {
@@ -113,12 +105,23 @@ export class SftpDrop implements Drop {
     return this.#connection.close();
   }
 
+  /** The files in a folder and in those below it, in groups as the server sends them. */
+  async *#listTree(
+    from: string,
+    filter: ListingFilter,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly FileEntry[]> {
+    const folders = [from];
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
+      yield* this.#listFolder(folder, folders, filter, signal);
+  }
+
   async *#listFolder(
     folder: string,
     folders: string[],
     filter: ListingFilter,
     signal: AbortSignal,
-  ): AsyncGenerator<FileEntry> {
+  ): AsyncGenerator<readonly FileEntry[]> {
     const list = <T>(work: (calls: SftpCalls) => Promise<T>) => this.#work("list drop", signal, work);
     const opened = await list(async (calls) => {
       try {
@@ -136,10 +139,9 @@ export class SftpDrop implements Drop {
       for (;;) {
         const items = await list(() => readFolder(calls, handle));
         if (items === null) return;
-        for (const item of items) {
-          const entry = this.#sort(item, folder, filter, folders);
-          if (entry !== null) yield entry;
-        }
+        yield items
+          .map((item) => this.#sort(item, folder, filter, folders))
+          .filter((entry) => entry !== null);
       }
     } finally {
       await closeHandle(calls, handle);
