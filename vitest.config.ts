@@ -1,8 +1,11 @@
+import { defaultServerConditions } from "vite";
 import { defineConfig } from "vitest/config";
 
 const report = process.env["HEADGATE_TEST_REPORT"];
 
 export default defineConfig({
+  // Mappers import the contract by its package name: in tests from the sources, as in a checkout.
+  ssr: { resolve: { conditions: ["headgate-source", ...defaultServerConditions] } },
   test: {
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/support/leaks.ts"],
