@@ -1,0 +1,223 @@
+/** The date of a row: texts in one of several formats, typed cells of a workbook, serials and epochs, to instants. */
+import { type CellValue, type DstPolicy, FileError, RowError, type TimeTools } from "headgate/mapper";
+import { inColumn } from "./faults.ts";
+import { type DateSettings, durationMs, formatsOf, type Layout } from "./settings.ts";
+import { bindTemplate, type Cells, cellText, type Scope, type Template } from "./template.ts";
+
+export interface DateReader {
+  /** Column of the date, as errors name it. */
+  readonly column: string;
+  /**
+   * `series` tells rows of different series apart, for `byOrder`. Throws a `RowError`, or a `FileError` for a local time without a
+   * zone.
+   */
+  read(cells: Cells, series: string): Temporal.Instant | Date;
+}
+
+type Settings = Pick<Layout, "timeZone" | "dst" | "shift"> & { readonly date: DateSettings };
+
+/** The text of the date of a row, and whether it came from typed cells of a workbook. */
+interface DateText {
+  readonly column: string;
+  read(cells: Cells): { readonly text: string; readonly isTyped: boolean };
+}
+
+export function bindDate(time: TimeTools, settings: Settings, scope: Scope): DateReader {
+  const source = bindText(settings.date, scope);
+  const zoneOf = settings.timeZone === undefined ? undefined : bindTemplate(settings.timeZone, scope);
+  const parse = parser(time, formatsOf(settings.date));
+  const shift = createShift(settings.shift);
+  const ordered = settings.dst === "byOrder";
+  let latestText: string | undefined;
+  let latestZone: string | undefined;
+  let latest: Temporal.Instant | Date = new Date(0);
+
+  return {
+    column: source.column,
+    read(cells, series) {
+      const { text, isTyped } = source.read(cells);
+      const zone = zoneOf?.read(cells);
+      // Rows of several series often share their date.
+      if (text === latestText && zone === latestZone && !ordered) return latest;
+      const policy: DstPolicy = settings.dst === "byOrder" ? { byOrder: series } : settings.dst;
+      let found: Temporal.Instant | Date;
+      try {
+        found = shift(parse(text, zone === "" ? undefined : zone, policy, isTyped), zone);
+      } catch (thrown) {
+        throw inColumn(thrown, source.column);
+      }
+      latestText = text;
+      latestZone = zone;
+      latest = found;
+      return found;
+    },
+  };
+}
+
+function bindText(date: DateSettings, scope: Scope): DateText {
+  const extract = extractor(date.pattern);
+  if (date.text !== undefined) {
+    const template: Template = bindTemplate(date.text, scope);
+    const column = template.uses.map(scope.columns.name).join(" and ") || "date";
+    return { column, read: (cells) => ({ text: extract(template.read(cells)), isTyped: false }) };
+  }
+  const places = (date.columns ?? [date.column ?? 1]).map((reference) => scope.columns.find(reference));
+  const column = places.map(scope.columns.name).join(" and ");
+  const [only] = places;
+  if (places.length === 1 && only !== undefined)
+    return {
+      column,
+      read(cells) {
+        const cell = cells[only];
+        if (typeof cell === "string") return { text: extract(cell.trim()), isTyped: false };
+        if (isSerial(cell)) return { text: cell.local, isTyped: true };
+        return { text: extract(plainText(cell, column)), isTyped: false };
+      },
+    };
+  return {
+    column,
+    read(cells) {
+      const isTyped = places.some((at) => isSerial(cells[at]));
+      const parts = places.map((at) => partText(cells[at], scope.columns.name(at)));
+      const text = parts.filter((part) => part !== "").join(" ");
+      return { text: extract(text), isTyped };
+    },
+  };
+}
+
+function isSerial(cell: CellValue | undefined): cell is Extract<CellValue, { readonly kind: "date" }> {
+  return typeof cell === "object" && cell !== null;
+}
+
+/** Numbers as they are written, since they may be serials and epochs. */
+function plainText(cell: CellValue | undefined, column: string): string {
+  return typeof cell === "number" ? String(cell) : cellText(cell, column);
+}
+
+/** Days that a spreadsheet gives to a time without a day. */
+const NO_DAY = /^(?:1899-12-3[01]|1900-01-0[01]|1904-01-01)T/;
+
+/** One of several cells that make up a date: the day of a date at midnight, the time of a time without a day. */
+function partText(cell: CellValue | undefined, column: string): string {
+  if (!isSerial(cell)) return plainText(cell, column);
+  if (cell.local.startsWith("1899-12-31T00:00:00")) return "24:00";
+  if (NO_DAY.test(cell.local)) return cell.local.slice(11).replace(/:00$/, "");
+  return cell.local.replace(/T00:00:00$/, "");
+}
+
+function extractor(pattern: string | undefined): (text: string) => string {
+  if (pattern === undefined) return (text) => text;
+  const expression = new RegExp(pattern, "u");
+  return (text) => {
+    const match = expression.exec(text);
+    if (match === null)
+      throw new RowError(`"${text.slice(0, 60)}" does not fit the pattern of the date`, { text });
+    return (match[1] ?? match[0]).trim();
+  };
+}
+
+type Parse = (
+  text: string,
+  zone: string | undefined,
+  policy: DstPolicy,
+  isTyped: boolean,
+) => Temporal.Instant | Date;
+
+function parser(time: TimeTools, formats: readonly string[]): Parse {
+  const typed = formats.includes("iso") ? formats : ["iso", ...formats];
+  return (text, zone, policy, isTyped) => {
+    if (text === "") throw new RowError("the date is empty");
+    const tried = isTyped ? typed : formats;
+    for (const format of tried) {
+      try {
+        return parseAs(time, format, text, zone, policy);
+      } catch (thrown) {
+        if (!(thrown instanceof RowError)) throw thrown;
+        // Of the faults of several formats, the one of the format that fits tells what is wrong.
+        if (tried.length === 1 || fits(time, format, text, zone)) throw thrown;
+      }
+    }
+    throw new RowError(`"${text.slice(0, 60)}" is no date in any of the formats ${tried.join(", ")}`, {
+      text,
+    });
+  };
+}
+
+/** Whether the text is a date in the format, and daylight saving its only fault. */
+function fits(time: TimeTools, format: string, text: string, zone: string | undefined): boolean {
+  try {
+    parseAs(time, format, text, zone, "later");
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof RowError) return false;
+    throw thrown;
+  }
+}
+
+const DAY_ALONE = /^\d{4}-\d\d-\d\d$/;
+const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)$/;
+const EPOCHS: Readonly<Record<string, number>> = { unix: 1000, unixMs: 1 };
+/** Day 0 of a spreadsheet's serials, as days before 1970. */
+const SERIAL_ZERO_DAYS = 25_569;
+
+function parseAs(
+  time: TimeTools,
+  format: string,
+  text: string,
+  zone: string | undefined,
+  policy: DstPolicy,
+): Temporal.Instant | Date {
+  if (format === "iso") {
+    if (zone === undefined && !DESIGNATOR.test(text.slice(10))) throw noZone(text);
+    return DAY_ALONE.test(text) && zone !== undefined
+      ? time.local(text, "yyyy-MM-dd", zone, policy)
+      : time.iso(text, zone, policy);
+  }
+  const factor = EPOCHS[format];
+  if (factor !== undefined) return fromEpoch(text, factor);
+  if (zone === undefined) throw noZone(text);
+  if (format === "serial") {
+    const serial = Number(text);
+    if (!/^\d+(?:\.\d+)?(?:[eE]-?\d+)?$/.test(text) || serial > 3e6)
+      throw new RowError(`"${text.slice(0, 60)}" is no serial of a spreadsheet`, { text });
+    const wall = Math.round((serial - SERIAL_ZERO_DAYS) * 86_400) * 1000;
+    return time.iso(new Date(wall).toISOString().slice(0, -1), zone, policy);
+  }
+  return time.local(text, format, zone, policy);
+}
+
+function fromEpoch(text: string, factor: number): Date {
+  const ms = Math.round(Number(text) * factor);
+  if (!/^-?\d+(?:\.\d+)?$/.test(text) || Number.isNaN(new Date(ms).getTime()))
+    throw new RowError(`"${text.slice(0, 60)}" is no count of ${factor === 1 ? "milliseconds" : "seconds"}`, {
+      text,
+    });
+  return new Date(ms);
+}
+
+function noZone(text: string): Error {
+  if (!/\d/.test(text)) return new RowError(`"${text.slice(0, 60)}" is no date`, { text });
+  return new FileError(`the date "${text.slice(0, 60)}" has no designator, and no time zone is set`, {
+    text,
+    hint: "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: Europe/Brussels`",
+  });
+}
+
+export type Shift = (date: Temporal.Instant | Date, zone: string | undefined) => Temporal.Instant | Date;
+
+/** Days are days of the zone's calendar, so that midnight stays midnight. */
+export function createShift(duration: string | undefined): Shift {
+  if (duration === undefined) return (date) => date;
+  const ms = durationMs(duration);
+  if (!duration.endsWith("d")) return (date) => new Date(epochMs(date) + ms);
+  const days = Number(duration.slice(0, -1));
+  return (date, zone) => {
+    if (zone === undefined) return new Date(epochMs(date) + ms);
+    const local = Temporal.Instant.fromEpochMilliseconds(epochMs(date)).toZonedDateTimeISO(zone);
+    return local.add({ days }).toInstant();
+  };
+}
+
+export function epochMs(date: Temporal.Instant | Date): number {
+  return date instanceof Date ? date.getTime() : date.epochMilliseconds;
+}

@@ -1,0 +1,48 @@
+/** What the name of a file and the lines before its header say, for templates. */
+import { FileError, type MapContext } from "headgate/mapper";
+import type { Counts } from "./values.ts";
+
+/** Named groups of the pattern in the name of the file, and the name itself as `file`. */
+export function fileFacts(name: string, pattern: string | undefined): Map<string, string> {
+  const facts = new Map([["file", name]]);
+  if (pattern === undefined) return facts;
+  const match = new RegExp(pattern, "u").exec(name);
+  if (match === null)
+    throw new FileError(`the name of the file "${name}" does not fit the pattern ${pattern}`, {
+      text: name,
+      hint: "Correct the setting `fileName`, or have another trigger claim this file.",
+    });
+  return withGroups(facts, match);
+}
+
+/** Named groups of each pattern in the first line that it fits. */
+export function preambleFacts(
+  lines: readonly string[],
+  patterns: readonly string[] | undefined,
+): Map<string, string> {
+  const facts = new Map<string, string>();
+  for (const pattern of patterns ?? []) {
+    const expression = new RegExp(pattern, "u");
+    const match = lines.map((line) => expression.exec(line)).find((found) => found !== null);
+    if (match === undefined || match === null)
+      throw new FileError(`no line before the header fits the pattern ${pattern}`, {
+        ...(lines[0] === undefined ? {} : { text: lines[0] }),
+        hint: `There ${lines.length === 1 ? "is 1 line" : `are ${lines.length} lines`} before the header, as \`headerAt\` or the lines to skip say.`,
+      });
+    withGroups(facts, match);
+  }
+  return facts;
+}
+
+function withGroups(facts: Map<string, string>, match: RegExpExecArray): Map<string, string> {
+  for (const [name, text] of Object.entries(match.groups ?? {})) {
+    if (text !== undefined) facts.set(name, text.trim());
+  }
+  return facts;
+}
+
+/** Says what was left out as the settings told, so that nothing goes in silence. */
+export function tellCounts(log: MapContext<unknown>["log"], { missing, dropped }: Counts): void {
+  if (missing > 0) log.info(`${missing} cells stand for no value, as \`missing\` says`);
+  if (dropped > 0) log.info(`${dropped} readings were dropped by their status`);
+}

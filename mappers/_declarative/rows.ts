@@ -1,0 +1,121 @@
+/** Rows to readings, as the settings say: everything that a file decides once is bound before the first row. */
+import { RowError } from "headgate/mapper";
+import { bindDate } from "./dates.ts";
+import { bindDay } from "./day-rows.ts";
+import type { Layout } from "./settings.ts";
+import { bindStatus, type Tags } from "./statuses.ts";
+import { seriesColumns } from "./targets.ts";
+import { type Cells, cellText, type Scope } from "./template.ts";
+import { bindQuantity, type Counts, type Quantity, type Tools } from "./values.ts";
+import { eachCell, joined, matchingColumns, valueSettings } from "./wide.ts";
+
+/** Takes one row; throws a `RowError` for a row to be refused. */
+export type TakeRow = (cells: Cells) => void;
+
+export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeRow {
+  const status = bindStatus(layout.status, scope);
+  const take =
+    layout.day === undefined
+      ? bindValues(tools, layout, scope, counts)
+      : bindDay(tools, layout, scope, counts);
+  return (cells) => {
+    const tags = status?.(cells);
+    if (tags === "drop") counts.dropped += 1;
+    else take(cells, tags);
+  };
+}
+
+/** Refuses rows that were cut off, or whose cells slipped; leaves out those that hold nothing. */
+export function checkedWidth(take: TakeRow, { columns }: Scope, isRagged: boolean): TakeRow {
+  const { width } = columns;
+  return (cells) => {
+    if (width !== undefined && cells.length !== width && !isRagged) {
+      if (cells.every(isEmpty)) return;
+      const extra = cells.slice(width).some((cell) => !isEmpty(cell));
+      if (extra || cells.length < width)
+        throw new RowError(`the row has ${cells.length} cells where the header has ${width}`, {
+          hint: extra
+            ? "A cell that holds the delimiter has to be quoted; if such rows are as they should be, set `ragged: allow`."
+            : "Was the file cut off here, or are these lines after the data? Name those by `endAt` or `skipRows`, or set `ragged: allow`.",
+        });
+    } else if (isEmpty(cells[0]) && cells.every(isEmpty)) return;
+    take(cells);
+  };
+}
+
+function isEmpty(cell: Cells[number] | undefined): boolean {
+  return (
+    cell === undefined || cell === null || cell === "" || (typeof cell === "string" && cell.trim() === "")
+  );
+}
+
+interface BoundColumn {
+  readonly at: number;
+  readonly quantity: Quantity;
+}
+
+type TakeTagged = (cells: Cells, tags: Tags | undefined) => void;
+
+function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeTagged {
+  const date = bindDate(tools.time, layout, scope);
+  const columns = boundColumns(tools, layout, scope);
+  const series = layout.dst === "byOrder" ? seriesColumns(layout.target ?? {}, scope) : [];
+  const [only] = columns;
+
+  function takeOne(
+    { at, quantity }: BoundColumn,
+    when: ReturnType<typeof date.read>,
+    cells: Cells,
+    rowTags: Tags | undefined,
+  ): void {
+    const value = quantity.value(cells, at);
+    if (value === undefined) {
+      counts.missing += 1;
+      return;
+    }
+    const status = quantity.status?.(cells);
+    if (status === "drop") {
+      counts.dropped += 1;
+      return;
+    }
+    tools.emit({
+      target: quantity.target(cells),
+      date: when,
+      value,
+      unit: quantity.unit?.(cells),
+      version: quantity.version?.(cells),
+      tags: joined(rowTags, status, quantity.tags?.(cells)),
+    });
+  }
+
+  return (cells, rowTags) => {
+    let key = "";
+    for (const at of series) key += `${cellText(cells[at], "")}\n`;
+    const when = date.read(cells, key);
+    if (columns.length === 1 && only !== undefined) {
+      takeOne(only, when, cells, rowTags);
+      return;
+    }
+    eachCell(tools, cells, columns, (column) => takeOne(column, when, cells, rowTags));
+  };
+}
+
+function boundColumns(tools: Tools, layout: Layout, scope: Scope): readonly BoundColumn[] {
+  const bind = (
+    at: number,
+    entry: NonNullable<Layout["values"]>[number],
+    groups: Readonly<Record<string, string>>,
+  ) => {
+    const facts = new Map([...scope.facts, ["column", scope.columns.name(at)], ...Object.entries(groups)]);
+    const target = { ...layout.target, ...entry.target };
+    return {
+      at,
+      quantity: bindQuantity(tools, layout, valueSettings(layout, entry), target, { ...scope, facts }),
+    };
+  };
+  if (layout.values === undefined) return [bind(scope.columns.find(layout.value ?? 1), {}, {})];
+  return layout.values.flatMap((entry) => {
+    if (entry.match === undefined) return [bind(scope.columns.find(entry.column ?? 1), entry, {})];
+    return matchingColumns(entry.match, scope).map(({ at, groups }) => bind(at, entry, groups));
+  });
+}

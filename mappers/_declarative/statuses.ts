@@ -1,0 +1,68 @@
+/** Status columns: what they say keeps, drops, refuses or tags a row. */
+import { RowError } from "headgate/mapper";
+import { nearest } from "./columns.ts";
+import type { StatusSettings } from "./settings.ts";
+import { type Cells, cellText, type Scope } from "./template.ts";
+
+export type Tags = Readonly<Record<string, string>>;
+
+/** Tags of the row, none, or `drop`. Throws a `RowError` for a row to be refused. */
+export type StatusReader = (cells: Cells) => Tags | undefined | "drop";
+
+type Action = "keep" | "drop" | "reject" | Tags;
+
+export function bindStatus(settings: StatusSettings | undefined, scope: Scope): StatusReader | undefined {
+  if (settings === undefined || settings.length === 0) return undefined;
+  const rules = settings.map(({ column, values, otherwise }) => {
+    const at = scope.columns.find(column);
+    const actions = new Map(Object.entries(values).map(([text, action]) => [text.trim(), actionOf(action)]));
+    return { at, name: scope.columns.name(at), actions, otherwise: actionOf(otherwise) };
+  });
+  const merged = new Map<Tags, Map<Tags, Tags>>();
+  return (cells) => {
+    let tags: Tags | undefined;
+    for (const { at, name, actions, otherwise } of rules) {
+      const text = cellText(cells[at], name);
+      const action = actions.get(text) ?? otherwise;
+      if (action === "drop") return "drop";
+      if (action === "reject") throw refused(text, name, [...actions.keys()], actions.has(text));
+      if (action !== "keep") tags = tags === undefined ? action : merge(merged, tags, action);
+    }
+    return tags;
+  };
+}
+
+function actionOf(action: string): Action {
+  if (action === "keep" || action === "drop" || action === "reject") return action;
+  return Object.freeze(
+    Object.fromEntries(
+      action.split("|").map((tag) => {
+        const colon = tag.indexOf(":");
+        return [tag.slice(0, colon).trim(), tag.slice(colon + 1).trim()];
+      }),
+    ),
+  );
+}
+
+/** Tags of two columns together; made once, so that rows share them. */
+function merge(merged: Map<Tags, Map<Tags, Tags>>, one: Tags, other: Tags): Tags {
+  const known = merged.get(one) ?? new Map<Tags, Tags>();
+  merged.set(one, known);
+  const tags = known.get(other) ?? Object.freeze({ ...one, ...other });
+  known.set(other, tags);
+  return tags;
+}
+
+function refused(text: string, column: string, known: readonly string[], listed: boolean): RowError {
+  if (listed)
+    return new RowError(`rows with the status "${text.slice(0, 60)}" are refused`, { column, text });
+  const near = nearest(text, known);
+  return new RowError(`the status "${text.slice(0, 60)}" is not among those of the settings`, {
+    column,
+    text,
+    hint:
+      near === undefined || near === ""
+        ? "Add it to `status`, or say by `otherwise` what becomes of others."
+        : `Is ${JSON.stringify(near)} meant? Else add it to \`status\`.`,
+  });
+}

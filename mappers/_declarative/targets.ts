@@ -1,0 +1,68 @@
+/** Targets of rows: made once for each combination of the texts that they are made of, and frozen, so that rows share them. */
+import { RowError, type Target } from "headgate/mapper";
+import type { TargetSettings } from "./settings.ts";
+import { bindTemplate, type Cells, type Scope, type Template } from "./template.ts";
+
+export type TargetReader = (cells: Cells) => Target;
+
+const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"]);
+
+interface Field {
+  readonly name: string;
+  readonly template: Template;
+}
+
+export function bindTarget(settings: TargetSettings, scope: Scope): TargetReader {
+  const fields: Field[] = Object.entries(settings).flatMap(([name, text]) =>
+    text === undefined ? [] : [{ name, template: bindTemplate(text, scope) }],
+  );
+  const uses = [...new Set(fields.flatMap(({ template }) => template.uses))];
+  const known = new Map<string, Target>();
+  const [first] = uses;
+  if (first === undefined) {
+    let constant: Target | undefined;
+    return (cells) => {
+      constant ??= makeTarget(fields, cells, scope);
+      return constant;
+    };
+  }
+  return (cells) => {
+    // Numbers are told apart from the texts that look like them: only one of the two may be refused.
+    let key = keyOf(cells[first]);
+    for (let at = 1; at < uses.length; at += 1) key += `\n${keyOf(cells[uses[at] ?? 0])}`;
+    let target = known.get(key);
+    if (target === undefined) {
+      target = makeTarget(fields, cells, scope);
+      known.set(key, target);
+    }
+    return target;
+  };
+}
+
+/** Columns that tell series of the file apart. */
+export function seriesColumns(settings: TargetSettings, scope: Scope): readonly number[] {
+  const used = Object.values(settings).flatMap((text) =>
+    text === undefined ? [] : bindTemplate(text, scope).uses,
+  );
+  return [...new Set(used)];
+}
+
+function keyOf(cell: Cells[number] | undefined): string {
+  if (typeof cell === "string") return cell;
+  return cell === undefined ? "" : `\0${JSON.stringify(cell)}`;
+}
+
+function makeTarget(fields: readonly Field[], cells: Cells, { columns }: Scope): Target {
+  const target: Record<string, string | number> = {};
+  for (const { name, template } of fields) {
+    const text = template.read(cells);
+    const column = template.uses.map(columns.name).join(" and ");
+    const where = column === "" ? {} : { column };
+    if (text === "") throw new RowError(`the row names no variable: its ${name} is empty`, where);
+    if (!NUMERIC.has(name)) target[name] = text;
+    else if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) target[name] = Number(text);
+    else throw new RowError(`the ${name} "${text.slice(0, 60)}" is no whole number`, { ...where, text });
+  }
+  // The settings were checked to name exactly one variable.
+  return Object.freeze(target) as unknown as Target;
+}

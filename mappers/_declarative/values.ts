@@ -1,0 +1,143 @@
+/** Values of one quantity: which cells hold none, what number a cell is, in which unit, with which tags and version. */
+import { type CellValue, type MapContext, RowError, type Target } from "headgate/mapper";
+import { inColumn } from "./faults.ts";
+import type { Layout, TargetSettings, ValueSettings } from "./settings.ts";
+import { bindStatus, type StatusReader, type Tags } from "./statuses.ts";
+import { bindTarget } from "./targets.ts";
+import { bindTemplate, type Cells, type Scope } from "./template.ts";
+
+export type Tools = Pick<MapContext<unknown>, "emit" | "reject" | "time" | "number" | "unit" | "log">;
+
+/** What is left out as the settings say; told at the end, so that it is not silent. */
+export interface Counts {
+  missing: number;
+  dropped: number;
+}
+
+/** A quantity of a row, bound to the file's columns. Every function throws `RowError`s. */
+export interface Quantity {
+  readonly target: (cells: Cells) => Target;
+  /** Undefined for a cell that stands for no value. `at` is the cell's position. */
+  value(cells: Cells, at: number): number | undefined;
+  readonly unit: ((cells: Cells) => string) | undefined;
+  readonly tags: ((cells: Cells) => Tags | undefined) | undefined;
+  readonly version: ((cells: Cells) => string) | undefined;
+  readonly status: StatusReader | undefined;
+}
+
+type Marks = Pick<Layout, "decimal" | "group">;
+
+export function bindQuantity(
+  tools: Tools,
+  marks: Marks,
+  settings: ValueSettings,
+  target: TargetSettings,
+  scope: Scope,
+): Quantity {
+  const { unit, convertTo, version } = settings;
+  return {
+    target: bindTarget(target, scope),
+    value: bindValue(tools, marks, settings, scope),
+    unit:
+      convertTo !== undefined
+        ? () => convertTo
+        : unit === undefined
+          ? undefined
+          : bindTemplate(unit, scope).read,
+    tags: bindTags(settings.tags, scope),
+    version: version === undefined ? undefined : bindTemplate(version, scope).read,
+    status: bindStatus(settings.status, scope),
+  };
+}
+
+type ReadValue = (cells: Cells, at: number) => number | undefined;
+
+function bindValue(
+  { number, unit }: Tools,
+  { decimal, group }: Marks,
+  settings: ValueSettings,
+  scope: Scope,
+): ReadValue {
+  const missing = new Set((settings.missing ?? []).map((text) => text.trim()));
+  const options = group === undefined ? { decimal } : { decimal, group };
+  const { convertTo, scale } = settings;
+  const hint = missing.has("")
+    ? undefined
+    : 'If empty cells stand for no value, add to the settings: `missing: [""]`.';
+
+  function read(cell: CellValue | undefined): number | undefined {
+    if (typeof cell === "number") return missing.has(String(cell)) ? undefined : cell;
+    if (cell === null || cell === undefined || typeof cell === "string") {
+      const text = cell?.trim() ?? "";
+      if (missing.has(text)) return undefined;
+      if (text === "") throw new RowError("the value is empty", hint === undefined ? {} : { hint });
+      return number(text, options);
+    }
+    const text = typeof cell === "object" ? cell.local : String(cell);
+    if (missing.has(text)) return undefined;
+    throw new RowError(`the value is ${typeof cell === "object" ? "the date " : ""}${text}, not a number`, {
+      text,
+    });
+  }
+
+  const scaleOf = scale === undefined ? undefined : bindScale(scale, (text) => number(text, options), scope);
+  const unitOf = settings.unit === undefined ? undefined : bindTemplate(settings.unit, scope);
+  // 11120 * 0.001 is 11.120000000000001, and 11120 / 1000 is 11.12.
+  const divisor = typeof scale === "number" ? Math.round(1 / scale) : Number.NaN;
+  const divides = 1 / divisor === scale;
+  return (cells, at) => {
+    let value: number | undefined;
+    try {
+      value = read(cells[at]);
+      if (value !== undefined && unitOf !== undefined && convertTo !== undefined)
+        value = unit(value, unitOf.read(cells), convertTo);
+    } catch (thrown) {
+      throw inColumn(thrown, scope.columns.name(at));
+    }
+    if (value === undefined || scaleOf === undefined) return value;
+    return divides ? value / divisor : value * scaleOf(cells);
+  };
+}
+
+function bindScale(
+  scale: number | string,
+  number: (text: string) => number,
+  scope: Scope,
+): (cells: Cells) => number {
+  if (typeof scale === "number") return () => scale;
+  const { uses, read } = bindTemplate(scale, scope);
+  const [at] = uses;
+  // A factor in a cell of its own may be a typed number with a fraction, which is no text.
+  const isCell = uses.length === 1 && /^\{[^{}]+\}$/.test(scale);
+  return (cells) => {
+    const cell = isCell && at !== undefined ? cells[at] : undefined;
+    if (typeof cell === "number") return cell;
+    try {
+      return number(read(cells));
+    } catch (thrown) {
+      throw inColumn(thrown, at === undefined ? "scale" : scope.columns.name(at));
+    }
+  };
+}
+
+function bindTags(
+  settings: ValueSettings["tags"],
+  scope: Scope,
+): ((cells: Cells) => Tags | undefined) | undefined {
+  const fields = Object.entries(settings ?? {}).map(([name, text]) => ({
+    name,
+    ...bindTemplate(text, scope),
+  }));
+  if (fields.length === 0) return undefined;
+  let latestKey: string | undefined;
+  let latest: Tags | undefined;
+  return (cells) => {
+    const texts = fields.map(({ read }) => read(cells));
+    const key = texts.join("\n");
+    if (key === latestKey) return latest;
+    const entries = fields.flatMap(({ name }, at) => (texts[at] ? [[name, texts[at]] as const] : []));
+    latestKey = key;
+    latest = entries.length === 0 ? undefined : Object.freeze(Object.fromEntries(entries));
+    return latest;
+  };
+}

@@ -1,0 +1,158 @@
+/** CSV and its kin, described by settings alone. */
+import { defineMapper, FileError, type MapContext, z } from "headgate/mapper";
+import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
+import { fileFacts, preambleFacts, tellCounts } from "../_declarative/facts.ts";
+import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
+import { checkLayout, layoutShape, pattern } from "../_declarative/settings.ts";
+
+const settings = z
+  .strictObject({
+    delimiter: z.string().min(1).default(",").describe("Delimiter of cells, one character or several."),
+    quote: z
+      .string()
+      .length(1)
+      .nullable()
+      .default('"')
+      .describe("Quote of cells that hold delimiters; `null` for files without quoting."),
+    encoding: z.string().min(1).default("utf-8").describe("Encoding of files without a byte order mark."),
+    comment: z.string().min(1).optional().describe("Lines that begin with this are left out."),
+    skipLines: z.int().min(0).default(0).describe("Lines before the header."),
+    headerAt: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Text by which the line of the header is found, instead of skipLines."),
+    headerRows: z
+      .int()
+      .min(0)
+      .max(20)
+      .default(1)
+      .describe(
+        "Rows of names. Of several, a column's name is its names joined by a blank, and any one of them finds it where it is the only one; 0 when there is no header: columns then go by number.",
+      ),
+    preamble: z
+      .array(pattern)
+      .optional()
+      .describe(
+        "Regular expressions that have to be found in lines before the header; their named groups may be used in templates.",
+      ),
+    skipRows: z
+      .array(pattern)
+      .optional()
+      .describe("Regular expressions; rows that fit one of them as a line are left out."),
+    endAt: pattern
+      .optional()
+      .describe("Regular expression; from the first row on that fits it as a line, nothing is read."),
+    ragged: z
+      .enum(["reject", "allow"])
+      .default("reject")
+      .describe("Rows with fewer or more cells than the header."),
+    ...layoutShape,
+  })
+  .superRefine((value, check) => {
+    checkLayout(value, check);
+    if (value.headerAt !== undefined && value.skipLines > 0)
+      check.addIssue({ code: "custom", path: ["headerAt"], message: "give either headerAt or skipLines" });
+    if (value.headerAt !== undefined && value.headerRows === 0)
+      check.addIssue({
+        code: "custom",
+        path: ["headerRows"],
+        message: "headerAt finds a header: it has rows",
+      });
+  });
+
+type Settings = z.output<typeof settings>;
+type Context = MapContext<Settings>;
+
+/** Lines within which the header is looked for. */
+const HEAD_LINES_MAX = 1000;
+
+export default defineMapper({
+  name: "delimited",
+  summary: "CSV and other delimited text, by settings alone: long, a column a quantity, or a row a day",
+  version: "1.0.0",
+  settings,
+
+  async map(context) {
+    const { file, settings } = context;
+    const head = await readHead(context);
+    const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
+    const counts = { missing: 0, dropped: 0 };
+    const header: string[][] = [];
+    let take: TakeRow | undefined;
+    const begin = () => {
+      const columns = settings.headerRows === 0 ? numberedColumns() : headedColumns(header);
+      const scope = { columns, facts };
+      return checkedWidth(bindRows(context, settings, scope, counts), scope, settings.ragged === "allow");
+    };
+    const isLeftOut = rowFilter(settings);
+    const { delimiter, quote, encoding, comment } = settings;
+    const rows = file.csv({
+      delimiter,
+      quote,
+      encoding,
+      skipLines: head.lines,
+      ...(comment === undefined ? {} : { comment }),
+    });
+    await context.eachRow(rows, (cells) => {
+      if (header.length < settings.headerRows) {
+        header.push([...cells]);
+        // A column that is missing is told even when no row follows.
+        if (header.length === settings.headerRows) take = begin();
+        return;
+      }
+      if (isLeftOut?.(cells) === true) return;
+      take ??= begin();
+      take(cells);
+    });
+    if (header.length < settings.headerRows)
+      throw new FileError(
+        header.length === 0
+          ? "the file is empty: it has not even a header"
+          : "the file ends inside its header",
+      );
+    tellCounts(context.log, counts);
+  },
+});
+
+/** Where the header begins, and what the lines before it say. */
+async function readHead({ file, settings }: Context): Promise<{ lines: number; facts: Map<string, string> }> {
+  const { headerAt, skipLines, preamble, encoding } = settings;
+  if (headerAt === undefined && preamble === undefined) return { lines: skipLines, facts: new Map() };
+  const before: string[] = [];
+  let found = headerAt === undefined;
+  reading: for await (const lines of file.lines({ encoding })) {
+    for (const { text } of lines) {
+      found ||= headerAt !== undefined && text.includes(headerAt);
+      if (headerAt === undefined ? before.length >= skipLines : found) break reading;
+      if (before.length >= HEAD_LINES_MAX) break reading;
+      before.push(text);
+    }
+  }
+  if (!found)
+    throw new FileError(
+      before.length === 0
+        ? "the file is empty: it has not even a header"
+        : `no line among the first ${before.length} holds the text "${headerAt}" of the header`,
+      { ...(before[0] === undefined ? {} : { text: before[0] }) },
+    );
+  return { lines: before.length, facts: preambleFacts(before, preamble) };
+}
+
+/** Whether a row is to be left out; undefined when none is. */
+function rowFilter({
+  skipRows,
+  endAt,
+  delimiter,
+}: Settings): ((cells: readonly string[]) => boolean) | undefined {
+  if (skipRows === undefined && endAt === undefined) return undefined;
+  const skipped = (skipRows ?? []).map((one) => new RegExp(one, "u"));
+  const end = endAt === undefined ? undefined : new RegExp(endAt, "u");
+  let ended = false;
+  return (cells) => {
+    if (ended) return true;
+    const line = cells.join(delimiter);
+    ended = end?.test(line) === true;
+    return ended || skipped.some((one) => one.test(line));
+  };
+}
