@@ -142,9 +142,7 @@ describe("filters", () => {
   });
 
   test.each([
-    ["/sites", { CustomFilter: "name = 'x'" }],
     ["/sites", { viewid: 3 }],
-    ["/sources", { OdmSqlFilter: "x" }],
     ["/variables", { "CalculatedFilter.ImpactingVariableId": 1 }],
     ["/units", {}],
     ["/storage", {}],

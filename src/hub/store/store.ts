@@ -4,6 +4,7 @@
  * Ids of accounts are parameters everywhere: the store is where accounts are walls.
  */
 import type { SiteBody, SourceBody, VariableBody, WebhookBody } from "../../wire/index.ts";
+import type { FilterNode } from "./filter.ts";
 
 // ───────────────────────────────────────────────────────────── identity
 
@@ -71,6 +72,8 @@ type Nullable<Body> = {
 /** A list of values means any of them; fields combine with AND; absent fields do not filter. */
 export interface SitesFilter {
   readonly ids?: readonly number[] | undefined;
+  /** All of them hold. */
+  readonly where?: readonly FilterNode[] | undefined;
 }
 export interface SourcesFilter {
   readonly ids?: readonly number[] | undefined;
@@ -81,6 +84,8 @@ export interface SourcesFilter {
   readonly meterNumbers?: readonly string[] | undefined;
   readonly names?: readonly string[] | undefined;
   readonly tags?: readonly string[] | undefined;
+  /** All of them hold. */
+  readonly where?: readonly FilterNode[] | undefined;
 }
 export interface VariablesFilter {
   readonly ids?: readonly number[] | undefined;

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import { sourceBody, sourcesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { expressions } from "../filter/expressions.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import type { StoredSource, StructureStore } from "../store/store.ts";
 import { requireRight } from "../token/guard.ts";
 import { both, displayLevel, pageOf, sendCount, wantsCount } from "./paging.ts";
-import { notFound, pathId, refuseFilters, requireZone } from "./sites.ts";
+import { notFound, pathId, refuseViews, requireZone } from "./sites.ts";
 
 const LEVELS = ["Light", "Normal", "Verbose", "Site"] as const;
 type Level = (typeof LEVELS)[number];
@@ -14,7 +15,7 @@ export async function sourceRoutes(app: FastifyInstance, { store, guard }: HubCo
   app.get("/sources", async (request, reply) => {
     const { accountId } = await guard.authenticate(request, ["datahub-api"]);
     const query = parsed(sourcesQuery, request.query);
-    refuseFilters(query);
+    refuseViews(query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Normal");
     const filter = {
       ids: both(query.Id, query.Ids),
@@ -25,6 +26,7 @@ export async function sourceRoutes(app: FastifyInstance, { store, guard }: HubCo
       meterNumbers: both(query.MeterNumber, query.MeterNumbers),
       names: query.Name,
       tags: query.Tags,
+      where: expressions("source", query),
     };
     const { rows, total } = await store.structure.sources(accountId, filter, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);

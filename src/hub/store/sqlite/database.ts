@@ -106,13 +106,22 @@ function isBusy(thrown: unknown): boolean {
   return sqliteCode(thrown) === SQLITE_BUSY;
 }
 
-/** A prepared statement for each text, made once. */
+/** Clients write filters, so that the number of texts has no end of its own. */
+const STATEMENTS_MAX = 500;
+
+/** A prepared statement for each text, made once as long as it is in use. */
 export function statements(database: DatabaseSync) {
   const prepared = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
   const statement = (sql: string) => {
     const known = prepared.get(sql);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      prepared.delete(sql);
+      prepared.set(sql, known);
+      return known;
+    }
     const made = database.prepare(sql);
+    const [oldest] = prepared.keys();
+    if (prepared.size >= STATEMENTS_MAX && oldest !== undefined) prepared.delete(oldest);
     prepared.set(sql, made);
     return made;
   };

@@ -1,7 +1,9 @@
 /** Parameterised WHERE clauses; lists travel as one JSON parameter, so that their length has no limit. */
 import type { SQLInputValue } from "node:sqlite";
+import type { FilterEntity, FilterNode } from "../filter.ts";
 import type { Page } from "../store.ts";
 import type { Statements } from "./database.ts";
+import { conditionOf } from "./filter-sql.ts";
 
 type List = readonly (string | number)[] | undefined;
 
@@ -29,6 +31,16 @@ export class Where {
       `EXISTS (SELECT 1 FROM json_each(${column}) held WHERE held.value IN (SELECT value FROM json_each(?)))`,
     );
     this.values.push(JSON.stringify(list));
+    return this;
+  }
+
+  /** Expressions over the rows of an entity: all of them hold. */
+  holding(entity: FilterEntity, nodes: readonly FilterNode[] | undefined): this {
+    for (const node of nodes ?? []) {
+      const { sql, values } = conditionOf(node, entity);
+      this.clauses.push(sql);
+      this.values.push(...values);
+    }
     return this;
   }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { StoredSite, StoredSource, StoredVariable, StructureStore } from "../store.ts";
 import { number, type Row, type Statements, statements, text, write } from "./database.ts";
+import { installFolding } from "./filter-sql.ts";
 import { listPage, Where } from "./filters.ts";
 
 const SITES = { columns: "*", from: "site", order: "id" };
@@ -13,11 +14,15 @@ const VARIABLES = { columns: "*", from: "variable", order: "id" };
 const FIRST = { offset: 0, limit: 1 };
 
 export function createStructureStore(database: DatabaseSync): StructureStore {
+  installFolding(database);
   const tools = statements(database);
   return {
     ...creators(database, tools),
     async sites(accountId, filter, page) {
-      const where = new Where().equal("account_id", accountId).among("id", filter.ids);
+      const where = new Where()
+        .equal("account_id", accountId)
+        .among("id", filter.ids)
+        .holding("site", filter.where);
       const { rows, total } = listPage(tools, SITES, where, page);
       return { rows: rows.map(siteOf), total };
     },
@@ -31,7 +36,8 @@ export function createStructureStore(database: DatabaseSync): StructureStore {
         .among("source.serial_number", filter.serialNumbers)
         .among("source.meter_number", filter.meterNumbers)
         .among("source.name", filter.names)
-        .sharing("source.tags", filter.tags);
+        .sharing("source.tags", filter.tags)
+        .holding("source", filter.where);
       const { rows, total } = listPage(tools, SOURCES, where, page);
       return { rows: rows.map(sourceOf), total };
     },

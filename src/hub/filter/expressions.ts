@@ -1,0 +1,16 @@
+/** The expressions of a query: `CustomFilter`, and `OdmSqlFilter`, which takes the same ones over the documented model. */
+import type { FilterEntity, FilterNode } from "../store/filter.ts";
+import { parseFilter } from "./parse.ts";
+
+export interface ExpressionQuery {
+  readonly CustomFilter?: string | undefined;
+  readonly OdmSqlFilter?: string | undefined;
+}
+
+/** All of them hold. Throws a 400 that names the parameter and the position. */
+export function expressions(entity: FilterEntity, query: ExpressionQuery): FilterNode[] {
+  return (["CustomFilter", "OdmSqlFilter"] as const).flatMap((parameter) => {
+    const expression = query[parameter];
+    return expression === undefined ? [] : [parseFilter(parameter, expression, entity)];
+  });
+}

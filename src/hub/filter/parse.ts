@@ -1,0 +1,250 @@
+/**
+ * Reads `CustomFilter` and `OdmSqlFilter` (specification, *Conventions of collection endpoints*, 5 and 6; `docs/hub-choices.md` where it
+ * says "not shown"):
+ *
+ *     expression := conjunction { OR conjunction }
+ *     conjunction := test { AND test }
+ *     test := [ NOT ] ( "(" expression ")" | field IS [ NOT ] EMPTY | field [ NOT ] operator value )
+ *     field := Name | Site.Name | "form"."group"."field"
+ */
+import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "../store/filter.ts";
+import { entityNamed, type FieldType, fieldNamed, nearestFields } from "./fields.ts";
+import { filterFault, type Token, tokensOf } from "./tokens.ts";
+
+const DEPTH_MAX = 100;
+const SIGNS: Readonly<Record<string, readonly [FilterOperator, negated: boolean]>> = {
+  "=": ["=", false],
+  "==": ["=", false],
+  "<>": ["=", true],
+  "!=": ["=", true],
+  ">": [">", false],
+  ">=": [">=", false],
+  "<": ["<", false],
+  "<=": ["<=", false],
+  like: ["like", false],
+  startswith: ["startswith", false],
+  endswith: ["endswith", false],
+  notlike: ["like", true],
+  notstartswith: ["startswith", true],
+  notendswith: ["endswith", true],
+};
+const OPERATORS =
+  "=, <>, >, >=, <, <=, like, startswith, endswith (each also after not), is empty, is not empty";
+const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "startswith", "endswith"]);
+
+interface NamedField {
+  readonly field: FilterField;
+  /** Null: whatever the form holds. */
+  readonly type: FieldType | null;
+  readonly words: string;
+}
+
+/** Throws a 400 that names the parameter and the position. */
+export function parseFilter(parameter: string, expression: string, entity: FilterEntity): FilterNode {
+  const parser = new Parser(parameter, tokensOf(parameter, expression), entity);
+  return parser.whole();
+}
+
+class Parser {
+  readonly #parameter: string;
+  readonly #tokens: readonly Token[];
+  readonly #entity: FilterEntity;
+  #next = 0;
+  #depth = 0;
+
+  constructor(parameter: string, tokens: readonly Token[], entity: FilterEntity) {
+    this.#parameter = parameter;
+    this.#tokens = tokens;
+    this.#entity = entity;
+  }
+
+  whole(): FilterNode {
+    if (this.#peek().kind === "end") throw this.#fault(this.#peek(), "the expression is empty");
+    const node = this.#alternatives();
+    const rest = this.#peek();
+    if (rest.kind !== "end")
+      throw this.#fault(rest, `"and", "or" or the end is expected, not ${shown(rest)}`);
+    return node;
+  }
+
+  #alternatives(): FilterNode {
+    const nodes = [this.#conjunction()];
+    while (this.#takeWord("or", "||")) nodes.push(this.#conjunction());
+    return joined("or", nodes);
+  }
+
+  #conjunction(): FilterNode {
+    const nodes = [this.#test()];
+    while (this.#takeWord("and", "&&")) nodes.push(this.#test());
+    return joined("and", nodes);
+  }
+
+  #test(): FilterNode {
+    this.#depth += 1;
+    try {
+      if (this.#depth > DEPTH_MAX)
+        throw this.#fault(this.#peek(), `the expression is nested deeper than ${DEPTH_MAX} levels`);
+      if (this.#takeWord("not", "!")) return { kind: "not", node: this.#test() };
+      if (this.#takeWord("(")) {
+        const node = this.#alternatives();
+        if (!this.#takeWord(")"))
+          throw this.#fault(this.#peek(), `")" is expected, not ${shown(this.#peek())}`);
+        return node;
+      }
+      return this.#comparison();
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  #comparison(): FilterNode {
+    const named = this.#field();
+    const at = this.#peek();
+    if (this.#takeWord("is")) return this.#emptyTest(named);
+    if (this.#takeWord("isempty")) return { kind: "empty", field: named.field };
+    const before = this.#takeWord("not");
+    const sign = this.#peek();
+    const known = sign.kind === "sign" || sign.kind === "word" ? SIGNS[sign.text.toLowerCase()] : undefined;
+    if (known === undefined)
+      throw this.#fault(
+        at,
+        `an operator is expected after ${named.words}, not ${shown(at)}; there are ${OPERATORS}`,
+      );
+    this.#next += 1;
+    const [operator, negated] = known;
+    const node = this.#against(named, operator, sign);
+    return negated !== before ? { kind: "not", node } : node;
+  }
+
+  #emptyTest({ field, words }: NamedField): FilterNode {
+    const negated = this.#takeWord("not");
+    const at = this.#peek();
+    if (!this.#takeWord("empty", "null"))
+      throw this.#fault(at, `"empty" or "not empty" is expected after ${words} is, not ${shown(at)}`);
+    return negated ? { kind: "not", node: { kind: "empty", field } } : { kind: "empty", field };
+  }
+
+  #against({ field, type, words }: NamedField, operator: FilterOperator, sign: Token): FilterNode {
+    const token = this.#peek();
+    this.#next += 1;
+    const value = literalOf(token);
+    if (value === undefined)
+      throw this.#fault(token, `a value is expected after ${sign.text}, not ${shown(token)}`);
+    // An empty text is what a field without a value shows as.
+    if (value === "" && operator === "=") return { kind: "empty", field };
+    if (TEXT_OPERATORS.has(operator)) {
+      if (type === "number" || type === "boolean")
+        throw this.#fault(sign, `${sign.text} compares texts, and ${words} is a ${type}`);
+      return { kind: "compare", field, operator, value: String(token.text) };
+    }
+    if (type === "number" && typeof value !== "number")
+      throw this.#fault(token, `${words} is a number, and ${shown(token)} is none`);
+    if (type === "boolean" && typeof value !== "boolean")
+      throw this.#fault(token, `${words} is true or false, and not ${shown(token)}`);
+    if (type === "labels" && operator !== "=")
+      throw this.#fault(sign, `${words} are labels: they take =, <>, like, startswith and endswith`);
+    // An identifier may look like a number without being one.
+    const isText = type === "text" || type === "labels";
+    return { kind: "compare", field, operator, value: isText ? token.text : value };
+  }
+
+  #field(): NamedField {
+    const first = this.#peek();
+    if (first.kind === "quoted") return this.#formField();
+    if (first.kind !== "word")
+      throw this.#fault(first, `the name of a field is expected, not ${shown(first)}`);
+    this.#next += 1;
+    if (!this.#takeWord(".")) return this.#standardField(this.#entity, first);
+    const entity = entityNamed(first.text);
+    const second = this.#peek();
+    if (entity === undefined)
+      throw this.#fault(
+        first,
+        `${first.text} is none of Site, Source and Variable; levels of a form field are quoted: "form"."group"."field"`,
+      );
+    if (second.kind !== "word")
+      throw this.#fault(second, `a field of ${first.text} is expected, not ${shown(second)}`);
+    this.#next += 1;
+    return this.#standardField(entity, second);
+  }
+
+  #standardField(entity: FilterEntity, token: Token): NamedField {
+    const found = fieldNamed(entity, token.text);
+    if (found === undefined)
+      throw this.#fault(
+        token,
+        `a ${entity} has no field ${token.text}; ${nearestFields(entity, token.text)}`,
+      );
+    return {
+      field: { kind: "standard", entity, name: found.name },
+      type: found.type,
+      words: entity === this.#entity ? found.name : `${entity}.${found.name}`,
+    };
+  }
+
+  #formField(): NamedField {
+    const levels: string[] = [];
+    const first = this.#peek();
+    do {
+      const token = this.#peek();
+      if (token.kind !== "quoted")
+        throw this.#fault(token, `a quoted level of a form field is expected, not ${shown(token)}`);
+      if (/["\\]/.test(token.text))
+        throw this.#fault(token, "a level of a form field holds neither quotes nor backslashes");
+      levels.push(token.text);
+      this.#next += 1;
+    } while (this.#takeWord("."));
+    const [form, group, field, ...more] = levels;
+    if (form === undefined || group === undefined || field === undefined || more.length > 0)
+      throw this.#fault(
+        first,
+        `a form field has three levels, "form"."group"."field", and this one has ${levels.length}`,
+      );
+    return {
+      field: { kind: "form", path: [form, group, field] },
+      type: null,
+      words: `"${levels.join('"."')}"`,
+    };
+  }
+
+  #peek(): Token {
+    const token = this.#tokens[Math.min(this.#next, this.#tokens.length - 1)];
+    if (token === undefined) throw new Error("an expression without tokens");
+    return token;
+  }
+
+  #takeWord(...words: readonly string[]): boolean {
+    const token = this.#peek();
+    if ((token.kind !== "word" && token.kind !== "sign") || !words.includes(token.text.toLowerCase()))
+      return false;
+    this.#next += 1;
+    return true;
+  }
+
+  #fault(token: Token, message: string): Error {
+    return filterFault(this.#parameter, token.at, message);
+  }
+}
+
+function joined(kind: "and" | "or", nodes: readonly FilterNode[]): FilterNode {
+  const [only] = nodes;
+  return nodes.length === 1 && only !== undefined ? only : { kind, nodes };
+}
+
+const KEYWORDS: ReadonlySet<string> = new Set(["and", "or", "not", "is"]);
+
+function literalOf(token: Token): string | number | boolean | undefined {
+  if (token.kind === "number") return Number(token.text);
+  if (token.kind === "text" || token.kind === "quoted") return token.text;
+  if (token.kind !== "word" || KEYWORDS.has(token.text.toLowerCase())) return undefined;
+  const word = token.text.toLowerCase();
+  return word === "true" ? true : word === "false" ? false : token.text;
+}
+
+function shown(token: Token): string {
+  return token.kind === "end"
+    ? "the end of the expression"
+    : token.kind === "text"
+      ? `'${token.text}'`
+      : token.text;
+}

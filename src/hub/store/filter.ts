@@ -1,0 +1,26 @@
+/** Filter expressions as the store takes them: names resolved, values typed, negations explicit. */
+
+export type FilterEntity = "site" | "source" | "variable";
+
+export type FilterField =
+  /** `name` is the field's own spelling in the stored record, such as `serialNumber`. */
+  | { readonly kind: "standard"; readonly entity: FilterEntity; readonly name: string }
+  /** A field of a form in `clientData`, of sources. */
+  | { readonly kind: "form"; readonly path: readonly [form: string, group: string, field: string] };
+
+export type FilterOperator = "=" | ">" | ">=" | "<" | "<=" | "like" | "startswith" | "endswith";
+
+/**
+ * A test of a field that has no value is false, and its negation true: `not` is the exact complement, so that an expression and its
+ * negation share out all rows. Texts compare without regard to case.
+ */
+export type FilterNode =
+  | { readonly kind: "and" | "or"; readonly nodes: readonly FilterNode[] }
+  | { readonly kind: "not"; readonly node: FilterNode }
+  | { readonly kind: "empty"; readonly field: FilterField }
+  | {
+      readonly kind: "compare";
+      readonly field: FilterField;
+      readonly operator: FilterOperator;
+      readonly value: string | number | boolean;
+    };
