@@ -30,6 +30,7 @@ import { type ClaimParts, claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
 import { reviseOutcome } from "./runs/confirming.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
+import { type LookupStore, openLookupStore } from "./runs/lookups.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool, type Spool } from "./runs/spool.ts";
 import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
@@ -100,6 +101,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const ledger = await openLedger(config.ledger, { clock, log, onEvent });
   closers.push(() => ledger.close());
   const spool = await openSpool(config.spool);
+  const lookups = await openLookupStore(config.lookups, spool.root, clock);
 
   // Questions and outcomes can come in while the rest is being joined.
   let tell: (runId: string) => Promise<void> = async () => {};
@@ -124,9 +126,10 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const pool = createMappingPool(config.workers, config.mappers.folders, log);
   closers.push(() => pool.close());
   const services = openServices(config, operations.url, { ledger, log, clock }, closers);
-  const parts = claimParts(config, { ledger, log, registry, drops, onRun: () => conductor.wake() });
+  const onRun = () => conductor.wake();
+  const parts = claimParts(config, { ledger, log, registry, drops, lookups, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const steps = joinSteps(config, { ledger, spool, pool, clock, log, drops, services, claim });
+  const steps = joinSteps(config, { ledger, spool, lookups, pool, clock, log, drops, services, claim });
   const recovery = await recoverRuns(steps);
 
   const hands = config.workers.count === "auto" ? availableParallelism() : config.workers.count;
@@ -139,18 +142,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
 
   const watchers = config.drops.flatMap((options) => {
     const drop = drops.get(options.name)?.drop;
-    return drop === undefined
-      ? []
-      : [
-          new Watcher({
-            drop,
-            options,
-            journal: ledger,
-            claim,
-            clock,
-            log,
-          }),
-        ];
+    return drop === undefined ? [] : [new Watcher({ drop, options, journal: ledger, claim, clock, log })];
   });
   closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
   const statuses = () => watchers.map((watcher) => watcher.status());
@@ -175,7 +167,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   for (const watcher of watchers) watcher.start();
   late.start();
   conductor.wake();
-  closers.push(startHousekeeping({ ledger, spool, clock, log, keepMs: config.ledger.keep }));
+  closers.push(startHousekeeping({ ledger, spool, lookups, clock, log, keepMs: config.ledger.keep }));
   log.info({ ...recovery, operations: operations.url, intakes }, "gateway started");
 
   return {
@@ -262,6 +254,7 @@ function joinSteps(
   parts: {
     readonly ledger: Ledger;
     readonly spool: Spool;
+    readonly lookups: LookupStore;
     readonly pool: MappingPool;
     readonly clock: Clock;
     readonly log: Logger;
@@ -319,6 +312,7 @@ function claimParts(
     readonly log: Logger;
     readonly registry: TriggerRegistry;
     readonly drops: ReadonlyMap<string, DropPost>;
+    readonly lookups: LookupStore;
     readonly onRun: () => void;
   },
 ): ClaimParts {

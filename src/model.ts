@@ -143,10 +143,29 @@ export interface Binding {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly rows: "strict" | "lenient";
   readonly limits: BatchLimits;
+  /** The tables of the configuration, with the content that they had when the run was claimed. */
+  readonly lookups?: readonly BoundLookup[] | undefined;
   /** Prefix of the operation ids, from the trigger or the command line. */
   readonly operationPrefix?: string | undefined;
   /** The arrival is a container, which is opened instead of mapped. */
   readonly unpack?: UnpackLimits | undefined;
+}
+
+/** A lookup table that a run maps with. */
+export interface BoundLookup {
+  readonly name: string;
+  /** Where it lay. */
+  readonly path: string;
+  readonly format: "csv" | "xlsx";
+  /** Column of the keys. */
+  readonly key: string;
+  readonly delimiter?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly sheet?: string | number | undefined;
+  /** SHA-256 of its bytes, lower-case hexadecimal; null when it could not be read. */
+  readonly digest: string | null;
+  /** Why it could not be read. */
+  readonly fault?: string | undefined;
 }
 
 /** What may come out of a container; a container beyond a limit is quarantined. */

@@ -7,7 +7,8 @@ import { createDelivery } from "../delivery/service-delivery.ts";
 import { createDrop } from "../drops/create.ts";
 import { InitialForecast } from "../drops/initial.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
-import { wordsOf } from "../support/errors.ts";
+import { createLookups, lookupFile } from "../mapping/lookup.ts";
+import { ConfigError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { lintTriggers } from "../triggers/lint.ts";
 import { createRegistry } from "../triggers/registry.ts";
@@ -49,6 +50,7 @@ async function check(
   for (const finding of lintTriggers(config.triggers, config.drops))
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
   await checkMappers(config, say);
+  await checkLookups(config, say, stop);
   await checkSpool(config, say);
   for (const drop of config.drops) await checkDrop(config, drop, say, stop);
   for (const service of config.services) await checkService(config, service, say, stop);
@@ -86,6 +88,19 @@ async function checkMappers(config: GatewayConfig, say: Say): Promise<void> {
         });
     } catch (thrown) {
       say({ part, level: "failed", what: wordsOf(thrown) });
+    }
+  }
+}
+
+async function checkLookups({ lookups }: GatewayConfig, say: Say, stop: AbortSignal): Promise<void> {
+  const open = createLookups(lookups.map(lookupFile), stop);
+  for (const { name, key, path } of lookups) {
+    const part = `lookup ${name}`;
+    try {
+      say({ part, level: "ok", what: `${(await open(name)).size} rows by ${key}` });
+    } catch (thrown) {
+      if (!(thrown instanceof ConfigError)) throw thrown;
+      say({ part, level: "failed", what: `${path}: ${thrown.message}`, hint: thrown.hint });
     }
   }
 }

@@ -1,10 +1,12 @@
 /** `headgate map`: the first phase alone, without a service. */
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
+import { lookupFile } from "../mapping/lookup.ts";
 import { mapFile } from "../mapping/map-file.ts";
-import type { MapResult } from "../mapping/mapping.ts";
+import type { LookupFile, MapResult } from "../mapping/mapping.ts";
 import { createCountingSink, createMemorySink } from "../mapping/segment-writer.ts";
 import type { RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
@@ -15,6 +17,8 @@ interface MapOptions {
   readonly mapper: string;
   readonly settings: string;
   readonly folder: readonly string[];
+  readonly config?: string;
+  readonly lookup: readonly string[];
   readonly name?: string;
   readonly lenient?: boolean;
   readonly summary?: boolean;
@@ -31,6 +35,7 @@ export function addMap({ program, stop, action }: CommandFrame): void {
   addCommand(program, "map <file>", "Maps one file and prints the push payload. Needs no service.", [
     "headgate map meters.csv --mapper standard",
     `headgate map meters.csv --mapper standard --settings '{"timeZone":"Europe/Brussels"}' --summary`,
+    "headgate map tags.csv --mapper my-mapper --lookup meters=lookups/meters.csv",
   ])
     .requiredOption("-m, --mapper <name>", "name of the mapper (`headgate mapper list` shows them)")
     .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
@@ -39,6 +44,13 @@ export function addMap({ program, stop, action }: CommandFrame): void {
       "folder that holds mappers, beside the bundled ones; may be repeated",
       (folder, before: readonly string[]) => [...before, folder],
       ["./mappers"],
+    )
+    .option("-c, --config <file>", "configuration of the gateway, for its lookups and folders of mappers")
+    .option(
+      "--lookup <name=path>",
+      "lookup table, by its first column, before those of the configuration; may be repeated",
+      (given, before: readonly string[]) => [...before, given],
+      [],
     )
     .option("--name <name>", "map as if the file were called so")
     .option("--lenient", "map the good rows and report the others")
@@ -50,7 +62,9 @@ export function addMap({ program, stop, action }: CommandFrame): void {
 async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
   await mustBeFile(file);
   const settings = parseSettings(options.settings);
-  const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
+  const config = options.config === undefined ? undefined : loadGatewayConfig(options.config);
+  const folders = options.folder.map((folder) => resolve(folder));
+  const catalogue = createCatalogue([...folders, ...(config?.mappers.folders ?? [])]);
   const entry = await catalogue.find(options.mapper);
   if (entry === null) {
     const known = (await catalogue.list()).map((one) => one.identity.name);
@@ -71,6 +85,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     settings,
     rows: options.lenient === true ? "lenient" : "strict",
     limits: summaryOnly ? SUMMARY_LIMITS : LIMITS,
+    lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
     sink: summaryOnly ? createCountingSink() : payload,
     signal,
     log: { info: note, warn: note },
@@ -139,6 +154,16 @@ function parseSettings(text: string): Record<string, unknown> {
     operation: "read option",
     subject: "--settings",
     message: `${text} is not a JSON object`,
+  });
+}
+
+function parseLookup(given: string): LookupFile {
+  const [, name, path] = /^([^=]+)=(.+)$/s.exec(given) ?? [];
+  if (name !== undefined && path !== undefined) return lookupFile({ name, path: resolve(path) });
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--lookup",
+    message: `${given} is not of the form NAME=PATH`,
   });
 }
 

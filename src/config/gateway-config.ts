@@ -4,7 +4,7 @@ import { z } from "zod";
 import { pushOptions, serviceOptions } from "../delivery/options.ts";
 import { dropOptions } from "../drops/options.ts";
 import { ledgerOptions } from "../ledger/options.ts";
-import { mappersOptions, workersOptions } from "../mapping/options.ts";
+import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
 import { operationsOptions } from "../operations/options.ts";
 import { spoolOptions } from "../runs/options.ts";
 import { logOptions } from "../support/log-options.ts";
@@ -21,6 +21,7 @@ export const gatewayConfig = z
     spool: spoolOptions.prefault({}).describe("The gateway's own disk space."),
     workers: workersOptions.prefault({}).describe("The worker pool that mappers run in."),
     mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
+    lookups: lookupsOptions,
     drops: z.array(dropOptions).min(1).describe("The watched places."),
     triggers: triggersOptions,
     push: pushOptions.prefault({}).describe("How batches are sent."),
@@ -31,6 +32,7 @@ export const gatewayConfig = z
     uniqueNames("services"),
     uniqueNames("drops"),
     uniqueNames("triggers"),
+    uniqueNames("lookups"),
     knownReferences(),
     workingConfirmation(),
   );
@@ -46,6 +48,7 @@ export function loadGatewayConfig(path: string): GatewayConfig {
     ledger: { ...config.ledger, path: from(config.ledger.path) },
     spool: { ...config.spool, path: from(config.spool.path) },
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
+    lookups: config.lookups.map((lookup) => ({ ...lookup, path: from(lookup.path) })),
     drops: config.drops.map((drop) => dropWithPaths(drop, from)),
   });
 }
@@ -60,7 +63,7 @@ function dropWithPaths(
   return drop;
 }
 
-type Parsed = { services: { name: string }[]; drops: { name: string }[]; triggers: { name: string }[] };
+type Parsed = Record<"services" | "drops" | "triggers" | "lookups", { name: string }[]>;
 
 function uniqueNames(section: keyof Parsed) {
   return z.superRefine<Parsed>((config, context) => {

@@ -1,15 +1,16 @@
 /**
- * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml`, and `expected.json` (the elements of all
+ * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml` and `lookups/`, and `expected.json` (the elements of all
  * batches) or `expected.err.json` (code, message and place). Run by the tests here and by `headgate mapper test`.
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, parse as parsePath } from "node:path";
 import { parse } from "yaml";
 import { systemCode } from "../support/errors.ts";
 import { loadMapper } from "./load-mapper.ts";
+import { lookupFile } from "./lookup.ts";
 import { mapFile } from "./map-file.ts";
 import { digestMapper } from "./mapper-files.ts";
-import type { MapResult } from "./mapping.ts";
+import type { LookupFile, MapResult } from "./mapping.ts";
 import { createMemorySink } from "./segment-writer.ts";
 
 const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
@@ -24,11 +25,13 @@ export interface CaseOutcome {
   readonly file: "expected.json" | "expected.err.json";
 }
 
-/** Settings of one case: metadata, and under `$` what belongs to the run (`$rows`, `$fileName`). */
+/** Settings of one case: metadata, and under `$` what belongs to the run (`$rows`, `$fileName`, `$lookups`). */
 interface CaseSettings {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly rows: "strict" | "lenient";
   readonly fileName: string | undefined;
+  /** How the tables of `lookups/` are read, by their names: `key`, `delimiter`, `encoding`, `sheet`. */
+  readonly lookups: Readonly<Record<string, Partial<LookupFile>>>;
 }
 
 /** Names of the cases of a mapper, in alphabetical order. */
@@ -57,6 +60,7 @@ export async function runCase(modulePath: string, name: string): Promise<CaseOut
     settings: settings.metadata,
     rows: settings.rows,
     limits: LIMITS,
+    lookups: await caseLookups(folder, files, settings.lookups),
     sink,
     signal: new AbortController().signal,
   });
@@ -102,10 +106,25 @@ async function readSettings(folder: string, files: readonly string[]): Promise<C
   const text = files.includes("settings.yaml") ? await readFile(join(folder, "settings.yaml"), "utf8") : "";
   const all: Record<string, unknown> = parse(text) ?? {};
   const metadata = Object.fromEntries(Object.entries(all).filter(([key]) => !key.startsWith("$")));
-  const { $rows, $fileName } = all;
+  const { $rows, $fileName, $lookups } = all;
   return {
     metadata,
     rows: $rows === "lenient" ? "lenient" : "strict",
     fileName: typeof $fileName === "string" ? $fileName : undefined,
+    lookups: typeof $lookups === "object" && $lookups !== null ? { ...$lookups } : {},
   };
+}
+
+/** The tables that a case brings as `lookups/NAME.csv` or `.xlsx`, by their first column unless the settings name another. */
+async function caseLookups(
+  folder: string,
+  files: readonly string[],
+  facts: CaseSettings["lookups"],
+): Promise<LookupFile[]> {
+  if (!files.includes("lookups")) return [];
+  const tables = await readdir(join(folder, "lookups"));
+  return tables.sort().map((table) => {
+    const { name } = parsePath(table);
+    return lookupFile({ ...facts[name], name, path: join(folder, "lookups", table) });
+  });
 }

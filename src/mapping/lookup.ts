@@ -1,4 +1,5 @@
 /** The lookup tool of the mapper contract: a table by its name, read once a file, and kept by its digest from file to file. */
+import { extname } from "node:path";
 import type { ConfigError } from "../support/errors.ts";
 import { lookupFault, readLookup } from "./lookup-table.ts";
 import type { Lookup } from "./mapper.ts";
@@ -34,6 +35,11 @@ export function createLookups(
     opened.set(name, table);
     return table;
   };
+}
+
+/** A table that lies at its own place, as the configuration names it. */
+export function lookupFile(lookup: Omit<LookupFile, "format">): LookupFile {
+  return { ...lookup, format: extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv" };
 }
 
 function keyOf({ path: _path, ...facts }: LookupFile): string | undefined {

@@ -19,6 +19,43 @@ export const workersOptions = z.strictObject({
 });
 export type WorkersOptions = z.output<typeof workersOptions>;
 
+export const lookupOptions = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .describe("Name by which mappers ask for the table; unique.")
+    .meta({ examples: ["meters"] }),
+  path: z
+    .string()
+    .min(1)
+    .describe(
+      "The table, as CSV or (when the name ends with .xlsx) as a workbook. A run maps with the content that the table had when its file was claimed; an edited table applies to the files after that.",
+    )
+    .meta({ examples: ["./lookups/meters.csv"] }),
+  key: z
+    .string()
+    .min(1)
+    .describe("Name of the column that rows are looked up by. Each of its values may stand once.")
+    .meta({ examples: ["tag"] }),
+  delimiter: z.string().min(1).optional().describe("Between the cells of a CSV table. Default `,`."),
+  encoding: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Of a CSV table without a byte order mark. Default `utf-8`."),
+  sheet: z
+    .union([z.string().min(1), z.int().min(1)])
+    .optional()
+    .describe("Name or number of the sheet of a workbook. Default: the first."),
+});
+
+export const lookupsOptions = z
+  .array(lookupOptions)
+  .default([])
+  .describe(
+    "Tables that mappers look keys up in, such as a vendor's tags with their targets, units and factors.",
+  );
+
 export const mappersOptions = z.strictObject({
   folders: z
     .array(z.string().min(1))

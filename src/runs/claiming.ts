@@ -6,6 +6,7 @@ import type { MapperCatalogue } from "../mapping/mapping.ts";
 import type { Arrival, BatchLimits, Binding, MapperIdentity, Reason, UnpackLimits } from "../model.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { LookupStore } from "./lookups.ts";
 import { type DropPost, type RunSteps, reasonOf } from "./steps.ts";
 import { isContainerName } from "./unpacking/container.ts";
 
@@ -46,6 +47,7 @@ export interface ClaimParts {
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
   dropPost(name: string): DropPost | undefined;
   planFinish: RunSteps["planFinish"];
+  readonly lookups: Pick<LookupStore, "bind">;
   /** The service of triggers that name none. */
   readonly defaultService: string;
   readonly limits: BatchLimits;
@@ -82,6 +84,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
   }
   const service = claimed.service ?? provenance?.service ?? parts.defaultService;
   const { mapper, fault } = await mapperOf(claimed, parts.catalogue);
+  const lookups = await parts.lookups.bind();
   const run = await parts.ledger.openRun(
     arrival.id,
     {
@@ -91,6 +94,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
       settings: claimed.metadata,
       rows: claimed.rows,
       limits: parts.limits,
+      ...(lookups.length === 0 ? {} : { lookups }),
       operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
     },
     parts.laneOf(claimed, arrival.drop, service),

@@ -3,16 +3,23 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { LookupStore } from "./lookups.ts";
 import type { Spool } from "./spool.ts";
 
 export interface HousekeepingParts {
   readonly ledger: Ledger;
   readonly spool: Pick<Spool, "prune">;
+  readonly lookups: Pick<LookupStore, "prune">;
   readonly clock: Clock;
   readonly log: Logger;
   /** Milliseconds for which files that went from their drop are remembered. */
   readonly keepMs: number;
 }
+
+/** Runs that may still be mapped, or mapped again. */
+const UNDER_WAY = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"] as const;
+/** Lookup tables that nothing needs stay this long, as the time of their last use may be this much in the past. */
+const LOOKUP_MARGIN_MS = 7 * 24 * 3_600_000;
 
 const EVERY_MS = 24 * 3_600_000;
 /** Files forgotten in one transaction, so that others get their turn. */
@@ -53,5 +60,13 @@ export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Pro
   }
   if (forgotten > 0) parts.log.info({ files: forgotten, goneBefore }, "the ledger forgot old files");
   if (!signal.aborted) await parts.spool.prune(now.epochMilliseconds);
+  if (!signal.aborted) await parts.lookups.prune(await boundSince(parts, now.epochMilliseconds));
   return forgotten;
+}
+
+/** No run under way is bound to a lookup table that was last bound before this time. */
+async function boundSince({ ledger }: HousekeepingParts, nowMs: number): Promise<number> {
+  const [oldest] = await ledger.runsIn(UNDER_WAY, { limit: 1 });
+  const since = oldest === undefined ? nowMs : Math.min(nowMs, Date.parse(oldest.createdAt));
+  return since - LOOKUP_MARGIN_MS;
 }

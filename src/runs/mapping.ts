@@ -105,14 +105,15 @@ export async function rebuildSegment(
   return "mapped again, the file gives other bytes than the ledger has; nothing of it is sent";
 }
 
-function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<MapResult> {
-  return steps.pool.map(
+async function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<MapResult> {
+  return await steps.pool.map(
     {
       runId: run.id,
       inputPath: steps.spool.inputPath(run.id),
       fileName: basename(run.path),
       filePath: run.path,
       binding: run.binding,
+      lookups: await steps.lookups.filesFor(run.binding),
       segmentPath: steps.spool.segmentPath(run.id),
     },
     signal,

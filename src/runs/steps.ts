@@ -19,6 +19,7 @@ import type {
 import type { Clock } from "../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { LookupStore } from "./lookups.ts";
 import type { Spool } from "./spool.ts";
 import type { ContainerCopies } from "./unpacking/copies.ts";
 
@@ -48,6 +49,7 @@ export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
   readonly copies: ContainerCopies;
+  readonly lookups: Pick<LookupStore, "filesFor">;
   readonly pool: MappingPool;
   readonly clock: Clock;
   readonly log: Logger;
