@@ -72,11 +72,6 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 function missingColumns(missing: readonly string[], names: readonly string[]): FileError {
-  if (names.some((name) => name.includes("\0")))
-    return new FileError(`the header lacks ${missing.join(" and ")}, and holds NUL bytes`, {
-      text: names.join(","),
-      hint: `The file seems to be UTF-16: add to the trigger's metadata \`encoding: ${names[0]?.startsWith("\0") ? "utf-16be" : "utf-16le"}\`. If it is NUL bytes throughout, its writing broke off.`,
-    });
   const only = names.length === 1 ? (names[0] ?? "") : "";
   const delimiter = [";", "\t", "|", ","].find((candidate) => only.includes(candidate));
   return new FileError(`the header lacks ${missing.join(" and ")}`, {

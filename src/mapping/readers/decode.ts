@@ -3,14 +3,20 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import iconv from "iconv-lite";
 import { UnreadableError } from "../row-error.ts";
+import { refuseOtherFormats } from "./magic.ts";
 
 const CHUNK_BYTES = 256 * 1024;
+/** Bytes by which byte order marks and other formats are known. */
+const HEAD_BYTES = 8;
 
 /** What readers are given. */
 export interface Input {
   readonly path: string;
   readonly signal: AbortSignal;
 }
+
+/** Takes the next bytes, and gives back what of them is complete. */
+type Decode = (chunk: Buffer, end: boolean) => Buffer;
 
 /** The bytes as they are. */
 export async function* rawChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
@@ -26,17 +32,25 @@ export async function* utf8Chunks(input: Input, declared = "utf-8"): AsyncGenera
     throw new UnreadableError(`the encoding "${declared}" is not known`, {
       hint: "Known are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
     });
-  let decode: ((chunk: Buffer, end: boolean) => Buffer) | undefined;
+  try {
+    yield* decoded(input, declared);
+  } catch (thrown) {
+    throw thrown instanceof ByteFault ? await locate(input, thrown) : thrown;
+  }
+}
+
+async function* decoded(input: Input, declared: string): AsyncGenerator<Buffer> {
+  let decode: Decode | undefined;
   let held: Buffer = Buffer.alloc(0);
   for await (const chunk of rawChunks(input)) {
     let bytes = chunk;
     if (decode === undefined) {
-      held = Buffer.concat([held, chunk]);
-      if (held.length < 3) continue;
+      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      if (held.length < HEAD_BYTES) continue;
       [decode, bytes] = startDecoding(held, declared);
     }
-    const decoded = decode(bytes, false);
-    if (decoded.length > 0) yield decoded;
+    const ready = decode(bytes, false);
+    if (ready.length > 0) yield ready;
   }
   let rest: Buffer = Buffer.alloc(0);
   if (decode === undefined) [decode, rest] = startDecoding(held, declared);
@@ -45,29 +59,171 @@ export async function* utf8Chunks(input: Input, declared = "utf-8"): AsyncGenera
 }
 
 /** The decoder that the first bytes call for, and the bytes after the mark. */
-function startDecoding(first: Buffer, declared: string): [(chunk: Buffer, end: boolean) => Buffer, Buffer] {
-  if (first[0] === 0xef && first[1] === 0xbb && first[2] === 0xbf) return [checkUtf8(), first.subarray(3)];
-  if (first[0] === 0xff && first[1] === 0xfe) return [convert("utf-16le"), first.subarray(2)];
-  if (first[0] === 0xfe && first[1] === 0xff) return [convert("utf-16be"), first.subarray(2)];
-  return [/^utf-?8$/i.test(declared) ? checkUtf8() : convert(declared), first];
+function startDecoding(first: Buffer, declared: string): [Decode, Buffer] {
+  refuseOtherFormats(first);
+  if (isMarked(first)) return [checkUtf8(3), first.subarray(3)];
+  if (first[0] === 0xff && first[1] === 0xfe) return [decodeUtf16(false), first.subarray(2)];
+  if (first[0] === 0xfe && first[1] === 0xff) return [decodeUtf16(true), first.subarray(2)];
+  const name = declared.toLowerCase().replace(/[^a-z0-9]/g, "");
+  if (name === "utf8") return [checkUtf8(0), first];
+  if (name === "utf16be") return [decodeUtf16(true), first];
+  if (/^(?:utf16(?:le)?|ucs2)$/.test(name)) return [decodeUtf16(false), first];
+  return [convert(declared), first];
 }
 
-function convert(encoding: string): (chunk: Buffer, end: boolean) => Buffer {
+/** Where the decoder is. */
+class Position {
+  line = 1;
+  /** Characters of the line so far. */
+  characters = 0;
+
+  pass(text: string): void {
+    let start = 0;
+    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", start)) {
+      this.line += 1;
+      this.characters = 0;
+      start = at + 1;
+    }
+    this.characters += text.length - start;
+  }
+
+  passBytes(bytes: Buffer): void {
+    let start = 0;
+    for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, start)) {
+      this.line += 1;
+      this.characters = 0;
+      start = at + 1;
+    }
+    // In UTF-8 each character has one byte that does not continue another.
+    for (let at = start; at < bytes.length; at += 1)
+      if (((bytes[at] ?? 0) & 0xc0) !== 0x80) this.characters += 1;
+  }
+
+  fault(what: string, hint: string): UnreadableError {
+    const column = this.characters + 1;
+    return new UnreadableError(`line ${this.line}, character ${column}: ${what}`, {
+      row: this.line,
+      column: `character ${column}`,
+      hint,
+    });
+  }
+}
+
+/** Encodings of other tables; what they do not define is refused. */
+function convert(encoding: string): Decode {
   const decoder = iconv.getDecoder(encoding);
-  return (chunk, end) => Buffer.from(decoder.write(chunk) + (end ? (decoder.end() ?? "") : ""));
+  const position = new Position();
+  return (chunk, end) => {
+    const text = decoder.write(chunk) + (end ? (decoder.end() ?? "") : "");
+    const bad = text.indexOf("\ufffd");
+    if (bad !== -1) {
+      position.pass(text.slice(0, bad));
+      const byte = text.length === chunk.length ? ` (0x${chunk.subarray(bad, bad + 1).toString("hex")})` : "";
+      throw position.fault(
+        `bytes that ${encoding} does not define${byte}`,
+        "Declare the encoding that the file was written in, for example utf-8 or windows-1252.",
+      );
+    }
+    return checkedText(text, position);
+  };
+}
+
+/** UTF-16 (RFC 2781); pairs and units that two chunks share are kept together. */
+function decodeUtf16(isBigEndian: boolean): Decode {
+  const position = new Position();
+  let carried: Buffer = Buffer.alloc(0);
+  return (chunk, end) => {
+    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk]);
+    let whole = bytes.length - (bytes.length % 2);
+    const lastUnit =
+      whole === 0 ? 0 : isBigEndian ? bytes.readUInt16BE(whole - 2) : bytes.readUInt16LE(whole - 2);
+    if (!end && lastUnit >= 0xd800 && lastUnit <= 0xdbff) whole -= 2;
+    // `swap16` works in place, and the chunk is not ours.
+    const units = isBigEndian ? Buffer.from(bytes.subarray(0, whole)).swap16() : bytes.subarray(0, whole);
+    carried = bytes.subarray(whole);
+    const text = units.toString("utf16le");
+    if (!text.isWellFormed()) {
+      position.pass(text.slice(0, loneSurrogateAt(text)));
+      throw position.fault(
+        "half of a surrogate pair stands alone, which is no UTF-16",
+        "Is the file complete, and written in UTF-16? Its program has to write characters whole.",
+      );
+    }
+    const decoded = checkedText(text, position);
+    if (end && carried.length > 0)
+      throw position.fault(
+        "the file ends in the middle of a character of UTF-16",
+        "Is the file complete? It may have been cut off, or read while it was being written.",
+      );
+    return decoded;
+  };
+}
+
+function loneSurrogateAt(text: string): number {
+  return text.search(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/);
+}
+
+function checkedText(text: string, position: Position): Buffer {
+  const nul = text.indexOf("\0");
+  if (nul !== -1) {
+    position.pass(text.slice(0, nul));
+    throw position.fault("a NUL character", NUL_HINT);
+  }
+  position.pass(text);
+  return Buffer.from(text);
+}
+
+const NUL_HINT = "Text holds no NUL. Was the file cut off or padded when the program that wrote it stopped?";
+
+function nulHint(bytes: Buffer, at: number, offset: number): string {
+  const isWide = (bytes[at + 1] ?? 0) !== 0 && bytes[at + 2] === 0;
+  if (!isWide) return NUL_HINT;
+  const encoding = offset % 2 === 1 ? "utf-16le" : "utf-16be";
+  return `The file seems to be UTF-16 without a byte order mark: declare its encoding, for most mappers by the setting \`encoding: ${encoding}\`.`;
+}
+
+/** A byte of a file in UTF-8 that cannot stand. Its line is counted only then, by reading the file again. */
+class ByteFault extends Error {
+  /** From the start of the file. */
+  readonly offset: number;
+  readonly hint: string;
+
+  constructor(what: string, offset: number, hint: string) {
+    super(what);
+    this.offset = offset;
+    this.hint = hint;
+  }
+}
+
+async function locate(input: Input, { message, offset, hint }: ByteFault): Promise<UnreadableError> {
+  const position = new Position();
+  let passed = 0;
+  for await (const chunk of rawChunks(input)) {
+    const wanted = chunk.subarray(0, offset - passed);
+    position.passBytes(passed === 0 && isMarked(wanted) ? wanted.subarray(3) : wanted);
+    passed += wanted.length;
+    if (passed >= offset) break;
+  }
+  return position.fault(message, hint);
+}
+
+function isMarked(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
 /** Passes UTF-8 on as it is, and refuses what is none: a replacement character would change identifiers in silence. */
-function checkUtf8(): (chunk: Buffer, end: boolean) => Buffer {
+function checkUtf8(start: number): Decode {
+  let offset = start;
   let carried: Buffer = Buffer.alloc(0);
-  let line = 1;
   return (chunk, end) => {
     const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk]);
     const whole = end ? bytes.length : wholeLength(bytes);
     const ready = bytes.subarray(0, whole);
     carried = bytes.subarray(whole);
-    if (!isUtf8(ready)) throw notUtf8(ready, line);
-    if (!end) line += countLines(ready, ready.length);
+    if (!isUtf8(ready)) throw notUtf8(ready, offset);
+    const nul = ready.indexOf(0);
+    if (nul !== -1) throw new ByteFault("a NUL byte", offset + nul, nulHint(ready, nul, offset + nul));
+    offset += ready.length;
     return ready;
   };
 }
@@ -85,24 +241,31 @@ function wholeLength(bytes: Buffer): number {
   return bytes.length;
 }
 
-function notUtf8(bytes: Buffer, firstLine: number): UnreadableError {
-  // The first byte that a strict reading stops at, found by halving.
+function notUtf8(bytes: Buffer, offset: number): ByteFault {
+  const at = badByteAt(bytes);
+  return new ByteFault(
+    `bytes that are not UTF-8 (0x${bytes.subarray(at, at + 1).toString("hex")})`,
+    offset + at,
+    `Declare the encoding of the file; in windows-1252 the place reads "${around(bytes, at)}".`,
+  );
+}
+
+/** The first byte that a strict reading stops at, found by halving. */
+function badByteAt(bytes: Buffer): number {
   let good = 0;
   for (let bad = bytes.length; bad - good > 1; ) {
     const middle = good + Math.floor((bad - good) / 2);
     if (isUtf8(bytes.subarray(0, wholeLength(bytes.subarray(0, middle))))) good = middle;
     else bad = middle;
   }
-  const at = wholeLength(bytes.subarray(0, good));
-  const row = firstLine + countLines(bytes, at);
-  return new UnreadableError(
-    `line ${row} holds bytes that are not UTF-8 (0x${bytes.subarray(at, at + 1).toString("hex")})`,
-    { row, hint: "Declare the encoding of the file, for example windows-1252." },
-  );
+  return wholeLength(bytes.subarray(0, good));
 }
 
-function countLines(bytes: Buffer, end: number): number {
-  let count = 0;
-  for (let at = bytes.indexOf(10); at !== -1 && at < end; at = bytes.indexOf(10, at + 1)) count += 1;
-  return count;
+const AROUND_BYTES = 20;
+
+/** Some of the line before and after a byte. */
+function around(bytes: Buffer, at: number): string {
+  const before = iconv.decode(bytes.subarray(Math.max(0, at - AROUND_BYTES), at), "windows-1252");
+  const after = iconv.decode(bytes.subarray(at, at + AROUND_BYTES), "windows-1252");
+  return `${before.replace(/^.*[\r\n]/s, "")}${after.replace(/[\r\n].*$/s, "")}`;
 }
