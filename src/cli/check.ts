@@ -5,24 +5,18 @@ import { basename } from "node:path/posix";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import { createDrop } from "../drops/create.ts";
+import type { Provenance } from "../drops/drop.ts";
 import { InitialForecast } from "../drops/initial.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
+import { isContainerName } from "../runs/unpacking/container.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { lintTriggers } from "../triggers/lint.ts";
-import { createRegistry } from "../triggers/registry.ts";
+import { createRegistry, type TriggerRegistry } from "../triggers/registry.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { print, printJson, styled } from "./output.ts";
-
-interface Finding {
-  readonly part: string;
-  readonly level: "ok" | "warning" | "failed";
-  readonly what: string;
-  readonly hint?: string | undefined;
-}
-
-const COLOURS = { ok: "green", warning: "yellow", failed: "red" } as const;
+import { type Finding, findingPrinter } from "./findings.ts";
+import { printJson } from "./output.ts";
 
 export function addCheck({ program, stop, action }: CommandFrame): void {
   addCommand(
@@ -42,9 +36,10 @@ async function check(
 ): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const findings: Finding[] = [];
+  const printOne = findingPrinter(partsOf(config));
   const say = (finding: Finding) => {
     findings.push(finding);
-    if (options.json !== true) printFinding(finding);
+    if (options.json !== true) printOne(finding);
   };
   say({ part: "configuration", level: "ok", what: `${options.config} is valid` });
   for (const finding of lintTriggers(config.triggers, config.drops))
@@ -58,9 +53,16 @@ async function check(
   return findings.some((finding) => finding.level === "failed") ? 1 : 0;
 }
 
-function printFinding({ part, level, what, hint }: Finding): void {
-  print(`${styled(COLOURS[level], level.padEnd(7))} ${part}: ${what}`);
-  if (hint !== undefined && level !== "ok") print(`        ${hint}`);
+function partsOf({ drops, triggers, lookups, services }: GatewayConfig): readonly string[] {
+  const named = (kind: string, all: readonly { readonly name: string }[]) =>
+    all.map(({ name }) => `${kind} ${name}`);
+  return [
+    "configuration",
+    ...named("trigger", triggers),
+    ...named("lookup", lookups),
+    ...named("drop", drops),
+    ...named("service", services),
+  ];
 }
 
 type Say = (finding: Finding) => void;
@@ -133,32 +135,22 @@ async function checkDrop(
   const part = `drop ${options.name}`;
   const intake = {
     spool: config.spool.path,
-    defaultService: "",
+    defaultService: config.services[0]?.name ?? "",
     accountOf: () => undefined,
     refusalOf: () => null,
   };
   const drop = createDrop(options, { log: silentLog, intake });
   try {
-    const found = await drop.probe(stop);
-    for (const finding of found) say({ part, ...finding });
-    if (options.kind === "http" || found.some((finding) => finding.level === "failed")) return;
-    const registry = createRegistry(config.triggers);
-    const byTrigger = new Map<string, number>();
+    const claims = new Claims(config, options);
     const forecast = new InitialForecast(options.initial, drop);
-    for await (const entry of drop.list(stop)) {
+    const found = await drop.probe(stop, (entry) => {
+      claims.add(entry.path, drop.provenance?.(entry.path) ?? null);
       forecast.add(entry);
-      const claimed = registry.claim(basename(entry.path), "SendViaFtp", options.name).claimed?.name ?? "";
-      byTrigger.set(claimed, (byTrigger.get(claimed) ?? 0) + 1);
-    }
-    const words = [...byTrigger].map(([trigger, count]) =>
-      trigger === "" ? `${count} no trigger claims` : `${count} would match trigger ${trigger}`,
-    );
-    say({
-      part,
-      level: "ok",
-      what: words.length === 0 ? "no files lie there now" : words.join(", "),
     });
-    if (options.initial !== "process") say({ part, level: "ok", what: forecast.words() });
+    for (const finding of found) say({ part, ...finding });
+    if (!found.some(({ about, level }) => about === "listing" && level === "ok")) return;
+    say({ part, level: "ok", about: "triggers", what: claims.words() });
+    if (options.initial !== "process") say({ part, level: "ok", about: "initial", what: forecast.words() });
   } catch (thrown) {
     say({
       part,
@@ -168,6 +160,37 @@ async function checkDrop(
     });
   } finally {
     await drop.close();
+  }
+}
+
+/** Counts by what would become of each file. */
+class Claims {
+  readonly #registry: TriggerRegistry;
+  readonly #options: GatewayConfig["drops"][number];
+  readonly #counts = new Map<string, number>();
+
+  constructor(config: GatewayConfig, options: GatewayConfig["drops"][number]) {
+    this.#registry = createRegistry(config.triggers);
+    this.#options = options;
+  }
+
+  add(path: string, provenance: Provenance | null): void {
+    const words = this.#wordsFor(path, provenance);
+    this.#counts.set(words, (this.#counts.get(words) ?? 0) + 1);
+  }
+
+  words(): string {
+    if (this.#counts.size === 0) return "no files lie there now";
+    return [...this.#counts].map(([words, count]) => `${count} ${words}`).join(", ");
+  }
+
+  #wordsFor(path: string, provenance: Provenance | null): string {
+    const { name, archives } = this.#options;
+    if (provenance?.standardBody !== undefined) return "standard bodies, which need no trigger";
+    if (archives.unpack && isContainerName(basename(path))) return "would be opened, entry by entry";
+    const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
+    const { claimed } = this.#registry.claim(path, ingestionType, name, provenance ?? undefined);
+    return claimed === null ? "no trigger claims" : `would match trigger ${claimed.name}`;
   }
 }
 

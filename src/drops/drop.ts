@@ -57,8 +57,11 @@ export interface Drop {
   /** Unix milliseconds of the last change as the server's clock tells them; null where a listing tells no full date. */
   modifiedMs(entry: FileEntry): number | null;
 
-  /** For `headgate check`: connects, lists, and says in words what was found. */
-  probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+  /**
+   * For `headgate check`: connects, lists once (`onEntry` hears of each file), tries what it may do with a file of its own, and
+   * says in words what was found. Nothing of a trial stays, and no gateway takes it. Faults of the drop are findings.
+   */
+  probe(signal: AbortSignal, onEntry?: (entry: FileEntry) => void): Promise<readonly ProbeFinding[]>;
 
   /** Calls back when something may have changed, to poll sooner. Never the truth (invariant 9). Answers how to stop. */
   watch?(onChange: () => void): () => Promise<void>;
@@ -86,6 +89,8 @@ export interface Provenance {
 export interface ProbeFinding {
   /** `failed` makes `check` exit 1. */
   readonly level: "ok" | "warning" | "failed";
+  /** What it is about, in a word or two: `server`, `host key`, `listing`, `clock`, `rights`, … */
+  readonly about: string;
   readonly what: string;
   readonly hint?: string;
 }

@@ -1,5 +1,6 @@
 /** basic-ftp's client, with listings that stream and with passive addresses as the drop's options say. */
 import type { Transform } from "node:stream";
+import { TLSSocket } from "node:tls";
 import { Client, type FTPContext, FTPError } from "basic-ftp";
 import {
   connectForPassiveTransfer,
@@ -12,11 +13,29 @@ import type { FtpOptions } from "./options.ts";
 /** How long the server may take to say why it broke off a transfer. */
 const REASON_WAIT_MS = 2_000;
 
+/** How data connections come about. */
+export interface DataSeen {
+  readonly way: "EPSV" | "PASV";
+  /** The address that the server told; null where it tells a port alone. */
+  readonly told: string | null;
+  /** Where the connection went. */
+  readonly used: string;
+  /** Whether it took up the TLS session of the control connection; null without TLS, and while that is not known. */
+  reused: boolean | null;
+  /** Such as `TLSv1.3`; empty without TLS. */
+  protocol: string;
+}
+
 export class FtpClient extends Client {
+  /** Of the last data connection. */
+  dataSeen: DataSeen | null = null;
+
   constructor(options: Pick<FtpOptions, "timeouts" | "passive" | "passiveAddress" | "names">) {
     super(options.timeouts.data);
     this.ftp.encoding = options.names === "latin-1" ? "latin1" : "utf8";
-    this.prepareTransfer = passive(options);
+    this.prepareTransfer = passive(options, (seen) => {
+      this.dataSeen = seen;
+    });
     hearReason(this.ftp);
   }
 
@@ -52,7 +71,10 @@ function hearReason(ftp: FTPContext): void {
 }
 
 /** EPSV, which tells a port alone; PASV where the server does not know that, remembered for the connection. */
-function passive(options: Pick<FtpOptions, "passive" | "passiveAddress">): Client["prepareTransfer"] {
+function passive(
+  options: Pick<FtpOptions, "passive" | "passiveAddress">,
+  onSeen: (seen: DataSeen) => void,
+): Client["prepareTransfer"] {
   let mode = options.passive;
   return async (ftp) => {
     if (mode !== "pasv") {
@@ -60,6 +82,7 @@ function passive(options: Pick<FtpOptions, "passive" | "passiveAddress">): Clien
         const answer = await ftp.request("EPSV");
         await connectForPassiveTransfer(controlHost(ftp), parseEpsvResponse(answer.message), ftp);
         mode = "epsv";
+        onSeen(watched(ftp, { way: "EPSV", told: null, used: controlHost(ftp) }));
         return answer;
       } catch (thrown) {
         // Some firewalls let EPSV pass and not its connection, so anything but a success in auto means: the other way.
@@ -73,8 +96,20 @@ function passive(options: Pick<FtpOptions, "passive" | "passiveAddress">): Clien
     const host = options.passiveAddress === "announced" ? told.host : controlHost(ftp);
     await connectForPassiveTransfer(host, told.port, ftp);
     mode = "pasv";
+    onSeen(watched(ftp, { way: "PASV", told: told.host, used: host }));
     return answer;
   };
+}
+
+function watched(ftp: FTPContext, seen: Pick<DataSeen, "way" | "told" | "used">): DataSeen {
+  const data: DataSeen = { ...seen, reused: null, protocol: "" };
+  const { dataSocket } = ftp;
+  if (dataSocket instanceof TLSSocket)
+    dataSocket.once("secureConnect", () => {
+      data.reused = dataSocket.isSessionReused();
+      data.protocol = dataSocket.getProtocol() ?? "";
+    });
+  return data;
 }
 
 function controlHost(ftp: FTPContext): string {

@@ -16,6 +16,9 @@ export interface FtpLink {
   readonly fileTimes: boolean;
   /** The server offers REST for what it sends. */
   readonly restart: boolean;
+  /** What it said first, and what FEAT tells. */
+  readonly greeting: string;
+  readonly features: ReadonlyMap<string, string>;
 }
 
 /** A connection lent out. */
@@ -159,7 +162,7 @@ export class FtpConnections {
     const stop = () => client.close();
     signal.addEventListener("abort", stop, { once: true });
     try {
-      await client.access({
+      const { message: greeting } = await client.access({
         host: options.host,
         port: portOf(options),
         user: options.username,
@@ -178,6 +181,8 @@ export class FtpConnections {
         machineListing,
         fileTimes: machineListing || features.has("MDTM"),
         restart: features.has("REST"),
+        greeting,
+        features,
       };
     } catch (thrown) {
       client.close();

@@ -25,6 +25,8 @@ export class FtpLister {
   /** Hidden files are asked for, as long as the server takes the option. */
   #listCommand = "LIST -a";
   #unreadTold = false;
+  /** The command of the last listing. */
+  usedCommand = "";
 
   constructor(options: Pick<FtpOptions, "name" | "listing">, log: Logger) {
     this.#options = options;
@@ -56,6 +58,7 @@ export class FtpLister {
   async *items(link: FtpLink): AsyncGenerator<readonly ListedItem[], string> {
     for (;;) {
       const style = this.#style(link);
+      this.usedCommand = style.command;
       try {
         return yield* readListing(link.client, style, (line) => this.#tellUnread(line));
       } catch (thrown) {

@@ -14,6 +14,8 @@ import { type ListedItem, mlsdTimeMs, parseMlsxLine } from "./ftp-listing.ts";
 import { FtpTimes } from "./ftp-times.ts";
 import type { FtpOptions } from "./options.ts";
 import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { type ProbeFacts, probeDrop } from "./probing.ts";
+import { ftpSteps, ftpTrial } from "./probing-ftp.ts";
 import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
 import { fetchResuming } from "./resuming.ts";
@@ -91,30 +93,26 @@ export class FtpDrop implements Drop {
     );
   }
 
-  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-    const { host, username, tls, path } = this.#options;
-    try {
-      let files = 0;
-      for await (const _ of this.list(signal)) files += 1;
-      const secure = tls === "none" ? "without encryption" : `with ${tls} TLS, certificate verified`;
-      const mlsd = await this.#work("list drop", signal, async (link) => this.#lister.byMachine(link));
-      return [
-        {
-          level: tls === "none" ? "warning" : "ok",
-          what: `logged in to ${host}:${portOf(this.#options)} as ${username} ${secure}`,
-          ...(tls === "none"
-            ? { hint: "The password goes over the network readably; use tls if the server can." }
-            : {}),
-        },
-        { level: "ok", what: `${files} files listed in ${path} by ${mlsd ? "MLSD" : "LIST"}` },
-        ...(this.#linksSeen > 0
-          ? [{ level: "warning" as const, what: `${this.#linksSeen} symbolic links are not followed` }]
-          : []),
-      ];
-    } catch (thrown) {
-      if (!(thrown instanceof HeadgateError)) throw thrown;
-      return [{ level: "failed", what: wordsOf(thrown), hint: thrown.hint }];
-    }
+  probe(
+    signal: AbortSignal,
+    onEntry: (entry: FileEntry) => void = () => undefined,
+  ): Promise<readonly ProbeFinding[]> {
+    const { host, path, username } = this.#options;
+    const trial = {
+      connections: this.#connections,
+      exists: async (own: string, given: AbortSignal) => (await this.stat(own, given)) !== null,
+    };
+    const facts: ProbeFacts = {
+      options: this.#options,
+      place: `${host}:${portOf(this.#options)}${path}`,
+      who: username,
+      whyNoClock: "the server tells times by the minute at best",
+      list: (given) => this.list(given),
+      linksSeen: () => this.#linksSeen,
+      listedWhere: () => `in ${path} by ${this.#lister.usedCommand}`,
+      files: (given) => ftpTrial(trial, given),
+    };
+    return probeDrop(facts, ftpSteps(this.#options, this.#connections), signal, onEntry);
   }
 
   async clearArchive(

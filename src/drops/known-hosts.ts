@@ -10,14 +10,17 @@ export interface HostKeys {
   readonly types: readonly string[];
   /** Lines of @cert-authority for the host, which are not understood. */
   readonly authorities: number;
+  /** Number of the line that allows a fingerprint, from 1. */
+  readonly lines: ReadonlyMap<string, number>;
 }
 
 export function readKnownHosts(text: string, host: string, port: number): HostKeys {
   const allowed = new Set<string>();
   const revoked = new Set<string>();
   const types = new Set<string>();
+  const lines = new Map<string, number>();
   let authorities = 0;
-  for (const line of text.split(/\r?\n/)) {
+  for (const [at, line] of text.split(/\r?\n/).entries()) {
     const fields = line.trim().split(/\s+/);
     const marker = fields[0]?.startsWith("@") ? fields.shift() : undefined;
     const [names, type, key] = fields;
@@ -26,11 +29,13 @@ export function readKnownHosts(text: string, host: string, port: number): HostKe
     if (marker === "@cert-authority") authorities += 1;
     else if (marker === "@revoked") revoked.add(fingerprintOf(Buffer.from(key, "base64")));
     else if (marker === undefined) {
-      allowed.add(fingerprintOf(Buffer.from(key, "base64")));
+      const fingerprint = fingerprintOf(Buffer.from(key, "base64"));
+      allowed.add(fingerprint);
       types.add(type);
+      if (!lines.has(fingerprint)) lines.set(fingerprint, at + 1);
     }
   }
-  return { allowed, revoked, types: [...types], authorities };
+  return { allowed, revoked, types: [...types], authorities, lines };
 }
 
 /** `SHA256:` and the digest of a public key in its wire form. */

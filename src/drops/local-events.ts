@@ -55,6 +55,12 @@ export class LocalEvents {
     return this.#arrive;
   }
 
+  /** The same, when the self-test has ended. */
+  async tested(): Promise<boolean | null> {
+    await this.#tested;
+    return this.#arrive;
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#own.resolve();

@@ -21,6 +21,8 @@ import { LocalEvents } from "./local-events.ts";
 import { entryOf, isMissing, listTree, readEntry } from "./local-listing.ts";
 import type { LocalOptions } from "./options.ts";
 import { insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
+import { type ProbeFacts, probeDrop } from "./probing.ts";
+import { localSteps, localTrial } from "./probing-local.ts";
 import { openReceiver } from "./receive.ts";
 import {
   changedWhileFetched,
@@ -83,24 +85,22 @@ export class LocalDrop implements Drop {
     }
   }
 
-  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-    try {
-      let files = 0;
-      for await (const _ of this.list(signal)) files += 1;
-      const findings: ProbeFinding[] = [
-        { level: "ok", what: `${files} files listed in ${this.#options.path}` },
-      ];
-      if (this.#linksSeen > 0)
-        findings.push({
-          level: "warning",
-          what: `${this.#linksSeen} symbolic links are not followed`,
-          hint: "Put the files themselves into the folder, or make a drop of the folder that the links lead to.",
-        });
-      return findings;
-    } catch (thrown) {
-      if (!(thrown instanceof HeadgateError)) throw thrown;
-      return [{ level: "failed", what: wordsOf(thrown), hint: thrown.hint }];
-    }
+  probe(
+    signal: AbortSignal,
+    onEntry: (entry: FileEntry) => void = () => undefined,
+  ): Promise<readonly ProbeFinding[]> {
+    const { path } = this.#options;
+    const facts: ProbeFacts = {
+      options: this.#options,
+      place: path,
+      who: "the gateway's user",
+      whyNoClock: "the file of this check went away",
+      list: (given) => this.list(given),
+      linksSeen: () => this.#linksSeen,
+      listedWhere: () => `in ${path}`,
+      files: () => localTrial(path),
+    };
+    return probeDrop(facts, localSteps(this.#options, this.log), signal, onEntry);
   }
 
   watch(onChange: () => void): () => Promise<void> {

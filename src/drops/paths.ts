@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { RejectedError } from "../support/errors.ts";
 import type { DropOptions } from "./options.ts";
 
-/** Names of our own at a drop, such as files on their way to be deleted; never listed. */
+/** Names of our own at a drop, such as files on their way to be deleted; never listed, nor entered. */
 export const OWN_PREFIX = ".headgate-";
 
 /** True when a listed name can be a single part of a path. */
@@ -42,6 +42,10 @@ export function listingFilter(options: Patterns): ListingFilter {
       !posix.basename(path).startsWith(OWN_PREFIX) &&
       (include.length === 0 || matches(path, include)) &&
       !matches(path, exclude),
-    entersFolder: (path) => options.recursive && !archives.includes(path) && !matches(path, closed),
+    entersFolder: (path) =>
+      options.recursive &&
+      !posix.basename(path).startsWith(OWN_PREFIX) &&
+      !archives.includes(path) &&
+      !matches(path, closed),
   };
 }

@@ -1,8 +1,8 @@
 /** The one SSH connection of an SFTP drop, with a few SFTP channels on it; made at the first call, and again after it broke. */
-import { readFile } from "node:fs/promises";
 import ssh2, { type Client, type ConnectConfig, type SFTPWrapper } from "ssh2";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
-import { fingerprintOf, type HostKeys, readKnownHosts } from "./known-hosts.ts";
+import { hostKeysOf, isTrusted, trustedBy, typeOfKey } from "./host-keys.ts";
+import { fingerprintOf, type HostKeys } from "./known-hosts.ts";
 import type { SftpOptions } from "./options.ts";
 import { interrupted } from "./refusals.ts";
 
@@ -13,9 +13,19 @@ interface Channel {
   users: number;
 }
 
+/** What a server tells of itself while it is connected to. */
+export interface SftpServer {
+  /** Such as `OpenSSH_9.2p1`; empty when it is not known. */
+  readonly software: string;
+  /** Names of the extensions of the protocol that it offers. */
+  readonly extensions: readonly string[];
+  readonly hostKey: { readonly type: string; readonly fingerprint: string; readonly trustedBy: string };
+}
+
 /** An established connection. */
 interface Link {
   readonly client: Client;
+  hostKey: SftpServer["hostKey"];
   /** Rejects when the connection ends; never resolves. */
   readonly ended: Promise<never>;
   readonly channels: Channel[];
@@ -108,6 +118,7 @@ export class SftpConnection {
     ended.catch(() => undefined); // Also heard of by the calls in progress, if there are any.
     const link: Link = {
       client,
+      hostKey: { type: "", fingerprint: "", trustedBy: "" },
       ended,
       channels: [],
       opening: new Set(),
@@ -135,6 +146,11 @@ export class SftpConnection {
       client.connect(
         connectConfig(options, keys, (key) => {
           presented = fingerprintOf(key);
+          link.hostKey = {
+            type: typeOfKey(key),
+            fingerprint: presented,
+            trustedBy: trustedBy(options, keys, presented),
+          };
           return isTrusted(keys, presented);
         }),
       );
@@ -205,6 +221,17 @@ export class SftpCalls {
     this.#signal = signal;
   }
 
+  get server(): SftpServer {
+    // The library knows both and shows neither.
+    const software: unknown = Reflect.get(this.#link.client, "_remoteVer");
+    const extensions: unknown = Reflect.get(this.#sftp, "_extensions");
+    return {
+      software: typeof software === "string" ? software : "",
+      extensions: typeof extensions === "object" && extensions !== null ? Object.keys(extensions) : [],
+      hostKey: this.#link.hostKey,
+    };
+  }
+
   call<T>(operation: string, request: (sftp: SFTPWrapper, answer: Answer<T>) => void): Promise<T> {
     const answered = new Promise<T>((resolve, reject) => {
       request(this.#sftp, (error, value) => (error ? reject(error) : resolve(value)));
@@ -253,29 +280,6 @@ async function untilAborted<T>(options: SftpOptions, signal: AbortSignal, work: 
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-/** The pins and the file together. */
-async function hostKeysOf(options: SftpOptions): Promise<HostKeys> {
-  if (options.knownHosts === undefined)
-    return { allowed: new Set(options.hostKeys), revoked: new Set(), types: [], authorities: 0 };
-  try {
-    const text = await readFile(options.knownHosts, "utf8");
-    const keys = readKnownHosts(text, options.host, options.port);
-    return { ...keys, allowed: new Set([...options.hostKeys, ...keys.allowed]) };
-  } catch (cause) {
-    throw new ConfigError("HG-DROP-004", {
-      operation: "read known hosts",
-      subject: options.name,
-      message: `the file ${options.knownHosts} of drop ${options.name} cannot be read: ${wordsOf(cause)}`,
-      hint: "Correct the drop's `knownHosts`, or pin the fingerprint in `hostKeys`.",
-      cause,
-    });
-  }
-}
-
-function isTrusted(keys: HostKeys, presented: string): boolean {
-  return keys.allowed.has(presented) && !keys.revoked.has(presented);
 }
 
 function connectConfig(

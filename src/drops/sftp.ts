@@ -9,6 +9,8 @@ import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import type { SftpOptions } from "./options.ts";
 import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { type ProbeFacts, probeDrop } from "./probing.ts";
+import { sftpSteps, sftpTrial } from "./probing-sftp.ts";
 import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
 import { fetchResuming } from "./resuming.ts";
@@ -67,22 +69,22 @@ export class SftpDrop implements Drop {
     );
   }
 
-  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-    const server = `${this.#options.host}:${this.#options.port}`;
-    try {
-      let files = 0;
-      for await (const _ of this.list(signal)) files += 1;
-      const findings: ProbeFinding[] = [
-        { level: "ok", what: `logged in to ${server} as ${this.#options.username}; the host key is pinned` },
-        { level: "ok", what: `${files} files listed in ${this.#options.path}` },
-      ];
-      if (this.#linksSeen > 0)
-        findings.push({ level: "warning", what: `${this.#linksSeen} symbolic links are not followed` });
-      return findings;
-    } catch (thrown) {
-      if (!(thrown instanceof HeadgateError)) throw thrown;
-      return [{ level: "failed", what: wordsOf(thrown), hint: thrown.hint }];
-    }
+  probe(
+    signal: AbortSignal,
+    onEntry: (entry: FileEntry) => void = () => undefined,
+  ): Promise<readonly ProbeFinding[]> {
+    const { path, username } = this.#options;
+    const facts: ProbeFacts = {
+      options: this.#options,
+      place: `${this.#options.host}:${this.#options.port}${path}`,
+      who: username,
+      whyNoClock: "the server told no time of a file",
+      list: (given) => this.list(given),
+      linksSeen: () => this.#linksSeen,
+      listedWhere: () => `in ${path}`,
+      files: (given) => sftpTrial(this.#connection, (own) => this.#full(own), given),
+    };
+    return probeDrop(facts, sftpSteps(this.#options, this.#connection), signal, onEntry);
   }
 
   async clearArchive(

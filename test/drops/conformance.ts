@@ -1,11 +1,14 @@
 /** What every kind of drop must do. One suite for all of them. */
 import { createHash, randomBytes } from "node:crypto";
+import { watch } from "node:fs";
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
+import { createDrop } from "../../src/drops/create.ts";
 import type { FinishPlan } from "../../src/model.ts";
 import { RejectedError, TransientError } from "../../src/support/errors.ts";
+import { silentLog } from "../../src/support/log.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
 
 const EARLIER = new Date("2026-03-01T00:15:00Z");
@@ -23,6 +26,7 @@ export function conforms(kind: string, open: OpenField): void {
     fetching(() => field, open);
     finishing(() => field);
     clearing(() => field);
+    probing(() => field);
     refusing(() => field, open);
   });
 }
@@ -87,13 +91,6 @@ function listing(of: () => Field, open: OpenField): void {
   test("lists a folder of 1,200 files whole", async () => {
     await Promise.all(Array.from({ length: 1200 }, (_, at) => of().write(`many/${at}.csv`, String(at))));
     expect(new Set((await listed(of().drop)).map((entry) => entry.path)).size).toBe(1200);
-  });
-
-  test("probes with what it found", async () => {
-    await of().write("a.csv", "x");
-    const findings = await of().drop.probe(never);
-    expect(findings.map((finding) => finding.level)).not.toContain("failed");
-    expect(findings.map((finding) => finding.what).join("\n")).toContain("1 files listed");
   });
 }
 
@@ -254,6 +251,75 @@ function clearing(of: () => Field): void {
     await of().write("a.csv", "x", EARLIER);
     const modifiedMs = of().drop.modifiedMs(await entryAt(of().drop, "a.csv"));
     expect([EARLIER.getTime(), null]).toContain(modifiedMs);
+  });
+}
+
+function probing(of: () => Field): void {
+  const everything = async () => (await readdir(of().root, { recursive: true })).toSorted();
+  /** Calls back with the name of each file of a check as it appears. */
+  const onTrial = (seen: (name: string) => void) =>
+    watch(of().root, (_event, name) => name?.startsWith(".headgate-check-") && seen(name));
+
+  test("says what it found and what it may do, and leaves nothing behind", async () => {
+    await of().write("a.csv", "x");
+    const handed: string[] = [];
+    const findings = await of().drop.probe(never, ({ path }) => handed.push(path));
+    expect(findings.filter(({ level }) => level === "failed")).toEqual([]);
+    const saying = Object.fromEntries(findings.map(({ about, what }) => [about, what]));
+    expect(saying).toMatchObject({
+      listing: expect.stringContaining("1 files listed in "),
+      clock: expect.stringMatching(/^agrees with ours, within \d s$/),
+      rights: "files can be renamed and deleted",
+      archive: "archive is not there yet; it can be made",
+    });
+    expect(handed).toEqual(["a.csv"]);
+    expect(await everything()).toEqual(["a.csv"]);
+  });
+
+  test("tries an archive that is there, and deletes what a killed check left", async () => {
+    await of().write("archive/old.csv", "x");
+    const left = new Set<string>();
+    const watching = onTrial((name) => left.add(name));
+    await of().drop.probe(never);
+    // The file and its second name.
+    await expect.poll(() => left.size).toBe(2);
+    watching.close();
+    for (const name of left) await of().write(name, "of a killed check");
+    for (const name of left)
+      if (name.includes("renamed")) await of().write(`archive/${name}`, "of a killed check");
+    const findings = await of().drop.probe(never);
+    expect(findings.filter(({ level }) => level === "failed")).toEqual([]);
+    expect(findings).toContainEqual({ level: "ok", about: "archive", what: "files can be moved to archive" });
+    expect(await everything()).toEqual(["archive", "archive/old.csv"]);
+  });
+
+  test("shows nothing of a check to who lists meanwhile", async () => {
+    await of().write("a.csv", "x");
+    const other = createDrop(of().options, { log: silentLog });
+    const seen = new Set<string>();
+    try {
+      let ended = false;
+      const probed = of()
+        .drop.probe(never)
+        .finally(() => {
+          ended = true;
+        });
+      while (!ended) for (const { path } of await listed(other)) seen.add(path);
+      expect((await probed).map(({ level }) => level)).not.toContain("failed");
+    } finally {
+      await other.close();
+    }
+    expect([...seen]).toEqual(["a.csv"]);
+  });
+
+  test("leaves nothing behind when it is given up in the middle", async () => {
+    const given = new AbortController();
+    const watching = onTrial(() => given.abort());
+    await of()
+      .drop.probe(given.signal)
+      .catch(() => undefined);
+    watching.close();
+    expect(await everything()).toEqual([]);
   });
 }
 

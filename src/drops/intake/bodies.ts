@@ -10,7 +10,7 @@ import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
-import { type Receipt, Receipts, type Repeat } from "./receipts.ts";
+import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
 
 /** Bytes on their way, under a temporary name. */
 export interface Received {
@@ -43,7 +43,7 @@ export class Bodies {
     try {
       for (const folder of ["bodies", "incoming"]) await mkdir(join(root, folder), { recursive: true });
       await syncDirectory(root);
-      const bodies = new Bodies(root, new Receipts(join(root, "receipts.sqlite")));
+      const bodies = new Bodies(root, new Receipts(join(root, RECEIPTS_FILE)));
       await bodies.#recover(log);
       return bodies;
     } catch (cause) {

@@ -3,13 +3,12 @@
  * file that is complete when it is there. It works while the service is away. See `bodies.ts` for what makes an answer true.
  */
 import { randomBytes } from "node:crypto";
-import { access, constants, mkdir, rmdir } from "node:fs/promises";
+import { rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { createSecureContext } from "node:tls";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
-import { ConfigError, HeadgateError, systemCode, wordsOf } from "../../support/errors.ts";
+import { systemCode, wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
@@ -18,6 +17,7 @@ import { LocalDrop } from "../local.ts";
 import { type IntakeOptions, localOptions } from "../options.ts";
 import { Bodies } from "./bodies.ts";
 import { People, SECRET_BYTES } from "./people.ts";
+import { checkTls, probeIntake, probeLying } from "./probing.ts";
 import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
@@ -54,6 +54,8 @@ export class IntakeDrop implements Drop {
   #bodies: Bodies | null = null;
   #files: LocalDrop | null = null;
   #app: FastifyInstance | null = null;
+  /** The one that a check looks at just now. */
+  #probed: Receipt | null = null;
   #forgetting: NodeJS.Timeout | undefined;
 
   constructor(options: IntakeOptions, facts: IntakeFacts, log: Logger) {
@@ -103,7 +105,8 @@ export class IntakeDrop implements Drop {
   }
 
   provenance(path: string): Provenance | null {
-    const receipt = this.#bodies?.receipts.byPath(path) ?? null;
+    const probed = this.#probed?.path === path ? this.#probed : null;
+    const receipt = probed ?? this.#bodies?.receipts.byPath(path) ?? null;
     return receipt === null ? null : provenanceOf(receipt, this.#options);
   }
 
@@ -111,18 +114,18 @@ export class IntakeDrop implements Drop {
     return Number(BigInt(entry.mtime) / 1_000_000n);
   }
 
-  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-    try {
-      signal.throwIfAborted();
-      checkTls(this.#options);
-      await mkdir(this.#root, { recursive: true });
-      await access(this.#root, constants.R_OK | constants.W_OK | constants.X_OK);
-    } catch (thrown) {
-      const hint =
-        thrown instanceof HeadgateError ? thrown.hint : "Check `spool.path` and the rights of this user.";
-      return [{ level: "failed", what: wordsOf(thrown), hint }];
-    }
-    return [await this.#probeAddress(), ...this.#probeSecurity()];
+  async probe(
+    signal: AbortSignal,
+    onEntry: (entry: FileEntry) => void = () => undefined,
+  ): Promise<readonly ProbeFinding[]> {
+    signal.throwIfAborted();
+    const findings = await probeIntake(this.#options, this.#root, this.#facts.defaultService);
+    const lying = probeLying(this.#root, (receipt) => {
+      this.#probed = receipt;
+      onEntry({ path: receipt.path, size: receipt.size, mtime: receipt.mtime });
+    });
+    this.#probed = null;
+    return [...findings, lying];
   }
 
   watch(onChange: () => void): () => Promise<void> {
@@ -215,35 +218,6 @@ export class IntakeDrop implements Drop {
     void app.register((scope) => storageRoutes(scope, parts));
     return app;
   }
-
-  async #probeAddress(): Promise<ProbeFinding> {
-    const { listen } = this.#options;
-    const app = Fastify();
-    try {
-      await listenOrExplain(app, listen, "listen");
-      return { level: "ok", what: `${listen} can be listened on` };
-    } catch (thrown) {
-      const taken = systemCode(thrown) === "EADDRINUSE";
-      const hint = taken
-        ? "If this is the running gateway, all is well."
-        : "Correct `listen`: an address of this machine and a port that this user may take.";
-      return { level: taken ? "warning" : "failed", what: wordsOf(thrown), hint };
-    } finally {
-      await app.close();
-    }
-  }
-
-  #probeSecurity(): readonly ProbeFinding[] {
-    const { tls, listen } = this.#options;
-    if (tls !== undefined || /^(?:127\.|localhost|\[?::1)/.test(listen)) return [];
-    return [
-      {
-        level: "warning",
-        what: "passwords and readings travel readably: there is no tls",
-        hint: "Set `tls.key` and `tls.cert`, or listen on loopback behind a proxy that has them.",
-      },
-    ];
-  }
 }
 
 function provenanceOf(receipt: Receipt, { users }: IntakeOptions): Provenance {
@@ -254,15 +228,6 @@ function provenanceOf(receipt: Receipt, { users }: IntakeOptions): Provenance {
   const user = users.find(({ username }) => username === receipt.username);
   const zone = user?.timeZone === undefined ? {} : { timeZone: user.timeZone };
   return { ...common, ingestionType: "SendViaHttp", standardBody: { ...zone, dst: user?.dst ?? "later" } };
-}
-
-function checkTls({ name, tls }: IntakeOptions): void {
-  if (tls === undefined) return;
-  try {
-    createSecureContext(tls);
-  } catch (cause) {
-    throw new ConfigError("HG-INTK-002", { operation: "open intake", subject: name, cause });
-  }
 }
 
 async function removeEmpty(folder: string): Promise<void> {

@@ -8,6 +8,9 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 
 export type IntakeRoute = "data" | "generic" | "storage";
 
+/** In the intake's folder of the spool. */
+export const RECEIPTS_FILE = "receipts.sqlite";
+
 export interface Receipt {
   /** Microseconds since 1970 when it was taken, increasing without ties; the id that `POST /storage` answers. */
   readonly id: number;
@@ -73,14 +76,21 @@ export class Receipts {
   /** Receipts whose bodies are on their way to their names. */
   readonly #promised = new Set<number>();
 
-  constructor(path: string) {
-    this.#db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-    this.#db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${SCHEMA}`);
-    chmodSync(path, 0o640);
+  constructor(path: string, readOnly = false) {
+    this.#db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });
+    if (!readOnly) {
+      this.#db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${SCHEMA}`);
+      chmodSync(path, 0o640);
+    }
     this.#lastId = Number(this.#one("SELECT max(id) AS id FROM receipt")?.["id"] ?? 0);
     this.#lyingBytes = Number(
       this.#one("SELECT sum(size) AS bytes FROM receipt WHERE lying = 1")?.["bytes"] ?? 0,
     );
+  }
+
+  /** Beside the process whose receipts they are. */
+  static toRead(path: string): Receipts {
+    return new Receipts(path, true);
   }
 
   /** Bytes of bodies that were not finished yet. */

@@ -1,0 +1,96 @@
+/** Findings of `headgate check` that several kinds of drop tell in the same words. */
+import { HeadgateError, wordsOf } from "../support/errors.ts";
+import type { ProbeFinding } from "./drop.ts";
+
+const DAY_MS = 86_400_000;
+/** A certificate is spoken of so long before it expires. */
+const EXPIRY_DAYS = 30;
+/** Beyond this a clock is worth a hint. */
+const CLOCK_MS = 60_000;
+/** Times that servers tell in their own zone are off by quarters of an hour. */
+const ZONE_STEP_MS = 15 * 60_000;
+
+/** `3 s`, `2 min 5 s`, `1 h 0 min`, `12 days`. */
+export function spanWords(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 2 * 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} days`;
+}
+
+/** What a server said, on one line and no longer than a person reads. */
+export function saidWords(text: string, lengthMax = 100): string {
+  const line = text
+    .replaceAll(/^\d{3}[ -]/gm, "")
+    .replaceAll(/[\p{Cc}\s]+|-{3,}/gu, " ")
+    .replaceAll(/ {2,}/g, " ")
+    .trim();
+  return line.length > lengthMax ? `${line.slice(0, lengthMax - 1)}…` : line;
+}
+
+/** A fault while something was looked at; anything but our own errors is a bug and goes on. */
+export function failedFinding(about: string, thrown: unknown): ProbeFinding {
+  if (!(thrown instanceof HeadgateError)) throw thrown;
+  return { level: "failed", about, what: wordsOf(thrown), hint: thrown.hint };
+}
+
+export interface CertificateFacts {
+  readonly subject: string;
+  readonly issuer: string;
+  /** Unix milliseconds. */
+  readonly validUntilMs: number;
+}
+
+export function certificateFinding(
+  { subject, issuer, validUntilMs }: CertificateFacts,
+  nowMs: number,
+): ProbeFinding {
+  const leftMs = validUntilMs - nowMs;
+  const until = new Date(validUntilMs).toISOString().slice(0, 10);
+  const days = Math.floor(Math.abs(leftMs) / DAY_MS);
+  const span = `${days} day${days === 1 ? "" : "s"}`;
+  const left = leftMs < 0 ? `expired ${span} ago` : `${span} left`;
+  const finding: ProbeFinding = {
+    level: leftMs < 0 ? "failed" : leftMs < EXPIRY_DAYS * DAY_MS ? "warning" : "ok",
+    about: "certificate",
+    what: `${subject}, issued by ${issuer}, until ${until} (${left})`,
+  };
+  if (finding.level === "ok") return finding;
+  return { ...finding, hint: "Have it renewed: when it has expired, no connection is made any more." };
+}
+
+/** What a trial told of the server's clock: its time of the file, and ours before and after it was written. Unix milliseconds. */
+export interface ClockSeen {
+  readonly toldMs: number;
+  /** Times are told in steps of this, rounded down. */
+  readonly precisionMs: number;
+  readonly beforeMs: number;
+  readonly afterMs: number;
+}
+
+/** `countsForInitial`: the drop has `initial: since`, which compares the server's times with a date. */
+export function clockFinding(seen: ClockSeen, countsForInitial: boolean): ProbeFinding {
+  const leastMs = seen.toldMs - seen.afterMs;
+  const mostMs = seen.toldMs + seen.precisionMs - seen.beforeMs;
+  const offMs = leastMs > 0 ? leastMs : mostMs < 0 ? mostMs : 0;
+  if (Math.abs(offMs) < 1000) {
+    const within = Math.max(Math.abs(leastMs), Math.abs(mostMs));
+    return { level: "ok", about: "clock", what: `agrees with ours, within ${Math.ceil(within / 1000)} s` };
+  }
+  const what = `${spanWords(Math.abs(offMs))} ${offMs > 0 ? "ahead of" : "behind"} ours`;
+  if (Math.abs(offMs) <= CLOCK_MS) return { level: "ok", about: "clock", what };
+  const steps = Math.round(offMs / ZONE_STEP_MS) * ZONE_STEP_MS;
+  const zone =
+    steps !== 0 && Math.abs(offMs - steps) <= CLOCK_MS
+      ? " It may tell times of its own zone instead of UTC."
+      : "";
+  return {
+    level: countsForInitial ? "warning" : "ok",
+    about: "clock",
+    what,
+    hint: countsForInitial
+      ? `This drop has \`initial: since\`, which goes by that clock.${zone}`
+      : `It does no harm: times of files are compared with each other alone. Only \`initial: since\` would go by that clock.${zone}`,
+  };
+}
