@@ -110,11 +110,6 @@ describe("the period", () => {
       status: 400,
     });
   });
-
-  test("unit conversion, not there yet, is a 501 and not an unconverted value", async () => {
-    const query = { VariableId: variableId, TargetUnits: 9 };
-    expect(await hub.call("GET", "/data", { query })).toMatchObject({ status: 501 });
-  });
 });
 
 describe("paging", () => {

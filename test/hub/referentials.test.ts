@@ -22,6 +22,20 @@ describe("a referential of ids and names", () => {
     ["/sitetypes", 16, { 1: "House", 16: "Public Lighting" }],
     ["/sourceTypes", 114, {}],
     ["/gatewayTypes", 50, {}],
+    ["/unitFamily", 56, {}],
+    [
+      "/units",
+      177,
+      {
+        1: "Watt",
+        4: "Kilowatt",
+        7: "Watt-hour",
+        8: "Kilowatt-hour",
+        9: "Megawatt-hour",
+        18: "Litre",
+        19: "Cubic meter",
+      },
+    ],
     ["/energyTypes", 27, { 0: "Solar", 1: "Electricity", 28: "Sewer" }],
     ["/energyUsages", 17, { 1: "Ventilation", 17: "Sewer" }],
     [
@@ -52,6 +66,56 @@ describe("a referential of ids and names", () => {
     const known = (await list<Named[]>("/energyUsages")).map(({ id, name }) => `${id} ${name}`);
     for (const { energyUsages } of rows)
       for (const { id, name } of energyUsages) expect(known).toContain(`${id} ${name}`);
+  });
+});
+
+describe("the units", () => {
+  interface Unit extends Named {
+    readonly symbol: string;
+    readonly unitFamilyId: number;
+    readonly parentId: number;
+    readonly divisor: number;
+    readonly offset: number;
+  }
+
+  it("have one reference in each family, which points at itself and converts nothing", async () => {
+    const units = await list<Unit[]>("/units");
+    for (const family of await list<Named[]>("/unitFamily")) {
+      const members = units.filter(({ unitFamilyId }) => unitFamilyId === family.id);
+      const [reference, ...more] = members.filter(({ id, parentId }) => id === parentId);
+      expect([family.name, reference?.divisor, reference?.offset, more]).toEqual([family.name, 1, 0, []]);
+      for (const { parentId, divisor } of members) {
+        expect(parentId).toBe(reference?.id);
+        expect(divisor).toBeGreaterThan(0);
+      }
+    }
+    expect(new Set(units.map(({ symbol }) => symbol)).size).toBe(units.length);
+  });
+
+  it.each([
+    [1, "kWh", 3.6, "MJ"],
+    [1, "MWh", 1000, "kWh"],
+    [1, "m³", 1000, "L"],
+    [100, "°C", 212, "°F"],
+    [0, "°C", 273.15, "K"],
+    [-40, "°F", -40, "°C"],
+    [1, "bar", 14.503773773, "psi"],
+    [1, "gal", 3.785411784, "L"],
+    [10, "m/s", 36, "km/h"],
+    [1, "hp", 745.699871582, "W"],
+    [1, "kcal", 4.1868, "kJ"],
+    [12, "°C·h", 0.5, "°C·d"],
+    [250, "gCO2e/kWh", 0.25, "kgCO2e/kWh"],
+    [1, "ha", 10_000, "m²"],
+    [1, "mH2O", 98.0665, "mbar"],
+  ])("hold the physical fact that %d %s are %d %s", async (value, from, expected, to) => {
+    const units = new Map((await list<Unit[]>("/units")).map((unit) => [unit.symbol, unit]));
+    const [one, other] = [units.get(from), units.get(to)];
+    if (one === undefined || other === undefined) throw new Error(`${from} or ${to} is missing`);
+    const reference = (value - one.offset) * one.divisor;
+    // To the reference and back: offsets are given in the unit itself.
+    expect(reference / other.divisor + other.offset).toBeCloseTo(expected, 8);
+    expect(one.unitFamilyId).toBe(other.unitFamilyId);
   });
 });
 

@@ -1,6 +1,5 @@
 /** Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years as the calendar there has them. */
 import type { Aggregate, DataRow, Granularity } from "../../wire/index.ts";
-import type { PointRow } from "../store/store.ts";
 
 export interface Bucket {
   /** Included; null: open (Granularity=All). */
@@ -55,7 +54,7 @@ export class Accumulator {
   private squares = 0;
   earliestMs = Number.POSITIVE_INFINITY;
 
-  add({ value, atMs }: PointRow): void {
+  add(value: number, atMs: number): void {
     this.count += 1;
     this.sum += value;
     this.min = Math.min(this.min, value);

@@ -6,13 +6,15 @@ import {
   dataQuery,
   type Granularity,
   ianaZone,
+  type Unit,
 } from "../../wire/index.ts";
-import { HttpProblem, invalidField, invalidRequest, notSupported, parsed } from "../http/problems.ts";
+import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/problems.ts";
 import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/store.ts";
 import { both, pageOf } from "../structure/paging.ts";
 import { PERIOD_RULE, readInstant } from "../time.ts";
 import type { Principal } from "../token/guard.ts";
 import { hasRight } from "../token/rights.ts";
+import { targetUnits } from "./conversion.ts";
 
 export interface DataRequest {
   /** Null: every account (administrators do not name one). */
@@ -24,6 +26,8 @@ export interface DataRequest {
   readonly order: "ASC" | "DESC";
   readonly level: DataDisplayLevel;
   readonly view: PointView;
+  /** In the order of preference; empty: values stay in the unit of their variable. */
+  readonly targetUnits: readonly Unit[];
   readonly query: DataQuery;
 }
 
@@ -45,6 +49,10 @@ export function readDataRequest(input: unknown, principal: Principal): DataReque
     order: query.PagingOrder ?? "ASC",
     level: query.DisplayLevel ?? "Value",
     view: viewOf(query),
+    targetUnits: [
+      ...targetUnits("TargetUnits", query.TargetUnits),
+      ...targetUnits("UnitTransformation", query.UnitTransformation),
+    ],
     query,
   };
 }
@@ -54,9 +62,6 @@ function refuse(query: DataQuery): void {
     throw invalidRequest("TimeZoneId and UseReportingTimezone are mutually exclusive");
   if (query.TimeZoneId !== undefined && ianaZone(query.TimeZoneId) === undefined)
     throw invalidField("TimeZoneId", `${query.TimeZoneId} is neither an IANA nor a Windows time zone`);
-  for (const name of ["TargetUnits", "UnitTransformation"] as const) {
-    if (query[name] !== undefined) throw notSupported(name, "it does not convert units yet");
-  }
 }
 
 /** "Administrators only; others take the account from the token": another account is refused rather than silently replaced. */

@@ -5,6 +5,7 @@ import type { DataRow } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { invalidRequest } from "../http/problems.ts";
 import { sendCount, wantsCount } from "../structure/paging.ts";
+import { conversionWarning, WARNING_HEADER } from "./conversion.ts";
 import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
 import { countRows, dataRows } from "./rows.ts";
 
@@ -26,6 +27,8 @@ async function answer(
   const variables = await store.points.select(asked.accountId, asked.filter);
   for (const variable of variables) rangeOf(asked, zonesOf(asked, variable).period, asked.page);
   if (wantsCount(request, asked.query)) sendCount(reply, await countRows(store.points, asked, variables));
+  const warning = conversionWarning(variables, asked.targetUnits);
+  if (warning !== null) void reply.header(WARNING_HEADER, warning);
   void reply.type("application/json; charset=utf-8");
   return reply.send(Readable.from(jsonArray(dataRows(store.points, asked, variables))));
 }

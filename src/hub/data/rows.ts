@@ -3,6 +3,7 @@ import type { DataDisplayLevel, DataRow } from "../../wire/index.ts";
 import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";
 import { Accumulator, type Bucket, bucketOf } from "./buckets.ts";
+import { conversionOf } from "./conversion.ts";
 import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
 
 const WHOLE = { offset: 0, limit: null };
@@ -48,10 +49,11 @@ async function* rawRows(
   const writer = new ZoneWriter(zones.dates);
   const range = rangeOf(request, zones.period, request.page);
   const versions = request.view.kind !== "latest";
+  const { unitId, convert } = conversionOf(variable, request.targetUnits);
   for await (const chunk of points.read(variable, range)) {
     yield chunk.map((point) => ({
-      rawValue: point.value,
-      ...discriminants(request.level, variable, () => writer.write(point.atMs)),
+      rawValue: convert === null ? point.value : convert(point.value),
+      ...discriminants(request.level, variable, unitId, () => writer.write(point.atMs)),
       ...(versions ? versionColumns(point) : {}),
     }));
   }
@@ -67,6 +69,7 @@ async function* aggregatedRows(
   if (granularity === "Raw") return;
   const writer = new ZoneWriter(zones.dates);
   const range = rangeOf(request, zones.period, WHOLE);
+  const { unitId, convert } = conversionOf(variable, request.targetUnits);
   const last = page.limit === null ? Number.POSITIVE_INFINITY : page.offset + page.limit;
   let index = 0;
   let open: { bucket: Bucket; sums: Accumulator } | null = null;
@@ -77,7 +80,7 @@ async function* aggregatedRows(
     if (index <= page.offset || index > last) return [];
     const startMs = bucket.startMs ?? range.fromMs ?? sums.earliestMs;
     const columns = sums.columns(aggregates);
-    return [{ ...columns, ...discriminants(request.level, variable, () => writer.write(startMs)) }];
+    return [{ ...columns, ...discriminants(request.level, variable, unitId, () => writer.write(startMs)) }];
   };
   for await (const chunk of points.read(variable, range)) {
     const rows: DataRow[] = [];
@@ -86,7 +89,8 @@ async function* aggregatedRows(
         rows.push(...finished());
         open = { bucket: bucketOf(point.atMs, granularity, zones.period), sums: new Accumulator() };
       }
-      open.sums.add(point);
+      // Each value for itself: a sum of temperatures cannot be converted afterwards.
+      open.sums.add(convert === null ? point.value : convert(point.value), point.atMs);
     }
     if (rows.length > 0) yield rows;
     if (index >= last) return;
@@ -103,9 +107,10 @@ function holds({ startMs, endMs }: Bucket, ms: number): boolean {
 function discriminants(
   level: DataDisplayLevel,
   variable: VariableFacts,
+  unitId: number,
   date: () => string,
 ): Partial<DataRow> {
-  const { unitId, id: variableId, sourceId } = variable;
+  const { id: variableId, sourceId } = variable;
   if (level === "Value") return { unitId };
   if (level === "ValueVariable") return { unitId, variableId };
   if (level === "ValueVariableDate") return { unitId, variableId, date: date() };

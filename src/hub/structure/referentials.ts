@@ -11,6 +11,8 @@ import {
   SOURCE_TYPES,
   TIME_PERIODS,
   timeZones,
+  UNIT_FAMILIES,
+  UNITS,
   VARIABLE_TYPES,
 } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
@@ -23,6 +25,8 @@ export async function referentialRoutes(app: FastifyInstance, { guard }: HubCont
     "/energyUsages": ENERGY_USAGES,
     "/gatewayTypes": GATEWAY_TYPES,
     "/variableTypes": VARIABLE_TYPES,
+    "/units": UNITS,
+    "/unitFamily": UNIT_FAMILIES,
     "/quantityTypes": QUANTITY_TYPES,
     "/granularity": GRANULARITY_VALUES,
     "/timePeriods": TIME_PERIODS,

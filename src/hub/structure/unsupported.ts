@@ -4,7 +4,6 @@ import type { HubContext } from "../context.ts";
 import { notSupported } from "../http/problems.ts";
 
 const REASONS: Readonly<Record<string, readonly string[]>> = {
-  "referentials of units come with a later version": ["units", "unitFamily"],
   "files are taken by the gateway; storage comes with a later version": ["storage", "fileTrigger"],
   "it comes with a later version": ["alarms", "user", "account", "form"],
   "the specification names it without showing it": [

@@ -1,0 +1,50 @@
+/**
+ * `TargetUnits`: values in the first unit of the list that is of the variable's family (specification, *Data endpoints* and *Unit*).
+ * Where none is, nothing happens, as specified; a header of ours says so.
+ */
+import { convertUnit, UNITS, type Unit } from "../../wire/index.ts";
+import { invalidField } from "../http/problems.ts";
+import type { VariableFacts } from "../store/store.ts";
+
+export const WARNING_HEADER = "x-headgate-warning";
+/** Ids that a warning names; further ones are counted. */
+const NAMED_MAX = 20;
+
+const unitsById = new Map(UNITS.map((unit) => [unit.id, unit]));
+
+export interface Conversion {
+  /** Of the values that are shown. */
+  readonly unitId: number;
+  /** Null: as stored. */
+  readonly convert: ((value: number) => number) | null;
+}
+
+/** Throws a 400 for an id that is no unit. */
+export function targetUnits(name: string, ids: readonly number[] | undefined): readonly Unit[] {
+  return (ids ?? []).map((id) => {
+    const unit = unitsById.get(id);
+    if (unit === undefined) throw invalidField(name, `${id} is the id of no unit (GET /units lists them)`);
+    return unit;
+  });
+}
+
+export function conversionOf({ unitId }: VariableFacts, targets: readonly Unit[]): Conversion {
+  const from = unitsById.get(unitId);
+  const to = from === undefined ? undefined : targets.find((unit) => unit.unitFamilyId === from.unitFamilyId);
+  if (from === undefined || to === undefined) return { unitId, convert: null };
+  return { unitId: to.id, convert: to.id === from.id ? null : (value) => convertUnit(value, from, to) };
+}
+
+/** What a client should know of values that stay as they are; null when there are none. In ASCII, as headers are. */
+export function conversionWarning(
+  variables: readonly VariableFacts[],
+  targets: readonly Unit[],
+): string | null {
+  if (targets.length === 0) return null;
+  const families = new Set(targets.map((unit) => unit.unitFamilyId));
+  const left = variables.filter(({ unitId }) => !families.has(unitsById.get(unitId)?.unitFamilyId ?? -1));
+  if (left.length === 0) return null;
+  const named = left.slice(0, NAMED_MAX).map(({ id, unitId }) => `${id} (unit ${unitId})`);
+  const more = left.length > NAMED_MAX ? ` and ${left.length - NAMED_MAX} more` : "";
+  return `not converted, since no target unit is of their family: variables ${named.join(", ")}${more}`;
+}
