@@ -11,7 +11,7 @@ import { Watcher } from "./drops/watcher.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { createCatalogue } from "./mapping/catalogue.ts";
-import type { MappingPool } from "./mapping/mapping.ts";
+import type { MapperCatalogue, MappingPool } from "./mapping/mapping.ts";
 import { createMappingPool } from "./mapping/pool.ts";
 import type { Arrival, FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
 import { alarmSender } from "./operations/alarm.ts";
@@ -123,13 +123,16 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root });
   const drops = createDrops(config, { log, intake }, closers);
-  const pool = createMappingPool(config.workers, config.mappers.folders, log);
+  const catalogue = createCatalogue(config.mappers.folders);
+  closers.push(() => catalogue.close());
+  const pool = createMappingPool(config.workers, config.mappers.folders, log, { writable: [spool.root] });
   closers.push(() => pool.close());
   const services = openServices(config, operations.url, { ledger, log, clock }, closers);
   const onRun = () => conductor.wake();
-  const parts = claimParts(config, { ledger, log, registry, drops, lookups, onRun });
+  const shared = { ledger, log, drops, lookups, catalogue };
+  const parts = claimParts(config, { ...shared, registry, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const steps = joinSteps(config, { ledger, spool, lookups, pool, clock, log, drops, services, claim });
+  const steps = joinSteps(config, { ...shared, spool, pool, clock, services, claim });
   const recovery = await recoverRuns(steps);
 
   const hands = config.workers.count === "auto" ? availableParallelism() : config.workers.count;
@@ -256,6 +259,7 @@ function joinSteps(
     readonly spool: Spool;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
+    readonly catalogue: MapperCatalogue;
     readonly clock: Clock;
     readonly log: Logger;
     readonly drops: ReadonlyMap<string, DropPost>;
@@ -263,8 +267,7 @@ function joinSteps(
     readonly claim: (arrival: Arrival) => Promise<void>;
   },
 ): RunSteps {
-  const { drops, services, ...own } = parts;
-  const catalogue = createCatalogue(config.mappers.folders);
+  const { drops, services, catalogue, ...own } = parts;
   return {
     ...own,
     copies: new ContainerCopies(parts.spool),
@@ -313,6 +316,7 @@ function claimParts(
     readonly registry: TriggerRegistry;
     readonly drops: ReadonlyMap<string, DropPost>;
     readonly lookups: LookupStore;
+    readonly catalogue: MapperCatalogue;
     readonly onRun: () => void;
   },
 ): ClaimParts {
@@ -321,7 +325,6 @@ function claimParts(
     ...parts,
     dropPost: (name) => drops.get(name),
     planFinish,
-    catalogue: createCatalogue(config.mappers.folders),
     unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
     provenance: ({ drop, path }) => drops.get(drop)?.drop.provenance?.(path) ?? null,
     match: ({ drop, path }, provenance) => {

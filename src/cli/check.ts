@@ -74,7 +74,9 @@ async function checkMappers(config: GatewayConfig, say: Say): Promise<void> {
     try {
       const mapper = await catalogue.find(trigger.mapper);
       const fault =
-        mapper === null ? `there is no mapper ${trigger.mapper}` : mapper.checkSettings(trigger.metadata);
+        mapper === null
+          ? `there is no mapper ${trigger.mapper}`
+          : await mapper.checkSettings(trigger.metadata);
       if (fault === null)
         say({
           part,

@@ -45,8 +45,9 @@ export async function listCases(modulePath: string): Promise<string[]> {
   }
 }
 
-export async function runCase(modulePath: string, name: string): Promise<CaseOutcome> {
-  const folder = join(dirname(modulePath), "cases", name);
+/** `casesOf` is the module beside whose cases this one lies, when the mapper is run from a copy. */
+export async function runCase(modulePath: string, name: string, casesOf = modulePath): Promise<CaseOutcome> {
+  const folder = join(dirname(casesOf), "cases", name);
   const files = await readdir(folder);
   const input = files.find((file) => file.startsWith("input."));
   if (input === undefined) throw new Error(`the case ${folder} has no input file`);

@@ -1,27 +1,40 @@
 /** The mappers that triggers can name: those of the configured folders, then those that come with Headgate. */
+import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
 import { ConfigError } from "../support/errors.ts";
-import { loadMapper, nameOf } from "./load-mapper.ts";
+import { createInspector, type Inspector } from "./inspector.ts";
+import { loadMapper } from "./load-mapper.ts";
 import type { Mapper } from "./mapper.ts";
-import { digestMapper, locateMapper, mapperNames } from "./mapper-files.ts";
+import { factsOf, VERSION_DEFAULT } from "./mapper-facts.ts";
+import { digestMapper, locateMapper, mapperNames, nameOf } from "./mapper-files.ts";
 import type { CatalogueEntry, MapperCatalogue } from "./mapping.ts";
+import type { MapperModule } from "./messages.ts";
 import { settingsFault } from "./settings.ts";
 
 /** The folder of the mappers that come with Headgate. */
 export const BUNDLED_FOLDER = fileURLToPath(new URL("../../mappers", import.meta.url));
 
-const VERSION_DEFAULT = "0.0.0";
+/** Whether a module is one of those that come with Headgate. */
+export function isBundled(modulePath: string): boolean {
+  return modulePath.startsWith(`${BUNDLED_FOLDER}${sep}`);
+}
 
-/** Folders are absolute paths; the first that has a name wins. */
-export function createCatalogue(folders: readonly string[]): MapperCatalogue {
+/** Folders are absolute paths; the first that has a name wins. What is found by it ends with the process, or by `close`. */
+export function createCatalogue(
+  folders: readonly string[],
+  inspector: Inspector = createInspector(),
+): MapperCatalogue {
   const places = searchFolders(folders);
   const known = new Map<string, CatalogueEntry>();
 
   async function entryOf(modulePath: string): Promise<CatalogueEntry> {
     const digest = await digestMapper(modulePath);
     const key = `${modulePath}?${digest}`;
-    const entry = known.get(key) ?? describe(await loadMapper(modulePath, digest), modulePath, digest);
+    const entry =
+      known.get(key) ??
+      (isBundled(modulePath)
+        ? describeOwn(await loadMapper(modulePath, digest), modulePath, digest)
+        : await describe({ modulePath, digest }, inspector));
     known.set(key, entry);
     return entry;
   }
@@ -39,6 +52,7 @@ export function createCatalogue(folders: readonly string[]): MapperCatalogue {
       }
       return entries;
     },
+    close: () => inspector.close(),
   };
 }
 
@@ -47,16 +61,26 @@ export function searchFolders(folders: readonly string[]): readonly string[] {
   return [...new Set([...folders, BUNDLED_FOLDER])];
 }
 
-function describe(mapper: Mapper, modulePath: string, digest: string): CatalogueEntry {
+async function describe(module: MapperModule, inspector: Inspector): Promise<CatalogueEntry> {
+  const { name, version, summary, settingsSchema } = await inspector.describe(module);
   return {
-    identity: { name: mapper.name, version: mapper.version ?? VERSION_DEFAULT, digest },
-    summary: mapper.summary,
+    identity: { name, version, digest: module.digest },
+    summary,
+    modulePath: module.modulePath,
+    checkSettings: (settings) => inspector.settingsFault(module, settings),
+    settingsSchema,
+  };
+}
+
+/** Those that come with Headgate are as trustworthy as Headgate, and need no process of their own to say what they are. */
+function describeOwn(mapper: Mapper, modulePath: string, digest: string): CatalogueEntry {
+  const { name, version, summary, settingsSchema } = factsOf(mapper);
+  return {
+    identity: { name, version, digest },
+    summary,
     modulePath,
-    checkSettings: (settings) => settingsFault(mapper, settings),
-    settingsSchema: z.toJSONSchema(mapper.settings ?? z.strictObject({}), {
-      io: "input",
-      unrepresentable: "any",
-    }),
+    checkSettings: (settings) => Promise.resolve(settingsFault(mapper, settings)),
+    settingsSchema,
   };
 }
 
@@ -75,7 +99,7 @@ async function entryOrFault(
       identity: { name: nameOf(modulePath), version: VERSION_DEFAULT, digest },
       summary: message,
       modulePath,
-      checkSettings: () => message,
+      checkSettings: () => Promise.resolve(message),
       settingsSchema: {},
     };
   }

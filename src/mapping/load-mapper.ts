@@ -1,9 +1,10 @@
 /** Loads a mapper's module as it is on disk: a changed mapper is another module, beside the old one. */
 import { registerHooks } from "node:module";
-import { basename, dirname, extname } from "node:path";
+import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Mapper } from "./mapper.ts";
+import { nameOf } from "./mapper-files.ts";
 
 const CONTRACT = "headgate/mapper";
 const contractUrl = new URL(`./mapper${extname(import.meta.url)}`, import.meta.url).href;
@@ -42,12 +43,6 @@ export async function loadMapper(modulePath: string, digest: string): Promise<Ma
   if (mapper.name !== expected)
     throw refusal(modulePath, `it calls itself "${mapper.name}", but its place says "${expected}"`);
   return mapper;
-}
-
-/** The name that a trigger uses, from the place of the module. */
-export function nameOf(modulePath: string): string {
-  const file = basename(modulePath, extname(modulePath));
-  return file === "mapper" ? basename(dirname(modulePath)) : file;
 }
 
 function isMapper(value: unknown): value is Mapper {

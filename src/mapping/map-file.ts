@@ -90,8 +90,19 @@ async function runMapper(
     return null;
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
-    if (isDiskFault(thrown, request.inputPath)) throw unreadableInput(request, thrown);
-    return thrownReason(thrown, tracker, request.mapper.name);
+    if (isDiskFault(readable(thrown), request.inputPath)) throw unreadableInput(request, thrown);
+    return thrownReason(readable(thrown), tracker, request.mapper.name);
+  }
+}
+
+/** What a mapper threw, unless it throws as soon as it is looked at. */
+function readable(thrown: unknown): unknown {
+  try {
+    wordsOf(thrown);
+    return thrown instanceof Error && `${thrown.name}${thrown.stack}` === "" ? undefined : thrown;
+  } catch {
+    // That it threw again is all that can be known of it.
+    return new Error("a value that cannot be looked at");
   }
 }
 

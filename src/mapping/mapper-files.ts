@@ -1,7 +1,7 @@
 /** Mappers on disk: `<folder>/<name>/mapper.ts` or `<folder>/<name>.ts` (or `.js`), and the digest over the files that they are made of. */
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import { systemCode } from "../support/errors.ts";
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -18,6 +18,12 @@ export async function locateMapper(folders: readonly string[], name: string): Pr
     }
   }
   return null;
+}
+
+/** The name that a trigger uses, from the place of the module. */
+export function nameOf(modulePath: string): string {
+  const file = basename(modulePath, extname(modulePath));
+  return file === "mapper" ? basename(dirname(modulePath)) : file;
 }
 
 /** Names of the mappers in the folders, in alphabetical order. */

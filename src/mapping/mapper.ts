@@ -1,8 +1,8 @@
 /**
  * The public contract of mappers: `import { defineMapper, z } from "headgate/mapper"`. The only thing that a mapper imports.
  *
- * A mapper is a module whose default export is `defineMapper({ … })`. For each file its `map` is called once, in a worker
- * thread, with readers for the file and functions to hand out readings. It never sends, never waits for a service, and has
+ * A mapper is a module whose default export is `defineMapper({ … })`. For each file its `map` is called once, in a process
+ * apart, with readers for the file and functions to hand out readings. It never sends, never waits for a service, and has
  * no clock: the same bytes and settings give the same readings.
  */
 import type { z as zod } from "zod";

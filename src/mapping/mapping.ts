@@ -79,6 +79,7 @@ export interface MapperCatalogue {
   /** The mapper of this name as it is on disk now, or null. */
   find(name: string): Promise<CatalogueEntry | null>;
   list(): Promise<readonly CatalogueEntry[]>;
+  close(): Promise<void>;
 }
 
 export interface CatalogueEntry {
@@ -87,7 +88,7 @@ export interface CatalogueEntry {
   /** Absolute path of the module. */
   readonly modulePath: string;
   /** Null when these settings fit the mapper, otherwise why not, with the field. */
-  checkSettings(settings: Readonly<Record<string, unknown>>): string | null;
+  checkSettings(settings: Readonly<Record<string, unknown>>): Promise<string | null>;
   /** JSON Schema of the settings. */
   readonly settingsSchema: unknown;
 }

@@ -1,25 +1,61 @@
-/** What crosses between the pool and its workers. */
-import type { MessagePort } from "node:worker_threads";
+/** What crosses between the gateway and the processes that mappers run in, by the channel between parent and child. */
 import type { ErrorCode } from "../support/errors.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 
-/** To a worker: one file. */
-export interface WorkerTask {
-  readonly job: MapJob;
-  /** Absolute path of the mapper's module. */
+/** A mapper's module, as exactly this version. */
+export interface MapperModule {
+  /** Absolute path. */
   readonly modulePath: string;
-  /** Where the worker tells what happens meanwhile. */
-  readonly port: MessagePort;
+  readonly digest: string;
 }
 
-/** From a worker, while it maps. */
-export type WorkerNotice =
-  /** The worker took the task up; from here the time limit counts. */
-  | { readonly kind: "started" }
-  | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string };
+/** To a child: one thing to do. The next is sent after the answer. */
+export type ChildRequest =
+  | ({
+      readonly kind: "map";
+      readonly job: MapJob;
+      /** The segment is written under this name until it is complete. */
+      readonly partPath: string;
+    } & MapperModule)
+  /** What the mapper says of itself. */
+  | ({ readonly kind: "describe" } & MapperModule)
+  | ({
+      readonly kind: "settings";
+      readonly settings: Readonly<Record<string, unknown>>;
+    } & MapperModule)
+  /** One golden case. `casesOf` is the module beside whose cases it lies. */
+  | ({ readonly kind: "case"; readonly casesOf: string; readonly name: string } & MapperModule);
 
-/** From a worker, at the end. */
-export type WorkerAnswer =
-  | { readonly kind: "result"; readonly result: MapResult }
-  /** The disk failed: the same file may be mapped later. */
-  | { readonly kind: "transient"; readonly code: ErrorCode; readonly message: string };
+/** To a child, meanwhile: leave off. What does not is ended. */
+export interface ChildCancel {
+  readonly kind: "cancel";
+}
+
+export type ChildMessage =
+  /** It can be asked. */
+  | { readonly kind: "ready" }
+  /** It took the request up; from here the time limit counts. */
+  | { readonly kind: "started" }
+  | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string }
+  | { readonly kind: "answer"; readonly answer: ChildAnswer; readonly left: readonly string[] }
+  /** Something failed that nobody awaits: the process cannot be trusted any more, and ends. */
+  | { readonly kind: "fault"; readonly words: string };
+
+export type ChildAnswer =
+  | { readonly kind: "mapped"; readonly result: MapResult }
+  | { readonly kind: "facts"; readonly facts: MapperFacts }
+  /** Null when the settings fit, or the case came out as expected. */
+  | { readonly kind: "checked"; readonly fault: string | null }
+  /** The disk failed: the same may be asked later. */
+  | { readonly kind: "transient"; readonly code: ErrorCode; readonly message: string }
+  /** The module cannot be loaded, or is another than was asked for. */
+  | { readonly kind: "unusable"; readonly code: ErrorCode; readonly message: string };
+
+/** A mapper in plain data. */
+export interface MapperFacts {
+  readonly name: string;
+  readonly version: string;
+  readonly summary: string;
+  /** JSON Schema of the settings. */
+  readonly settingsSchema: unknown;
+}

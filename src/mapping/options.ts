@@ -7,11 +7,13 @@ export const workersOptions = z.strictObject({
     .union([z.literal("auto"), z.int().min(1).max(256)])
     .default("auto")
     .describe(
-      "Files that are mapped at the same time, each in a worker thread of its own; `auto` takes one a core.",
+      "Files that are mapped at the same time, each in a process of its own; `auto` takes one a core.",
     )
     .meta({ examples: ["auto", 4] }),
   memory: size("512MB")
-    .describe("Memory that one mapper may use for its objects before its file is quarantined. Default 512MB.")
+    .describe(
+      "Memory that one mapper may use, buffers included, before its file is quarantined. Default 512MB.",
+    )
     .meta({ examples: ["512MB", "1GB"] }),
   timeLimit: duration("10m")
     .describe("Time that one file may take to map before it is quarantined. Default 10m.")

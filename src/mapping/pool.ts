@@ -1,153 +1,187 @@
-/** The worker pool: one file a thread, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
-import { availableParallelism, tmpdir } from "node:os";
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
-import { MessageChannel, type MessagePort } from "node:worker_threads";
-import { Piscina } from "piscina";
+/** The worker pool: one file a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
+import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
 import type { Reason } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
-import { type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { searchFolders } from "./catalogue.ts";
+import { isBundled, searchFolders } from "./catalogue.ts";
 import { reasonOf } from "./map-file.ts";
 import { digestMapper, locateMapper } from "./mapper-files.ts";
-import type { MapJob, MappingPool, MapResult } from "./mapping.ts";
-import type { WorkerAnswer, WorkerNotice, WorkerTask } from "./messages.ts";
+import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
+import type { MapJob, MappedFile, MappingPool, MapResult } from "./mapping.ts";
+import type { ChildAnswer, MapperModule } from "./messages.ts";
 import type { WorkersOptions } from "./options.ts";
+import { ProcessShelf } from "./process-shelf.ts";
+import { discardPart, publishSegment } from "./segment-writer.ts";
+import { Slots } from "./slots.ts";
 
-type RunOptions = NonNullable<Parameters<Piscina["run"]>[1]>;
-
-/** Idle workers beyond the first end, since most sites have long pauses between files. */
-const IDLE_MS = 30_000;
-/** How long workers may take to end, in milliseconds. */
+/** How long processes may take to end, in milliseconds. */
 const CLOSE_MS = 5_000;
-const MEBIBYTE = 1024 * 1024;
+
+export interface PoolMeans {
+  /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
+  readonly locate?: (name: string, digest: string) => Promise<string | null>;
+  /** Folders that segments are written in. Default: anywhere. */
+  readonly writable?: readonly string[];
+}
 
 /** `folders` are absolute; the bundled mappers are added. */
 export function createMappingPool(
   options: WorkersOptions,
   folders: readonly string[],
   log: Logger,
+  means: PoolMeans = {},
 ): MappingPool {
-  const places = searchFolders(folders);
-  let closing = false;
-  const pool = new Piscina<WorkerTask, WorkerAnswer>({
-    filename: fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url)),
-    name: "mapTask",
-    // One at least: piscina starts no worker for what waits after it ended the last one.
-    minThreads: 1,
-    maxThreads: options.count === "auto" ? availableParallelism() : options.count,
-    idleTimeout: IDLE_MS,
-    atomics: "disabled",
-    resourceLimits: { maxOldGenerationSizeMb: Math.max(16, Math.round(options.memory / MEBIBYTE)) },
-    execArgv: [],
-    env: temporaryDirectoryOnly(),
-  });
-  // A worker that fails between two files: what a mapper left behind, after its run had ended.
-  pool.on("error", (thrown: unknown) =>
-    log.warn({ fault: wordsOf(thrown) }, "a mapping worker failed while idle"),
-  );
+  const count = options.count === "auto" ? availableParallelism() : options.count;
+  const slots = new Slots(count);
+  const shelf = new ProcessShelf(count, { memory: options.memory, writable: means.writable ?? null }, log);
+  const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
+  const closing = new AbortController();
 
-  async function run(job: MapJob, modulePath: string, signal: AbortSignal): Promise<MapResult> {
-    const { port1, port2 } = new MessageChannel();
-    const stop = new AbortController();
-    const abort = () => stop.abort();
-    signal.addEventListener("abort", abort, { once: true });
-    const watch = watchNotices(port1, job, log, options.timeLimit, abort);
-    try {
-      const task = { job, modulePath, port: port2 };
-      // Piscina takes the type of the list from an older signature of `postMessage`.
-      const transferList = [port2] as unknown as NonNullable<RunOptions["transferList"]>;
-      const answer = await pool.run(task, { signal: stop.signal, transferList });
-      if (answer.kind === "result") return answer.result;
-      throw transient(answer.code, job, answer.message);
-    } catch (thrown) {
-      if (thrown instanceof TransientError) throw thrown;
-      if (signal.aborted || closing) throw transient("HG-MAP-013", job, "mapping was cancelled", thrown);
-      return failed(
-        watch.timedOut() ? timeReason(job, options.timeLimit) : crashReason(thrown, job, options.memory),
+  /** Once, or twice when the process and not the file may be at fault. */
+  async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<MapResult> {
+    const key = isBundled(module.modulePath) ? "bundled" : `${module.modulePath}?${module.digest}`;
+    for (let isAgain = false; ; isAgain = true) {
+      const child = shelf.take(key, isAgain);
+      const wasUsed = child.served > 0;
+      const outcome = await askToMap(child, job, module, signal);
+      if (outcome.end === "answered") {
+        shelf.giveBack(child, key, leftWords(outcome.left, job));
+        return resultOf(outcome.answer, job);
+      }
+      shelf.drop(child);
+      if (outcome.end === "cancelled") throw cancelled(job);
+      if (outcome.end === "not started") throw transient("HG-MAP-017", job, outcome.words);
+      const reason = endReason(outcome, job, options);
+      if (isAgain || !mayBeInnocent(outcome, wasUsed)) return failed(reason);
+      log.warn(
+        { ...jobFacts(job), reason: reason.message },
+        "mapping is tried once more in a process of its own",
       );
-    } finally {
-      signal.removeEventListener("abort", abort);
-      watch.end();
     }
+  }
+
+  async function askToMap(child: MapperProcess, job: MapJob, module: MapperModule, signal: AbortSignal) {
+    // A name of its own: what a process that is about to end still writes does not get in the way of the next.
+    const partPath = `${job.segmentPath}.${randomBytes(4).toString("hex")}.part`;
+    const outcome = await child.ask(
+      { kind: "map", job, partPath, ...module },
+      {
+        signal,
+        timeLimit: options.timeLimit,
+        log: (level, message) => log[level](jobFacts(job), message),
+      },
+    );
+    const { batches } = mappedOf(outcome) ?? { batches: [] };
+    if (batches.length > 0) await publish(partPath, job);
+    else if (outcome.end !== "answered") await discardPart(partPath);
+    return outcome;
   }
 
   return {
     async map(job, signal) {
-      if (signal.aborted || closing) throw transient("HG-MAP-013", job, "mapping was cancelled");
+      const stop = AbortSignal.any([signal, closing.signal]);
+      if (stop.aborted) throw cancelled(job);
       const { name, digest } = job.binding.mapper;
-      const modulePath = await locateMapper(places, name);
-      if (modulePath === null) return failed(reasonOf("HG-MAP-001", `there is no mapper ${name}`));
-      if ((await digestMapper(modulePath)) !== digest)
-        return failed(
-          reasonOf("HG-MAP-002", `the mapper ${name} is not the one that this run was made with`),
-        );
-      return await run(job, modulePath, signal);
+      const modulePath = await locate(name, digest);
+      if (modulePath === null) return failed(absence(await isKnown(folders, name), name));
+      if (!(await slots.take(stop))) throw cancelled(job);
+      try {
+        return await mapInProcess(job, { modulePath, digest }, stop);
+      } finally {
+        slots.free();
+      }
     },
     async close() {
-      closing = true;
-      // A thread that cannot be ended now must not keep the gateway from closing its ledger.
+      closing.abort();
+      // A process that cannot be ended now must not keep the gateway from closing its ledger.
       const deadline = new AbortController();
       const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
-        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping worker did not end in time");
+        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping process did not end in time");
       });
-      await Promise.race([pool.destroy(), late]);
+      await Promise.race([shelf.close(), late]);
       deadline.abort();
     },
   };
 }
 
-/** Listens to a worker: its log lines, and its start, from which the time limit counts. */
-function watchNotices(port: MessagePort, job: MapJob, log: Logger, limitMs: number, abort: () => void) {
-  let timer: NodeJS.Timeout | undefined;
-  let timedOut = false;
-  port.on("message", (notice: WorkerNotice) => {
-    if (notice.kind === "log") {
-      log[notice.level](
-        { run: job.runId, file: job.filePath, mapper: job.binding.mapper.name },
-        notice.message,
-      );
-      return;
-    }
-    timer ??= setTimeout(() => {
-      timedOut = true;
-      abort();
-    }, limitMs);
-  });
-  return {
-    timedOut: () => timedOut,
-    end() {
-      clearTimeout(timer);
-      // Lines that were sent before the answer are delivered first.
-      setImmediate(() => port.close());
-    },
-  };
+/** Only here, so that a process whose gateway has gone publishes nothing. */
+async function publish(partPath: string, job: MapJob): Promise<void> {
+  try {
+    await publishSegment(partPath, job.segmentPath);
+  } catch (thrown) {
+    throw transient("HG-MAP-014", job, `the segment cannot be written: ${wordsOf(thrown)}`);
+  }
+}
+
+function mappedOf(outcome: AskOutcome): MappedFile | null {
+  if (outcome.end !== "answered" || outcome.answer.kind !== "mapped") return null;
+  return outcome.answer.result.status === "mapped" ? outcome.answer.result : null;
+}
+
+async function locateOnDisk(places: readonly string[], name: string, digest: string): Promise<string | null> {
+  const modulePath = await locateMapper(places, name);
+  return modulePath !== null && (await digestMapper(modulePath)) === digest ? modulePath : null;
+}
+
+async function isKnown(folders: readonly string[], name: string): Promise<boolean> {
+  return (await locateMapper(searchFolders(folders), name)) !== null;
+}
+
+function absence(isKnownByName: boolean, name: string): Reason {
+  return isKnownByName
+    ? reasonOf("HG-MAP-002", `the mapper ${name} is not the one that this run was made with`)
+    : reasonOf("HG-MAP-001", `there is no mapper ${name}`);
+}
+
+/** A person or the kernel may have ended it; and what an earlier file left behind is not this file's fault. */
+function mayBeInnocent(outcome: AskOutcome, wasUsed: boolean): boolean {
+  return outcome.end !== "late" && (wasUsed || (outcome.end === "gone" && outcome.fromOutside));
+}
+
+function resultOf(answer: ChildAnswer, job: MapJob): MapResult {
+  if (answer.kind === "mapped") return answer.result;
+  if (answer.kind === "transient") throw transient(answer.code, job, answer.message);
+  const { name } = job.binding.mapper;
+  if (answer.kind !== "unusable")
+    return failed(
+      reasonOf("HG-MAP-011", `the process of the mapper ${name} gave another answer than was asked for`),
+    );
+  return failed(answer.code === "HG-MAP-002" ? absence(true, name) : reasonOf(answer.code, answer.message));
+}
+
+function endReason(outcome: AskOutcome, job: MapJob, options: WorkersOptions): Reason {
+  const { name } = job.binding.mapper;
+  if (outcome.end === "late")
+    return reasonOf("HG-MAP-009", `the mapper ${name} took longer than ${options.timeLimit / 1000} s`);
+  if (outcome.end === "memory")
+    return reasonOf(
+      "HG-MAP-010",
+      `the mapper ${name} took more than ${Math.round(options.memory / 1e6)} MB of memory`,
+    );
+  if (outcome.end === "fault")
+    return reasonOf("HG-MAP-011", `the mapper ${name} left work behind that failed: ${outcome.words}`);
+  return reasonOf("HG-MAP-011", `the mapper ${name} ${outcome.end === "gone" ? outcome.words : outcome.end}`);
+}
+
+function leftWords(left: readonly string[], job: MapJob): string | null {
+  if (left.length === 0) return null;
+  return `the mapper ${job.binding.mapper.name} left ${left.join(", ")} behind after ${job.filePath}`;
+}
+
+function jobFacts(job: MapJob) {
+  return { run: job.runId, file: job.filePath, mapper: job.binding.mapper.name };
 }
 
 function failed(reason: Reason): MapResult {
   return { status: "failed", reason, rejected: [], rejectedCount: 0 };
 }
 
-function timeReason(job: MapJob, limitMs: number): Reason {
-  return reasonOf("HG-MAP-009", `the mapper ${job.binding.mapper.name} took longer than ${limitMs / 1000} s`);
+function cancelled(job: MapJob): TransientError {
+  return transient("HG-MAP-013", job, "mapping was cancelled");
 }
 
-function crashReason(thrown: unknown, job: MapJob, memory: number): Reason {
-  const { name } = job.binding.mapper;
-  if (systemCode(thrown) === "ERR_WORKER_OUT_OF_MEMORY")
-    return reasonOf(
-      "HG-MAP-010",
-      `the mapper ${name} took more than ${Math.round(memory / 1e6)} MB of memory`,
-    );
-  return reasonOf("HG-MAP-011", `the worker of the mapper ${name} ended: ${wordsOf(thrown)}`);
-}
-
-function transient(code: ErrorCode, job: MapJob, message: string, cause?: unknown): TransientError {
-  return new TransientError(code, { operation: "map file", subject: job.filePath, message, cause });
-}
-
-/** Mappers see nothing of the environment, where secrets may stand; workbooks need the directory for temporary files. */
-function temporaryDirectoryOnly(): Record<string, string> {
-  return { TMPDIR: tmpdir(), TEMP: tmpdir(), TMP: tmpdir() };
+function transient(code: ErrorCode, job: MapJob, message: string): TransientError {
+  return new TransientError(code, { operation: "map file", subject: job.filePath, message });
 }

@@ -7,7 +7,8 @@ import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { BatchSlice } from "../model.ts";
-import { publishDurably } from "../support/durable.ts";
+import { publishDurably, syncFile } from "../support/durable.ts";
+import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 
 export interface BatchSink {
@@ -30,6 +31,8 @@ export interface RowIndexLine {
   readonly sheets?: Readonly<Record<number, string>>;
 }
 
+const ROWS_PART = ".rows.part";
+
 class SliceCounter {
   #offset = 0;
   #count = 0;
@@ -48,8 +51,21 @@ class SliceCounter {
   }
 }
 
-/** Writes `<path>.part` and `<path>.rows.part`; both are synced and renamed by `publish`, the rows first. No batches: no files. */
+/** Written as `<path>.part` and `<path>.rows.part` until it is complete. No batches: no files. */
 export function createSegment(path: string): BatchSink {
+  const part = `${path}.part`;
+  const sink = createSegmentPart(part);
+  return {
+    ...sink,
+    async publish() {
+      await sink.publish();
+      await publishSegment(part, path);
+    },
+  };
+}
+
+/** A segment that somebody else publishes: `<part>`, and the row index `<part>.rows.part` beside it. */
+export function createSegmentPart(part: string): BatchSink {
   const counter = new SliceCounter();
   let segment: FileHandle | undefined;
   let rows: FileHandle | undefined;
@@ -63,32 +79,44 @@ export function createSegment(path: string): BatchSink {
 
   return {
     // The end of the name is the one that the spool sweeps after a crash.
-    spillPath: `${path}.spill.part`,
+    spillPath: `${part}.spill.part`,
     async append(body, sheetName) {
       if (segment === undefined) {
-        await mkdir(dirname(path), { recursive: true });
-        segment = await open(`${path}.part`, "w");
-        rows = await open(`${path}.rows.part`, "w");
+        await mkdir(dirname(part), { recursive: true });
+        segment = await open(part, "w");
+        rows = await open(`${part}${ROWS_PART}`, "w");
       }
       const slice = counter.next(body);
       await writeAll(segment, body.bytes);
       if (rows !== undefined) await writeAll(rows, Buffer.from(`${rowIndexLine(slice, body, sheetName)}\n`));
       return slice;
     },
-    async publish() {
-      if (segment === undefined) return;
-      await rows?.sync();
-      await segment.sync();
-      await close();
-      await publishDurably(`${path}.rows.part`, `${path}.rows`);
-      await publishDurably(`${path}.part`, path);
-    },
+    publish: close,
     async discard() {
       await close();
-      await rm(`${path}.part`, { force: true });
-      await rm(`${path}.rows.part`, { force: true });
+      await discardPart(part);
     },
   };
+}
+
+/** Syncs a part and gives it its name, the rows first. Without a part there were no batches, and there is no segment. */
+export async function publishSegment(part: string, path: string): Promise<void> {
+  try {
+    await syncFile(part);
+  } catch (thrown) {
+    if (systemCode(thrown) === "ENOENT") return;
+    throw thrown;
+  }
+  const rowsPart = `${part}${ROWS_PART}`;
+  await syncFile(rowsPart);
+  await publishDurably(rowsPart, `${path}.rows`);
+  await publishDurably(part, path);
+}
+
+/** Removes what somebody left who could not discard it. */
+export async function discardPart(part: string): Promise<void> {
+  await rm(part, { force: true });
+  await rm(`${part}${ROWS_PART}`, { force: true });
 }
 
 /** Keeps nothing: only the slices are told, for a summary. */

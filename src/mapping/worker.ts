@@ -1,80 +1,84 @@
-/** A worker thread of the pool: maps one file at a time. It owns no ledger, no clock and no network. */
-import type { MessagePort } from "node:worker_threads";
-import { ConfigError, TransientError } from "../support/errors.ts";
+/**
+ * The process that mappers run in: does one thing at a time, as its parent asks. It owns no ledger, no clock and no network.
+ *
+ * Whatever a mapper does here ends at most this process. The parent limits its time and memory from outside; here is only
+ * what the parent cannot see: faults that nobody awaits, what a mapper leaves behind, and the end of the parent itself.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { Worker } from "node:worker_threads";
+import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
+import { CappedLog } from "./capped-log.ts";
+import { runCase } from "./cases.ts";
 import { loadMapper } from "./load-mapper.ts";
-import { mapFile, reasonOf } from "./map-file.ts";
+import { mapFile } from "./map-file.ts";
+import type { Mapper } from "./mapper.ts";
+import { factsOf } from "./mapper-facts.ts";
 import { digestMapper } from "./mapper-files.ts";
-import type { MapResult } from "./mapping.ts";
-import type { WorkerAnswer, WorkerNotice, WorkerTask } from "./messages.ts";
-import { createSegment } from "./segment-writer.ts";
+import type { ChildAnswer, ChildCancel, ChildMessage, ChildRequest, MapperModule } from "./messages.ts";
+import { shorten } from "./rejections.ts";
+import { createSegmentPart } from "./segment-writer.ts";
+import { settingsFault } from "./settings.ts";
 
-/** The name that the pool calls. */
-export async function mapTask({ job, modulePath, port }: WorkerTask): Promise<WorkerAnswer> {
-  const notify = (notice: WorkerNotice) => port.postMessage(notice);
-  notify({ kind: "started" });
-  captureConsole(notify);
-  try {
-    return await mapJob(job, modulePath, notify);
-  } catch (thrown) {
-    if (thrown instanceof TransientError)
-      return { kind: "transient", code: thrown.code, message: thrown.message };
-    throw thrown;
-  } finally {
-    closeSoon(port);
-  }
+/** Between two looks at the parent and the memory, in milliseconds. */
+const WATCH_MS = 250;
+
+/** Its own, before a mapper can touch them. */
+const kill = process.kill.bind(process);
+const resourcesInUse = process.getActiveResourcesInfo.bind(process);
+const currentFolder = process.cwd.bind(process);
+const { pid } = process;
+
+/** Written before a child ends for its memory where nobody outside can measure it. */
+export const MEMORY_MARK = "headgate: over the limit of memory";
+
+function end(): void {
+  kill(pid, "SIGKILL");
 }
 
-async function mapJob(
-  job: WorkerTask["job"],
-  modulePath: string,
-  notify: (notice: WorkerNotice) => void,
-): Promise<WorkerAnswer> {
-  const { mapper: identity, settings, rows, limits } = job.binding;
-  // Between the pool's look and this one the module may have changed.
-  if ((await digestMapper(modulePath)) !== identity.digest)
-    return failed("HG-MAP-002", `the mapper ${identity.name} is not the one that this run was made with`);
-  try {
-    const mapper = await loadMapper(modulePath, identity.digest);
-    const result = await mapFile({
-      inputPath: job.inputPath,
-      fileName: job.fileName,
-      filePath: job.filePath,
-      mapper,
-      settings,
-      rows,
-      limits,
-      lookups: job.lookups,
-      sink: createSegment(job.segmentPath),
-      // The pool cancels by ending the thread, which needs nobody's help.
-      signal: new AbortController().signal,
-      log: {
-        info: (message) => notify({ kind: "log", level: "info", message: String(message) }),
-        warn: (message) => notify({ kind: "log", level: "warn", message: String(message) }),
-      },
-    });
-    return { kind: "result", result };
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return failed("HG-MAP-003", thrown.message);
-    throw thrown;
-  }
+/** Takes the channel to the parent away from mappers, so that nothing but this module speaks for the process. */
+function takeChannel(): (message: ChildMessage, sent?: () => void) => void {
+  const send = process.send?.bind(process);
+  if (send === undefined) throw new Error("this module runs in a process that the gateway starts");
+  Object.assign(process, { send: undefined, disconnect: undefined });
+  // What cannot be sent has nobody to be sent to: the process ends by `disconnect`.
+  return (message, sent) => void send(message, undefined, undefined, () => sent?.());
 }
 
-function failed(code: "HG-MAP-002" | "HG-MAP-003", message: string): WorkerAnswer {
-  const result: MapResult = {
-    status: "failed",
-    reason: reasonOf(code, message),
-    rejected: [],
-    rejectedCount: 0,
+/**
+ * A thread that a mapper cannot keep busy: it ends the process when the parent has gone, and, where the parent cannot measure
+ * it, when it holds too much memory. As text, since a thread takes twice as long to start with a module.
+ */
+function watchFromWithin(parent: number, bytesMax: number): Promise<void> {
+  const program = `
+    const { writeSync } = require("node:fs");
+    const parentLives = () => { try { return process.ppid === ${parent} && process.kill(${parent}, 0); } catch { return false; } };
+    setInterval(() => {
+      const over = process.memoryUsage.rss() > ${bytesMax};
+      if (over) writeSync(2, "${MEMORY_MARK}\\n");
+      if (over || !parentLives()) process.kill(process.pid, "SIGKILL");
+    }, ${WATCH_MS});`;
+  const thread = new Worker(program, { eval: true, env: {}, execArgv: [] });
+  thread.unref();
+  return new Promise((resolve, reject) => {
+    thread.once("online", resolve);
+    thread.once("error", reject);
+  });
+}
+
+/** Mappers cannot reach other processes: 0 and negative numbers stand for groups, the gateway's own among them. */
+function confineKill(): void {
+  process.kill = (target, signal) => {
+    if (target !== pid) throw new Error("a mapper may not send signals to other processes");
+    return kill(target, signal);
   };
-  return { kind: "result", result };
 }
 
-/** What a mapper writes to the console goes to the log: standard output belongs to the command that runs. */
-function captureConsole(notify: (notice: WorkerNotice) => void): void {
+/** What a mapper prints goes to the log. */
+function captureOutput(log: Pick<CappedLog, "add">): void {
   const write =
     (level: "info" | "warn") =>
     (...values: unknown[]) =>
-      notify({ kind: "log", level, message: values.map(String).join(" ") });
+      log.add(level, values.map(printable).join(" "));
   Object.assign(console, {
     log: write("info"),
     info: write("info"),
@@ -82,9 +86,153 @@ function captureConsole(notify: (notice: WorkerNotice) => void): void {
     warn: write("warn"),
     error: write("warn"),
   });
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.write = (chunk: unknown) => {
+      log.add("info", printable(chunk));
+      return true;
+    };
+  }
 }
 
-function closeSoon(port: MessagePort): void {
-  // After the messages that are on their way.
-  setImmediate(() => port.close());
+/** Words of whatever was given; a value may even throw when it is looked at. */
+function printable(value: unknown): string {
+  try {
+    return typeof value === "string" ? value : wordsOf(value);
+  } catch {
+    return "a value that cannot be shown";
+  }
 }
+
+const loaded = new Map<string, Mapper>();
+
+/** The mapper of exactly this version. Once it is loaded, it stays so whatever becomes of its files. */
+async function exactMapper({ modulePath, digest }: MapperModule): Promise<Mapper> {
+  const key = `${modulePath}?${digest}`;
+  const known = loaded.get(key);
+  if (known !== undefined) return known;
+  if ((await digestMapper(modulePath)) !== digest)
+    throw new ConfigError("HG-MAP-002", { operation: "load mapper", subject: modulePath });
+  const mapper = await loadMapper(modulePath, digest);
+  loaded.set(key, mapper);
+  return mapper;
+}
+
+async function answer(request: ChildRequest, signal: AbortSignal, log: CappedLog): Promise<ChildAnswer> {
+  try {
+    const mapper = await exactMapper(request);
+    switch (request.kind) {
+      case "map":
+        return { kind: "mapped", result: await mapJob(request, mapper, signal, log) };
+      case "describe":
+        return { kind: "facts", facts: factsOf(mapper) };
+      case "settings":
+        return { kind: "checked", fault: settingsFault(mapper, request.settings) };
+      case "case":
+        return { kind: "checked", fault: await caseFault(request) };
+    }
+  } catch (thrown) {
+    if (thrown instanceof TransientError)
+      return { kind: "transient", code: thrown.code, message: thrown.message };
+    if (thrown instanceof ConfigError)
+      return { kind: "unusable", code: thrown.code, message: thrown.message };
+    throw thrown;
+  }
+}
+
+function mapJob(
+  { job, partPath }: Extract<ChildRequest, { kind: "map" }>,
+  mapper: Mapper,
+  signal: AbortSignal,
+  log: CappedLog,
+) {
+  const { settings, rows, limits } = job.binding;
+  return mapFile({
+    inputPath: job.inputPath,
+    fileName: job.fileName,
+    filePath: job.filePath,
+    mapper,
+    settings,
+    rows,
+    limits,
+    lookups: job.lookups,
+    sink: createSegmentPart(partPath),
+    signal,
+    log: {
+      info: (message) => log.add("info", printable(message)),
+      warn: (message) => log.add("warn", printable(message)),
+    },
+  });
+}
+
+async function caseFault(request: Extract<ChildRequest, { kind: "case" }>): Promise<string | null> {
+  const { actual, expected } = await runCase(request.modulePath, request.name, request.casesOf);
+  if (isDeepStrictEqual(actual, expected)) return null;
+  if (expected === undefined) return "it expects nothing";
+  return `expected ${shorten(JSON.stringify(expected))}, but found ${shorten(JSON.stringify(actual) ?? "nothing")}`;
+}
+
+/** Kinds of what is in use, with how often; without what reads and closes files, which ends by itself. */
+function inUse(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of resourcesInUse())
+    if (!/^(?:FSReq|CloseReq|Immediate|MessagePort|PipeWrap)/.test(kind))
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return counts;
+}
+
+function serve(send: ReturnType<typeof takeChannel>): void {
+  const notify = (level: "info" | "warn", message: string) => send({ kind: "log", level, message });
+  let log = new CappedLog(notify);
+  captureOutput({ add: (level, message) => log.add(level, message) });
+  const folder = currentFolder();
+  const before = inUse();
+  const left = () => [
+    ...[...inUse()].flatMap(([kind, count]) => (count > (before.get(kind) ?? 0) ? [kind] : [])),
+    ...(currentFolder() === folder ? [] : ["another working folder"]),
+  ];
+  const fault = (thrown: unknown) => send({ kind: "fault", words: shorten(faultWords(thrown)) }, end);
+  let cancel = new AbortController();
+
+  async function take(request: ChildRequest): Promise<void> {
+    send({ kind: "started" });
+    log = new CappedLog(notify);
+    cancel = new AbortController();
+    const given = await answer(request, cancel.signal, log);
+    // A rejection that nobody awaits shows now, and belongs to this request.
+    await new Promise((resolve) => setImmediate(resolve));
+    log.end();
+    send({ kind: "answer", answer: given, left: left() });
+  }
+
+  process.on("message", (message: ChildRequest | ChildCancel) => {
+    if (message.kind === "cancel") cancel.abort();
+    else take(message).catch(fault);
+  });
+  process.on("uncaughtException", fault);
+  process.on("unhandledRejection", fault);
+}
+
+/** With the author's own line, which tells more than the words alone. */
+function faultWords(thrown: unknown): string {
+  try {
+    const frame =
+      thrown instanceof Error ? thrown.stack?.split("\n").find((line) => line.includes("?v=")) : undefined;
+    const at = frame
+      ?.trim()
+      .replace(/\?v=[0-9a-f]+/, "")
+      .replace(/file:\/\/\S*\/([^/]+\/[^/]+)$/, "$1");
+    return at === undefined ? printable(thrown) : `${printable(thrown)} (${at})`;
+  } catch {
+    return printable(thrown);
+  }
+}
+
+const send = takeChannel();
+// A terminal and a service manager tell the whole group to stop; here the parent decides when.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+process.on("disconnect", end);
+confineKill();
+const [parent = "", bytesMax = ""] = process.argv.slice(2);
+await watchFromWithin(Number(parent), Number(bytesMax));
+serve(send);
+send({ kind: "ready" });

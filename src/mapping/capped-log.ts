@@ -1,0 +1,28 @@
+/** The lines that a mapper logs about one file: the first of them, cut to a length, and how many were left out. */
+import { shorten } from "./rejections.ts";
+
+type Level = "info" | "warn";
+
+const LINES_MAX = 200;
+const CHARACTERS_MAX = 1_000;
+
+export class CappedLog {
+  readonly #write: (level: Level, message: string) => void;
+  #lines = 0;
+
+  constructor(write: (level: Level, message: string) => void) {
+    this.#write = write;
+  }
+
+  add(level: Level, message: string): void {
+    this.#lines += 1;
+    if (this.#lines <= LINES_MAX) this.#write(level, shorten(message.trimEnd(), CHARACTERS_MAX));
+  }
+
+  /** No more will come for this file. */
+  end(): void {
+    const more = this.#lines - LINES_MAX;
+    if (more > 0) this.#write("warn", `${more} more lines of this mapper about this file were left out`);
+    this.#lines = LINES_MAX;
+  }
+}

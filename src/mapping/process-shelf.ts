@@ -1,0 +1,95 @@
+/**
+ * The processes of the pool, kept between files, since one takes a fifth of a second to start.
+ *
+ * A process serves one mapper, in one version: what a mapper changes in the runtime can only hurt itself. Those that come with
+ * Headgate share processes. One that was left unclean or has grown is replaced.
+ */
+import type { Logger } from "../support/log.ts";
+import { MapperProcess, type ProcessLimits } from "./mapper-process.ts";
+
+/** Idle processes end, since most sites have long pauses between files. */
+const IDLE_MS = 60_000;
+/** Files of one process. */
+const SERVED_MAX = 500;
+/** Share of its memory that a process may hold while idle. */
+const GROWN_SHARE_MAX = 0.5;
+
+interface Idle {
+  readonly child: MapperProcess;
+  readonly key: string;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class ProcessShelf {
+  readonly #idleMax: number;
+  readonly #limits: ProcessLimits;
+  readonly #log: Logger;
+  /** Longest idle first. */
+  readonly #idle: Idle[] = [];
+  /** All that have not ended yet. */
+  readonly #alive = new Set<MapperProcess>();
+
+  /** `idleMax` processes are kept beside those that work. */
+  constructor(idleMax: number, limits: ProcessLimits, log: Logger) {
+    this.#idleMax = idleMax;
+    this.#limits = limits;
+    this.#log = log;
+  }
+
+  /** A process that serves this key only. `isFresh`: one that served nobody yet. */
+  take(key: string, isFresh: boolean): MapperProcess {
+    const known = isFresh ? undefined : this.#idle.findLast((one) => one.key === key);
+    if (known !== undefined) {
+      this.#remove(known);
+      if (known.child.isAlive) return known.child;
+    }
+    const child = new MapperProcess(this.#limits, (words) =>
+      this.#log.warn({ fault: words }, "a mapper had left work behind that failed between two files"),
+    );
+    this.#alive.add(child);
+    return child;
+  }
+
+  /** `left` says why it is not clean. */
+  giveBack(child: MapperProcess, key: string, left: string | null): void {
+    if (left !== null) this.#log.warn({ left }, "a mapping process is replaced");
+    const isWorn = child.served >= SERVED_MAX || child.grownBytes > this.#limits.memory * GROWN_SHARE_MAX;
+    if (left !== null || isWorn || !child.isAlive) {
+      this.drop(child);
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#remove(idle);
+      this.drop(child);
+    }, IDLE_MS);
+    timer.unref();
+    const idle: Idle = { child, key, timer };
+    this.#idle.push(idle);
+    const oldest = this.#idle[0];
+    if (this.#idle.length <= this.#idleMax || oldest === undefined) return;
+    this.#remove(oldest);
+    this.drop(oldest.child);
+  }
+
+  /** It is not used any more. */
+  drop(child: MapperProcess): void {
+    void this.#ending(child);
+  }
+
+  /** Ends all, those at work too. */
+  async close(): Promise<void> {
+    for (const idle of [...this.#idle]) this.#remove(idle);
+    await Promise.all([...this.#alive].map((child) => this.#ending(child)));
+  }
+
+  async #ending(child: MapperProcess): Promise<void> {
+    await child.kill();
+    this.#alive.delete(child);
+  }
+
+  #remove(idle: Idle): void {
+    clearTimeout(idle.timer);
+    const at = this.#idle.indexOf(idle);
+    if (at >= 0) this.#idle.splice(at, 1);
+  }
+}

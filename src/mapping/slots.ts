@@ -1,0 +1,37 @@
+/** How many may work at the same time; the others wait in the order of their coming. */
+export class Slots {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves with true when it is this one's turn, and with false when the signal is aborted before. */
+  take(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return Promise.resolve(true);
+    }
+    return new Promise((resolve) => {
+      const abort = () => {
+        this.#waiting.splice(this.#waiting.indexOf(begin), 1);
+        resolve(false);
+      };
+      const begin = () => {
+        signal.removeEventListener("abort", abort);
+        resolve(true);
+      };
+      signal.addEventListener("abort", abort, { once: true });
+      this.#waiting.push(begin);
+    });
+  }
+
+  /** Ends a turn. */
+  free(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
+}
