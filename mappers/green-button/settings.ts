@@ -1,0 +1,37 @@
+import { z } from "headgate/mapper";
+import { renameSetting, targetSetting } from "../_formats/target.ts";
+import { unitsSetting } from "../_formats/units.ts";
+
+const PLACEHOLDERS = [
+  "usagePoint",
+  "usagePointTitle",
+  "usagePointKey",
+  "meterReading",
+  "meterReadingTitle",
+  "commodity",
+  "kind",
+  "flow",
+  "intervalLength",
+  "uom",
+] as const;
+
+export const settings = z.strictObject({
+  target: targetSetting(PLACEHOLDERS, {
+    sourceSerialNumber: "{usagePoint}",
+    mappingConfig: "{commodity}-{kind}-{flow}",
+  }),
+  rename: renameSetting("electricity-energy-delivered: consumption"),
+  units: unitsSetting("Wh: kWh"),
+  stamp: z
+    .enum(["start", "end"])
+    .default("start")
+    .describe("Whether an interval is dated by its start, as the file does, or by its end."),
+  qualityTags: z
+    .enum(["notValid", "all", "none"])
+    .default("notValid")
+    .describe(
+      "Which readings carry their quality as a tag: those that are not valid, validated or verified, all, or none.",
+    ),
+});
+
+export type Settings = z.output<typeof settings>;
