@@ -36,13 +36,13 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
     column: source.column,
     read(cells, series) {
       const { text, isTyped } = source.read(cells);
-      const zone = zoneOf?.read(cells);
+      const zone = zoneName(zoneOf?.read(cells));
       // Rows of several series often share their date.
       if (text === latestText && zone === latestZone && !ordered) return latest;
       const policy: DstPolicy = settings.dst === "byOrder" ? { byOrder: series } : settings.dst;
       let found: Temporal.Instant | Date;
       try {
-        found = shift(parse(text, zone === "" ? undefined : zone, policy, isTyped), zone);
+        found = shift(parse(text, zone, policy, isTyped), zone);
       } catch (thrown) {
         throw inColumn(thrown, source.column);
       }
@@ -52,6 +52,17 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
       return found;
     },
   };
+}
+
+const OFFSET_FROM_UTC = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/;
+
+/** Offsets as exports write them, such as `UTC+1` and `GMT+01:00`, in the form `+01:00`. */
+function zoneName(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  const match = OFFSET_FROM_UTC.exec(text);
+  if (match === null) return text;
+  const [, sign, hours = "", minutes = "00"] = match;
+  return `${sign}${hours.padStart(2, "0")}:${minutes}`;
 }
 
 function bindText(date: DateSettings, scope: Scope): DateText {
@@ -157,8 +168,8 @@ function fits(time: TimeTools, format: string, text: string, zone: string | unde
 const DAY_ALONE = /^\d{4}-\d\d-\d\d$/;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)$/;
 const EPOCHS: Readonly<Record<string, number>> = { unix: 1000, unixMs: 1 };
-/** Day 0 of a spreadsheet's serials, as days before 1970. */
-const SERIAL_ZERO_DAYS = 25_569;
+/** Day 0 of a spreadsheet's serials, as days before 1970; workbooks of old Macintoshes count from 1904. */
+const SERIAL_ZERO_DAYS: Readonly<Record<string, number>> = { serial: 25_569, serial1904: 24_107 };
 
 function parseAs(
   time: TimeTools,
@@ -176,14 +187,17 @@ function parseAs(
   const factor = EPOCHS[format];
   if (factor !== undefined) return fromEpoch(text, factor);
   if (zone === undefined) throw noZone(text);
-  if (format === "serial") {
-    const serial = Number(text);
-    if (!/^\d+(?:\.\d+)?(?:[eE]-?\d+)?$/.test(text) || serial > 3e6)
-      throw new RowError(`"${text.slice(0, 60)}" is no serial of a spreadsheet`, { text });
-    const wall = Math.round((serial - SERIAL_ZERO_DAYS) * 86_400) * 1000;
-    return time.iso(new Date(wall).toISOString().slice(0, -1), zone, policy);
-  }
+  const zeroDays = SERIAL_ZERO_DAYS[format];
+  if (zeroDays !== undefined) return time.iso(serialWall(text, zeroDays), zone, policy);
   return time.local(text, format, zone, policy);
+}
+
+/** Wall time of a serial in ISO 8601, to the second: sums of quarter hours drift by milliseconds. */
+function serialWall(text: string, zeroDays: number): string {
+  const serial = Number(text);
+  if (!/^\d+(?:\.\d+)?(?:[eE]-?\d+)?$/.test(text) || serial > 3e6)
+    throw new RowError(`"${text.slice(0, 60)}" is no serial of a spreadsheet`, { text });
+  return new Date(Math.round((serial - zeroDays) * 86_400) * 1000).toISOString().slice(0, -1);
 }
 
 function fromEpoch(text: string, factor: number): Date {

@@ -25,16 +25,22 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
   };
 }
 
+/** What a row may have less or more than the header. */
+export interface Raggedness {
+  readonly mayBeShort: boolean;
+  readonly mayBeLong: boolean;
+}
+
 /** Refuses rows that were cut off, or whose cells slipped; leaves out those that hold nothing. */
-export function checkedWidth(take: TakeRow, { columns }: Scope, isRagged: boolean): TakeRow {
+export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedness): TakeRow {
   const { width } = columns;
   return (cells) => {
-    if (width !== undefined && cells.length !== width && !isRagged) {
+    if (width !== undefined && cells.length !== width) {
       if (cells.every(isEmpty)) return;
-      const extra = cells.slice(width).some((cell) => !isEmpty(cell));
-      if (extra || cells.length < width)
+      const isLong = !ragged.mayBeLong && cells.slice(width).some((cell) => !isEmpty(cell));
+      if (isLong || (cells.length < width && !ragged.mayBeShort))
         throw new RowError(`the row has ${cells.length} cells where the header has ${width}`, {
-          hint: extra
+          hint: isLong
             ? "A cell that holds the delimiter has to be quoted; if such rows are as they should be, set `ragged: allow`."
             : "Was the file cut off here, or are these lines after the data? Name those by `endAt` or `skipRows`, or set `ragged: allow`.",
         });

@@ -64,7 +64,7 @@ const date = z
       .union([text, z.array(text).min(1)])
       .default("iso")
       .describe(
-        "Format, or formats of which the first that fits counts: in letters such as `dd/MM/yyyy HH:mm`, or `iso`, `unix` (seconds), `unixMs`, `serial` (days of a spreadsheet).",
+        "Format, or formats of which the first that fits counts: in letters such as `dd/MM/yyyy HH:mm`, or `iso`, `unix` (seconds), `unixMs`, `serial` (days of a spreadsheet), `serial1904`.",
       ),
   })
   .superRefine((value, check) => {

@@ -2,13 +2,13 @@
 import { FileError, RowError } from "headgate/mapper";
 import type { Layout, ValueSettings } from "./settings.ts";
 import type { Tags } from "./statuses.ts";
-import type { Cells, Scope } from "./template.ts";
+import type { Scope } from "./template.ts";
 import type { Tools } from "./values.ts";
 
 /** Takes every cell of a row, so that one bad cell hides no other: all faults but the last are reported, and the last is thrown. */
 export function eachCell<Column>(
   tools: Tools,
-  cells: Cells,
+  row: object,
   columns: readonly Column[],
   take: (column: Column, index: number) => void,
 ): void {
@@ -18,15 +18,15 @@ export function eachCell<Column>(
       take(columns[index] as Column, index);
     } catch (thrown) {
       if (!(thrown instanceof RowError)) throw thrown;
-      if (latest !== undefined) report(tools, cells, latest);
+      if (latest !== undefined) report(tools, row, latest);
       latest = thrown;
     }
   }
   if (latest !== undefined) throw latest;
 }
 
-function report(tools: Tools, cells: Cells, { message, column, hint }: RowError): void {
-  tools.reject(cells, {
+function report(tools: Tools, row: object, { message, column, hint }: RowError): void {
+  tools.reject(row, {
     message,
     ...(column === undefined ? {} : { column }),
     ...(hint === undefined ? {} : { hint }),

@@ -2,6 +2,7 @@
 import { defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { fileFacts, preambleFacts, tellCounts } from "../_declarative/facts.ts";
+import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape, pattern } from "../_declarative/settings.ts";
 
@@ -36,13 +37,7 @@ const settings = z
       .describe(
         "Regular expressions that have to be found in lines before the header; their named groups may be used in templates.",
       ),
-    skipRows: z
-      .array(pattern)
-      .optional()
-      .describe("Regular expressions; rows that fit one of them as a line are left out."),
-    endAt: pattern
-      .optional()
-      .describe("Regular expression; from the first row on that fits it as a line, nothing is read."),
+    ...filterShape,
     ragged: z
       .enum(["reject", "allow"])
       .default("reject")
@@ -77,15 +72,17 @@ export default defineMapper({
     const { file, settings } = context;
     const head = await readHead(context);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
+    const isRagged = settings.ragged === "allow";
+    const ragged = { mayBeShort: isRagged, mayBeLong: isRagged };
     const counts = { missing: 0, dropped: 0 };
     const header: string[][] = [];
     let take: TakeRow | undefined;
     const begin = () => {
       const columns = settings.headerRows === 0 ? numberedColumns() : headedColumns(header);
       const scope = { columns, facts };
-      return checkedWidth(bindRows(context, settings, scope, counts), scope, settings.ragged === "allow");
+      return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
     };
-    const isLeftOut = rowFilter(settings);
+    const isLeftOut = rowFilter(settings, settings.delimiter);
     const { delimiter, quote, encoding, comment } = settings;
     const rows = file.csv({
       delimiter,
@@ -137,22 +134,4 @@ async function readHead({ file, settings }: Context): Promise<{ lines: number; f
       { ...(before[0] === undefined ? {} : { text: before[0] }) },
     );
   return { lines: before.length, facts: preambleFacts(before, preamble) };
-}
-
-/** Whether a row is to be left out; undefined when none is. */
-function rowFilter({
-  skipRows,
-  endAt,
-  delimiter,
-}: Settings): ((cells: readonly string[]) => boolean) | undefined {
-  if (skipRows === undefined && endAt === undefined) return undefined;
-  const skipped = (skipRows ?? []).map((one) => new RegExp(one, "u"));
-  const end = endAt === undefined ? undefined : new RegExp(endAt, "u");
-  let ended = false;
-  return (cells) => {
-    if (ended) return true;
-    const line = cells.join(delimiter);
-    ended = end?.test(line) === true;
-    return ended || skipped.some((one) => one.test(line));
-  };
 }

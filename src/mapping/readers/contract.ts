@@ -42,7 +42,7 @@ export interface CsvOptions extends TextOptions {
 export interface SheetOptions {
   /** Name or 1-based number of the sheet. Default: the first. */
   readonly sheet?: string | number;
-  /** 1-based row that holds the names of the columns. Default 1. */
+  /** 1-based row that holds the names of the columns; rows before it are left out. Default 1. */
   readonly headerRow?: number;
 }
 

@@ -28,10 +28,11 @@ interface BookReader {
   ): Iterable<{ readonly value: AsyncIterable<Row> }>;
 }
 
-/** Rows as arrays of cells, from column A; each stamped with its row number and the sheet. */
+/** Rows as arrays of cells, from column A and the header row on; each stamped with its row number and the sheet. */
 export async function* xlsxCells(input: Input, options: SheetOptions): AsyncGenerator<CellValue[][]> {
   let chunk: CellValue[][] = [];
   for await (const { row, sheet, date1904 } of sheetRows(input, options.sheet ?? 1)) {
+    if (row.number < (options.headerRow ?? 1)) continue;
     const cells: CellValue[] = [];
     row.eachCell({ includeEmpty: false }, (cell, column) => {
       while (cells.length < column - 1) cells.push(null);
