@@ -127,6 +127,16 @@ export interface Reason {
   readonly message: string;
   readonly hint?: string | undefined;
   readonly place?: Place | undefined;
+  /** When rows were refused: how many for which reason. */
+  readonly rejectedByReason?: readonly RejectedReason[] | undefined;
+}
+
+/** How often rows were refused for one reason. */
+export interface RejectedReason {
+  /** With `…` for what differs from row to row. */
+  readonly message: string;
+  readonly column?: string | undefined;
+  readonly count: number;
 }
 
 /** One row that a mapper refused. */
@@ -142,6 +152,8 @@ export interface Binding {
   /** The trigger's metadata: the settings that the mapper was given. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly rows: "strict" | "lenient";
+  /** Of a lenient run: the share of refused rows, from 0 to 1, above which nothing is pushed. Any when absent. */
+  readonly rejectShare?: number | undefined;
   readonly limits: BatchLimits;
   /** The tables of the configuration, with the content that they had when the run was claimed. */
   readonly lookups?: readonly BoundLookup[] | undefined;

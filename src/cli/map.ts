@@ -11,7 +11,7 @@ import { createCountingSink, createMemorySink } from "../mapping/segment-writer.
 import type { RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { placeWords, print, printJson, printTable, styled } from "./output.ts";
+import { foundWords, placeWords, print, printJson, printTable, reasonLines, styled } from "./output.ts";
 
 interface MapOptions {
   readonly mapper: string;
@@ -21,6 +21,7 @@ interface MapOptions {
   readonly lookup: readonly string[];
   readonly name?: string;
   readonly lenient?: boolean;
+  readonly rejectShare: string;
   readonly summary?: boolean;
   readonly json?: boolean;
 }
@@ -54,6 +55,11 @@ export function addMap({ program, stop, action }: CommandFrame): void {
     )
     .option("--name <name>", "map as if the file were called so")
     .option("--lenient", "map the good rows and report the others")
+    .option(
+      "--reject-share <share>",
+      "with --lenient: share of refused rows, from 0 to 1, above which nothing is mapped",
+      "0.1",
+    )
     .option("--summary", "print targets, counts, period and refused rows instead of the payload")
     .option("--json", "the summary as JSON")
     .action(action((file: string, options: MapOptions) => map(file, options, stop)));
@@ -84,6 +90,7 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     mapper: await loadMapper(entry.modulePath, entry.identity.digest),
     settings,
     rows: options.lenient === true ? "lenient" : "strict",
+    rejectShare: parseShare(options.rejectShare),
     limits: summaryOnly ? SUMMARY_LIMITS : LIMITS,
     lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
     sink: summaryOnly ? createCountingSink() : payload,
@@ -91,13 +98,16 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
     log: { info: note, warn: note },
   });
   if (summaryOnly) printSummary(result, options.json === true);
-  else if (result.status === "mapped") printPayload(payload.bodies, result.rejected);
+  else {
+    if (result.status === "mapped") printPayload(payload.bodies);
+    noteRefusals(result);
+  }
   if (result.status === "mapped") return 0;
   const { reason } = result;
   throw new RejectedError("HG-CLI-006", {
     operation: "map",
     subject: file,
-    message: `${placeWords(reason.place)}${reason.message}${reason.place?.text === undefined ? "" : ` (found ${JSON.stringify(reason.place.text)})`} [${reason.code}]`,
+    message: `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, mapper ${entry.identity.name} ${entry.identity.version}]`,
     ...(reason.hint === undefined ? {} : { hint: reason.hint }),
   });
 }
@@ -106,11 +116,27 @@ function note(message: string): void {
   process.stderr.write(`${message}\n`);
 }
 
-function printPayload(bodies: readonly Buffer[], rejected: readonly RejectedRow[]): void {
+function printPayload(bodies: readonly Buffer[]): void {
   // Identifier kinds are never mixed in one push, so there may be several bodies.
   const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
   printJson(elements);
-  for (const row of rejected) note(`refused: ${placeWords(row.place)}${row.message}`);
+}
+
+/** Refused rows go to standard error, so that the payload stays JSON. A single one of a strict file is the error itself. */
+function noteRefusals({ status, rejected, rejectedCount, rejectedByReason = [] }: MapResult): void {
+  if (status === "failed" && rejectedCount < 2) return;
+  for (const line of refusalLines(rejected, rejectedCount)) note(line);
+  if (rejectedCount > 1) for (const line of reasonLines(rejectedByReason)) note(line);
+}
+
+function refusalLines(rejected: readonly RejectedRow[], count: number): string[] {
+  const lines = rejected
+    .slice(0, SHOWN)
+    .map(
+      ({ message, place }) =>
+        `${styled("yellow", "refused")} ${placeWords(place)}${message}${foundWords(message, place)}`,
+    );
+  return count > lines.length ? [...lines, `… and ${count - lines.length} more`] : lines;
 }
 
 function printSummary(result: MapResult, json: boolean): void {
@@ -130,10 +156,18 @@ function printSummary(result: MapResult, json: boolean): void {
     );
     if (targets.length > SHOWN) print(`… and ${targets.length - SHOWN} more`);
   }
-  for (const row of result.rejected.slice(0, SHOWN))
-    print(`${styled("yellow", "refused")} ${placeWords(row.place)}${row.message}`);
-  if (result.rejectedCount > SHOWN)
-    print(`… and ${result.rejectedCount - Math.min(SHOWN, result.rejected.length)} more`);
+  for (const line of refusalLines(result.rejected, result.rejectedCount)) print(line);
+  if (result.rejectedCount > 1) for (const line of reasonLines(result.rejectedByReason ?? [])) print(line);
+}
+
+function parseShare(text: string): number {
+  const share = Number(text);
+  if (text.trim() !== "" && share >= 0 && share <= 1) return share;
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--reject-share",
+    message: `${text} is no share from 0 to 1`,
+  });
 }
 
 function parseSettings(text: string): Record<string, unknown> {

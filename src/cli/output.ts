@@ -1,7 +1,7 @@
 /** How results and errors look on a terminal. Colour only on a terminal. */
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import type { FileStanding, Place, Summary } from "../model.ts";
+import type { FileStanding, Place, RejectedReason, Summary } from "../model.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 
 export type Style = Parameters<typeof styleText>[0];
@@ -116,6 +116,20 @@ export function sizeWords(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
   const value = bytes / 1000 ** power;
   return `${power === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${units[power]}`;
+}
+
+/** One line a reason: `812 × … is no number (column value)`. */
+export function reasonLines(reasons: readonly RejectedReason[]): string[] {
+  return reasons.map(
+    ({ message, column, count }) =>
+      `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
+  );
+}
+
+/** ` (found "1,5")`, unless the message says so itself. */
+export function foundWords(message: string, place: Place | undefined): string {
+  const text = place?.text;
+  return text === undefined || message.includes(text) ? "" : ` (found ${JSON.stringify(text)})`;
 }
 
 /** `sheet Export, row 42, column value: `; empty when no place is known. */

@@ -7,11 +7,13 @@ import { RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import {
+  foundWords,
   placeWords,
   print,
   printError,
   printJson,
   printTable,
+  reasonLines,
   sizeWords,
   styled,
   withReadableTime,
@@ -96,7 +98,8 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   print("");
   print(`  ${styled("bold", `run ${run.id}`)}  ${run.state}`);
   if (run.reason !== null) {
-    fact("reason", `${placeWords(run.reason.place)}${run.reason.message} [${run.reason.code}]`);
+    const { message, place, code } = run.reason;
+    fact("reason", `${placeWords(place)}${message}${foundWords(message, place)} [${code}]`);
     if (run.reason.hint !== undefined) fact("what to do", run.reason.hint);
   }
   fact("trigger", `${trigger}, rows ${rows}`);
@@ -107,7 +110,9 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     "points",
     `${points.mapped} mapped, ${points.accepted} accepted, ${points.stored} stored, ${points.rejected} rejected, ${points.discarded} discarded`,
   );
-  for (const row of rejected.slice(0, ROWS_SHOWN)) fact("rejected", `${placeWords(row.place)}${row.message}`);
+  for (const line of reasonLines(run.reason?.rejectedByReason ?? [])) fact("refused", line);
+  for (const { message, place } of rejected.slice(0, ROWS_SHOWN))
+    fact("rejected", `${placeWords(place)}${message}${foundWords(message, place)}`);
   if (rejected.length > ROWS_SHOWN) fact("", `… and ${rejected.length - ROWS_SHOWN} more`);
   if (batches.length === 0) return;
   print("");

@@ -111,11 +111,10 @@ function createEmit<Settings>({
         ? 0
         : index.extra(checkedVersion(version), checkedTags(tags), checkedTags(batchTags));
     if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
-    if (at === undefined) index.add(group, date, value, extra, tracker.row, index.sheet(tracker.sheet));
-    else {
-      const place = placeOf(at) ?? placeAt(at, tracker);
-      index.add(group, date, value, extra, place.row ?? 0, index.sheet(place.sheet));
-    }
+    const place = at === undefined ? tracker : (placeOf(at) ?? placeAt(at, tracker));
+    const row = place.row ?? 0;
+    index.add(group, date, value, extra, row, index.sheet(place.sheet));
+    rejections.taken(row);
   }
 
   return (reading) => {

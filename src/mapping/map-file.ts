@@ -25,6 +25,7 @@ export interface MapFileRequest {
   readonly mapper: Mapper;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly rows: Binding["rows"];
+  readonly rejectShare?: Binding["rejectShare"];
   readonly limits: BatchLimits;
   readonly sink: BatchSink;
   readonly lookups?: readonly LookupFile[] | undefined;
@@ -59,16 +60,38 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
 }
 
 function failed(reason: Reason, rejections: Rejections): MapResult {
-  return { status: "failed", reason, rejected: rejections.rows, rejectedCount: rejections.count };
+  return { status: "failed", reason, ...refusals(rejections) };
+}
+
+function refusals(
+  rejections: Rejections,
+): Pick<MapResult, "rejected" | "rejectedCount" | "rejectedByReason"> {
+  const { rows, count } = rejections;
+  return {
+    rejected: rows,
+    rejectedCount: count,
+    ...(count === 0 ? {} : { rejectedByReason: rejections.byReason() }),
+  };
 }
 
 /** Why nothing is pushed of a file with refused rows, or null. */
-function rowsReason({ rows }: MapFileRequest, index: ReadingIndex, rejections: Rejections): Reason | null {
+function rowsReason(request: MapFileRequest, index: ReadingIndex, rejections: Rejections): Reason | null {
+  const { rows, rejectShare = 1 } = request;
   const [first] = rejections.rows;
   if (first === undefined) return null;
   if (rows === "strict") return strictReason(first, rejections.count);
-  if (index.readings > 0) return null;
+  if (index.readings > 0 && rejections.share <= rejectShare) return null;
+  if (index.readings > 0)
+    return {
+      ...first,
+      code: "HG-MAP-031",
+      message: `${rejections.refusedRows} rows were refused, ${percent(rejections.share)} of all, where ${percent(rejectShare)} are tolerated; the first: ${first.message}`,
+    };
   return { ...first, code: "HG-MAP-006", message: `every row was refused; the first: ${first.message}` };
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toPrecision(3))} %`;
 }
 
 /** Null when `map` ended well, otherwise why the whole file failed. */
@@ -160,8 +183,7 @@ async function writeBatches(
     superseded: totals.superseded,
     targets: targetsOf(index),
     period: periodOf(totals),
-    rejected: rejections.rows,
-    rejectedCount: rejections.count,
+    ...refusals(rejections),
   };
 }
 

@@ -1,5 +1,5 @@
 /** What the rest of the gateway asks of mapping: a catalogue of mappers, and a pool that maps one file into one segment. */
-import type { BatchSlice, Binding, MapperIdentity, Reason, RejectedRow } from "../model.ts";
+import type { BatchSlice, Binding, MapperIdentity, Reason, RejectedReason, RejectedRow } from "../model.ts";
 
 /** One file to map. Everything is plain data, since it crosses to a worker. */
 export interface MapJob {
@@ -9,7 +9,7 @@ export interface MapJob {
   /** Base name and path at the drop. */
   readonly fileName: string;
   readonly filePath: string;
-  readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "limits">;
+  readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "rejectShare" | "limits">;
   /** The tables that the run is bound to. */
   readonly lookups?: readonly LookupFile[] | undefined;
   /** The segment is written to `<segmentPath>.part`, synced, and renamed when it is complete. */
@@ -49,6 +49,8 @@ export interface MappedFile {
   /** First refused rows, up to a limit; only in a lenient run. */
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
+  /** Most frequent first; absent when no row was refused. */
+  readonly rejectedByReason?: readonly RejectedReason[] | undefined;
 }
 
 /** The file goes into quarantine: nothing of it is pushed. */
@@ -57,6 +59,7 @@ export interface UnmappedFile {
   readonly reason: Reason;
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
+  readonly rejectedByReason?: readonly RejectedReason[] | undefined;
 }
 
 export interface MappedTarget {

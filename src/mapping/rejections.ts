@@ -1,5 +1,5 @@
 /** The rows that a mapper or a reader refused: the first ones in full, all of them counted. */
-import type { Place, RejectedRow } from "../model.ts";
+import type { Place, RejectedReason, RejectedRow } from "../model.ts";
 import type { RowPlace, Where } from "./mapper.ts";
 import { placeOf, type RowTracker } from "./place.ts";
 import { isRowError, type RowError } from "./row-error.ts";
@@ -18,12 +18,66 @@ export interface RowFault {
   readonly hint?: string | undefined;
 }
 
+/** Reasons that are counted by themselves; those that come later are counted together. */
+const REASONS_MAX = 20;
+const OTHER_REASONS = "other reasons";
+
 export class Rejections {
   readonly rows: RejectedRow[] = [];
+  /** Refusals; one row may have several. */
   count = 0;
+  #refusedRows = 0;
+  #takenRows = 0;
+  #latestRefused: Place = {};
+  #latestTaken = 0;
+  readonly #reasons = new Map<
+    string,
+    { readonly message: string; readonly column?: string; count: number }
+  >();
+
+  /** A row gave a reading; 0 when the row is not known. */
+  taken(row: number): void {
+    if (row !== 0 && row === this.#latestTaken) return;
+    this.#latestTaken = row;
+    this.#takenRows += 1;
+  }
+
+  /** Share of the rows that were refused, from 0 to 1; rows that gave nothing and were not refused do not count. */
+  get share(): number {
+    return this.count === 0 ? 0 : this.#refusedRows / (this.#refusedRows + this.#takenRows);
+  }
+
+  get refusedRows(): number {
+    return this.#refusedRows;
+  }
+
+  /** Most frequent first. */
+  byReason(): readonly RejectedReason[] {
+    return [...this.#reasons.values()].sort((a, b) => b.count - a.count);
+  }
+
+  #countReason(fault: RowFault, column: string | undefined): void {
+    const message = kindOf(fault);
+    const key = `${column ?? ""}\0${message}`;
+    const known =
+      this.#reasons.get(key) ??
+      (this.#reasons.size < REASONS_MAX ? undefined : this.#reasons.get(OTHER_REASONS));
+    if (known !== undefined) known.count += 1;
+    else if (this.#reasons.size < REASONS_MAX)
+      this.#reasons.set(key, {
+        message: shorten(message, WORDS_CHARACTERS_MAX),
+        ...(column === undefined ? {} : { column: shorten(column) }),
+        count: 1,
+      });
+    else this.#reasons.set(OTHER_REASONS, { message: OTHER_REASONS, count: 1 });
+  }
 
   add(place: Place, fault: RowFault): void {
     this.count += 1;
+    const { row, sheet } = this.#latestRefused;
+    if (place.row === undefined || place.row !== row || place.sheet !== sheet) this.#refusedRows += 1;
+    this.#latestRefused = place;
+    this.#countReason(fault, fault.column ?? place.column);
     if (this.rows.length >= REJECTED_ROWS_MAX) return;
     this.rows.push({
       code: "HG-MAP-005",
@@ -34,6 +88,12 @@ export class Rejections {
       }),
     });
   }
+}
+
+/** The message without what it quotes, so that rows with the same fault count as one reason. */
+function kindOf({ message, text }: RowFault): string {
+  const unquoted = text === undefined || text === "" ? message : message.replaceAll(`"${text}"`, "…");
+  return unquoted.replaceAll(/"[^"]*"/g, "…").replaceAll(/(?<![\w.:+-])[+-]?\d[\d.,:]*(?!\w)/g, "…");
 }
 
 interface Words {

@@ -145,7 +145,7 @@ function mapJob(
   signal: AbortSignal,
   log: CappedLog,
 ) {
-  const { settings, rows, limits } = job.binding;
+  const { settings, rows, rejectShare, limits } = job.binding;
   return mapFile({
     inputPath: job.inputPath,
     fileName: job.fileName,
@@ -153,6 +153,7 @@ function mapJob(
     mapper,
     settings,
     rows,
+    rejectShare,
     limits,
     lookups: job.lookups,
     sink: createSegmentPart(partPath),

@@ -19,6 +19,7 @@ export interface ClaimingTrigger {
   readonly mapper: string;
   readonly service?: string | undefined;
   readonly rows: Binding["rows"];
+  readonly rejectShare?: number | undefined;
   readonly lane?: string | undefined;
   readonly operationPrefix?: string | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -93,6 +94,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
       mapper: mapper ?? { name: claimed.mapper, version: "", digest: "" },
       settings: claimed.metadata,
       rows: claimed.rows,
+      ...(claimed.rows === "strict" ? {} : { rejectShare: claimed.rejectShare }),
       limits: parts.limits,
       ...(lookups.length === 0 ? {} : { lookups }),
       operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,

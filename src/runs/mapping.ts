@@ -8,6 +8,9 @@ import { faultPoint } from "../support/faults.ts";
 import { fetchSource } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
+/** Reasons for refused rows that an event names. */
+const REASONS_SAID = 3;
+
 /** The mapper is not the one that the run is bound to. */
 const MAPPER_CHANGED = "HG-MAP-002";
 
@@ -50,11 +53,12 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     return NEXT;
   }
   if (result.status === "failed") {
+    const { rejectedByReason } = result;
     await steps.ledger.advanceRun(run.id, "mapping", "quarantined", {
-      reason: result.reason,
+      reason: rejectedByReason === undefined ? result.reason : { ...result.reason, rejectedByReason },
       rejected: result.rejected,
       points: { rejected: result.rejectedCount },
-      detail: placeWords(result.reason.message, result.reason.place),
+      detail: `${placeWords(result.reason.message, result.reason.place)}${refusedWords(result)}`,
     });
     return REST;
   }
@@ -128,7 +132,20 @@ function mapperWords(run: Run): string {
 function mappedWords(result: MappedFile): string {
   const period = result.period === null ? "" : `, ${result.period.from} to ${result.period.to}`;
   const superseded = result.superseded === 0 ? "" : `, ${result.superseded} superseded rows`;
-  return `${result.points} points of ${result.targets.length} targets in ${result.batches.length} batches${period}${superseded}`;
+  return `${result.points} points of ${result.targets.length} targets in ${result.batches.length} batches${period}${superseded}${refusedWords(result)}`;
+}
+
+/** The most frequent reasons why rows were refused, with their counts. */
+function refusedWords({ rejectedCount, rejectedByReason = [] }: MapResult): string {
+  if (rejectedByReason.length === 0) return "";
+  const reasons = rejectedByReason
+    .slice(0, REASONS_SAID)
+    .map(
+      ({ message, column, count }) =>
+        `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
+    );
+  const more = rejectedByReason.length - reasons.length;
+  return `; ${rejectedCount} refused: ${reasons.join(", ")}${more > 0 ? ` and ${more} more reasons` : ""}`;
 }
 
 function placeWords(

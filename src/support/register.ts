@@ -211,6 +211,10 @@ const entries = {
     title: "the lookup table cannot be used",
     hint: "Correct the table or its entry in `lookups`, then replay the run; `headgate check` reads every table.",
   },
+  "HG-MAP-031": {
+    title: "more rows were refused than the trigger tolerates",
+    hint: "The refused rows are listed with their reasons. Correct the file and send it again, or raise `rejectShare` of the trigger, then replay the run.",
+  },
 
   // ── runs and their spool
   "HG-RUN-001": {

@@ -27,6 +27,15 @@ export const triggerOptions = z.strictObject({
     .describe(
       "strict: one bad row keeps the whole file back, in quarantine. lenient: the good rows are pushed and the bad ones reported.",
     ),
+  rejectShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.1)
+    .describe(
+      "With rows: lenient, the share of a file's rows, from 0 to 1, that may be refused. Above it nothing of the file is pushed, as if it were strict: so many bad rows rather mean another format. 1 tolerates all but a file without any good row.",
+    )
+    .meta({ examples: [0.01, 1] }),
   drops: z
     .array(z.string().min(1))
     .min(1)

@@ -218,6 +218,75 @@ describe("refused rows", () => {
   });
 });
 
+describe("the reasons of refused rows", () => {
+  it("are counted beyond the rows that are kept, without what differs from row to row", async () => {
+    const lines = Array.from({ length: 300 }, (_, row) => `${row},${row % 3 === 0 ? `n${row}` : `${row},5`}`);
+    const { result } = await mapWith(
+      ({ file, eachRow, number, emit }) =>
+        eachRow(file.csv({ columns: true }), (row) =>
+          emit({
+            ...GOOD,
+            target: { variableId: number(row["id"] ?? "") },
+            value: number(row["value"] ?? ""),
+          }),
+        ),
+      { content: `id,value\n${lines.join("\n")}\n`, rows: "lenient" },
+    );
+    expect(result.rejectedByReason).toEqual([
+      { message: "the row has … cells where the header has …", count: 200 },
+      { message: "… is no number", column: "value", count: 100 },
+    ]);
+    expect(result.rejected.length).toBeLessThan(300);
+  });
+
+  it("are bounded in number, and none is lost from the counts", async () => {
+    const { result } = await mapWith(({ reject }) => {
+      for (let row = 1; row <= 60; row += 1) reject({ row }, { column: `c${row}`, message: "bad" });
+    });
+    expect(result.rejectedByReason?.length).toBeLessThanOrEqual(21);
+    expect(result.rejectedByReason?.[0]).toEqual({ message: "other reasons", count: 40 });
+    expect(result.rejectedByReason?.reduce((sum, { count }) => sum + count, 0)).toBe(60);
+  });
+});
+
+describe("the share of refused rows that a lenient run tolerates", () => {
+  const mapShare = (bad: number, good: number, rejectShare: number) =>
+    mapWith(
+      ({ emit, reject }) => {
+        for (let row = 1; row <= bad; row += 1) {
+          reject({ row }, "bad");
+          reject({ row }, "bad in another column too");
+        }
+        // A row of a wide file gives many readings, and is one row all the same.
+        for (let row = bad + 1; row <= bad + good; row += 1)
+          for (const value of [1, 2, 3])
+            emit({ ...GOOD, target: { variableId: row * 10 + value }, at: { row } });
+      },
+      { rows: "lenient", rejectShare },
+    );
+
+  it("lets the file through up to it", async () => {
+    expect((await mapShare(1, 9, 0.1)).result).toMatchObject({
+      status: "mapped",
+      points: 27,
+      rejectedCount: 2,
+    });
+  });
+
+  it("keeps everything back above it, with the share and the first reason", async () => {
+    const { result, elements } = await mapShare(2, 9, 0.1);
+    expect(result).toMatchObject({
+      status: "failed",
+      reason: {
+        code: "HG-MAP-031",
+        message: "2 rows were refused, 18.2 % of all, where 10 % are tolerated; the first: bad",
+        place: { row: 1 },
+      },
+    });
+    expect(elements).toEqual([]);
+  });
+});
+
 describe("what a mapper throws", () => {
   it.each<[string, unknown, string]>([
     ["an error", new Error("boom"), "threw: boom"],

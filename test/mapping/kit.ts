@@ -70,6 +70,7 @@ export async function mapWith(
   options: {
     readonly content?: string;
     readonly rows?: "strict" | "lenient";
+    readonly rejectShare?: number;
     readonly limits?: BatchLimits;
     readonly sink?: BatchSink;
     readonly rowsInMemoryMax?: number;
@@ -84,6 +85,7 @@ export async function mapWith(
     mapper: defineMapper({ name: "test", summary: "of a test", map }),
     settings: {},
     rows: options.rows ?? "strict",
+    rejectShare: options.rejectShare,
     limits: options.limits ?? WIDE,
     sink: options.sink ?? memory,
     lookups: options.lookups,
