@@ -46,6 +46,9 @@ export function findColumns(header: readonly string[]): Columns {
     date === undefined ? "date" : [],
     value === undefined ? "value" : [],
     identifiers.length === 0 ? "an identifier (variable_id, or a source_* column with mapping_config)" : [],
+    needsSelector(identifiers) && !places.has("mappingconfig") && !places.has("variabletypeid")
+      ? "mapping_config"
+      : [],
   ].flat();
   if (date === undefined || value === undefined || missing.length > 0) throw missingColumns(missing, names);
   return {
@@ -59,6 +62,11 @@ export function findColumns(header: readonly string[]): Columns {
     version: places.get("version"),
     tags: places.get("tags"),
   };
+}
+
+/** A source has several variables, so its name alone is not enough. */
+function needsSelector(identifiers: Columns["identifiers"]): boolean {
+  return identifiers.length > 0 && identifiers.every(({ field }) => field !== "variableId");
 }
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -123,7 +131,29 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
     columns.mappingConfig,
     columns.variableTypeId,
   ].filter((at) => at !== undefined);
-  return (cells) => {
+  const [only, second, third] = parts;
+  // Most files name their targets by one text or two; finding these costs less than joining them.
+  const pairs = new Map<string, Map<string, RowTarget>>();
+  if (only !== undefined && third === undefined)
+    return (cells) => {
+      const first = cells[only];
+      const other = second === undefined ? "" : cells[second];
+      if (typeof first !== "string" || typeof other !== "string") return joined(cells);
+      let pair = pairs.get(first);
+      if (pair === undefined) {
+        pair = new Map();
+        pairs.set(first, pair);
+      }
+      let found = pair.get(other);
+      if (found === undefined) {
+        found = joined(cells);
+        pair.set(other, found);
+      }
+      return found;
+    };
+  return joined;
+
+  function joined(cells: readonly CellValue[]): RowTarget {
     let series = "";
     // Marked, so that a cell to be refused is not taken for the text that it looks like.
     for (const at of parts) series += `${cells[at] ?? ""}${isText(cells[at]) ? "" : "\0"}\n`;
@@ -133,7 +163,7 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
       known.set(series, found);
     }
     return found;
-  };
+  }
 }
 
 function makeTarget(cells: readonly CellValue[], columns: Columns): Target {

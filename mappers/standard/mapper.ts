@@ -32,11 +32,11 @@ const settings = z.strictObject({
 });
 
 /**
- * Passed on as it is: `emit` reads it faster than a detour would. Days that some months lack take the detour, so that a fault
- * is told with its column.
+ * Passed on as it is: `emit` reads it faster than a detour would. What may be no date takes the detour, so that its fault is told
+ * with its column.
  */
 const INSTANT =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)$/;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
 const DST_HINT =
   "Add to the trigger's metadata which time is meant, for example: `dst: later` (or earlier, byOrder). A logger that never changes its clock needs a `timeZone` without daylight saving instead.";
@@ -98,7 +98,9 @@ export default defineMapper({
         return;
       }
       // A short row of a text file is one that was cut off; sheets end each row at its last filled cell.
-      const extra = cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
+      const extra =
+        cells.length > columns.width &&
+        cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
       if (extra || (!isSheet && cells.length < columns.width))
         throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
           hint: extra
@@ -110,18 +112,20 @@ export default defineMapper({
       const value = cells[columns.value] ?? "";
       const version = columns.version === undefined ? undefined : cells[columns.version];
       const tags = columns.tags === undefined ? undefined : cells[columns.tags];
-      emit({
-        target,
-        date: named(columns.names[columns.date], () =>
-          dateOf(cells[columns?.date ?? 0], columns?.names[columns.date] ?? "date", series),
-        ),
-        value:
-          typeof value === "number"
-            ? value
-            : named(columns.names[columns.value], () => number(String(value), marks)),
-        version: textOf(version, "version") || undefined,
-        tags: tags === undefined || tags === null || tags === "" ? undefined : parseTags(String(tags)),
-      });
+      let column = columns.names[columns.date] ?? "date";
+      try {
+        const date = dateOf(cells[columns.date], column, series);
+        column = columns.names[columns.value] ?? "value";
+        emit({
+          target,
+          date,
+          value: typeof value === "number" ? value : number(String(value), marks),
+          version: version === undefined ? undefined : textOf(version, "version") || undefined,
+          tags: tags === undefined || tags === null || tags === "" ? undefined : parseTags(String(tags)),
+        });
+      } catch (thrown) {
+        throw thrown instanceof RowError && thrown.column === undefined ? named(thrown, column) : thrown;
+      }
     }
 
     if (isSheet)
@@ -162,17 +166,11 @@ async function otherSheets(fault: FileError, file: MapperFile, sheet: string | n
   });
 }
 
-/** Says in which column the fault is. */
-function named<Value>(column: string | undefined, read: () => Value): Value {
-  try {
-    return read();
-  } catch (thrown) {
-    if (!(thrown instanceof RowError) || column === undefined || thrown.column !== undefined) throw thrown;
-    const { text, hint } = thrown;
-    throw new RowError(thrown.message, {
-      column,
-      ...(text === undefined ? {} : { text }),
-      ...(hint === undefined ? {} : { hint }),
-    });
-  }
+/** The same fault, with the column that it is in. */
+function named({ message, text, hint }: RowError, column: string): RowError {
+  return new RowError(message, {
+    column,
+    ...(text === undefined ? {} : { text }),
+    ...(hint === undefined ? {} : { hint }),
+  });
 }

@@ -4,7 +4,9 @@ const ROOM_FIRST = 64 * 1024;
 /** A date and a number, with the names of their fields. */
 const READING_BYTES_MAX = 128;
 const DAY_MS = 86_400_000;
-const [ZERO, COLON, POINT, ZULU] = [48, 58, 46, 90];
+const [ZERO, COLON, POINT, MINUS, ZULU] = [48, 58, 46, 45, 90];
+const DECIMALS_SCALE = 1e6;
+const DIGITS_EXACT_BELOW = 1e15;
 
 const DATE_FIELD = Buffer.from('{"date":"');
 const VALUE_FIELD = Buffer.from('","value":');
@@ -32,8 +34,43 @@ export class JsonBytes {
     this.#reserve(READING_BYTES_MAX);
     this.#date(epochMs);
     this.#copy(VALUE_FIELD);
-    // JSON knows no negative zero.
-    this.#ascii(value === 0 ? "0" : String(value));
+    this.#number(value);
+  }
+
+  /** As `String(value)` writes it; most values have few decimals, and their digits are found without that. */
+  #number(value: number): void {
+    const scaled = Math.round(value * DECIMALS_SCALE);
+    // Up to 15 digits tell numbers apart, so these are the shortest that mean this value.
+    if (scaled / DECIMALS_SCALE !== value || scaled >= DIGITS_EXACT_BELOW || scaled <= -DIGITS_EXACT_BELOW) {
+      this.#ascii(String(value));
+      return;
+    }
+    if (scaled < 0) this.#bytes[this.length++] = MINUS;
+    const whole = Math.floor(Math.abs(scaled) / DECIMALS_SCALE);
+    this.#digits(whole, 1);
+    let decimals = Math.abs(scaled) - whole * DECIMALS_SCALE;
+    if (decimals === 0) return;
+    let places = 6;
+    while (decimals % 10 === 0) {
+      decimals /= 10;
+      places -= 1;
+    }
+    this.#bytes[this.length++] = POINT;
+    this.#digits(decimals, places);
+  }
+
+  /** Digits of a whole number, with zeros in front up to so many places. */
+  #digits(number: number, places: number): void {
+    let count = 1;
+    for (let limit = 10; limit <= number; limit *= 10) count += 1;
+    const end = this.length + Math.max(count, places);
+    let rest = number;
+    for (let at = end - 1; at >= this.length; at -= 1) {
+      const tens = Math.floor(rest / 10);
+      this.#bytes[at] = ZERO + rest - tens * 10;
+      rest = tens;
+    }
+    this.length = end;
   }
 
   #date(epochMs: number): void {

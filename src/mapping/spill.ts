@@ -2,20 +2,24 @@
  * The readings of a large file, on disk: each time that the columns in memory are full they are sorted and appended as a run
  * of records. The file has no name once it is open, so that it is gone however the process ends.
  *
- * A record is 32 bytes in the order of this machine: rank and row (each 4 bytes), date and value (8), sheet and length of
- * the text that follows (4); then version and tags as text, filled up to a multiple of 8.
+ * A record is 24 bytes in the order of this machine: rank and row (each 4 bytes), date and value (8). When the highest bit of
+ * the rank is set, more follows: sheet and length of a text (4), then version and tags as that text, filled up to a multiple of 8.
  */
 import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { TransientError } from "../support/errors.ts";
 import { type Extra, extraOf, extraText, NO_EXTRA } from "./extras.ts";
 
-const RECORD_BYTES = 32;
+const RECORD_BYTES = 24;
+const MORE_BYTES = 8;
+const MORE = 2 ** 31;
 const WRITE_BYTES = 256 * 1024;
 /** For all runs together while they are merged. */
 const READ_BYTES = 8 * 1024 * 1024;
 const READ_BYTES_MIN = 4 * 1024;
 const READ_BYTES_MAX = 256 * 1024;
+
+const NO_TEXT = Buffer.alloc(0);
 
 /** A part of the file: one sorted run. */
 export interface SpilledRun {
@@ -64,14 +68,16 @@ export class SpillFile {
     const page = new Page(WRITE_BYTES);
     let used = 0;
     while (readings.next()) {
-      const text = readings.extra === NO_EXTRA ? null : Buffer.from(extraText(readings.extra));
-      const length = RECORD_BYTES + padded(text?.length ?? 0);
+      const { extra, sheet } = readings;
+      const text = extra === NO_EXTRA ? NO_TEXT : Buffer.from(extraText(extra));
+      const length = RECORD_BYTES + (text.length === 0 && sheet === 0 ? 0 : MORE_BYTES + padded(text.length));
       if (used + length > page.bytes.length) {
         this.#append(page.bytes.subarray(0, used));
         used = 0;
         page.reserve(length);
       }
-      page.put(used, readings, text);
+      page.put(used, readings);
+      if (length > RECORD_BYTES) page.putMore(used, sheet, text);
       used += length;
     }
     this.#append(page.bytes.subarray(0, used));
@@ -131,28 +137,34 @@ class Page {
     this.#numbers = larger.#numbers;
   }
 
-  put(at: number, reading: Readonly<SortedReading>, text: Buffer | null): void {
-    const word = at / 4;
-    const number = at / 8;
-    this.#words[word] = reading.rank;
-    this.#words[word + 1] = reading.row;
-    this.#numbers[number + 1] = reading.date;
-    this.#numbers[number + 2] = reading.value;
-    this.#words[word + 6] = reading.sheet;
-    this.#words[word + 7] = text?.length ?? 0;
-    text?.copy(this.bytes, at + RECORD_BYTES);
+  put(at: number, reading: Readonly<SortedReading>): void {
+    this.#words[at / 4] = reading.rank;
+    this.#words[at / 4 + 1] = reading.row;
+    this.#numbers[at / 8 + 1] = reading.date;
+    this.#numbers[at / 8 + 2] = reading.value;
   }
 
-  /** Length of the text; fills everything of `reading` but its extra. */
-  take(at: number, reading: SortedReading): number {
-    const word = at / 4;
-    const number = at / 8;
-    reading.rank = this.#words[word] ?? 0;
-    reading.row = this.#words[word + 1] ?? 0;
-    reading.date = this.#numbers[number + 1] ?? 0;
-    reading.value = this.#numbers[number + 2] ?? 0;
-    reading.sheet = this.#words[word + 6] ?? 0;
-    return this.#words[word + 7] ?? 0;
+  putMore(at: number, sheet: number, text: Buffer): void {
+    const more = at + RECORD_BYTES;
+    this.#words[at / 4] = (this.#words[at / 4] ?? 0) + MORE;
+    this.#words[more / 4] = sheet;
+    this.#words[more / 4 + 1] = text.length;
+    text.copy(this.bytes, more + MORE_BYTES);
+  }
+
+  /** Whether more follows; fills everything of `reading` but sheet and extra. */
+  take(at: number, reading: SortedReading): boolean {
+    const rank = this.#words[at / 4] ?? 0;
+    reading.rank = rank % MORE;
+    reading.row = this.#words[at / 4 + 1] ?? 0;
+    reading.date = this.#numbers[at / 8 + 1] ?? 0;
+    reading.value = this.#numbers[at / 8 + 2] ?? 0;
+    return rank >= MORE;
+  }
+
+  /** Sheet and length of the text. */
+  takeMore(at: number): [number, number] {
+    return [this.#words[at / 4] ?? 0, this.#words[at / 4 + 1] ?? 0];
   }
 }
 
@@ -182,16 +194,25 @@ class SpilledReadings implements SortedReadings {
 
   next(): boolean {
     if (this.#filled - this.#taken < RECORD_BYTES && !this.#fill(RECORD_BYTES)) return false;
-    const length = this.#page.take(this.#taken, this);
-    this.extra = length === 0 ? NO_EXTRA : this.#readExtra(length);
-    this.#taken += RECORD_BYTES + padded(length);
+    const hasMore = this.#page.take(this.#taken, this);
+    this.#taken += RECORD_BYTES;
+    this.sheet = 0;
+    this.extra = NO_EXTRA;
+    if (hasMore) this.#takeMore();
     return true;
   }
 
-  #readExtra(length: number): Extra {
-    const whole = RECORD_BYTES + padded(length);
+  #takeMore(): void {
+    if (this.#filled - this.#taken < MORE_BYTES) this.#fill(MORE_BYTES);
+    const [sheet, length] = this.#page.takeMore(this.#taken);
+    this.sheet = sheet;
+    const whole = MORE_BYTES + padded(length);
     if (this.#filled - this.#taken < whole) this.#fill(whole);
-    const from = this.#taken + RECORD_BYTES;
+    if (length > 0) this.extra = this.#extraAt(this.#taken + MORE_BYTES, length);
+    this.#taken += whole;
+  }
+
+  #extraAt(from: number, length: number): Extra {
     const text = this.#page.bytes.toString("utf8", from, from + length);
     // Mostly the same as that of the reading before.
     if (text !== this.#text) {
