@@ -1,9 +1,11 @@
 /** One poll of one drop: list, record what was seen, settle, and hand what is ready to the gateway. */
 import type { Arrival, ArrivalState, FileEntry, IsoInstant } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
+import { Marks } from "../support/marks.ts";
 import { DoneFiles } from "./done-files.ts";
 import type { Drop } from "./drop.ts";
 import { whySkipped } from "./initial.ts";
+import { Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
 import { Settling } from "./settling.ts";
 
@@ -11,7 +13,13 @@ import { Settling } from "./settling.ts";
 export interface PickupJournal {
   beginPoll(drop: string): Promise<PickupPoll>;
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
-  arrivalsIn(drop: string, states: readonly ArrivalState[], limit?: number): Promise<readonly Arrival[]>;
+  arrival(id: number): Promise<Arrival | null>;
+  arrivalsIn(
+    drop: string,
+    states: readonly ArrivalState[],
+    limit?: number,
+    after?: number,
+  ): Promise<readonly Arrival[]>;
 }
 
 export interface PickupPoll {
@@ -19,7 +27,7 @@ export interface PickupPoll {
   record(
     entries: readonly FileEntry[],
   ): Promise<readonly { readonly arrival: Arrival; readonly seen: "new" | "changed" | "known" }[]>;
-  complete(): Promise<readonly Arrival[]>;
+  complete(): Promise<readonly number[]>;
   abandon(): Promise<void>;
 }
 
@@ -71,7 +79,7 @@ export interface PickupFacts {
   readonly onOverdue?: (file: WaitingFile) => void;
 }
 
-/** Entries recorded in one transaction. */
+/** Entries recorded in one transaction, and arrivals read at once. */
 const CHUNK = 500;
 /** Waiting files whose reasons are kept for people. */
 const WAITING_SHOWN = 100;
@@ -101,7 +109,7 @@ interface Tally {
 /** What one poll has found so far. */
 interface Found {
   readonly tally: Tally;
-  readonly ready: Oldest;
+  readonly oldest: Oldest;
   readonly waiting: WaitingFile[];
   readonly firstContact: boolean;
   /** Paths of the done-files in the listing. */
@@ -117,6 +125,10 @@ export class Pickup {
   /** Arrivals that were told to be overdue. */
   readonly #toldOverdue = new Set<number>();
   #waiting: WaitingFile[] = [];
+  /** Ids of the arrivals that the last listing showed to be settled and that were not taken yet. */
+  #ready = new Marks();
+  /** What the last listing found. */
+  #listed: PickupReport = NOTHING;
   #busy: Promise<unknown> = Promise.resolve();
 
   constructor(facts: PickupFacts) {
@@ -135,14 +147,28 @@ export class Pickup {
     return this.#inTurn(() => this.#poll(signal));
   }
 
+  /** Takes what the last listing showed to be settled and no poll has taken yet, without listing again. Otherwise as `poll`. */
+  takeLeft(signal: AbortSignal): Promise<PickupReport> {
+    return this.#inTurn(async () => {
+      const oldest = new Oldest(this.#facts.options.perPollMax);
+      const found = { ...this.#listed, claimed: 0, left: 0, gone: 0 };
+      try {
+        for await (const arrival of this.#arrivalsIn("settling"))
+          if (this.#ready.has(arrival.id)) oldest.add(arrival);
+      } catch (error) {
+        return { ...found, error };
+      }
+      return this.#take(found, oldest, null, signal);
+    });
+  }
+
   /** Offers the unmatched arrivals again, after the triggers changed. Answers how many were offered. */
   rematch(signal: AbortSignal): Promise<number> {
     return this.#inTurn(async () => {
-      const { drop, journal, claim } = this.#facts;
       let offered = 0;
-      for (const arrival of await journal.arrivalsIn(drop.name, ["unmatched"])) {
+      for await (const arrival of this.#arrivalsIn("unmatched")) {
         if (signal.aborted) break;
-        await claim(arrival);
+        await this.#facts.claim(arrival);
         offered += 1;
       }
       return offered;
@@ -160,17 +186,41 @@ export class Pickup {
     return turn;
   }
 
+  async *#arrivalsIn(state: ArrivalState): AsyncGenerator<Arrival> {
+    const { drop, journal } = this.#facts;
+    for (let after = 0, more = true; more; ) {
+      const some = await journal.arrivalsIn(drop.name, [state], CHUNK, after);
+      yield* some;
+      after = some.at(-1)?.id ?? after;
+      more = some.length === CHUNK;
+    }
+  }
+
   async #poll(signal: AbortSignal): Promise<PickupReport> {
     const tally: Tally = { ...NOTHING };
-    const ready = new Oldest(this.#facts.options.perPollMax);
-    const error = await this.#listAndSettle(tally, ready, signal);
-    tally.left = ready.beyond;
+    const oldest = new Oldest(this.#facts.options.perPollMax);
+    this.#ready = new Marks();
+    const error = await this.#listAndSettle(tally, oldest, signal);
+    this.#listed = { ...tally };
+    // A settled file is settled, also when another folder of the drop could not be listed.
+    return this.#take(tally, oldest, error, signal);
+  }
+
+  async #take(
+    found: PickupReport,
+    oldest: Oldest,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<PickupReport> {
+    const tally: Tally = { ...found, left: oldest.beyond };
     try {
-      // A settled file is settled, also when another folder of the drop could not be listed.
-      for (const arrival of ready.take()) {
+      for (const { id } of oldest.take()) {
         if (signal.aborted) break;
+        const arrival = await this.#facts.journal.arrival(id);
+        if (arrival?.state !== "settling") continue;
         await this.#facts.claim(arrival);
-        this.#forget(arrival.id);
+        this.#forget(id);
+        this.#ready.delete(id);
         tally.claimed += 1;
       }
     } catch (thrown) {
@@ -180,14 +230,14 @@ export class Pickup {
   }
 
   /** Answers what went wrong, or null when the listing was complete. */
-  async #listAndSettle(tally: Tally, ready: Oldest, signal: AbortSignal): Promise<unknown> {
+  async #listAndSettle(tally: Tally, oldest: Oldest, signal: AbortSignal): Promise<unknown> {
     const { drop, journal } = this.#facts;
     const waiting: WaitingFile[] = [];
     let poll: PickupPoll | null = null;
     try {
       poll = await journal.beginPoll(drop.name);
       const { firstContact } = poll;
-      const found: Found = { tally, ready, waiting, firstContact, done: new Set(), undecided: [] };
+      const found: Found = { tally, oldest, waiting, firstContact, done: new Set(), undecided: [] };
       let chunk: FileEntry[] = [];
       for await (const entry of drop.list(signal)) {
         chunk.push(entry);
@@ -197,7 +247,7 @@ export class Pickup {
       }
       if (chunk.length > 0) await this.#recordChunk(poll, chunk, found);
       const gone = await poll.complete();
-      for (const arrival of gone) this.#forget(arrival.id);
+      for (const id of gone) this.#forget(id);
       tally.gone = gone.length;
       await this.#decideByDoneFiles(found);
       return null;
@@ -218,10 +268,9 @@ export class Pickup {
     found.tally.listed += entries.length;
     const nowMs = this.#facts.clock.monotonicMs();
     const noted: Promise<unknown>[] = [];
+    for (const { path } of entries) if (this.#doneFiles?.isDoneFile(path) === true) found.done.add(path);
     for (const { arrival, seen } of await poll.record(entries)) {
-      const doneFile = this.#doneFiles?.isDoneFile(arrival.path) === true;
-      if (doneFile) found.done.add(arrival.path);
-      if (arrival.state !== "settling") continue;
+      const doneFile = found.done.has(arrival.path);
       const skipped = doneFile
         ? "it is a done-file: it tells that another file is complete"
         : this.#whySkipped(arrival, found);
@@ -234,10 +283,15 @@ export class Pickup {
       const verdict = this.#settling.observe(arrival, nowMs);
       if (verdict.settled && this.#doneFiles !== null)
         found.undecided.push({ arrival, sinceMs: verdict.sinceMs });
-      else if (verdict.settled) found.ready.add(arrival);
+      else if (verdict.settled) this.#offer(arrival, found);
       else noted.push(this.#wait(arrival, verdict, seen === "changed", found));
     }
     await Promise.all(noted);
+  }
+
+  #offer(arrival: Arrival, { oldest }: Found): void {
+    this.#ready.add(arrival.id);
+    oldest.add(arrival);
   }
 
   #whySkipped(arrival: Arrival, found: Found): string | null {
@@ -246,16 +300,16 @@ export class Pickup {
   }
 
   /** The listing is complete, and so the set of done-files. */
-  async #decideByDoneFiles({ undecided, ...found }: Found): Promise<void> {
+  async #decideByDoneFiles(found: Found): Promise<void> {
     const noted: Promise<unknown>[] = [];
-    for (const { arrival, sinceMs } of undecided) {
+    for (const { arrival, sinceMs } of found.undecided) {
       const doneFile = this.#doneFiles?.of(arrival.path) ?? "";
       if (found.done.has(doneFile)) {
-        found.ready.add(arrival);
+        this.#offer(arrival, found);
         continue;
       }
       const verdict = { reason: `waits for its done-file ${doneFile}`, sinceMs, temporary: true };
-      noted.push(this.#wait(arrival, verdict, false, { ...found, undecided }));
+      noted.push(this.#wait(arrival, verdict, false, found));
     }
     await Promise.all(noted);
   }
@@ -289,42 +343,3 @@ export class Pickup {
       await journal.advanceArrival(arrival.id, "settling", reason);
   }
 }
-
-/** Keeps the oldest arrivals up to a limit, in bounded memory, and counts the others. */
-class Oldest {
-  readonly #max: number;
-  #kept: Arrival[] = [];
-  #added = 0;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get beyond(): number {
-    return Math.max(0, this.#added - this.#max);
-  }
-
-  add(arrival: Arrival): void {
-    this.#added += 1;
-    this.#kept.push(arrival);
-    if (this.#kept.length >= this.#max * 2) this.#kept = this.take();
-  }
-
-  take(): Arrival[] {
-    return this.#kept.toSorted(byAge).slice(0, this.#max);
-  }
-}
-
-/**
- * Older content first, as far as the drop's times can be compared, then by name: a correction that came while nobody looked is
- * not overwritten by what it corrects.
- */
-function byAge(one: Arrival, other: Arrival): number {
-  const numeric =
-    NUMERIC.test(one.mtime) && NUMERIC.test(other.mtime) && one.mtime.length === other.mtime.length;
-  // Equal lengths: the order of the texts is the order of the numbers.
-  if (numeric && one.mtime !== other.mtime) return one.mtime < other.mtime ? -1 : 1;
-  return one.path < other.path ? -1 : one.path > other.path ? 1 : one.id - other.id;
-}
-
-const NUMERIC = /^\d+(\.\d+)?$/;

@@ -71,6 +71,8 @@ export class Watcher {
   #wanted: PromiseWithResolvers<PickupReport> | null = null;
   #changed = false;
   #report: PickupReport | null = null;
+  /** Milliseconds of the monotonic clock when the last listing began. */
+  #listedMs = Number.NEGATIVE_INFINITY;
   #inProgress = false;
   #completePolls = 0;
   #failures = 0;
@@ -166,11 +168,10 @@ export class Watcher {
     while (!stopped.aborted) {
       const wanted = this.#wanted;
       this.#wanted = null;
-      this.#changed = false;
       this.#inProgress = true;
       this.#nextPollAt = null;
       const begunMs = this.#facts.clock.monotonicMs();
-      const report = await this.#pickup.poll(stopped).catch((error: unknown) => failed(error));
+      const report = await this.#poll(begunMs, wanted !== null).catch((error: unknown) => failed(error));
       this.#pollTookMs = this.#facts.clock.monotonicMs() - begunMs;
       this.#inProgress = false;
       if (!stopped.aborted) this.#take(report);
@@ -179,6 +180,16 @@ export class Watcher {
       if (clearing && !stopped.aborted && report.error === undefined) await this.#clearArchives();
       if (!stopped.aborted) await this.#rest(report);
     }
+  }
+
+  /** While more has settled than one poll takes, the next ones take it without a new listing, which comes when it is due. */
+  #poll(nowMs: number, wanted: boolean): Promise<PickupReport> {
+    const goesOn = (this.#report?.left ?? 0) > 0 && this.#failures === 0;
+    if (goesOn && !wanted && nowMs - this.#listedMs < this.#facts.options.every)
+      return this.#pickup.takeLeft(this.#stopping.signal);
+    this.#changed = false;
+    this.#listedMs = nowMs;
+    return this.#pickup.poll(this.#stopping.signal);
   }
 
   /** Archived files whose time is over. A fault is told, and it is tried again later. */

@@ -34,8 +34,13 @@ export interface Ledger {
   beginPoll(drop: string): Promise<PollRecord>;
   /** Another reason for the same state is taken over without an event. To `matched` an arrival comes by `openRun` alone. */
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
-  /** Arrivals that lie at the drop and are in one of these states, oldest first. */
-  arrivalsIn(drop: string, states: readonly ArrivalState[], limit?: number): Promise<readonly Arrival[]>;
+  /** Arrivals that lie at the drop and are in one of these states, oldest first; `after` goes on behind an id, so that many can be read in parts. */
+  arrivalsIn(
+    drop: string,
+    states: readonly ArrivalState[],
+    limit?: number,
+    after?: number,
+  ): Promise<readonly Arrival[]>;
   arrival(id: number): Promise<Arrival | null>;
   /**
    * The latest earlier arrival at the same (drop, path) that was delivered or is under way, when it has the same digest, or null.
@@ -129,11 +134,12 @@ export interface PollRecord {
   /**
    * Takes the next entries of the listing. For each: the arrival that lies at this path, which is new (`settling`) when the path
    * was not known or had gone, or when size or mtime differ and the earlier version had been taken; an arrival that
-   * is still `settling` or `unmatched` takes over the new size and mtime (`changed`).
+   * is still `settling` or `unmatched` takes over the new size and mtime (`changed`). Answers what is `settling` now; what
+   * lies at rest as it did is not told.
    */
   record(entries: readonly FileEntry[]): Promise<readonly Sighting[]>;
-  /** The listing was complete: what was not in it has gone from the drop. Answers the arrivals that went. */
-  complete(): Promise<readonly Arrival[]>;
+  /** The listing was complete: what was not in it has gone from the drop, some in each transaction. Answers the ids of the arrivals that went. */
+  complete(): Promise<readonly number[]>;
   /** The listing broke off: nothing has gone. */
   abandon(): Promise<void>;
 }

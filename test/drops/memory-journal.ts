@@ -24,11 +24,9 @@ export class MemoryJournal implements PickupJournal {
       firstContact: !this.#listed.has(drop),
       record: async (entries) => {
         this.chunkMax = Math.max(this.chunkMax, entries.length);
-        return entries.map((entry) => {
-          const sighting = this.#sight(drop, entry);
-          seen.add(sighting.arrival.id);
-          return sighting;
-        });
+        const sightings = entries.map((entry) => this.#sight(drop, entry));
+        for (const { arrival } of sightings) seen.add(arrival.id);
+        return sightings.filter(({ arrival }) => arrival.state === "settling");
       },
       complete: async () => {
         end();
@@ -36,19 +34,24 @@ export class MemoryJournal implements PickupJournal {
         const went = this.arrivals.filter(
           (one) => one.drop === drop && one.goneAt === null && !seen.has(one.id),
         );
-        return went.map((one) => this.#put({ ...one, goneAt: "now" }));
+        return went.map((one) => this.#put({ ...one, goneAt: "now" }).id);
       },
       abandon: async () => end(),
     };
+  }
+
+  async arrival(id: number): Promise<Arrival | null> {
+    return this.arrivals[id - 1] ?? null;
   }
 
   async arrivalsIn(
     drop: string,
     states: readonly ArrivalState[],
     limit?: number,
+    after = 0,
   ): Promise<readonly Arrival[]> {
     const found = this.arrivals.filter(
-      (one) => one.drop === drop && one.goneAt === null && states.includes(one.state),
+      (one) => one.drop === drop && one.goneAt === null && states.includes(one.state) && one.id > after,
     );
     return found.slice(0, limit);
   }

@@ -106,14 +106,49 @@ describe("pick-up", () => {
     expect(claimed).toEqual(names);
   });
 
+  test("takes the others without a new listing when told to, oldest first, each once", async () => {
+    const picking = pickup({ perPollMax: 2 });
+    const names = Array.from({ length: 5 }, (_, at) => `${at}.csv`);
+    for (const name of names.toReversed()) {
+      await field.write(name, "content", new Date(Date.UTC(2026, 0, 1) + 1000 * Number.parseInt(name, 10)));
+      await picking.poll(never);
+    }
+    await poll(picking);
+    await field.write("later.csv", "content", new Date(0));
+    await field.write("half.csv", "con", new Date(0));
+    expect(await picking.takeLeft(never)).toMatchObject({ listed: 5, claimed: 2, left: 1 });
+    expect(await picking.takeLeft(never)).toMatchObject({ listed: 5, claimed: 1, left: 0 });
+    expect(await picking.takeLeft(never)).toMatchObject({ listed: 5, claimed: 0, left: 0 });
+    expect(claimed).toEqual(names);
+    expect(await poll(picking)).toMatchObject({ listed: 7, settling: 2, claimed: 0 });
+    expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0 });
+  });
+
+  test("takes no other version than the one that settled, and none that has gone", async () => {
+    const picking = pickup({ perPollMax: 1 });
+    for (const name of ["a.csv", "b.csv", "c.csv"]) await field.write(name, "content");
+    await poll(picking);
+    expect(await poll(picking)).toMatchObject({ claimed: 1, left: 2 });
+    await field.write("b.csv", "more content");
+    await rm(join(field.root, "c.csv"));
+    expect(await poll(picking)).toMatchObject({ claimed: 0, settling: 1, gone: 1, left: 0 });
+    expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0 });
+    expect(claimed).toEqual(["a.csv"]);
+  });
+
   test("offers unmatched files again only when told to", async () => {
     const picking = pickup({ settle: { observations: 1, interval: "0s" } });
     await field.write("a.txt", "content");
     await poll(picking);
     await poll(picking);
     expect(claimed).toEqual(["a.txt"]);
+    for (let at = 0; at < 1001; at += 1) await field.write(`${at}.dat`, "content");
+    await poll(picking);
     triggers = /\.txt$/;
-    expect(await picking.rematch(never)).toBe(1);
+    expect(await picking.rematch(never)).toBe(1002);
+    expect(claimed).toHaveLength(2 * 1002);
+    triggers = /\.dat$/;
+    expect(await picking.rematch(never)).toBe(1001);
     expect(await picking.rematch(never)).toBe(0);
   });
 

@@ -128,10 +128,30 @@ describe("a watcher", () => {
       .toBeGreaterThan(0);
   });
 
-  test("goes on polling at once when one poll may not take all", async () => {
+  test("goes on at once when one poll may not take all, and lists again no sooner than it is due or wanted", async () => {
     for (const name of ["a.csv", "b.csv", "c.csv"]) await field.write(name, "content");
-    watch({ every: "1h", perPollMax: 1, settle: { observations: 1 } }, deaf());
-    await expect.poll(() => claimed.length).toBe(3);
+    let listings = 0;
+    const counted: Drop = {
+      ...deaf(),
+      list: (signal) => {
+        listings += 1;
+        return field.drop.list(signal);
+      },
+    };
+    const settings = { perPollMax: 1, settle: { observations: 1 } };
+    const watcher = watch({ every: "1h", ...settings }, counted);
+    await expect.poll(() => claimed).toEqual(["a.csv", "b.csv", "c.csv"]);
+    await expect.poll(() => watcher.status()).toMatchObject({ leftCount: 0, inProgress: false });
+    expect(listings).toBe(1);
+    await field.write("d.csv", "content");
+    await watcher.pollNow();
+    expect(listings).toBe(2);
+    expect(claimed.at(-1)).toBe("d.csv");
+    await watcher.stop();
+    for (const name of ["e.csv", "f.csv", "g.csv"]) await field.write(name, "content");
+    watch({ every: "0s", ...settings }, counted);
+    await expect.poll(() => claimed.length).toBe(7);
+    expect(listings).toBeGreaterThanOrEqual(5);
   });
 
   test("says what is wrong and when it tries again, backs off, and recovers", async () => {

@@ -66,6 +66,8 @@ function arrivals(ledger: () => Ledger): void {
     await list(ledger(), "other", [entry("x")]);
     const found = await ledger().arrivalsIn("field", ["unmatched", "settling"], 2);
     expect(found.map(({ path }) => path)).toEqual(["c", "a"]);
+    const others = await ledger().arrivalsIn("field", ["unmatched", "settling"], 2, found.at(-1)?.id);
+    expect(others.map(({ path }) => path)).toEqual(["b"]);
     await list(ledger(), "field", [entry("b")]);
     expect((await ledger().arrivalsIn("field", ["settling"])).map(({ path }) => path)).toEqual(["b"]);
   });

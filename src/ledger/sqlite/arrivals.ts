@@ -14,7 +14,8 @@ const NO_LIMIT = -1;
 export function arrivalMethods(store: Store): ArrivalMethods {
   return {
     arrival: async (id) => findArrival(store, id),
-    arrivalsIn: async (drop, states, limit) => arrivalsIn(store, drop, states, limit ?? NO_LIMIT),
+    arrivalsIn: async (drop, states, limit, after) =>
+      arrivalsIn(store, drop, states, limit ?? NO_LIMIT, after ?? 0),
     advanceArrival: (id, to, reason) =>
       store.write(`arrival.${to}`, () => {
         if (to === "matched")
@@ -64,12 +65,13 @@ function arrivalsIn(
   drop: string,
   states: readonly ArrivalState[],
   limit: number,
+  after: number,
 ): readonly Arrival[] {
   const statement = store.sql(
-    "SELECT * FROM arrivals WHERE drop_name = ? AND state = ? AND gone_at IS NULL ORDER BY id LIMIT ?",
+    "SELECT * FROM arrivals WHERE drop_name = ? AND state = ? AND gone_at IS NULL AND id > ? ORDER BY id LIMIT ?",
   );
   const found = store.read(() =>
-    [...new Set(states)].flatMap((state) => rows<ArrivalRow>(statement, drop, state, limit)),
+    [...new Set(states)].flatMap((state) => rows<ArrivalRow>(statement, drop, state, after, limit)),
   );
   const sorted = found.map(toArrival).sort((a, b) => a.id - b.id);
   return limit === NO_LIMIT ? sorted : sorted.slice(0, limit);

@@ -3,12 +3,18 @@
  * remembered as one bit an arrival. An entry that is known costs a look-up and no write, so a poll with nothing new commits nothing.
  */
 import { basename } from "node:path/posix";
-import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
+import type { FileEntry, IsoInstant } from "../../model.ts";
+import { Marks } from "../../support/marks.ts";
 import type { PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { appendEvent, appendOrRenewEvent } from "./events.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { row, type Store } from "./store.ts";
+
+/** Arrivals that are marked as gone in one transaction. */
+const GONE_AT_ONCE = 500;
+/** Ids that are read at once. */
+const IDS_AT_ONCE = 10_000;
 
 export class SqlitePoll implements PollRecord {
   readonly #store: Store;
@@ -29,22 +35,38 @@ export class SqlitePoll implements PollRecord {
 
   async record(entries: readonly FileEntry[]): Promise<readonly Sighting[]> {
     this.#assertOpen();
-    const sightings = await this.#store.write("poll.recorded", () =>
-      entries.map((entry) => this.#sight(entry)),
-    );
+    const seen: number[] = [];
+    const sightings = await this.#store.write("poll.recorded", () => {
+      const settling: Sighting[] = [];
+      for (const entry of entries) {
+        const sighted = this.#restingId(entry) ?? this.#sight(entry);
+        if (typeof sighted === "number") seen.push(sighted);
+        else settling.push(sighted);
+      }
+      return settling;
+    });
+    for (const id of seen) this.#seen.add(id);
     for (const { arrival } of sightings) this.#seen.add(arrival.id);
     return sightings;
   }
 
-  async complete(): Promise<readonly Arrival[]> {
+  async complete(): Promise<readonly number[]> {
     this.#assertOpen();
-    const gone = await this.#store.write("poll.completed", () => {
-      if (this.firstContact)
+    const unseen = this.#unseen();
+    const gone: number[] = [];
+    while (gone.length < unseen.length) {
+      const some = unseen.slice(gone.length, gone.length + GONE_AT_ONCE);
+      await this.#store.write("poll.completed", () => {
+        for (const id of some) leave(this.#store, id, "arrival.gone", "it is no longer listed at the drop");
+      });
+      gone.push(...some);
+    }
+    if (this.firstContact)
+      await this.#store.write("poll.completed", () =>
         this.#store
           .sql("INSERT OR IGNORE INTO drops (name, first_listed_at) VALUES (?, ?)")
-          .run(this.#drop, this.#startedAt);
-      return this.#markGone();
-    });
+          .run(this.#drop, this.#startedAt),
+      );
     this.#end();
     return gone;
   }
@@ -62,7 +84,19 @@ export class SqlitePoll implements PollRecord {
     this.#onEnd();
   }
 
-  #sight(entry: FileEntry): Sighting {
+  /** The arrival that lies there as it did and waits for nothing; of nearly all entries this is all that is asked. */
+  #restingId(entry: FileEntry): number | undefined {
+    return row<{ readonly id: number }>(
+      this.#store.sql(`SELECT id FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL
+        AND parent_id IS NULL AND size = ? AND mtime = ? AND state <> 'settling'`),
+      this.#drop,
+      entry.path,
+      entry.size,
+      entry.mtime,
+    )?.id;
+  }
+
+  #sight(entry: FileEntry): Sighting | number {
     const found = row<ArrivalRow>(
       this.#store.sql(
         "SELECT * FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL AND parent_id IS NULL",
@@ -70,7 +104,7 @@ export class SqlitePoll implements PollRecord {
       this.#drop,
       entry.path,
     );
-    if (found === undefined) return this.#returned(entry) ?? this.#add(entry);
+    if (found === undefined) return this.#returnedId(entry) ?? this.#add(entry);
     if (found.size === entry.size && found.mtime === entry.mtime)
       return { arrival: toArrival(found), seen: "known" };
     if (found.state === "settling" || found.state === "unmatched") return this.#change(found, entry);
@@ -79,7 +113,7 @@ export class SqlitePoll implements PollRecord {
   }
 
   /** A listing may still show a file that was finished after the listing had begun: that is the old one, and nothing new. */
-  #returned(entry: FileEntry): Sighting | null {
+  #returnedId(entry: FileEntry): number | null {
     const last = row<ArrivalRow>(
       this.#store.sql(
         "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? AND parent_id IS NULL ORDER BY id DESC LIMIT 1",
@@ -90,7 +124,7 @@ export class SqlitePoll implements PollRecord {
     );
     const same = last !== undefined && last.size === entry.size && last.mtime === entry.mtime;
     if (!same || last.gone_at === null || last.gone_at < this.#startedAt) return null;
-    return { arrival: toArrival(last), seen: "known" };
+    return last.id;
   }
 
   #add(entry: FileEntry): Sighting {
@@ -133,15 +167,23 @@ export class SqlitePoll implements PollRecord {
     return { arrival: toArrival(changed ?? found), seen: "changed" };
   }
 
-  #markGone(): readonly Arrival[] {
-    const lying = this.#store
-      .sql("SELECT id FROM arrivals WHERE drop_name = ? AND gone_at IS NULL AND parent_id IS NULL")
-      .iterate(this.#drop) as Iterable<unknown> as Iterable<{ readonly id: number }>;
+  /** Ids of what lies at the drop by the ledger, and was not in the listing. Read in parts, and these as one text: a row for each would cost more. */
+  #unseen(): readonly number[] {
+    const part = this.#store.sql(`SELECT json_group_array(id) AS ids, max(path) AS last FROM (
+      SELECT id, path FROM arrivals WHERE drop_name = ? AND path > ? AND gone_at IS NULL AND parent_id IS NULL
+        ORDER BY path LIMIT ${IDS_AT_ONCE})`);
     const unseen: number[] = [];
-    for (const { id } of lying) if (!this.#seen.has(id)) unseen.push(id);
-    return unseen
-      .sort((a, b) => a - b)
-      .map((id) => leave(this.#store, id, "arrival.gone", "it is no longer listed at the drop"));
+    for (let last: string | null = ""; last !== null; ) {
+      const read: { readonly ids: string; readonly last: string | null } | undefined = row(
+        part,
+        this.#drop,
+        last,
+      );
+      for (const id of JSON.parse(read?.ids ?? "[]") as readonly number[])
+        if (!this.#seen.has(id)) unseen.push(id);
+      last = read?.last ?? null;
+    }
+    return unseen.sort((a, b) => a - b);
   }
 
   #tell(arrivalId: number, what: string, detail: string): void {
@@ -149,39 +191,14 @@ export class SqlitePoll implements PollRecord {
   }
 }
 
-function leave(store: Store, id: number, what: string, detail: string): Arrival {
-  const left = row<ArrivalRow>(
-    store.sql("UPDATE arrivals SET gone_at = ? WHERE id = ? RETURNING *"),
-    store.now(),
-    id,
-  );
-  if (left === undefined) throw brokenInvariant("record poll", String(id), "no row came back");
-  appendEvent(store, { arrivalId: id, runId: null, operationId: null, what, detail });
-  return toArrival(left);
+/** Inside a write. What has gone meanwhile stays as it is. */
+function leave(store: Store, id: number, what: string, detail: string): void {
+  const left = store
+    .sql("UPDATE arrivals SET gone_at = ? WHERE id = ? AND gone_at IS NULL")
+    .run(store.now(), id);
+  if (left.changes > 0) appendEvent(store, { arrivalId: id, runId: null, operationId: null, what, detail });
 }
 
 function sizeWords(entry: FileEntry): string {
   return `${entry.path}, ${entry.size} bytes, time ${entry.mtime}`;
-}
-
-/** A set of arrival ids as bits, in pages, so that old ids cost nothing. */
-class Marks {
-  readonly #pages = new Map<number, Uint32Array>();
-
-  add(id: number): void {
-    const number = Math.floor(id / 32_768);
-    let page = this.#pages.get(number);
-    if (page === undefined) {
-      page = new Uint32Array(1024);
-      this.#pages.set(number, page);
-    }
-    const bit = id % 32_768;
-    page[bit >>> 5] = (page[bit >>> 5] ?? 0) | (1 << (bit & 31));
-  }
-
-  has(id: number): boolean {
-    const bit = id % 32_768;
-    const word = this.#pages.get(Math.floor(id / 32_768))?.[bit >>> 5] ?? 0;
-    return (word & (1 << (bit & 31))) !== 0;
-  }
 }
