@@ -16,110 +16,6 @@ async function rowsWithLines(content: string | Uint8Array, options = {}) {
 }
 
 describe("the CSV reader", () => {
-  it.each([
-    [
-      "plain rows",
-      "a,b\n1,2\n",
-      [
-        ["a", "b"],
-        ["1", "2"],
-      ],
-    ],
-    [
-      "a last row without a line end",
-      "a,b\n1,2",
-      [
-        ["a", "b"],
-        ["1", "2"],
-      ],
-    ],
-    [
-      "CRLF",
-      "a,b\r\n1,2\r\n",
-      [
-        ["a", "b"],
-        ["1", "2"],
-      ],
-    ],
-    [
-      "CR alone",
-      "a,b\r1,2\r",
-      [
-        ["a", "b"],
-        ["1", "2"],
-      ],
-    ],
-    [
-      "line ends that change in the file",
-      "a,b\r\n1,2\n3,4\r\n",
-      [
-        ["a", "b"],
-        ["1", "2"],
-        ["3", "4"],
-      ],
-    ],
-    [
-      "commas in quotes",
-      'a,b\n"x, y",2\n',
-      [
-        ["a", "b"],
-        ["x, y", "2"],
-      ],
-    ],
-    [
-      "quotes in quotes",
-      'a,b\n1,"ha ""ha"" ha"\n',
-      [
-        ["a", "b"],
-        ["1", 'ha "ha" ha'],
-      ],
-    ],
-    [
-      "line ends in quotes",
-      'a,b\n"x\ny","z\r\nw"\n',
-      [
-        ["a", "b"],
-        ["x\ny", "z\r\nw"],
-      ],
-    ],
-    [
-      "empty cells",
-      'a,b,c\n1,"",\n,,\n',
-      [
-        ["a", "b", "c"],
-        ["1", "", ""],
-        ["", "", ""],
-      ],
-    ],
-    [
-      "JSON in a cell",
-      'k,v\n1,"{""type"": ""Point"", ""at"": [1, 2]}"\n',
-      [
-        ["k", "v"],
-        ["1", '{"type": "Point", "at": [1, 2]}'],
-      ],
-    ],
-    [
-      "characters beyond ASCII",
-      "a,b\nʤ,漢字 😀\n",
-      [
-        ["a", "b"],
-        ["ʤ", "漢字 😀"],
-      ],
-    ],
-    [
-      "blank lines between rows",
-      "a,b\n\n1,2\n\n",
-      [
-        ["a", "b"],
-        ["1", "2"],
-      ],
-    ],
-    ["an empty file", "", []],
-  ])("reads %s", async (_, content, expected) => {
-    expect(await cells(content)).toEqual(expected);
-  });
-
   it.each(["utf-16le", "utf-16be", "utf-8"])(
     "reads %s by its byte order mark, whatever is declared",
     async (encoding) => {
@@ -169,6 +65,103 @@ describe("the CSV reader", () => {
       [2, { a: "1", b: "" }],
       [3, { a: "1", b: "2" }],
     ]);
+  });
+
+  it("fills short rows where only these are allowed, and refuses those that hold too much", async () => {
+    const { file, refused } = await openFile("a,b\n1\n1,2, \n1,2,3\n");
+    const rows = await collect(file.csv({ columns: true, ragged: "pad" }));
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { a: "1", b: "" },
+      { a: "1", b: "2" },
+    ]);
+    expect(refused.map(({ row }) => placeOf(row)?.row)).toEqual([4]);
+  });
+
+  it("joins a header of several rows, and fills what merged cells leave empty", async () => {
+    const content = "Date,Meter A,,Meter B\n,Energy,,\n, kWh ,kW,kWh\n2026-01-01,1,2,3\n";
+    expect(await rowsWithLines(content, { headerRows: 3 })).toEqual([
+      [
+        4,
+        {
+          Date: "2026-01-01",
+          "Meter A Energy kWh": "1",
+          "Meter A Energy kW": "2",
+          "Meter B Energy kWh": "3",
+        },
+      ],
+    ]);
+    expect(await rowsWithLines("Date,Value\nDate,kWh\n1,2\n", { headerRows: 2 })).toEqual([
+      [3, { Date: "1", "Value kWh": "2" }],
+    ]);
+    await expect(rowsWithLines("a,b\n", { headerRows: 2 })).rejects.toThrow("ends within its header");
+  });
+
+  it("refuses a header that names two columns alike, unless these are to be numbered", async () => {
+    await expect(rowsWithLines("note\nt, v,v \n1,2,3\n", { skipLines: 1 })).rejects.toMatchObject({
+      unreadable: true,
+      message: 'the header names columns 2 and 3 both "v"',
+      row: 2,
+      hint: expect.stringContaining("duplicates"),
+    });
+    expect(await rowsWithLines("v,v,v\n1,2,3\n", { duplicates: "number" })).toEqual([
+      [2, { v: "1", "v (2)": "2", "v (3)": "3" }],
+    ]);
+  });
+
+  it("leaves out columns without a name as long as they are empty", async () => {
+    expect(await rowsWithLines("a,b,\n1,2,\n3,4, \n")).toEqual([
+      [2, { a: "1", b: "2" }],
+      [3, { a: "3", b: "4" }],
+    ]);
+    await expect(rowsWithLines("a,,b\n1,,2\n3,x,4\n")).rejects.toMatchObject({
+      message: "column 2 holds something, but has no name in the header (row 1)",
+      row: 3,
+      column: "column 2",
+      text: "x",
+    });
+    expect(await rowsWithLines("a,,b\n3,x,4\n", { unnamed: "skip" })).toEqual([[2, { a: "3", b: "4" }]]);
+  });
+
+  it("finds a header behind a preamble of any length and form, and tells the lines", async () => {
+    const headerAt = (found: readonly string[]) => found[0] === "Date" && found.length > 1;
+    const preamble = 'Report of "ACME\n\n# Date,Value\nDate of report: "x" y\r\nDate\n';
+    expect(
+      await rowsWithLines(`${preamble}Date,"Val""ue"\n1,2\n`, { headerAt, comment: "#", skipLines: 1 }),
+    ).toEqual([[7, { Date: "1", 'Val"ue': "2" }]]);
+    expect(await cells(`${preamble}Date,v\n1,2`, { headerAt })).toEqual([
+      ["Date", "v"],
+      ["1", "2"],
+    ]);
+    const far = `${"x".repeat(299)}\n`.repeat(900);
+    expect(await rowsWithLines(`${far}Date,v\r1,2`, { headerAt })).toEqual([[902, { Date: "1", v: "2" }]]);
+  });
+
+  it("says when there is no such header, and looks for it only in the first lines", async () => {
+    const headerAt = () => false;
+    await expect(cells("a,b\n1,2", { headerAt })).rejects.toMatchObject({
+      unreadable: true,
+      message: "no line is the header that the mapper looks for",
+    });
+    await expect(cells("a,b\n".repeat(2000), { headerAt })).rejects.toThrow("none of the first 1000 lines");
+  });
+
+  it("takes several characters as delimiter, other escapes, and blanks away around cells", async () => {
+    expect(await cells('a||b|c||"d||e"\n', { delimiter: "||" })).toEqual([["a", "b|c", "d||e"]]);
+    expect(await cells('"a\\"b",c\n', { escape: "\\" })).toEqual([['a"b', "c"]]);
+    expect(await cells(' a , " b " ,c\n', { trim: true })).toEqual([["a", " b ", "c"]]);
+  });
+
+  it("refuses a row that is longer than the limit, whatever makes it long", async () => {
+    for (const long of ["x".repeat(2_000_000), ",".repeat(2_000_000), `"${"x\n".repeat(1_000_000)}`])
+      await expect(cells(`a,b\n1,2\n${long}`, { rowBytesMax: 1_000_000 })).rejects.toMatchObject({
+        unreadable: true,
+        row: 3,
+        message: "the row at line 3 is longer than 1000000 bytes",
+      });
+    // Comments and blank lines are no part of a row.
+    expect(
+      await cells(`a\n${"# note\n".repeat(300_000)}b`, { comment: "#", rowBytesMax: 1_000_000 }),
+    ).toHaveLength(2);
   });
 
   it("takes any name of a column as data", async () => {

@@ -26,24 +26,48 @@ export interface TextOptions {
   readonly encoding?: string | undefined;
 }
 
-export interface CsvOptions extends TextOptions {
+/** How the names of columns come from the header, for readers that hand out rows by name. Names are trimmed. */
+export interface HeaderOptions {
+  /**
+   * Rows that the header spans. Default 1. Of several, a column's cells are joined by a blank, from above: an empty cell of an upper
+   * row takes the cell to its left, as merged cells are written, and a cell that repeats the one above it is left out.
+   */
+  readonly headerRows?: number | undefined;
+  /** Two columns of the same name: refuse the file (default), or name the second `name (2)`. */
+  readonly duplicates?: "reject" | "number" | undefined;
+  /** A column without a name that holds something: refuse the file (default), or leave the column out. An empty one is left out. */
+  readonly unnamed?: "reject" | "skip" | undefined;
+}
+
+export interface CsvOptions extends TextOptions, HeaderOptions {
   /** One character, or several characters. Default `,`. */
-  readonly delimiter?: string;
+  readonly delimiter?: string | undefined;
   /** Default `"`; `null` for files without quoting. */
-  readonly quote?: string | null;
-  /** Lines to skip before the header. */
-  readonly skipLines?: number;
+  readonly quote?: string | null | undefined;
+  /** What makes a quote inside a quoted cell a part of it. Default the quote itself. */
+  readonly escape?: string | undefined;
+  /** Whether blanks around cells are left out, those inside quotes excepted. Default false. */
+  readonly trim?: boolean | undefined;
+  /** Lines to skip before the header, whatever quotes they hold. */
+  readonly skipLines?: number | undefined;
+  /** Tells the line at which the header, or else the first row, begins; the lines before it are skipped. Looked for in 1000 lines. */
+  readonly headerAt?: ((cells: TextCells) => boolean) | undefined;
   /** Lines that begin with this are skipped. */
-  readonly comment?: string;
-  /** Rows shorter or longer than the header: refuse the row (default), or pad and cut. */
-  readonly ragged?: "reject" | "allow";
+  readonly comment?: string | undefined;
+  /**
+   * Rows shorter or longer than the header: refuse the row (`reject`, the default), fill short ones with empty cells and refuse longer
+   * ones (`pad`; empty cells too many are no harm), or fill and cut (`allow`).
+   */
+  readonly ragged?: "reject" | "pad" | "allow" | undefined;
+  /** Longest row, in bytes. Default 8 Mi. */
+  readonly rowBytesMax?: number | undefined;
 }
 
 export interface SheetOptions {
   /** Name or 1-based number of the sheet. Default: the first. */
-  readonly sheet?: string | number;
+  readonly sheet?: string | number | undefined;
   /** 1-based row that holds the names of the columns; rows before it are left out. Default 1. */
-  readonly headerRow?: number;
+  readonly headerRow?: number | undefined;
 }
 
 export interface LineOptions extends TextOptions {

@@ -2,6 +2,8 @@
 
 /** Longest row of a CSV file, in bytes; an opening quote that is never closed would swallow the rest of the file. */
 export const ROW_BYTES_MAX = 8 * 1024 * 1024;
+/** Lines among which a header is looked for. */
+export const PREAMBLE_LINES_MAX = 1000;
 /** Longest line, in characters. */
 export const LINE_CHARACTERS_MAX = 8 * 1024 * 1024;
 /** Largest file that is read as one text, in bytes of UTF-8. */
