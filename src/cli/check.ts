@@ -188,7 +188,7 @@ class Claims {
 
   #wordsFor(path: string, provenance: Provenance | null): string {
     const { name, archives } = this.#options;
-    if (provenance?.standardBody !== undefined) return "standard bodies, which need no trigger";
+    if (provenance?.standardBody !== undefined) return "in the standard format, which needs no trigger";
     if (archives.unpack && isContainerName(basename(path))) return "would be opened, entry by entry";
     const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
     const { claimed } = this.#registry.claim(path, ingestionType, name, provenance ?? undefined);

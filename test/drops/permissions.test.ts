@@ -29,6 +29,18 @@ describe.for([
   ["unreadable file", "a.csv", 0o000, "EACCES", { kind: "RejectedError", code: "HG-DROP-007" }],
   ["unreadable folder", ".", 0o000, "EACCES", { kind: "ConfigError", code: "HG-DROP-007" }],
   ["read-only folder", ".", 0o555, "EACCES", { kind: "RejectedError", code: "HG-DROP-007" }],
+  [
+    "unwritable folder",
+    ".",
+    0o555,
+    "EACCES",
+    {
+      kind: "Error",
+      code: expect.stringMatching(
+        /^Error: writing a file is refused \(EACCES: .*\), which finish\.delivered: archive needs$/,
+      ),
+    },
+  ],
   ["read-only spool", "../spool", 0o555, "EACCES", { kind: "TransientError", code: "HG-DROP-013" }],
 ] as const)("a local drop with an %s", ([fault, path, mode, proof, refusal]) => {
   test("says so, leaves the file alone, and works when it is put right", async () => {

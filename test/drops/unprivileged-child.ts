@@ -28,6 +28,14 @@ const attempts: Readonly<Record<string, { proof(): Promise<unknown>; work(): Pro
       return drop.finish(entry, planFinish({ action: "archive", to: "archive" }, entry, "run1"), never);
     },
   },
+  "unwritable folder": {
+    proof: () => rename(join(root, "a.csv"), join(root, "b.csv")),
+    work: async () => {
+      const found = await drop.probe(never);
+      const refused = found.find(({ level, about }) => level === "failed" && about === "rights");
+      if (refused !== undefined) throw new Error(refused.what.replaceAll(root, ""));
+    },
+  },
   "read-only spool": {
     proof: () => mkdir(join(spool, "proof")),
     work: async () => drop.fetch(await entryAt(drop, "a.csv"), join(spool, "copy"), never),

@@ -1,6 +1,6 @@
 /** What must hold at every real server, beyond the conformance suite. */
 import { execFile } from "node:child_process";
-import { chmod, chown, mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -163,6 +163,34 @@ export function facts(
     const failure = await failureOf(listed(field.drop));
     expect(failure).toBeInstanceOf(ConfigError);
     expect(failure).toMatchObject({ code: "HG-DROP-007" });
+  });
+
+  test("a check says who answers, and names the rule that lacks its right, when nothing may be written", async () => {
+    await field.write("a.csv", "content");
+    const fine = await field.drop.probe(never);
+    expect(fine.filter(({ level }) => level === "failed")).toEqual([]);
+    const said = Object.fromEntries(fine.map(({ about, what }) => [about, what]));
+    expect(said["server"]).toMatch(/OpenSSH_|vsFTPd|ProFTPD|mod_sftp|Pure-FTPd/);
+    expect(said["clock"]).toMatch(/^agrees with ours/);
+    if ("certificate" in said) expect(said["TLS session"]).toMatch(/TLSv1\.[23]/);
+    else expect(said["host key"]).toMatch(/^\S+ SHA256:[\w+/]{43}, pinned in hostKeys \(1 of 1\)$/);
+
+    await chown(field.root, 0, 0);
+    await chmod(field.root, 0o755);
+    await cannot(server().owner, "touch", join(field.root, "b.csv"));
+    const found = await field.drop.probe(never);
+    expect(found.filter(({ level }) => level === "failed")).toEqual([
+      {
+        level: "failed",
+        about: "rights",
+        what: expect.stringMatching(/is refused \(.+\), which finish\.delivered: archive needs$/),
+        hint: expect.stringContaining(server().owner.username),
+      },
+    ]);
+    const saidNow = Object.fromEntries(found.map(({ about, what }) => [about, what]));
+    expect(saidNow["listing"]).toContain("1 files listed");
+    expect(saidNow["clock"]).toMatch(/^not known/);
+    expect(await readdir(field.root)).toEqual(["a.csv"]);
   });
 
   test("a server that is restarted between two polls is used again", async () => {

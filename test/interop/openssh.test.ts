@@ -1,5 +1,5 @@
 /** What OpenSSH does with keys, sessions and ways to log in. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { ConfigError } from "../../src/support/errors.ts";
@@ -61,6 +61,34 @@ describeWith("sshd", "OpenSSH", () => {
         ),
       });
     await expect.poll(() => listed(both.drop).catch(() => null)).toEqual(entries);
+  });
+
+  test("that is trusted by a line of known_hosts has that line named by a check", async () => {
+    const server = await started();
+    const { host, port } = server.settings;
+    const key = await readFile(server.hostKey.publicFile, "utf8");
+    const knownHosts = join(server.shows, "known_hosts");
+    await writeFile(knownHosts, `# keys of our servers\n\n[${host}]:${port} ${key}`);
+    const field = await opened(server, { knownHosts, hostKeys: [] });
+    const findings = await field.drop.probe(never);
+    expect(findings).toContainEqual({
+      level: "ok",
+      about: "host key",
+      what: `ssh-ed25519 ${server.hostKey.fingerprint}, line 3 of ${knownHosts}`,
+    });
+    const features = findings.find(({ about }) => about === "features")?.what ?? "";
+    for (const name of ["posix-rename", "statvfs", "fsync"]) expect(features.split(", ")).toContain(name);
+  });
+
+  test("that serves for reading alone is found to refuse, and nothing is written", async () => {
+    const server = await started({ config: ["ForceCommand internal-sftp -R"] });
+    const field = await opened(server);
+    const findings = await field.drop.probe(never);
+    expect(findings.filter(({ level }) => level === "failed").map(({ what }) => what)).toEqual([
+      "renaming and deleting is refused (Permission denied), which finish.delivered: archive needs",
+    ]);
+    const left = await opened(server, { finish: { delivered: "leave" } });
+    expect((await left.drop.probe(never)).map(({ level }) => level)).not.toContain("failed");
   });
 
   test.for(["", "open sesame"])("lets in by a key with the passphrase %j", async (passphrase) => {
