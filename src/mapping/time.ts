@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 /** Tools for one file: the passages of `byOrder` belong to it. */
 export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs } {
   const zones = new Map<string, Zone>();
-  const passages = new Map<string, Passage>();
+  const passages = new Map<Zone, Map<string, Passage>>();
   let lastFormat = "";
   let lastReader: FormatReader | undefined;
   let lastZone: Zone | undefined;
@@ -38,16 +38,23 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
     const ordered = typeof policy === "object" || policy === "byOrder";
     const plain = zone.plain(wall);
     if (!Number.isNaN(plain) && !ordered) return plain;
-    const key = ordered ? `${zone.name}|${typeof policy === "object" ? policy.byOrder : ""}` : "";
-    if (!Number.isNaN(plain)) {
-      const passage = passages.get(key);
-      if (passage !== undefined) passOutside(passage, wall);
-      else passages.set(key, { last: wall, at: "outside", forwards: true });
-      return plain;
+    if (!ordered) return byPolicy(text, zone.occurrence(wall), policy, zone);
+    const key = typeof policy === "object" ? policy.byOrder : "";
+    const passagesOf = seriesOf(zone);
+    if (Number.isNaN(plain)) return inOrder(text, wall, zone.occurrence(wall), passagesOf, key, zone);
+    const passage = passagesOf.get(key);
+    if (passage !== undefined) passOutside(passage, wall);
+    else passagesOf.set(key, { last: wall, at: "outside", forwards: true });
+    return plain;
+  }
+
+  function seriesOf(zone: Zone): Map<string, Passage> {
+    let series = passages.get(zone);
+    if (series === undefined) {
+      series = new Map();
+      passages.set(zone, series);
     }
-    const occurrence = zone.occurrence(wall);
-    if (ordered) return inOrder(text, wall, occurrence, passages, key, zone);
-    return byPolicy(text, occurrence, policy, zone);
+    return series;
   }
 
   function wallTime(text: string, format: string): number {
@@ -101,8 +108,8 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
   return {
     localMs,
     isoMs,
-    local: (...args) => Temporal.Instant.fromEpochMilliseconds(localMs(...args)),
-    iso: (...args) => Temporal.Instant.fromEpochMilliseconds(isoMs(...args)),
+    local: (...args) => instantAt(localMs(...args)),
+    iso: (...args) => instantAt(isoMs(...args)),
     dayStart: (...args) => Temporal.Instant.fromEpochMilliseconds(day(...args).from),
     dayLength: (...args) => {
       const { from, to } = day(...args);
@@ -111,6 +118,23 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
     addMinutes: (instant, minutes) =>
       Temporal.Instant.fromEpochMilliseconds(instant.epochMilliseconds + minutes * MINUTE_MS),
   };
+}
+
+/** A prime number, so that dates at regular distances spread over all places. */
+const INSTANTS_KEPT = 16_381;
+const SECOND_MS = 1000;
+const instants = new Array<Temporal.Instant | undefined>(INSTANTS_KEPT).fill(undefined);
+const instantsMs = new Float64Array(INSTANTS_KEPT).fill(Number.NaN);
+
+/** Instants never change, and the series of a file share their dates: making one anew costs more than all the rest of reading it. */
+function instantAt(epochMs: number): Temporal.Instant {
+  const place = Math.abs(Math.floor(epochMs / SECOND_MS)) % INSTANTS_KEPT;
+  const known = instants[place];
+  if (known !== undefined && instantsMs[place] === epochMs) return known;
+  const instant = Temporal.Instant.fromEpochMilliseconds(epochMs);
+  instants[place] = instant;
+  instantsMs[place] = epochMs;
+  return instant;
 }
 
 type LocalMs = (text: string, format: string, zone: string, policy?: DstPolicy) => number;
