@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { ConfigError, systemCode } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { HubContext } from "./context.ts";
+import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
 import { installProblems } from "./http/problems.ts";
 import type { HubOptions } from "./options.ts";
@@ -15,6 +16,7 @@ import { operationRoutes, pushRoutes } from "./push/routes.ts";
 import { startWebhooks } from "./push/webhooks.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
+import { changeRoutes } from "./structure/changes.ts";
 import { referentialRoutes } from "./structure/referentials.ts";
 import { siteRoutes } from "./structure/sites.ts";
 import { sourceRoutes } from "./structure/sources.ts";
@@ -96,6 +98,8 @@ function buildServer(context: HubContext): FastifyInstance {
     dataRoutes,
     pushRoutes,
     operationRoutes,
+    changeRoutes,
+    removalRoutes,
     referentialRoutes,
     unsupportedRoutes,
   ];

@@ -66,6 +66,8 @@ describe("an expression over sources", () => {
     ["Name like '%o%r'", ["Boiler"]],
     ["Name startswith '100 %'", ["100 % roof"]],
     ["Name startswith '1%'", []],
+    ["Name ~ '0 %'", ["100 % roof"]],
+    ["Name !~ 'O'", ["Main meter", "Ångström"]],
     ["Name not startswith 'm'", ["Boiler", "100 % roof", "Ångström"]],
     ["Name endswith 'ER'", ["Main meter", "Boiler"]],
     ["Name not like '%e%' and Name not endswith 'f'", ["Ångström"]],

@@ -21,6 +21,9 @@ const SIGNS: Readonly<Record<string, readonly [FilterOperator, negated: boolean]
   ">=": [">=", false],
   "<": ["<", false],
   "<=": ["<=", false],
+  "~": ["contains", false],
+  "!~": ["contains", true],
+  contains: ["contains", false],
   like: ["like", false],
   startswith: ["startswith", false],
   endswith: ["endswith", false],
@@ -30,7 +33,7 @@ const SIGNS: Readonly<Record<string, readonly [FilterOperator, negated: boolean]
 };
 const OPERATORS =
   "=, <>, >, >=, <, <=, like, startswith, endswith (each also after not), is empty, is not empty";
-const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "startswith", "endswith"]);
+const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "contains", "startswith", "endswith"]);
 
 interface NamedField {
   readonly field: FilterField;

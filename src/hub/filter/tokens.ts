@@ -14,7 +14,7 @@ export interface Token {
 const LENGTH_MAX = 8_000;
 const BLANK = /\s+/y;
 const NUMBER = /[+-]?\d+(?:\.\d+)?(?![\p{L}\p{N}_])/uy;
-const SIGN = /<>|!=|>=|<=|==|&&|\|\||[=<>().!]/y;
+const SIGN = /<>|!=|!~|>=|<=|==|&&|\|\||[=<>().!~]/y;
 const WORD = /[\p{L}_][\p{L}\p{N}_-]*/uy;
 
 /** `'text'` is a value; `"name"` is a level of a form field, or a value where one is expected. A quote inside is doubled. */

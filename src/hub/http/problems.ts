@@ -15,6 +15,7 @@ export type ProblemCode =
   | "method-not-allowed"
   | "unsupported-media-type"
   | "unsupported-api-version"
+  | "conflict"
   | "idempotency-conflict"
   | "not-supported"
   | "internal";
@@ -24,6 +25,7 @@ const TITLES: Readonly<Record<number, string>> = {
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
+  409: "Conflict",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",

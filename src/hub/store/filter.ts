@@ -8,7 +8,7 @@ export type FilterField =
   /** A field of a form in `clientData`, of sources. */
   | { readonly kind: "form"; readonly path: readonly [form: string, group: string, field: string] };
 
-export type FilterOperator = "=" | ">" | ">=" | "<" | "<=" | "like" | "startswith" | "endswith";
+export type FilterOperator = "=" | ">" | ">=" | "<" | "<=" | "like" | "contains" | "startswith" | "endswith";
 
 /**
  * A test of a field that has no value is false, and its negation true: `not` is the exact complement, so that an expression and its

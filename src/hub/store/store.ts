@@ -105,12 +105,47 @@ export interface Listing<Row> {
   readonly total: number;
 }
 
+export type StructureEntity = "site" | "source" | "variable";
+
+export type Removal =
+  | {
+      readonly kind: "removed";
+      readonly sources: number;
+      readonly variables: number;
+      readonly points: number;
+    }
+  | { readonly kind: "missing" }
+  /** Nothing was removed. */
+  | { readonly kind: "holds-points"; readonly variables: number; readonly points: number };
+
 export interface StructureStore {
   createSite(accountId: number, body: SiteBody): Promise<number>;
   /** Null when the site is not one of the account. */
   createSource(accountId: number, body: SourceBody): Promise<StoredSource | null>;
   /** Null when the source is not one of the account. */
   createVariable(accountId: number, body: VariableBody): Promise<number | null>;
+  /**
+   * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`: no such entity in the account;
+   * `no-parent`: the site or source that it was moved to is not one of the account.
+   */
+  changeSite(
+    accountId: number,
+    id: number,
+    change: (current: StoredSite) => SiteBody,
+  ): Promise<StoredSite | "missing">;
+  changeSource(
+    accountId: number,
+    id: number,
+    change: (current: StoredSource) => SourceBody,
+  ): Promise<StoredSource | "missing" | "no-parent">;
+  /** `points` of the variable so far, so that a change can depend on them. */
+  changeVariable(
+    accountId: number,
+    id: number,
+    change: (current: StoredVariable, points: number) => VariableBody,
+  ): Promise<StoredVariable | "missing" | "no-parent">;
+  /** Removes an entity with everything below it. With points below, only when told to. */
+  remove(accountId: number, entity: StructureEntity, id: number, withPoints: boolean): Promise<Removal>;
   /** Ordered by id, as the two below. */
   sites(accountId: number, filter: SitesFilter, page: Page): Promise<Listing<StoredSite>>;
   sources(accountId: number, filter: SourcesFilter, page: Page): Promise<Listing<StoredSource>>;
@@ -156,6 +191,15 @@ export interface PointRow {
   readonly batchTags: Readonly<Record<string, string>> | null;
 }
 
+export interface Holding {
+  readonly points: number;
+  /** Versions of these points, the latest included; 0 on variables without versions. */
+  readonly versions: number;
+  /** Null without points. */
+  readonly firstMs: number | null;
+  readonly lastMs: number | null;
+}
+
 export interface PointStore {
   /** Variables of the account that a data query selects, by id; null for every account. */
   select(accountId: number | null, filter: VariablesFilter): Promise<readonly VariableFacts[]>;
@@ -163,6 +207,10 @@ export interface PointStore {
   read(variable: VariableFacts, range: PointRange): AsyncIterable<readonly PointRow[]>;
   /** Points in the range, paging left aside. */
   count(variable: VariableFacts, range: PointRange): Promise<number>;
+  /** What `remove` would remove. */
+  holding(variableId: number, fromMs: number | null, toMs: number | null): Promise<Holding>;
+  /** Removes points with all their versions, from `fromMs` (included) to `toMs` (excluded), in transactions of bounded size. */
+  remove(variableId: number, fromMs: number | null, toMs: number | null): Promise<Holding>;
 }
 
 // ───────────────────────────────────────────────────────────── operations

@@ -106,6 +106,8 @@ function textTest(column: string, operator: FilterOperator, value: string): Cond
   switch (operator) {
     case "like":
       return { sql: `folded(${column}) LIKE ?`, values: [text] };
+    case "contains":
+      return { sql: `folded(${column}) LIKE ? ESCAPE '\\'`, values: [`%${escaped}%`] };
     case "startswith":
       return { sql: `folded(${column}) LIKE ? ESCAPE '\\'`, values: [`${escaped}%`] };
     case "endswith":

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { PointRange, PointRow, PointStore, PointView, VariableFacts } from "../store.ts";
-import { number, type Row, type Statements, statements, text } from "./database.ts";
+import type { Holding, PointRange, PointRow, PointStore, PointView, VariableFacts } from "../store.ts";
+import { number, type Row, type Statements, statements, text, write } from "./database.ts";
 import { Where } from "./filters.ts";
 
 const CHUNK = 2_000;
@@ -14,6 +14,7 @@ export const VARIABLE_FACTS = `variable.id, variable.source_id, variable.unit_id
 export function createPointStore(database: DatabaseSync): PointStore {
   const tools = statements(database);
   return {
+    ...removal(database, tools),
     async select(accountId, filter) {
       const where = new Where()
         .among("variable.id", filter.ids)
@@ -29,6 +30,62 @@ export function createPointStore(database: DatabaseSync): PointStore {
       const { from, values } = selection(variable, range.view);
       const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
       return Number(tools.get(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS)?.["total"]);
+    },
+  };
+}
+
+/** Points that one transaction removes: pushes wait for it no longer than a moment. */
+const REMOVED_AT_ONCE = 5_000;
+
+function removal(database: DatabaseSync, tools: Statements): Pick<PointStore, "holding" | "remove"> {
+  const period = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
+  const holding = (id: number, fromMs: number, toMs: number): Holding => {
+    const held = tools.get(
+      `SELECT count(*) AS points, min(at_ms) AS first, max(at_ms) AS last FROM point WHERE ${period}`,
+      id,
+      fromMs,
+      toMs,
+    );
+    const versions = tools.get(
+      `SELECT count(*) AS total FROM point_version WHERE ${period}`,
+      id,
+      fromMs,
+      toMs,
+    );
+    return {
+      points: Number(held?.["points"]),
+      versions: Number(versions?.["total"]),
+      firstMs: number(held?.["first"]),
+      lastMs: number(held?.["last"]),
+    };
+  };
+  return {
+    holding: async (id, fromMs, toMs) => holding(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS),
+    async remove(id, fromMs, toMs) {
+      const all = { points: 0, versions: 0, firstMs: null as number | null, lastMs: null as number | null };
+      for (let low = fromMs ?? -FAR_MS; ; ) {
+        const part = await write(database, () => {
+          const end = tools.get(
+            `SELECT at_ms FROM point WHERE ${period} ORDER BY at_ms LIMIT 1 OFFSET ?`,
+            id,
+            low,
+            toMs ?? FAR_MS,
+            REMOVED_AT_ONCE,
+          );
+          const high = end === undefined ? (toMs ?? FAR_MS) : Number(end["at_ms"]);
+          const held = holding(id, low, high);
+          for (const table of ["point_version", "point"])
+            tools.run(`DELETE FROM ${table} WHERE ${period}`, id, low, high);
+          return { held, next: end === undefined ? null : high };
+        });
+        all.points += part.held.points;
+        all.versions += part.held.versions;
+        all.firstMs ??= part.held.firstMs;
+        all.lastMs = part.held.lastMs ?? all.lastMs;
+        if (part.next === null) return all;
+        low = part.next;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     },
   };
 }

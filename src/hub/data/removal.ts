@@ -1,0 +1,74 @@
+/** DELETE {base_url}/data (specification, *Data endpoints*): with WhatIf nothing is removed and the answer tells what would be. */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { caseless, listOf, queryBoolean, queryInteger } from "../../wire/caseless.ts";
+import type { HubContext } from "../context.ts";
+import { invalidField, invalidRequest, parsed } from "../http/problems.ts";
+import type { Holding } from "../store/store.ts";
+import { isoOfMs, PERIOD_RULE, readInstant } from "../time.ts";
+import { requireRight } from "../token/guard.ts";
+
+const removalQuery = caseless(
+  z.object({
+    VariableIds: listOf(queryInteger).optional(),
+    VariableId: listOf(queryInteger).optional(),
+    FromDateUtc: z.string().optional(),
+    ToDateUtc: z.string().optional(),
+    WhatIf: queryBoolean.optional(),
+  }),
+);
+
+export async function removalRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  app.delete("/data", (request) => removeData(context, request));
+}
+
+async function removeData({ store, guard }: HubContext, request: FastifyRequest): Promise<object> {
+  const principal = await guard.authenticate(request, ["datahub-api"]);
+  requireRight(principal, "structure", "Manager");
+  const body = request.body ?? {};
+  if (typeof body !== "object" || Array.isArray(body)) throw invalidRequest("the body must be a JSON object");
+  const query = parsed(removalQuery, { ...(request.query as object), ...body });
+  const ids = [...new Set([...(query.VariableIds ?? []), ...(query.VariableId ?? [])])];
+  if (ids.length === 0) throw invalidField("VariableIds", "at least one variable is required");
+  const fromMs = boundMs("FromDateUtc", query.FromDateUtc);
+  const toMs = boundMs("ToDateUtc", query.ToDateUtc);
+  if (fromMs !== null && toMs !== null && fromMs > toMs)
+    throw invalidField("FromDateUtc", "lies after ToDateUtc");
+  const variables = await store.points.select(principal.accountId, { ids });
+  const known = new Set(variables.map(({ id }) => id));
+  const unknown = ids.filter((id) => !known.has(id));
+  // All or nothing of what was named: a typing error must not look like an empty variable.
+  if (unknown.length > 0)
+    throw invalidField(
+      "VariableIds",
+      `no variable ${unknown.slice(0, 20).join(", ")} in this account; nothing was removed`,
+    );
+  const whatIf = query.WhatIf ?? false;
+  const { points } = store;
+  const rows: object[] = [];
+  const total = { points: 0, versions: 0 };
+  for (const id of known) {
+    const held = await (whatIf ? points.holding(id, fromMs, toMs) : points.remove(id, fromMs, toMs));
+    total.points += held.points;
+    total.versions += held.versions;
+    rows.push(shown(id, held));
+  }
+  return { whatIf, ...total, variables: rows };
+}
+
+function shown(variableId: number, { points, versions, firstMs, lastMs }: Holding): object {
+  return {
+    variableId,
+    points,
+    versions,
+    from: firstMs === null ? null : isoOfMs(firstMs),
+    to: lastMs === null ? null : isoOfMs(lastMs),
+  };
+}
+
+function boundMs(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const read = readInstant(text, "UTC", PERIOD_RULE);
+  if (read.kind === "instant") return read.ms;
+  throw invalidField(name, `${read.reason}: ${JSON.stringify(text)}`);
+}

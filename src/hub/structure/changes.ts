@@ -1,0 +1,245 @@
+/**
+ * Changing and removing sites, sources and variables: the usual companions of the specification's `PUT /sources`
+ * (`docs/hub-choices.md`, *Changing structure*).
+ */
+
+import jsonPatch, { type Operation } from "fast-json-patch";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import { queryBoolean } from "../../wire/caseless.ts";
+import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { WARNING_HEADER } from "../data/conversion.ts";
+import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/problems.ts";
+import type { StoredVariable, StructureEntity } from "../store/store.ts";
+import { requireRight } from "../token/guard.ts";
+import { notFound, pathId, requireZone } from "./sites.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+/** What a request makes of the fields as they are. */
+type Edit = (current: Fields) => Fields;
+
+const SCHEMAS = { site: siteBody, source: sourceBody, variable: variableBody } as const;
+const PARENTS = { site: "site", source: "siteId", variable: "sourceId" } as const;
+
+export async function changeRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  for (const type of ["application/json-patch+json", "application/merge-patch+json"])
+    app.addContentTypeParser(type, { parseAs: "string" }, app.getDefaultJsonParser("error", "error"));
+
+  for (const [entity, path] of [
+    ["site", "/sites"],
+    ["source", "/sources"],
+    ["variable", "/variables"],
+  ] as const) {
+    const withId = `${path}/:id`;
+    app.put(path, (request, reply) =>
+      change(context, request, reply, entity, bodyId(request.body), given(request.body)),
+    );
+    app.put<WithId>(withId, (request, reply) =>
+      change(context, request, reply, entity, pathId(request.params.id), given(request.body)),
+    );
+    app.patch<WithId>(withId, (request, reply) =>
+      change(context, request, reply, entity, pathId(request.params.id), patch(request.body, entity)),
+    );
+    app.delete<WithId>(withId, (request) => remove(context, request, entity, pathId(request.params.id)));
+  }
+
+  const ofSource = "/sources/:sourceId/variables/:id";
+  app.put<WithBoth>(ofSource, async (request, reply) => {
+    const sourceId = pathId(request.params.sourceId);
+    await requireVariable(context, request, sourceId);
+    const edit: Edit = (current) => ({ ...given(request.body)(current), sourceId });
+    await change(context, request, reply, "variable", pathId(request.params.id), edit);
+    return reply.code(204).send();
+  });
+  app.delete<WithBoth>(ofSource, async (request) => {
+    await requireVariable(context, request, pathId(request.params.sourceId));
+    return remove(context, request, "variable", pathId(request.params.id));
+  });
+}
+
+interface WithId {
+  Params: { id: string };
+}
+interface WithBoth {
+  Params: { sourceId: string; id: string };
+}
+
+async function requireVariable(
+  { store, guard }: HubContext,
+  request: FastifyRequest<WithBoth>,
+  sourceId: number,
+) {
+  const { accountId } = await guard.authenticate(request, ["datahub-api"]);
+  const filter = { ids: [pathId(request.params.id)], sourceIds: [sourceId] };
+  const { rows } = await store.structure.variables(accountId, filter, { offset: 0, limit: 1 });
+  if (rows.length === 0) throw notFound(`variable of source ${sourceId}`, request.params.id);
+}
+
+async function change(
+  { store, guard }: HubContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entity: StructureEntity,
+  id: number,
+  edit: Edit,
+): Promise<unknown> {
+  const principal = await guard.authenticate(request, ["datahub-api"]);
+  requireRight(principal, "structure", "Manager");
+  const changed = <Schema extends z.ZodType>(schema: Schema, current: object): z.output<Schema> => {
+    const body = parsed(schema, edit(current as Fields));
+    const zone = (body as { readonly timeZoneId?: string | undefined }).timeZoneId;
+    if (zone !== undefined) requireZone(zone);
+    return body;
+  };
+  const { structure } = store;
+  const { accountId } = principal;
+  const result =
+    entity === "site"
+      ? await structure.changeSite(accountId, id, (current) => changed(siteBody, current))
+      : entity === "source"
+        ? await structure.changeSource(accountId, id, (current) => changed(sourceBody, current))
+        : await structure.changeVariable(accountId, id, (current, points) => {
+            const body = changed(variableBody, current);
+            const warning = settle(current, body, points);
+            if (warning !== null) void reply.header(WARNING_HEADER, warning);
+            return body;
+          });
+  if (result === "missing") throw notFound(entity, String(id));
+  if (result === "no-parent") throw invalidField(PARENTS[entity], "it is not one of this account");
+  return result;
+}
+
+/** What stored points bear of a change; throws where they bear none. */
+function settle(current: StoredVariable, body: z.output<typeof variableBody>, points: number): string | null {
+  if (points === 0) return null;
+  if ((body.isVersioned ?? false) !== current.isVersioned)
+    throw new HttpProblem(
+      409,
+      "conflict",
+      `the variable ${current.id} has ${points} points, and its history begins or ends with IsVersioned: remove its data first, or make another variable`,
+    );
+  if (body.unitId === current.unitId) return null;
+  return `unitId of variable ${current.id} is ${body.unitId} now; the ${points} values stored so far were pushed in unit ${current.unitId} and are not converted`;
+}
+
+async function remove(
+  { store, guard }: HubContext,
+  request: FastifyRequest,
+  entity: StructureEntity,
+  id: number,
+): Promise<object> {
+  const principal = await guard.authenticate(request, ["datahub-api"]);
+  requireRight(principal, "structure", "Manager");
+  const asked = Object.entries(request.query as object).find(
+    ([name]) => name.toLowerCase() === "withdata",
+  )?.[1];
+  const withPoints = asked !== undefined && parsed(queryBoolean, asked);
+  const { accountId } = principal;
+  let removal = await store.structure.remove(accountId, entity, id, false);
+  let removedBefore = 0;
+  if (removal.kind === "holds-points" && withPoints) {
+    // Points first, in transactions of bounded size, so that neither pushes nor reads wait for a whole site.
+    for (const variable of await variablesBelow(store, accountId, entity, id))
+      removedBefore += (await store.points.remove(variable, null, null)).points;
+    removal = await store.structure.remove(accountId, entity, id, true);
+  }
+  if (removal.kind === "missing") throw notFound(entity, String(id));
+  if (removal.kind === "holds-points")
+    throw new HttpProblem(
+      409,
+      "conflict",
+      `the ${entity} ${id} holds ${removal.points} points in ${removal.variables} variables, and a removal cannot be undone: add WithData=true to remove them too`,
+    );
+  const { sources, variables, points } = removal;
+  return { removed: { [entity]: id, sources, variables, points: points + removedBefore } };
+}
+
+async function variablesBelow(
+  { structure, points }: HubContext["store"],
+  accountId: number,
+  entity: StructureEntity,
+  id: number,
+): Promise<number[]> {
+  if (entity === "variable") return [id];
+  const all = { offset: 0, limit: null };
+  const sourceIds =
+    entity === "source"
+      ? [id]
+      : (await structure.sources(accountId, { siteIds: [id] }, all)).rows.map((source) => source.id);
+  return (await points.select(accountId, { sourceIds })).map((variable) => variable.id);
+}
+
+function bodyId(body: unknown): number {
+  const entry = isObject(body)
+    ? Object.entries(body).find(([name]) => name.toLowerCase() === "id")
+    : undefined;
+  if (typeof entry?.[1] !== "number" || !Number.isSafeInteger(entry[1]))
+    throw invalidField("id", "the body names what is to be changed by its id");
+  return entry[1];
+}
+
+/** The fields of the body; what it leaves out or gives as null stays as it is. */
+function given(body: unknown): Edit {
+  if (!isObject(body)) throw invalidRequest("the body must be a JSON object");
+  return (current) =>
+    merged(
+      current,
+      Object.entries(body).filter(([, value]) => value !== null),
+    );
+}
+
+/** A list is a JSON Patch (RFC 6902), an object a merge patch (RFC 7396), in which null clears a field. */
+function patch(body: unknown, entity: StructureEntity): Edit {
+  if (isObject(body)) return (current) => merged(current, Object.entries(body));
+  if (!Array.isArray(body))
+    throw invalidRequest("the body must be a JSON Patch (a list) or an object of fields");
+  const operations = body.map((operation) => respelled(operation, entity)) as Operation[];
+  return (current) => {
+    const document = structuredClone(current);
+    for (const [index, operation] of operations.entries()) applyOne(document, operation, index);
+    return document;
+  };
+}
+
+function applyOne(document: Fields, operation: Operation, index: number): void {
+  try {
+    jsonPatch.applyOperation(document, operation, true, true, true, index);
+  } catch (thrown) {
+    if (!(thrown instanceof jsonPatch.JsonPatchError)) throw thrown;
+    const why = thrown.message.split("\n")[0];
+    throw invalidRequest(`operation ${index} of the patch cannot be done: ${thrown.name}: ${why}`);
+  }
+}
+
+/** Names of fields are matched without regard to case. */
+function respelled(operation: unknown, entity: StructureEntity): unknown {
+  if (!isObject(operation)) return operation;
+  const spelled = (path: unknown) =>
+    typeof path === "string"
+      ? path.replace(/^\/([^/]*)/, (_, name: string) => `/${fieldName(entity, name)}`)
+      : path;
+  return {
+    ...operation,
+    ...("path" in operation ? { path: spelled(operation["path"]) } : {}),
+    ...("from" in operation ? { from: spelled(operation["from"]) } : {}),
+  };
+}
+
+function fieldName(entity: StructureEntity, name: string): string {
+  const shape = SCHEMAS[entity].out.shape;
+  return Object.keys(shape).find((field) => field.toLowerCase() === name.toLowerCase()) ?? name;
+}
+
+function merged(current: Fields, entries: readonly (readonly [string, unknown])[]): Fields {
+  const fields: Record<string, unknown> = { ...current };
+  for (const [name, value] of entries) {
+    const own = Object.keys(fields).find((field) => field.toLowerCase() === name.toLowerCase()) ?? name;
+    fields[own] = value;
+  }
+  return fields;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
