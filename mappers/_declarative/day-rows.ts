@@ -1,20 +1,27 @@
 /** Rows that hold a day, with a column an interval. */
 import { RowError } from "headgate/mapper";
-import { bindDate, createShift, epochMs } from "./dates.ts";
+import { bindDate, createShift, type DateReader, epochMs } from "./dates.ts";
 import { createDayPlanner, type DayPlan } from "./days.ts";
 import { type DaySettings, durationMs, type Layout } from "./settings.ts";
-import type { Tags } from "./statuses.ts";
-import { bindTemplate, type Cells, type Scope } from "./template.ts";
+import { bindActions, type Tags } from "./statuses.ts";
+import { bindTemplate, type Cells, cellText, type Scope } from "./template.ts";
 import { bindQuantity, type Counts, type Tools } from "./values.ts";
 import { eachCell, joined, matchingColumns, valueSettings } from "./wide.ts";
 
 type PlanDay = ReturnType<typeof createDayPlanner>;
+
+/** A column of the day, and the one with the status of its value. */
+export interface DayColumn {
+  readonly at: number;
+  readonly flag?: number | undefined;
+}
 
 export function bindDay(
   tools: Tools,
   layout: Layout,
   scope: Scope,
   counts: Counts,
+  columnsOf: (cells: Cells) => readonly DayColumn[] = dayColumns(layout.day as DaySettings, scope),
 ): (cells: Cells, tags: Tags | undefined) => void {
   const day = layout.day as DaySettings;
   // The day is read as a date of the calendar, which no zone shifts.
@@ -25,38 +32,58 @@ export function bindDay(
   );
   const zoneOf = bindTemplate(layout.timeZone ?? "UTC", scope);
   const planOf = plannerByZone(tools, layout, day);
-  const columnsOf = dayColumns(day, scope);
   const quantity = bindQuantity(tools, layout, valueSettings(layout, {}), layout.target ?? {}, scope);
   const shift = createShift(layout.shift);
+  const act = day.flags === undefined ? undefined : bindActions(day.flags);
 
   return (cells, rowTags) => {
-    const midnight = epochMs(date.read(cells, ""));
-    const text = new Date(midnight).toISOString();
-    if (!text.endsWith("T00:00:00.000Z"))
-      throw new RowError("the day of the row has a time of day", { column: date.column, text });
+    const text = dayText(date, cells);
     const columns = columnsOf(cells);
-    const filled = columns.findLastIndex((at) => !isEmpty(cells[at])) + 1;
+    const filled = columns.findLastIndex(({ at }) => !isEmpty(cells[at])) + 1;
     const zone = zoneOf.read(cells);
-    const plan = planned(() => planOf(zone)(text.slice(0, 10), columns.length, filled), date.column);
+    const plan = planned(() => planOf(zone)(text, columns.length, filled), date.column);
+    // First, since a value too many leaves open to which interval each of the others belongs.
+    columns.forEach(({ at }, index) => {
+      if (!Number.isNaN(plan.starts[index] ?? Number.NaN) || isEmpty(cells[at])) return;
+      const value = quantity.value(cells, at);
+      if (value !== undefined && (value !== 0 || day.skippedHour !== "zero"))
+        throw noInterval(text, scope.columns.name(at), zone);
+    });
     const target = quantity.target(cells);
     const unit = quantity.unit?.(cells);
     const version = quantity.version?.(cells);
     const tags = joined(rowTags, quantity.tags?.(cells));
-    eachCell(tools, cells, columns, (at, index) => {
+    eachCell(tools, cells, columns, ({ at, flag }, index) => {
+      const name = scope.columns.name(at);
       const start = plan.starts[index] ?? Number.NaN;
-      if (Number.isNaN(start)) {
-        if (isEmpty(cells[at]) || quantity.value(cells, at) === undefined) return;
-        throw noInterval(text.slice(0, 10), scope.columns.name(at), zone);
-      }
+      if (Number.isNaN(start)) return;
       const value = quantity.value(cells, at);
       if (value === undefined) {
         counts.missing += 1;
         return;
       }
-      if (plan.unclear.has(index)) throw unclear(text.slice(0, 10), scope.columns.name(at), zone);
-      tools.emit({ target, date: shift(new Date(start), zone), value, unit, version, tags });
+      if (plan.unclear.has(index)) throw unclear(text, name, zone);
+      const flagName = flag === undefined ? "" : scope.columns.name(flag);
+      const status = flag === undefined ? undefined : act?.(cellText(cells[flag], flagName), flagName);
+      if (status === "drop") counts.dropped += 1;
+      else
+        tools.emit({
+          target,
+          date: shift(new Date(start), zone),
+          value,
+          unit,
+          version,
+          tags: joined(tags, status),
+        });
     });
   };
+}
+
+/** The local date of a row as `yyyy-MM-dd`. */
+function dayText(date: DateReader, cells: Cells): string {
+  const text = new Date(epochMs(date.read(cells, ""))).toISOString();
+  if (text.endsWith("T00:00:00.000Z")) return text.slice(0, 10);
+  throw new RowError("the day of the row has a time of day", { column: date.column, text });
 }
 
 function plannerByZone({ time }: Tools, layout: Layout, day: DaySettings): (zone: string) => PlanDay {
@@ -86,24 +113,42 @@ function planned(plan: () => DayPlan, column: string): DayPlan {
   }
 }
 
-/** Positions of the day's columns; in a file without a header, up to the end of each row. */
-function dayColumns(day: DaySettings, scope: Scope): (cells: Cells) => readonly number[] {
+/** The day's columns; in a file without a header, up to the end of each row. */
+function dayColumns(day: DaySettings, scope: Scope): (cells: Cells) => readonly DayColumn[] {
+  const hasFlags = day.flags !== undefined;
   if (day.match !== undefined) {
-    const places = matchingColumns(day.match, scope).map(({ at }) => at);
+    const places = matchingColumns(day.match, scope).map(({ at }) =>
+      hasFlags ? { at, flag: at + 1 } : { at },
+    );
     return () => places;
   }
-  const first = scope.columns.find(day.from ?? 1);
   const last = day.to === undefined ? undefined : scope.columns.find(day.to);
-  const end = last === undefined ? scope.columns.width : last + 1;
-  let places = range(first, end ?? 0);
-  return (cells) => {
-    if (end === undefined && places.length !== cells.length - first) places = range(first, cells.length);
-    return places;
-  };
+  return columnsFrom(scope.columns.find(day.from ?? 1), last, hasFlags, scope);
 }
 
-function range(from: number, end: number): number[] {
-  return Array.from({ length: Math.max(0, end - from) }, (_, at) => from + at);
+/** Columns from the first to the last, or to the end of the header or the row; each followed by its status, if there are any. */
+export function columnsFrom(
+  first: number,
+  last: number | undefined,
+  hasFlags: boolean,
+  scope: Scope,
+): (cells: Cells) => readonly DayColumn[] {
+  const end = last === undefined ? scope.columns.width : last + 1;
+  const step = hasFlags ? 2 : 1;
+  const range = (to: number) =>
+    Array.from({ length: Math.max(0, Math.ceil((to - first) / step)) }, (_, index) => {
+      const at = first + index * step;
+      return hasFlags ? { at, flag: at + 1 } : { at };
+    });
+  let places = range(end ?? 0);
+  let width = end;
+  return (cells) => {
+    if (end === undefined && width !== cells.length) {
+      places = range(cells.length);
+      width = cells.length;
+    }
+    return places;
+  };
 }
 
 function isEmpty(cell: Cells[number] | undefined): boolean {

@@ -41,6 +41,14 @@ export function createDayPlanner(
         text: day,
         hint: "Say by `changeDays` how the file writes such days: `order` when columns follow each other without a gap, `clock` when they are times of the clock.",
       });
+    if (inOrder && count > perDay && !hasExtra)
+      throw new RowError(
+        `the day ${day} has ${count} intervals in ${zone}, but only ${Math.min(columns, perDay)} columns hold values`,
+        {
+          text: day,
+          hint: "Columns that follow each other without a gap fill further ones on such a day. If they are times of the clock instead, set `changeDays: clock`; if the file never changes its clock, set a `timeZone` that does not either.",
+        },
+      );
     if (inOrder) {
       const starts = Array.from({ length: columns }, (_, at) =>
         at < count ? start + at * intervalMs : Number.NaN,

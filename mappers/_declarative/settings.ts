@@ -29,7 +29,7 @@ const duration = z
   .regex(/^-?\d+[smhd]$/, "it is no duration such as 15m, 1h, -30m or 1d")
   .describe("Duration such as 30s, 15m, 1h or 1d.");
 
-const target = z
+export const targetSchema = z
   .strictObject({
     variableId: identifier.describe("The variable itself; needs nothing else."),
     sourceId: identifier.describe("Id of the source."),
@@ -79,18 +79,17 @@ const action = z
   .string()
   .regex(ACTION, "it is none of keep, drop, reject, and no tag such as quality:estimated");
 
+export const actionShape = {
+  values: z
+    .record(z.string(), action)
+    .describe(
+      "What becomes of a reading by its status: `keep`, `drop`, `reject`, or tags for it as `name:value|name:value`.",
+    ),
+  otherwise: action.default("reject").describe("What becomes of a reading with any other status."),
+};
+
 const status = z
-  .array(
-    z.strictObject({
-      column: reference.describe("Column of the status."),
-      values: z
-        .record(z.string(), action)
-        .describe(
-          "What becomes of a row by its status: `keep`, `drop`, `reject`, or tags for it as `name:value|name:value`.",
-        ),
-      otherwise: action.default("reject").describe("What becomes of a row with any other status."),
-    }),
-  )
+  .array(z.strictObject({ column: reference.describe("Column of the status."), ...actionShape }))
   .describe("Columns whose value keeps, drops, refuses or tags the row.");
 
 /** How a value is read; on top of the settings for all values, and beside each entry of `values` for that one. */
@@ -126,7 +125,7 @@ const values = z
         .describe(
           "Regular expression on the names of columns, for every column that it fits; its named groups may be used in templates.",
         ),
-      target: target.optional().describe("Fields of the target that hold for this column."),
+      target: targetSchema.optional().describe("Fields of the target that hold for this column."),
       ...valueShape,
     }),
   )
@@ -144,6 +143,16 @@ const day = z
       .string()
       .regex(/^(?:\d+[smh])$/, "it is no duration such as 15m or 1h")
       .describe("Time that one column stands for, such as 15m, 30m or 1h."),
+    flags: z
+      .strictObject(actionShape)
+      .optional()
+      .describe("Set when every column of the day is followed by one with the status of its value."),
+    skippedHour: z
+      .enum(["empty", "zero"])
+      .default("empty")
+      .describe(
+        "What columns hold that have no interval on a short day: nothing, or zeros to be left out. Anything else is refused.",
+      ),
     changeDays: z
       .enum(["reject", "order", "clock"])
       .default("reject")
@@ -176,7 +185,7 @@ export const layoutShape = {
   fileName: pattern
     .optional()
     .describe("Regular expression on the name of the file; its named groups may be used in templates."),
-  target: target.optional(),
+  target: targetSchema.optional(),
   value: reference.optional().describe("Long layout: the column of the values."),
   values: values.optional(),
   day: day.optional(),
@@ -187,6 +196,7 @@ export type Layout = z.output<z.ZodObject<typeof layoutShape>>;
 export type DateSettings = Layout["date"];
 export type DaySettings = NonNullable<Layout["day"]>;
 export type TargetSettings = NonNullable<Layout["target"]>;
+export type ActionSettings = z.output<z.ZodObject<typeof actionShape>>;
 export type StatusSettings = NonNullable<Layout["status"]>;
 export type ValueSettings = Pick<
   Layout,

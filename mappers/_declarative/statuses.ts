@@ -1,7 +1,7 @@
 /** Status columns: what they say keeps, drops, refuses or tags a row. */
 import { RowError } from "headgate/mapper";
 import { nearest } from "./columns.ts";
-import type { StatusSettings } from "./settings.ts";
+import type { ActionSettings, StatusSettings } from "./settings.ts";
 import { type Cells, cellText, type Scope } from "./template.ts";
 
 export type Tags = Readonly<Record<string, string>>;
@@ -13,22 +13,33 @@ type Action = "keep" | "drop" | "reject" | Tags;
 
 export function bindStatus(settings: StatusSettings | undefined, scope: Scope): StatusReader | undefined {
   if (settings === undefined || settings.length === 0) return undefined;
-  const rules = settings.map(({ column, values, otherwise }) => {
+  const rules = settings.map(({ column, ...actions }) => {
     const at = scope.columns.find(column);
-    const actions = new Map(Object.entries(values).map(([text, action]) => [text.trim(), actionOf(action)]));
-    return { at, name: scope.columns.name(at), actions, otherwise: actionOf(otherwise) };
+    return { at, name: scope.columns.name(at), act: bindActions(actions) };
   });
   const merged = new Map<Tags, Map<Tags, Tags>>();
   return (cells) => {
     let tags: Tags | undefined;
-    for (const { at, name, actions, otherwise } of rules) {
-      const text = cellText(cells[at], name);
-      const action = actions.get(text) ?? otherwise;
+    for (const { at, name, act } of rules) {
+      const action = act(cellText(cells[at], name), name);
       if (action === "drop") return "drop";
-      if (action === "reject") throw refused(text, name, [...actions.keys()], actions.has(text));
-      if (action !== "keep") tags = tags === undefined ? action : merge(merged, tags, action);
+      if (action !== undefined) tags = tags === undefined ? action : merge(merged, tags, action);
     }
     return tags;
+  };
+}
+
+/** What the text of a status means. Throws a `RowError` that names the column for one to be refused. */
+export function bindActions({
+  values,
+  otherwise,
+}: ActionSettings): (text: string, column: string) => Tags | undefined | "drop" {
+  const actions = new Map(Object.entries(values).map(([text, action]) => [text.trim(), actionOf(action)]));
+  const other = actionOf(otherwise);
+  return (text, column) => {
+    const action = actions.get(text) ?? other;
+    if (action === "reject") throw refused(text, column, [...actions.keys()], actions.has(text));
+    return action === "keep" ? undefined : action;
   };
 }
 

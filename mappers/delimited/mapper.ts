@@ -1,7 +1,8 @@
 /** CSV and its kin, described by settings alone. */
-import { defineMapper, FileError, type MapContext, z } from "headgate/mapper";
+import { defineMapper, FileError, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, preambleFacts, tellCounts } from "../_declarative/facts.ts";
+import { fileFacts, tellCounts } from "../_declarative/facts.ts";
+import { readHead } from "../_declarative/head.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape, pattern } from "../_declarative/settings.ts";
@@ -56,12 +57,6 @@ const settings = z
       });
   });
 
-type Settings = z.output<typeof settings>;
-type Context = MapContext<Settings>;
-
-/** Lines within which the header is looked for. */
-const HEAD_LINES_MAX = 1000;
-
 export default defineMapper({
   name: "delimited",
   summary: "CSV and other delimited text, by settings alone: long, a column a quantity, or a row a day",
@@ -70,7 +65,7 @@ export default defineMapper({
 
   async map(context) {
     const { file, settings } = context;
-    const head = await readHead(context);
+    const head = await readHead(file, settings);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
     const isRagged = settings.ragged === "allow";
     const ragged = { mayBeShort: isRagged, mayBeLong: isRagged };
@@ -111,27 +106,3 @@ export default defineMapper({
     tellCounts(context.log, counts);
   },
 });
-
-/** Where the header begins, and what the lines before it say. */
-async function readHead({ file, settings }: Context): Promise<{ lines: number; facts: Map<string, string> }> {
-  const { headerAt, skipLines, preamble, encoding } = settings;
-  if (headerAt === undefined && preamble === undefined) return { lines: skipLines, facts: new Map() };
-  const before: string[] = [];
-  let found = headerAt === undefined;
-  reading: for await (const lines of file.lines({ encoding })) {
-    for (const { text } of lines) {
-      found ||= headerAt !== undefined && text.includes(headerAt);
-      if (headerAt === undefined ? before.length >= skipLines : found) break reading;
-      if (before.length >= HEAD_LINES_MAX) break reading;
-      before.push(text);
-    }
-  }
-  if (!found)
-    throw new FileError(
-      before.length === 0
-        ? "the file is empty: it has not even a header"
-        : `no line among the first ${before.length} holds the text "${headerAt}" of the header`,
-      { ...(before[0] === undefined ? {} : { text: before[0] }) },
-    );
-  return { lines: before.length, facts: preambleFacts(before, preamble) };
-}

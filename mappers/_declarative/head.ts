@@ -1,0 +1,43 @@
+/** What stands before the data of a text file. */
+import { FileError, type MapperFile } from "headgate/mapper";
+import { preambleFacts } from "./facts.ts";
+
+export interface HeadSettings {
+  readonly skipLines: number;
+  readonly headerAt?: string | undefined;
+  readonly preamble?: readonly string[] | undefined;
+  readonly encoding: string;
+}
+
+export interface Head {
+  /** Lines before the header. */
+  readonly lines: number;
+  readonly facts: ReadonlyMap<string, string>;
+}
+
+/** Lines within which the header is looked for. */
+const HEAD_LINES_MAX = 1000;
+
+/** Where the header begins, and what the lines before it say. */
+export async function readHead(file: MapperFile, settings: HeadSettings): Promise<Head> {
+  const { headerAt, skipLines, preamble, encoding } = settings;
+  if (headerAt === undefined && preamble === undefined) return { lines: skipLines, facts: new Map() };
+  const before: string[] = [];
+  let found = headerAt === undefined;
+  reading: for await (const lines of file.lines({ encoding })) {
+    for (const { text } of lines) {
+      found ||= headerAt !== undefined && text.includes(headerAt);
+      if (headerAt === undefined ? before.length >= skipLines : found) break reading;
+      if (before.length >= HEAD_LINES_MAX) break reading;
+      before.push(text);
+    }
+  }
+  if (!found)
+    throw new FileError(
+      before.length === 0
+        ? "the file is empty: it has not even a header"
+        : `no line among the first ${before.length} holds the text "${headerAt}" of the header`,
+      { ...(before[0] === undefined ? {} : { text: before[0] }) },
+    );
+  return { lines: before.length, facts: preambleFacts(before, preamble) };
+}
