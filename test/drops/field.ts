@@ -29,6 +29,8 @@ export interface Field {
   } | null;
   /** Connections that the server has now. */
   connections(): number;
+  /** Channels on them, and handles that the drop has open there. */
+  channels?(): number;
   write(path: string, content: string | Uint8Array, time?: Date): Promise<void>;
   close(): Promise<void>;
 }
@@ -68,6 +70,7 @@ type Started = {
   readonly server?: {
     readonly faults: NonNullable<Field["faults"]>;
     connections(): number;
+    channels?(): number;
     close(): Promise<void>;
   };
 };
@@ -86,6 +89,7 @@ async function openField(start: (root: string) => Promise<Started>): Promise<Fie
     outside: ground,
     faults: server?.faults ?? null,
     connections: () => server?.connections() ?? 0,
+    channels: () => server?.channels?.() ?? 0,
     async write(path, content, time) {
       await mkdir(dirname(join(root, path)), { recursive: true });
       await writeFile(join(root, path), content);

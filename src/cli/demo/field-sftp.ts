@@ -53,6 +53,8 @@ export interface FieldSftp {
   readonly faults: FieldFaults;
   /** Connections at this moment. */
   connections(): number;
+  /** Channels, and handles of files and folders, that are open on them. */
+  channels(): number;
   close(): Promise<void>;
 }
 
@@ -80,6 +82,7 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
   };
   const root = await realpath(options.root);
   const sockets = new Set<Socket>();
+  const sessions = new Set<SftpSession>();
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
@@ -90,7 +93,9 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
       connection.on("authentication", (login) => authenticate(options, login));
       connection.on("session", (accept) => {
         accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
-          new SftpSession(root, acceptSftp(), faults, cut).listen();
+          const session = new SftpSession(root, acceptSftp(), faults, cut, () => sessions.delete(session));
+          sessions.add(session);
+          session.listen();
         });
       });
     });
@@ -117,6 +122,7 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
     hostKey,
     faults,
     connections: () => sockets.size,
+    channels: () => [...sessions].reduce((sum, session) => sum + 1 + session.handles, 0),
     close,
   };
 }
@@ -168,11 +174,18 @@ class SftpSession {
   #ended = false;
   #nextHandle = 1;
 
-  constructor(root: string, sftp: SFTPWrapper, faults: FieldFaults, cut: () => void) {
+  readonly #onEnd: () => void;
+
+  constructor(root: string, sftp: SFTPWrapper, faults: FieldFaults, cut: () => void, onEnd: () => void) {
+    this.#onEnd = onEnd;
     this.#root = root;
     this.#sftp = sftp;
     this.#faults = faults;
     this.#cut = cut;
+  }
+
+  get handles(): number {
+    return this.#opened.size;
   }
 
   listen(): void {
@@ -213,6 +226,7 @@ class SftpSession {
 
   async #end(): Promise<void> {
     this.#ended = true;
+    this.#onEnd();
     for (const [handle, opened] of this.#opened) {
       this.#opened.delete(handle);
       if (opened.kind === "file") await opened.file.close();
