@@ -78,13 +78,86 @@ describe("the workbook reader", () => {
     });
   });
 
+  it("leaves hidden sheets out of the count, and reads them by name", async () => {
+    const bytes = await workbook((book) => {
+      book.addWorksheet("Lists", { state: "veryHidden" }).addRow(["secret"]);
+      book.addWorksheet("Data").addRow(["seen"]);
+      book.addWorksheet("Notes", { state: "hidden" }).addRow(["hidden"]);
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    expect(await collect(file.xlsx())).toEqual([["seen"]]);
+    expect(await collect(file.xlsx({ sheet: "Lists" }))).toEqual([["secret"]]);
+    expect(await file.sheets()).toEqual(["Data"]);
+    expect(await file.sheets({ hidden: true })).toEqual(["Lists", "Data", "Notes"]);
+    await expect(collect(file.xlsx({ sheet: 2 }))).rejects.toMatchObject({
+      hint: 'Its sheets are: "Data". Hidden, and read by name alone, are: "Lists", "Notes".',
+    });
+  });
+
+  it("joins a header of several rows with merged cells", async () => {
+    const bytes = await workbook((book) => {
+      const sheet = book.addWorksheet("Data");
+      sheet.getRow(2).values = ["Day", "Meter A", null, "Meter B"];
+      sheet.mergeCells("B2:C2");
+      sheet.mergeCells("A2:A3");
+      sheet.getRow(3).values = [null, "kWh", "kW", "kWh"];
+      sheet.getRow(4).values = ["x", 1, 2, 3];
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    const rows = await collect(file.xlsx({ columns: true, headerRow: 2, headerRows: 2 }));
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { Day: "x", "Meter A kWh": 1, "Meter A kW": 2, "Meter B kWh": 3 },
+    ]);
+  });
+
+  it("refuses names that cannot be told apart, and cells in columns without a name", async () => {
+    const sheetOf = (...rows: unknown[][]) =>
+      workbook((book) => {
+        book.addWorksheet("Data").addRows(rows);
+      });
+    const twice = await openFile(await sheetOf(["v", "v"], [1, 2]), "book.xlsx");
+    await expect(collect(twice.file.xlsx({ columns: true }))).rejects.toMatchObject({
+      message: 'the header names columns 1 and 2 both "v"',
+      sheet: "Data",
+      row: 1,
+    });
+    expect(await collect(twice.file.xlsx({ columns: true, duplicates: "number" }))).toEqual([
+      { v: 1, "v (2)": 2 },
+    ]);
+    const bare = await openFile(await sheetOf(["v"], [1], [2, "note"]), "book.xlsx");
+    await expect(collect(bare.file.xlsx({ columns: true }))).rejects.toMatchObject({
+      row: 3,
+      column: "column 2",
+      text: "note",
+    });
+    expect(await collect(bare.file.xlsx({ columns: true, unnamed: "skip" }))).toEqual([{ v: 1 }, { v: 2 }]);
+  });
+
   it.each([
-    ["text", "date,value\n"],
-    ["nothing", ""],
-    ["a cut-off archive", "PK\u0003\u0004\u0014\u0000"],
-  ])("refuses what is no workbook: %s", async (_, content) => {
+    ["text", "date,value\n", "it is no archive"],
+    ["nothing", "", "it is empty"],
+    ["a cut-off archive", "PK\u0003\u0004\u0014\u0000", "its end is missing"],
+    [
+      "an older workbook",
+      Buffer.from("d0cf11e0a1b11ae1", "hex"),
+      "it is a document of an older office program",
+    ],
+    ["an archive of something else", zipOf({ "readme.txt": "x" }), "an archive, but no workbook"],
+  ])("refuses what is no workbook: %s", async (_, content, message) => {
     const { file } = await openFile(content, "book.xlsx");
-    await expect(collect(file.xlsx())).rejects.toMatchObject({ unreadable: true });
+    for (const read of [collect(file.xlsx()), file.sheets()])
+      await expect(read).rejects.toMatchObject({
+        unreadable: true,
+        message: expect.stringContaining(message),
+        hint: expect.any(String),
+      });
+  });
+
+  it("notices a byte of a sheet that changed on the way", async () => {
+    const bytes = smallBook("<worksheet><sheetData><row><c><v>1234</v></c></row></sheetData></worksheet>");
+    bytes.write("5", bytes.indexOf("1234"));
+    const { file } = await openFile(bytes, "book.xlsx");
+    await expect(collect(file.xlsx())).rejects.toThrow("is not what its check sum says");
   });
 });
 
@@ -107,8 +180,9 @@ async function mapStandard(bytes: Uint8Array, settings: Record<string, unknown>,
 }
 
 /** A workbook of one sheet, with parts named by absolute paths as some libraries do. */
-function smallBook(sheet: string | null): Buffer {
+function smallBook(sheet: string | null, parts: Readonly<Record<string, string>> = {}): Buffer {
   return zipOf({
+    ...parts,
     ...(sheet === null ? {} : { "xl/worksheets/sheet7.xml": sheet }),
     "xl/workbook.xml": `<workbook xmlns:r="r"><sheets><sheet name="Übersicht" sheetId="3" r:id="R1"/></sheets></workbook>`,
     "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="R1" Type="x/worksheet" Target="/xl/worksheets/sheet7.xml"/></Relationships>`,
@@ -118,6 +192,58 @@ function smallBook(sheet: string | null): Buffer {
 describe("a workbook written by other programs", () => {
   const DATA = `<sheetData><row r="2"><c r="B2"><v>1.5</v></c></row></sheetData>`;
 
+  const cell = (cells: string) => `<worksheet><sheetData><row>${cells}</row></sheetData></worksheet>`;
+
+  it.each([
+    ["a number", "<c><v>-1.5E2</v></c>", -150],
+    [
+      "a rich text in the cell",
+      `<c t="inlineStr"><is><r><t>a</t></r><r><t xml:space="preserve"> b</t></r></is></c>`,
+      "a b",
+    ],
+    ["a plain text in the cell", `<c t="inlineStr"><is><t>1 &lt; 2</t></is></c>`, "1 < 2"],
+    ["a text between line ends", `<c t="inlineStr">\n<is>\n<t>a</t>\n</is>\n</c>`, "a"],
+    ["CDATA", `<c t="inlineStr"><is><t><![CDATA[a&b]]></t></is></c>`, "a&b"],
+    ["characters that XML cannot hold", `<c t="str"><v>a_x000D_b_x005F_x000A_</v></c>`, "a\rb_x000A_"],
+    ["a text that looks like an entity", `<c t="str"><v>&amp;lt;</v></c>`, "&lt;"],
+    ["true", `<c t="b"><v>1</v></c>`, true],
+    ["true of a formula", `<c t="b"><f>1=1</f><v>1</v></c>`, true],
+    ["an error", `<c t="e"><v>#N/A</v></c>`, "#N/A"],
+    ["an error of a formula", `<c t="e"><f>1/0</f><v>#DIV/0!</v></c>`, "#DIV/0!"],
+    ["a formula that was never calculated", `<c><f>A2*2</f></c>`, "#NOT CALCULATED"],
+    ["a formula that gives no text", `<c t="str"><f>""</f><v></v></c>`, null],
+    [
+      "a date as text",
+      `<c t="d"><v>2026-03-29T02:15:00</v></c>`,
+      { kind: "date", local: "2026-03-29T02:15:00" },
+    ],
+    ["a day as text", `<c t="d"><v>2026-03-29</v></c>`, { kind: "date", local: "2026-03-29T00:00:00" }],
+    [
+      "a date with a zone, which stays text",
+      `<c t="d"><v>2026-03-29T02:15:00Z</v></c>`,
+      "2026-03-29T02:15:00Z",
+    ],
+    ["what is no number", "<c><v>1,5</v></c>", "1,5"],
+  ])("reads %s", async (_, written, value) => {
+    const { file } = await openFile(smallBook(cell(`<c><v>1</v></c>${written}<c><v>2</v></c>`)), "book.xlsx");
+    expect(await collect(file.xlsx())).toEqual([[1, value, 2]]);
+  });
+
+  it("counts rows and cells that do not say where they are, and reads names with a prefix", async () => {
+    const sheet = `<x:worksheet xmlns:x="x"><x:sheetData><x:row><x:c><x:v>1</x:v></x:c></x:row><x:row r="4"><x:c r="C4"><x:v>2</x:v></x:c><x:c><x:v>3</x:v></x:c></x:row><x:row><x:c><x:v>4</x:v></x:c></x:row></x:sheetData></x:worksheet>`;
+    const { file } = await openFile(smallBook(sheet), "book.xlsx");
+    const rows = await collect(file.xlsx());
+    expect(rows).toEqual([[1], [null, null, 2, 3], [4]]);
+    expect(rows.map((row) => placeOf(row)?.row)).toEqual([1, 4, 5]);
+  });
+
+  it("reads rich texts whole, without how they are pronounced", async () => {
+    const strings = `<sst><si><r><t>Zäh</t></r><r><t>ler</t></r></si><si><t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh></si>\n<si><t/></si></sst>`;
+    const sheet = cell(`<c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c><c><v>1</v></c>`);
+    const { file } = await openFile(smallBook(sheet, { "xl/sharedStrings.xml": strings }), "book.xlsx");
+    expect(await collect(file.xlsx())).toEqual([["Zähler", "東京", null, 1]]);
+  });
+
   it("is read whatever the order and the names of its parts", async () => {
     const { file } = await openFile(smallBook(`<worksheet>${DATA}</worksheet>`), "book.xlsx");
     const rows = await collect(file.xlsx({ sheet: "Übersicht" }));
@@ -126,8 +252,16 @@ describe("a workbook written by other programs", () => {
   });
 
   it.each([
-    ["its XML names have a prefix", `<x:worksheet xmlns:x="x">${DATA}</x:worksheet>`, "prefixed XML names"],
     ["its sheet is missing", null, "missing in the workbook"],
+    ["its sheet is a chart", "<chartsheet/>", 'the sheet "Übersicht" is a chart'],
+    ["its sheet is something else", "<html/>", "is no sheet but <html>"],
+    ["its sheet is empty", "", "root element"],
+    ["its sheet is no XML", `<worksheet>${DATA}`, "unclosed tag"],
+    ["a cell names a text that there is not", cell(`<c t="s"><v>7</v></c>`), "names text 7 of 0"],
+    ["a cell is beyond the last column", cell(`<c r="ZZZZ1"><v>7</v></c>`), "has a cell at ZZZZ1"],
+    ["a cell has no place", cell(`<c r="12"><v>7</v></c>`), "has a cell at 12"],
+    ["a row has no number", "<worksheet><sheetData><row r='x'/></sheetData></worksheet>", "the number x"],
+    ["a part has a DOCTYPE", `<!DOCTYPE a><worksheet>${DATA}</worksheet>`, "DOCTYPE"],
   ])("is refused, instead of passing for an empty one, when %s", async (_, sheet, message) => {
     const { file } = await openFile(smallBook(sheet), "book.xlsx");
     await expect(collect(file.xlsx())).rejects.toMatchObject({

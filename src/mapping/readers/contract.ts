@@ -11,8 +11,12 @@ export type TextRow = Readonly<Record<string, string>>;
 /** A row as an array of text cells. */
 export type TextCells = readonly string[];
 
+/**
+ * A cell of a workbook; of a formula, its result. An error such as `#N/A` is text, and so is `#NOT CALCULATED` for a formula without a
+ * result. Empty cells and empty texts are null.
+ */
 export type CellValue = string | number | boolean | SerialDate | null;
-/** A date of a workbook: wall time without a zone, as the spreadsheet shows it. */
+/** A date of a workbook: wall time without a zone, as the spreadsheet shows it. A time alone is on 1899-12-30. */
 export interface SerialDate {
   readonly kind: "date";
   /** `yyyy-MM-ddTHH:mm:ss[.SSS]`, without a zone. */
@@ -63,8 +67,8 @@ export interface CsvOptions extends TextOptions, HeaderOptions {
   readonly rowBytesMax?: number | undefined;
 }
 
-export interface SheetOptions {
-  /** Name or 1-based number of the sheet. Default: the first. */
+export interface SheetOptions extends HeaderOptions {
+  /** Name of the sheet, or its number from 1 among those that are not hidden. Default: the first of these. */
   readonly sheet?: string | number | undefined;
   /** 1-based row that holds the names of the columns; rows before it are left out. Default 1. */
   readonly headerRow?: number | undefined;
@@ -178,8 +182,8 @@ export interface MapperFile {
   fixedWidth(options: FixedWidthOptions): AsyncIterable<readonly TextRow[]>;
   xlsx(options: SheetOptions & { readonly columns: true }): AsyncIterable<readonly SheetRow[]>;
   xlsx(options?: SheetOptions & { readonly columns?: false }): AsyncIterable<readonly SheetCells[]>;
-  /** Names of the sheets of a workbook, in their order. */
-  sheets(): Promise<readonly string[]>;
+  /** Names of the sheets of a workbook, in their order; hidden ones only when asked for. */
+  sheets(options?: { readonly hidden?: boolean | undefined }): Promise<readonly string[]>;
   /** Items of a JSON document by their path. */
   json(options: JsonOptions): AsyncIterable<readonly JsonItem[]>;
   /** A JSON value a line. A line that is none is a refused row; blank lines are left out. */

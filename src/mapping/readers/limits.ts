@@ -20,3 +20,20 @@ export const ELEMENT_CHARACTERS_MAX = 16 * 1024 * 1024;
 export const ELEMENT_NODES_MAX = 500_000;
 /** Nesting of JSON and XML documents. */
 export const DEPTH_MAX = 100;
+/** Longest tag or text in a part of a workbook, in characters; a cell holds at most 32,767. */
+export const TAG_CHARACTERS_MAX = 1024 * 1024;
+/** Columns of a sheet, as spreadsheet programs limit them, and cells that one row may write. */
+export const COLUMNS_MAX = 16_384;
+export const SHEET_ROW_CELLS_MAX = 2 * COLUMNS_MAX;
+/** Unpacked size of a sheet; it is streamed, so this bounds time alone. */
+export const SHEET_BYTES_MAX = 8 * 1024 * 1024 * 1024;
+/** Unpacked size of the parts of a workbook that are read whole. */
+export const PART_BYTES_MAX = 16 * 1024 * 1024;
+/** Unpacked size of the shared texts of a workbook, with their markup; and of the texts, which are held in memory. */
+export const SHARED_PART_BYTES_MAX = 1024 * 1024 * 1024;
+export const SHARED_TEXT_BYTES_MAX = 128 * 1024 * 1024;
+/** An entry of an archive that unpacks to more than `UNPACKED_FREE_BYTES` may be at most so many times its packed size. */
+export const UNPACK_RATIO_MAX = 200;
+export const UNPACKED_FREE_BYTES = 32 * 1024 * 1024;
+/** Directory of an archive; a workbook has a few dozen entries. */
+export const DIRECTORY_BYTES_MAX = 16 * 1024 * 1024;

@@ -55,7 +55,7 @@ export function createMapperFile(
         options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options),
         tracker,
       ),
-    sheets: () => sheetNames(input),
+    sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) => sheetNames(input, options),
     json: (options: JsonOptions) => watched(jsonItems(input, options), tracker),
     ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(input, options, refuse), tracker),
     xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(input, options), tracker),

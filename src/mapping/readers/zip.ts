@@ -4,12 +4,16 @@
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
-import { createInflateRaw } from "node:zlib";
+import { crc32, createInflateRaw } from "node:zlib";
 import { UnreadableError } from "../row-error.ts";
+import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./limits.ts";
+import { knownFormat } from "./magic.ts";
 
 interface Entry {
   readonly name: string;
   readonly method: number;
+  /** Of the unpacked bytes. */
+  readonly crc: number;
   /** Bytes as stored. */
   readonly compressed: number;
   /** Of the local header, in bytes from the start of the file. */
@@ -52,17 +56,33 @@ export class ZipArchive {
     return this.#entries.has(name);
   }
 
-  /** Text of an entry in UTF-8, in chunks that end between characters; nothing when there is no such entry. */
-  async *text(name: string): AsyncGenerator<string> {
+  /**
+   * Text of an entry in UTF-8, in chunks that end between characters; nothing when there is no such entry. Refuses what unpacks to more
+   * than `bytesMax`, or to far more than is packed, and what is damaged.
+   */
+  async *text(name: string, bytesMax: number): AsyncGenerator<string> {
     const entry = this.#entries.get(name);
     if (entry === undefined) return;
-    const decoder = new TextDecoder("utf-8");
-    for await (const chunk of await this.#bytes(entry)) {
-      const text = decoder.decode(chunk as Buffer, { stream: true });
+    const decoder = new TextDecoder("utf-8", { fatal: true });
+    let unpacked = 0;
+    let crc = 0;
+    const decode = (chunk?: Buffer): string => {
+      try {
+        return decoder.decode(chunk, { stream: chunk !== undefined });
+      } catch {
+        throw damaged(`the entry ${name} is not UTF-8`);
+      }
+    };
+    for await (const chunk of (await this.#bytes(entry)) as AsyncIterable<Buffer>) {
+      unpacked += chunk.length;
+      crc = crc32(chunk, crc);
+      limitUnpacked(entry, unpacked, bytesMax);
+      const text = decode(chunk);
       if (text !== "") yield text;
     }
-    const rest = decoder.decode();
+    const rest = decode();
     if (rest !== "") yield rest;
+    if (crc !== entry.crc) throw damaged(`the entry ${name} is not what its check sum says`);
   }
 
   async close(): Promise<void> {
@@ -83,6 +103,14 @@ export class ZipArchive {
   }
 }
 
+function limitUnpacked({ name, compressed }: Entry, unpacked: number, bytesMax: number): void {
+  if (unpacked > bytesMax) throw damaged(`the entry ${name} unpacks to more than ${bytesMax} bytes`);
+  if (unpacked > UNPACKED_FREE_BYTES && unpacked > compressed * UNPACK_RATIO_MAX)
+    throw damaged(
+      `the entry ${name} unpacks to more than ${UNPACK_RATIO_MAX} times its size, as no sheet does`,
+    );
+}
+
 async function* slices(handle: FileHandle, start: number, length: number): AsyncGenerator<Buffer> {
   for (let done = 0; done < length; ) {
     const slice = await readExactly(handle, start + done, Math.min(CHUNK_BYTES, length - done));
@@ -97,12 +125,21 @@ async function readDirectory(handle: FileHandle): Promise<Map<string, Entry>> {
   const tail = await readExactly(handle, size - tailBytes, tailBytes);
   let end = tail.length - END_BYTES;
   while (end >= 0 && tail.readUInt32LE(end) !== END_SIGNATURE) end -= 1;
-  if (end < 0) throw damaged("it is no archive, or its end is missing");
+  if (end < 0) throw await noArchive(handle, size);
   const count = tail.readUInt16LE(end + 10);
   const bytes = tail.readUInt32LE(end + 12);
   const offset = tail.readUInt32LE(end + 16);
   if (offset === 0xffff_ffff || offset + bytes > size) throw damaged("its directory is not within the file");
+  if (bytes > DIRECTORY_BYTES_MAX) throw damaged(`its directory is larger than ${DIRECTORY_BYTES_MAX} bytes`);
   return parseDirectory(await readExactly(handle, offset, bytes), count);
+}
+
+/** Says what the file is instead. */
+async function noArchive(handle: FileHandle, size: number): Promise<UnreadableError> {
+  if (size === 0) return damaged("it is empty");
+  const first = await readExactly(handle, 0, Math.min(size, 8));
+  const { what = "no archive, or its end is missing" } = knownFormat(first) ?? {};
+  return damaged(first[0] === 0x50 && first[1] === 0x4b ? "its end is missing" : `it is ${what}`);
 }
 
 function parseDirectory(directory: Buffer, count: number): Map<string, Entry> {
@@ -122,6 +159,7 @@ function parseDirectory(directory: Buffer, count: number): Map<string, Entry> {
     entries.set(name, {
       name,
       method: directory.readUInt16LE(at + 10),
+      crc: directory.readUInt32LE(at + 16),
       compressed: directory.readUInt32LE(at + 20),
       offset: directory.readUInt32LE(at + 42),
     });

@@ -1,0 +1,34 @@
+/** Dates of workbooks as wall time: no zone of this machine takes part. */
+import type { CellValue } from "./contract.ts";
+
+const DAY_MS = 86_400_000;
+/** Serial of 1970-01-01 in workbooks that count from 1900, and the days by which those from 1904 are behind. */
+const EPOCH_SERIAL = 25_569;
+const DAYS_1904 = 1462;
+
+export function isDateFormat(format: string | undefined): boolean {
+  if (format === undefined) return false;
+  const marks = format.replace(/\[[^\]]*\]|"[^"]*"|\\.|[_*]./g, "");
+  return (/[ymdhs]/i.test(marks) || /\[[hms]+\]/i.test(format)) && !/^general$/i.test(format);
+}
+
+/**
+ * Serials are days as doubles, and quarter hours that are added up in a sheet drift by milliseconds, which the sheet does not show:
+ * whole seconds, unless the format shows fractions of them. A time alone is on 1899-12-30.
+ */
+export function serialDate(serial: number, format: string, is1904: boolean): CellValue {
+  const ms = (serial - EPOCH_SERIAL + (is1904 ? DAYS_1904 : 0)) * DAY_MS;
+  const step = /s[.,]0/i.test(format) ? 1 : 1000;
+  const rounded = Math.round(ms / step) * step;
+  if (Number.isNaN(rounded) || Math.abs(rounded) > 8.64e15) return "#DATE";
+  const text = new Date(rounded).toISOString();
+  return { kind: "date", local: text.endsWith(".000Z") ? text.slice(0, 19) : text.slice(0, -1) };
+}
+
+/** A date cell that is written as ISO 8601 text; anything else stays the text that it is. */
+export function wallText(text: string): CellValue {
+  const match = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(:\d\d(?:\.\d{1,3})?)?)?$/.exec(text.trim());
+  if (match === null) return text;
+  const [, day, minute = "00:00", second = ":00"] = match;
+  return { kind: "date", local: `${day}T${minute}${second}` };
+}

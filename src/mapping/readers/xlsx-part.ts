@@ -1,0 +1,87 @@
+/** The XML of one part of a workbook (ECMA-376), followed by saxes within limits. */
+import { SaxesParser } from "saxes";
+import { UnreadableError } from "../row-error.ts";
+import { TAG_CHARACTERS_MAX } from "./limits.ts";
+
+export const SAVE_AGAIN =
+  "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
+
+/** What is told of a part. Names come without their prefix. */
+export interface PartHandler {
+  open(name: string, attributes: Readonly<Record<string, string>>): void;
+  close(name: string): void;
+  text(text: string): void;
+}
+
+export class PartParser {
+  readonly #parser = new SaxesParser<{ xmlns: false; position: false }>({ xmlns: false, position: false });
+  readonly #part: string;
+  #fault: UnreadableError | undefined;
+  /** Characters up to the end of what was written, and up to the last tag or text that was complete. */
+  #written = 0;
+  #eventAt = 0;
+
+  constructor(part: string, handler: PartHandler) {
+    this.#part = part;
+    const parser = this.#parser;
+    const told = <Given>(tell: (given: Given) => void) => {
+      return (given: Given) => {
+        this.#eventAt = parser.position;
+        // After a fault the parser goes on to the end of the chunk, of which nobody wants to know.
+        if (this.#fault === undefined) tell(given);
+      };
+    };
+    parser.on("error", ({ message }) => {
+      this.#fault ??= damagedPart(part, message);
+    });
+    parser.on("doctype", () => {
+      this.#fault ??= damagedPart(part, "it has a DOCTYPE, which no workbook has");
+    });
+    parser.on(
+      "opentag",
+      told(({ name, attributes }) => handler.open(localName(name), attributes)),
+    );
+    parser.on(
+      "closetag",
+      told(({ name }) => handler.close(localName(name))),
+    );
+    const text = told((given: string) => handler.text(given));
+    parser.on("text", text);
+    parser.on("cdata", text);
+  }
+
+  write(text: string): void {
+    this.#parser.write(text);
+    this.#written += text.length;
+    if (this.#written - this.#eventAt > TAG_CHARACTERS_MAX)
+      this.#fault ??= damagedPart(
+        this.#part,
+        `a tag or text is longer than ${TAG_CHARACTERS_MAX} characters`,
+      );
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  end(): void {
+    this.#parser.close();
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+}
+
+function localName(name: string): string {
+  const colon = name.indexOf(":");
+  return colon === -1 ? name : name.slice(colon + 1);
+}
+
+export function damagedPart(part: string, why: string): UnreadableError {
+  return new UnreadableError(`the file cannot be read as a workbook (.xlsx): ${part}: ${why}`, {
+    hint: SAVE_AGAIN,
+  });
+}
+
+/** Undoes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */
+export function unescapeText(text: string): string {
+  if (!text.includes("_x")) return text;
+  return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+}
