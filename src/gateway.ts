@@ -7,7 +7,7 @@ import { createDelivery } from "./delivery/service-delivery.ts";
 import { planFinish } from "./drops/archive-name.ts";
 import { createDrop } from "./drops/create.ts";
 import type { IntakeFacts } from "./drops/intake/intake.ts";
-import { Watcher } from "./drops/watcher.ts";
+import { Watcher, type WatcherStatus } from "./drops/watcher.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { createCatalogue } from "./mapping/catalogue.ts";
@@ -109,12 +109,14 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     { part: "gateway", ready: false, reason: "it is starting" },
   ];
   let waiting: () => Promise<readonly WaitingFile[]> = async () => [];
+  let statuses: () => readonly WatcherStatus[] = () => [];
   const operations = await startOperations(config.operations, {
     ledger,
     log,
     metrics: metrics.registry,
     health: () => health(),
     waiting: () => waiting(),
+    drops: () => statuses(),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => tell(runId)),
   });
@@ -148,8 +150,9 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     return drop === undefined ? [] : [new Watcher({ drop, options, journal: ledger, claim, clock, log })];
   });
   closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
-  const statuses = () => watchers.map((watcher) => watcher.status());
-  waiting = () => waitingFiles(ledger, statuses(), (runId) => conductor.waitReason(runId));
+  statuses = () => watchers.map((watcher) => watcher.status());
+  waiting = () =>
+    waitingFiles(ledger, statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
   const late = new LateFiles({
     find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
     send: alarmSender(config.operations.alarm, clock),

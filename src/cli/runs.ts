@@ -3,7 +3,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 import { missingWords } from "../operations/late-files.ts";
-import { type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import { missingFiles } from "../triggers/expectation.ts";
@@ -74,25 +74,52 @@ async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void
 }
 
 async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean): Promise<number> {
-  const files = (await askDaemon(config)) ?? (await askLedger(ledger, config));
-  if (json) printJson(files);
-  else if (files.length === 0) print("nothing waits");
-  else {
-    printTable(
-      ["drop", "file", "state", "since", "waits for"],
-      files.map((file) => [file.drop, file.path, file.state, when(file.since), file.reason]),
-    );
+  const told = await askDaemon<readonly WaitingFile[]>(config, "waiting");
+  const files = told ?? (await askLedger(ledger, config));
+  if (json) {
+    printJson(files);
+    return 0;
   }
+  await printMissing(config, ledger);
+  if (told === null)
+    print(
+      styled("dim", `no gateway answers at ${config.operations.listen}; this is what its ledger tells\n`),
+    );
+  else await printDrops(config);
+  if (files.length === 0) print("nothing waits");
+  else printTable(["drop", "file", "state", "since", "waits for"], files.map(waitingRow));
   return 0;
 }
 
+function waitingRow({ drop, path, state, since, reason, overdue }: WaitingFile): string[] {
+  return [drop, path, overdue ? styled("yellow", `${state}, overdue`) : state, when(since), reason];
+}
+
+/** What holds up all files of a drop. */
+async function printDrops(config: GatewayConfig): Promise<void> {
+  for (const state of (await askDaemon<readonly DropNote[]>(config, "drops")) ?? []) {
+    const note = dropNote(state);
+    if (note !== null) print(`${styled("yellow", "drop")}  ${state.drop}: ${note}`);
+  }
+}
+
+type DropNote = Pick<DropState, "drop" | "lastError" | "nextPollAt" | "eventsArrive">;
+
+function dropNote({ lastError, nextPollAt, eventsArrive }: DropNote): string | null {
+  const next = nextPollAt === null ? "" : `, and is looked at again at ${when(nextPollAt)}`;
+  if (lastError !== null) return `cannot be looked through: ${lastError.message}${next}`;
+  return eventsArrive === false
+    ? `events do not arrive, so that files are seen by polling alone${next}`
+    : null;
+}
+
 /** The running daemon knows how far a file has settled; null when none answers. */
-async function askDaemon(config: GatewayConfig): Promise<readonly WaitingFile[] | null> {
+async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
   try {
-    const answer = await fetch(`http://${config.operations.listen}/operations/waiting`, {
+    const answer = await fetch(`http://${config.operations.listen}/operations/${what}`, {
       signal: AbortSignal.timeout(DAEMON_MS),
     });
-    return answer.ok ? ((await answer.json()) as readonly WaitingFile[]) : null;
+    return answer.ok ? ((await answer.json()) as T) : null;
   } catch {
     // No daemon runs, or it listens on a port of its own choice: the ledger answers instead.
     return null;
@@ -100,8 +127,13 @@ async function askDaemon(config: GatewayConfig): Promise<readonly WaitingFile[] 
 }
 
 function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
-  const drops = config.drops.map(({ name }) => ({ drop: name, waiting: [] }));
-  return waitingFiles(ledger, drops, () => undefined);
+  const places = config.drops.map(({ name, settle }) => ({
+    drop: name,
+    waiting: [],
+    eventsArrive: null,
+    overdueAfterMs: settle.limit,
+  }));
+  return waitingFiles(ledger, places, () => undefined, systemClock.now().epochMilliseconds);
 }
 
 const COLOURS: Readonly<Partial<Record<RunState, Style>>> = {

@@ -11,7 +11,7 @@ import type { RunState } from "../model.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import type { OperationsOptions } from "./options.ts";
-import type { HealthPart, WaitingFile } from "./state-of-work.ts";
+import type { DropState, HealthPart, WaitingFile } from "./state-of-work.ts";
 
 export type WebhookAnswer =
   | { readonly status: "recorded" | "unknown" }
@@ -23,6 +23,7 @@ export interface OperationsParts {
   readonly metrics: Registry;
   health(): Promise<readonly HealthPart[]>;
   waiting(): Promise<readonly WaitingFile[]>;
+  drops(): readonly DropState[];
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
 }
 
@@ -74,6 +75,8 @@ function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
     return parts.ledger.recentRuns(limit, states);
   });
   app.get("/operations/waiting", () => parts.waiting());
+  // Without the single files, which the one above tells.
+  app.get("/operations/drops", () => parts.drops().map(({ waiting: _, ...state }) => state));
   app.get<{ Params: { query: string } }>("/operations/trace/:query", async (request, reply) => {
     const found = await parts.ledger.trace(request.params.query);
     return found.length === 0

@@ -1,6 +1,6 @@
 /** What people ask about the whole: whether it is ready, whether it is idle, what needs a person, and the summary at the end. */
 import type { Ledger } from "../ledger/ledger.ts";
-import type { DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
+import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 
 /** What a drop's watcher tells of itself. */
@@ -20,7 +20,22 @@ export interface DropState {
   /** Files that have not settled for longer than they should. */
   readonly overdueCount: number;
   /** Files that are not taken yet, and why; the first of them when there are many. */
-  readonly waiting: readonly { readonly path: string; readonly reason: string; readonly waitingMs: number }[];
+  readonly waiting: readonly {
+    readonly path: string;
+    readonly reason: string;
+    readonly waitingMs: number;
+    readonly overdue: boolean;
+  }[];
+  /** When it is looked through next; null while it is, and when it is not any more. */
+  readonly nextPollAt: IsoInstant | null;
+  /** Whether file-system events make polls come sooner; null when that is not known, and where there are none. */
+  readonly eventsArrive: boolean | null;
+}
+
+/** What the daemon, or without it the configuration, tells of a drop whose files wait. */
+export interface WaitingPlace extends Pick<DropState, "drop" | "waiting" | "eventsArrive"> {
+  /** Milliseconds after which an unsettled file counts as overdue, where nobody who watches says so. */
+  readonly overdueAfterMs?: number;
 }
 
 /** One file on its way, what it waits for and since when. */
@@ -32,6 +47,10 @@ export interface WaitingFile {
   readonly since: IsoInstant;
   readonly reason: string;
   readonly runId: string | null;
+  /** It has not settled for longer than its drop's limit. */
+  readonly overdue: boolean;
+  /** Of its drop; see `DropState`. */
+  readonly eventsArrive: boolean | null;
 }
 
 /** One part of the gateway and whether it works, with the reason in words. */
@@ -93,40 +112,73 @@ const UNDER_WAY: readonly RunState[] = [
 ];
 const WAITING_SHOWN = 200;
 
-/** For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled, and why a run is not in hand. */
+/** What a run in this state waits for when nothing else is known. */
+const TURNS: Readonly<Partial<Record<RunState, string>>> = {
+  claimed: "its turn to be fetched",
+  fetched: "its turn to be mapped",
+  mapping: "its mapper to end",
+  mapped: "its turn to be delivered",
+  delivering: "the answers of the service",
+  accepted: "the service to confirm what it stored",
+};
+
+/**
+ * For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled (`places`), and why a run is not in hand
+ * (`waitReason`).
+ */
 export async function waitingFiles(
   ledger: Ledger,
-  drops: readonly Pick<DropState, "drop" | "waiting">[],
-  waitReason: (runId: string) => string | undefined,
+  places: readonly WaitingPlace[],
+  waitReason: (run: Run) => string | undefined,
+  nowMs: number,
 ): Promise<readonly WaitingFile[]> {
   const files: WaitingFile[] = [];
-  for (const { drop, waiting } of drops) {
-    const reasons = new Map(waiting.map((file) => [file.path, file.reason]));
-    for (const arrival of await ledger.arrivalsIn(drop, ["settling", "unmatched"], WAITING_SHOWN)) {
-      files.push({
-        drop,
-        path: arrival.path,
-        state: arrival.state,
-        since: arrival.changedAt,
-        reason: (arrival.state === "settling" ? reasons.get(arrival.path) : undefined) ?? arrival.reason,
-        runId: null,
-      });
-    }
+  for (const place of places) {
+    for (const arrival of await ledger.arrivalsIn(place.drop, ["settling", "unmatched"], WAITING_SHOWN))
+      files.push(waitingArrival(arrival, place, nowMs));
   }
+  const eventsArrive = new Map(places.map((place) => [place.drop, place.eventsArrive]));
   const underWay = await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true });
   // Also those that wait for a person to see to one of their entries.
   const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
   for (const run of [...underWay, ...containers]) {
+    const known = waitReason(run) ?? run.reason?.message ?? (await earlierRun(run, ledger));
     files.push({
       drop: run.drop,
       path: run.path,
       state: run.state,
       since: run.changedAt,
-      reason: waitReason(run.id) ?? run.reason?.message ?? "its turn",
+      reason: known ?? TURNS[run.state] ?? "its turn",
       runId: run.id,
+      overdue: false,
+      eventsArrive: eventsArrive.get(run.drop) ?? null,
     });
   }
   return files;
+}
+
+function waitingArrival(arrival: Arrival, place: WaitingPlace, nowMs: number): WaitingFile {
+  const { drop, eventsArrive, overdueAfterMs = Number.POSITIVE_INFINITY } = place;
+  const file = { drop, path: arrival.path, state: arrival.state, runId: null, eventsArrive };
+  if (arrival.state !== "settling")
+    return { ...file, since: arrival.changedAt, reason: arrival.reason, overdue: false };
+  const told = place.waiting.find(({ path }) => path === arrival.path);
+  const waitedMs = nowMs - Date.parse(arrival.seenAt);
+  return {
+    ...file,
+    since: arrival.seenAt,
+    reason: told?.reason ?? `${arrival.reason}; the next poll looks at it again`,
+    overdue: told?.overdue ?? waitedMs >= overdueAfterMs,
+  };
+}
+
+/** Of the same lane and with a target in common; only a run that is mapped has targets. */
+async function earlierRun(run: Run, ledger: Ledger): Promise<string | undefined> {
+  if (run.state !== "mapped") return undefined;
+  const earlier = await ledger.blockedBy(run);
+  return earlier === null
+    ? undefined
+    : `waits for ${earlier.path} (run ${earlier.id}), which came earlier and has a target in common`;
 }
 
 /** Why `gateway --until-idle` exits 1: one line each. */

@@ -134,8 +134,11 @@ export class Conductor {
     return { inHand, runs: [...underWay, ...accepted, ...unfinished] };
   }
 
-  waitReason(runId: string): string | undefined {
-    return this.#waits.reason(runId);
+  /** Why a run is not in hand, as far as that is known. */
+  waitReason({ id, state, binding }: Run): string | undefined {
+    const own = this.#waits.reason(id);
+    if (own !== undefined || !FOR_SERVICE.includes(state)) return own;
+    return this.#waits.failing().get(binding.service);
   }
 
   /** Services that cannot be used now, with the reason. */
@@ -326,4 +329,6 @@ export class Conductor {
   #timerDueMs = 0;
 }
 
+/** Runs that need their service for what comes next. */
+const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted"];
 const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];

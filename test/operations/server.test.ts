@@ -42,11 +42,16 @@ beforeEach(async () => {
           [
             {
               drop: "in",
-              waiting: [{ path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5 }],
+              waiting: [
+                { path: "a/meters.csv", reason: "1 of 2 equal observations", waitingMs: 5, overdue: true },
+              ],
+              eventsArrive: false,
             },
           ],
           () => undefined,
+          0,
         ),
+      drops: () => [],
       receiveOutcome: async (body, signature) => {
         told.push({ body, signature });
         return answer;
@@ -101,7 +106,14 @@ describe("the operator's interface", () => {
     await seeFile();
     const waiting = await fetch(`${server.url}/operations/waiting`);
     expect(await waiting.json()).toMatchObject([
-      { drop: "in", path: "a/meters.csv", state: "settling", reason: "1 of 2 equal observations" },
+      {
+        drop: "in",
+        path: "a/meters.csv",
+        state: "settling",
+        reason: "1 of 2 equal observations",
+        overdue: true,
+        eventsArrive: false,
+      },
     ]);
   });
 
@@ -141,6 +153,7 @@ describe("a port that is taken", () => {
       metrics: metrics.registry,
       health: async () => [],
       waiting: async () => [],
+      drops: () => [],
       receiveOutcome: async () => answer,
     };
     await expect(startOperations({ listen: `127.0.0.1:${port}`, webhook: {} }, parts)).rejects.toMatchObject({

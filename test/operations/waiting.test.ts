@@ -1,0 +1,118 @@
+/** What each file waits for, told by a running gateway and by its ledger alone. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { openLedger } from "../../src/ledger/open.ts";
+import { type WaitingFile, waitingFiles } from "../../src/operations/state-of-work.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { freePort } from "../drops/intake-rig.ts";
+import { HeadgateProcess } from "../e2e/processes.ts";
+import { claimed, record, sight } from "../ledger/fixtures.ts";
+import { drop, GatewayRig, until } from "../runs/gateway-rig.ts";
+
+describe("the ledger alone", () => {
+  let folder: string;
+  let ledger: Ledger;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "headgate-"));
+    ledger = await openLedger({ kind: "sqlite", path: join(folder, "l.sqlite") }, { clock: systemClock });
+  });
+  afterEach(async () => {
+    await ledger.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const waiting = (overdueAfterMs: number, nowMs = Date.now()) =>
+    waitingFiles(
+      ledger,
+      [{ drop: "field", waiting: [], eventsArrive: null, overdueAfterMs }],
+      () => undefined,
+      nowMs,
+    );
+
+  test("tells since when a file is known that has not settled, and when that is too long", async () => {
+    const { arrival } = await sight(ledger, "a.csv");
+    await ledger.advanceArrival(arrival.id, "settling", "temporary name (*.part)");
+    expect(await waiting(60_000)).toEqual([
+      {
+        drop: "field",
+        path: "a.csv",
+        state: "settling",
+        since: arrival.seenAt,
+        reason: "temporary name (*.part); the next poll looks at it again",
+        runId: null,
+        overdue: false,
+        eventsArrive: null,
+      },
+    ]);
+    expect(await waiting(60_000, Date.parse(arrival.seenAt) + 60_000)).toMatchObject([{ overdue: true }]);
+  });
+
+  test("tells what a run waits for by its state, and for which other run", async () => {
+    const first = await claimed(ledger, "a.csv");
+    const second = await claimed(ledger, "b.csv");
+    const third = await claimed(ledger, "c.csv");
+    for (const { id } of [first, second]) {
+      await ledger.advanceRun(id, "claimed", "fetched");
+      await ledger.advanceRun(id, "fetched", "mapping");
+      await ledger.recordMapped(id, record(["A"], []));
+    }
+    expect((await waiting(60_000)).map(({ path, reason }) => [path, reason])).toEqual([
+      ["a.csv", "its turn to be delivered"],
+      ["b.csv", `waits for a.csv (run ${first.id}), which came earlier and has a target in common`],
+      ["c.csv", "its turn to be fetched"],
+    ]);
+    expect((await waiting(60_000)).at(-1)).toMatchObject({ runId: third.id, overdue: false });
+  });
+});
+
+test("`runs --waiting` marks what is overdue and says which drops fail, beside a gateway and without one", async () => {
+  const rig = await GatewayRig.start();
+  try {
+    const listen = `127.0.0.1:${await freePort()}`;
+    rig.put("in/a.csv", "x");
+    rig.put("in/b.txt", "x");
+    const gateway = await rig.open({
+      operations: { listen },
+      drops: [
+        drop("in", {
+          include: ["a.csv"],
+          watch: true,
+          settle: { observations: 2, interval: "1h", limit: "1ms" },
+        }),
+        drop("other", { path: "./in", include: ["b.txt"] }),
+        drop("gone"),
+      ],
+    });
+    const ask = async (what: string): Promise<readonly Partial<WaitingFile>[]> => {
+      const answer = await fetch(`http://${listen}/operations/${what}`);
+      return (await answer.json()) as readonly Partial<WaitingFile>[];
+    };
+    await until("events were tested", async () => (await ask("drops"))[0]?.eventsArrive !== null);
+    await until("a file is overdue", async () => (await ask("waiting")).some(({ overdue }) => overdue));
+    const reason = "has not settled for long: size or time still changing: 1 of 2 equal observations";
+    expect(await ask("waiting")).toMatchObject([
+      { drop: "in", path: "a.csv", state: "settling", overdue: true, eventsArrive: true, reason },
+      { drop: "other", path: "b.txt", state: "unmatched", overdue: false, eventsArrive: null },
+    ]);
+
+    const show = async () => {
+      const config = join(rig.folder, "gateway.yaml");
+      const { stdout } = await new HeadgateProcess(["runs", "-c", config, "--waiting"]).ended();
+      return stdout.replaceAll(/ +/g, " ");
+    };
+    const beside = await show();
+    expect(beside).toMatch(/^drop gone: cannot be looked through: .*, and is looked at again at \d{4}-/m);
+    expect(beside).toMatch(new RegExp(`^in a\\.csv settling, overdue \\S+ ${reason}$`, "m"));
+    expect(beside).toMatch(/^other b\.txt unmatched \S+ standard: /m);
+
+    await gateway.stop();
+    const without = await show();
+    expect(without).toContain(`no gateway answers at ${listen}; this is what its ledger tells`);
+    expect(without).toMatch(new RegExp(`^in a\\.csv settling, overdue \\S+ ${reason}; the next poll`, "m"));
+  } finally {
+    await rig.close();
+  }
+});
