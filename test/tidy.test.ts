@@ -74,6 +74,7 @@ const ENTRANCES = [
   "src/main.ts",
   "src/index.ts",
   "src/mapping/mapper.ts",
+  "src/mapping/testing/index.ts",
   "src/wire/index.ts",
   ...sources.filter((file) => /(^|[/-])worker\.ts$/.test(file)),
 ];

@@ -70,7 +70,9 @@ class SegmentReader {
   #count = 0;
 
   async *read(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Segment[]> {
-    for await (const chunk of bytes) {
+    for await (const read of bytes) {
+      // A byte order mark is no part of the interchange, whatever character set that declares.
+      const chunk = this.#decoder === undefined ? withoutMark(read) : read;
       this.#decoder ??= this.#begin(chunk);
       this.#text += this.#decode(chunk, true);
       yield* this.#drain();
@@ -221,4 +223,12 @@ class SegmentReader {
 
 function lines(text: string): number {
   return text.includes("\n") || text.includes("\r") ? text.split(/\r\n|\n|\r/).length - 1 : 0;
+}
+
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+
+function withoutMark(bytes: Uint8Array): Uint8Array {
+  return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte)
+    ? bytes.subarray(BYTE_ORDER_MARK.length)
+    : bytes;
 }

@@ -1,10 +1,11 @@
 /** `headgate mapper`: the catalogue, and the golden cases. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { listCases, runCase, updateCase } from "../mapping/cases.ts";
+import { caseSample, listCases, runCase, updateCase } from "../mapping/cases.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import type { CatalogueEntry } from "../mapping/mapping.ts";
-import { ConfigError } from "../support/errors.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "../mapping/testing/index.ts";
+import { ConfigError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
 
@@ -29,10 +30,12 @@ export function addMapper({ program, action }: CommandFrame): void {
     .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
     .option("--json", "as JSON, with the JSON Schema of the settings")
     .action(action((options: ListOptions) => list(options)));
-  addCommand(mapper, "test [names...]", "Runs the golden cases of mappers; all when none is named.", [
-    "headgate mapper test acme-hourly",
-    "headgate mapper test acme-hourly --update",
-  ])
+  addCommand(
+    mapper,
+    "test [names...]",
+    "Runs the golden cases of mappers, and what every mapper keeps to; all when none is named.",
+    ["headgate mapper test acme-hourly", "headgate mapper test acme-hourly --update"],
+  )
     .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
     .option("--update", "make the cases expect what the mapper makes of them now")
     .option("--json", "as JSON")
@@ -78,28 +81,88 @@ function settingNames(entry: CatalogueEntry): readonly string[] {
   );
 }
 
+interface TestedCase {
+  readonly mapper: string;
+  readonly case: string;
+  readonly result: "ok" | "differs" | "updated" | "broken";
+  /** What is wrong, in words. */
+  readonly detail?: string;
+}
+
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
   const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
   const entries =
     names.length === 0
       ? await catalogue.list()
       : await Promise.all(names.map((name) => mustFind(catalogue, name)));
-  const results: { mapper: string; case: string; result: "ok" | "differs" | "updated" }[] = [];
+  const results: TestedCase[] = [];
   for (const { identity, modulePath } of entries) {
-    for (const name of await listCases(modulePath)) {
-      const outcome = await runCase(modulePath, name);
-      const same = isDeepStrictEqual(outcome.actual, outcome.expected);
-      if (!same && options.update === true) await updateCase(modulePath, outcome);
-      const result = same ? "ok" : options.update === true ? "updated" : "differs";
-      results.push({ mapper: identity.name, case: name, result });
-      if (options.json === true) continue;
-      print(`${styled(same ? "green" : "yellow", result.padEnd(7))} ${identity.name}/${name}`);
-      if (result === "differs")
-        print(`        expected ${shorten(outcome.expected)}\n        found    ${shorten(outcome.actual)}`);
-    }
+    const tell = (one: Omit<TestedCase, "mapper">) => {
+      results.push({ mapper: identity.name, ...one });
+      if (options.json !== true) printTested(identity.name, one);
+    };
+    for (const name of await listCases(modulePath))
+      tell(await testCase(modulePath, name, options.update === true));
+    for (const one of await testContract(modulePath)) tell(one);
   }
   if (options.json === true) printJson(results);
-  return results.every((one) => one.result !== "differs") ? 0 : 1;
+  else print(testedSummary(results));
+  return results.every((one) => one.result === "ok" || one.result === "updated") ? 0 : 1;
+}
+
+async function testCase(
+  modulePath: string,
+  name: string,
+  update: boolean,
+): Promise<Omit<TestedCase, "mapper">> {
+  const outcome = await runCase(modulePath, name);
+  if (isDeepStrictEqual(outcome.actual, outcome.expected)) return { case: name, result: "ok" };
+  if (update) {
+    await updateCase(modulePath, outcome);
+    return { case: name, result: "updated" };
+  }
+  const detail = `expected ${shorten(outcome.expected)}\nfound    ${shorten(outcome.actual)}`;
+  return { case: name, result: "differs", detail };
+}
+
+/** What every mapper keeps to, shown with the first case that gives readings and refuses nothing; none without such a case. */
+async function testContract(modulePath: string): Promise<Omit<TestedCase, "mapper">[]> {
+  const mapper = await loadMapper(modulePath, await digestMapper(modulePath));
+  for (const name of await listCases(modulePath)) {
+    const sample = await caseSample(modulePath, name);
+    if (!sample.expectsReadings || sample.hasLookups) continue;
+    const { points, rejectedCount } = await mapPath(mapper, sample.path, sample);
+    if (points === 0 || rejectedCount > 0) continue;
+    const found: Omit<TestedCase, "mapper">[] = [];
+    for (const check of mapperContract(mapper, sample))
+      found.push(
+        await check.run().then(
+          () => ({ case: `(${check.name})`, result: "ok" as const }),
+          (thrown: unknown) => ({
+            case: `(${check.name})`,
+            result: "broken" as const,
+            detail: wordsOf(thrown),
+          }),
+        ),
+      );
+    return found;
+  }
+  return [];
+}
+
+const TESTED_STYLES = { ok: "green", updated: "yellow", differs: "red", broken: "red" } as const;
+
+function printTested(mapper: string, one: Omit<TestedCase, "mapper">): void {
+  print(`${styled(TESTED_STYLES[one.result], one.result.padEnd(7))} ${mapper}/${one.case}`);
+  for (const line of one.detail?.split("\n") ?? []) print(`        ${line}`);
+}
+
+function testedSummary(results: readonly TestedCase[]): string {
+  const count = (result: TestedCase["result"]) => results.filter((one) => one.result === result).length;
+  const words = (["ok", "updated", "differs", "broken"] as const).flatMap((result) =>
+    count(result) === 0 ? [] : [`${count(result)} ${result}`],
+  );
+  return `cases ${results.length}: ${words.join(", ") || "none"}`;
 }
 
 async function mustFind(

@@ -12,6 +12,7 @@ import { mapFile } from "./map-file.ts";
 import { digestMapper } from "./mapper-files.ts";
 import type { LookupFile, MapResult } from "./mapping.ts";
 import { createMemorySink } from "./segment-writer.ts";
+import { withFixedClock } from "./testing/fixed-clock.ts";
 
 const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
 
@@ -23,6 +24,15 @@ export interface CaseOutcome {
   readonly expected: unknown;
   /** Name of the file that `actual` belongs into. */
   readonly file: "expected.json" | "expected.err.json";
+}
+
+export interface CaseSample {
+  readonly path: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  readonly fileName?: string;
+  readonly expectsReadings: boolean;
+  readonly hasLookups: boolean;
 }
 
 /** Settings of one case: metadata, and under `$` what belongs to the run (`$rows`, `$fileName`, `$lookups`). */
@@ -45,6 +55,22 @@ export async function listCases(modulePath: string): Promise<string[]> {
   }
 }
 
+/** Where the input and the settings of a case are, for a test of another kind. */
+export async function caseSample(modulePath: string, name: string): Promise<CaseSample> {
+  const folder = join(dirname(modulePath), "cases", name);
+  const files = await readdir(folder);
+  const input = files.find((file) => file.startsWith("input.")) ?? "input";
+  const { metadata, rows, fileName } = await readSettings(folder, files);
+  return {
+    path: join(folder, input),
+    settings: metadata,
+    rows,
+    ...(fileName === undefined ? {} : { fileName }),
+    expectsReadings: files.includes("expected.json"),
+    hasLookups: files.includes("lookups"),
+  };
+}
+
 /** `casesOf` is the module beside whose cases this one lies, when the mapper is run from a copy. */
 export async function runCase(modulePath: string, name: string, casesOf = modulePath): Promise<CaseOutcome> {
   const folder = join(dirname(casesOf), "cases", name);
@@ -53,7 +79,7 @@ export async function runCase(modulePath: string, name: string, casesOf = module
   if (input === undefined) throw new Error(`the case ${folder} has no input file`);
   const settings = await readSettings(folder, files);
   const sink = createMemorySink();
-  const result = await mapFile({
+  const request = {
     inputPath: join(folder, input),
     fileName: settings.fileName ?? input,
     filePath: settings.fileName ?? input,
@@ -64,7 +90,8 @@ export async function runCase(modulePath: string, name: string, casesOf = module
     lookups: await caseLookups(folder, files, settings.lookups),
     sink,
     signal: new AbortController().signal,
-  });
+  };
+  const result = await withFixedClock(() => mapFile(request));
   const actual = outcomeOf(result, sink.bodies);
   const file = result.status === "mapped" ? "expected.json" : "expected.err.json";
   const expectedFile = files.find((candidate) => /^expected\.(?:err\.)?json$/.test(candidate));

@@ -1,0 +1,25 @@
+/** Every bundled mapper keeps to the contract of mappers, shown with each of its cases that gives readings and refuses nothing. */
+import { describe, expect, it } from "vitest";
+import { caseSample, listCases } from "../../src/mapping/cases.ts";
+import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
+import { digestMapper, locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
+import { loadMapper, mapPath, mapperContract } from "../../src/mapping/testing/index.ts";
+
+for (const name of await mapperNames([BUNDLED_FOLDER])) {
+  const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";
+  const mapper = await loadMapper(modulePath, await digestMapper(modulePath));
+  const samples = await Promise.all((await listCases(modulePath)).map((one) => caseSample(modulePath, one)));
+  const good = [];
+  for (const sample of samples.filter(
+    (one) => one.expectsReadings && !one.hasLookups && one.rows === "strict",
+  )) {
+    const { points, rejectedCount } = await mapPath(mapper, sample.path, sample);
+    if (points > 0 && rejectedCount === 0) good.push(sample);
+  }
+  const [sample] = good;
+  describe(`the mapper ${name}`, () => {
+    it("has a case to show it with", () => expect(sample).toBeDefined());
+    if (sample === undefined) return;
+    it.each(mapperContract(mapper, sample))("$name", (check) => check.run());
+  });
+}
