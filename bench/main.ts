@@ -1,7 +1,11 @@
 /** `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios. Nothing asserts them. */
 import { benchDrops } from "./drops.ts";
+import { benchMapping } from "./mapping.ts";
 
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { drops: benchDrops };
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  drops: benchDrops,
+  mapping: benchMapping,
+};
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => BENCHES[name] === undefined);

@@ -10,8 +10,8 @@ import { ReadingColumns } from "./reading-columns.ts";
 import { ColumnReadings, MergedReadings, SettledReadings } from "./sorted-readings.ts";
 import { SpillFile } from "./spill.ts";
 
-/** About 10 MB in columns. */
-export const ROWS_IN_MEMORY_MAX = 262_144;
+/** About 5 MB in columns, and as much again while they are sorted. */
+export const ROWS_IN_MEMORY_MAX = 131_072;
 /** Versions and tags in memory, in bytes. */
 const EXTRAS_BYTES_MAX = 8_000_000;
 const DATA = '"data":[';

@@ -5,7 +5,7 @@ import iconv from "iconv-lite";
 import { UnreadableError } from "../row-error.ts";
 import { refuseOtherFormats } from "./magic.ts";
 
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 /** Bytes by which byte order marks and other formats are known. */
 const HEAD_BYTES = 8;
 
