@@ -1,0 +1,165 @@
+/** Rows of an Enedis export: heads that tell of the point of delivery, headers of columns, and what each column is. */
+import type { CellValue } from "headgate/mapper";
+
+export type Cells = readonly CellValue[];
+
+export function textAt(cells: Cells, at: number | undefined): string {
+  const cell = at === undefined ? null : cells[at];
+  if (cell === null || cell === undefined) return "";
+  return (typeof cell === "object" ? cell.local : String(cell)).trim();
+}
+
+/** Names are written with and without accents, from one export to the next. */
+export function plain(text: string): string {
+  return text
+    .normalize("NFD")
+    .replace(/\p{Mn}/gu, "")
+    .replace(/\s*:\s*$/, "")
+    .trim()
+    .toLowerCase();
+}
+
+/** What a head says of the values below it. */
+export interface Head {
+  readonly prm: string;
+  readonly type: string;
+  readonly physical: string;
+  readonly business: string;
+  readonly stage: string;
+  readonly unit: string;
+  /** Minutes; 0 when not told. */
+  readonly step: number;
+}
+
+export const NO_HEAD: Head = { prm: "", type: "", physical: "", business: "", stage: "", unit: "", step: 0 };
+
+type HeadField = keyof Head;
+
+const HEAD_FIELDS: Readonly<Record<string, HeadField>> = {
+  "identifiant prm": "prm",
+  prm: "prm",
+  "point reference mesure (prm)": "prm",
+  "type de donnees": "type",
+  "type de comptage": "type",
+  "grandeur physique": "physical",
+  "grandeur metier": "business",
+  "etape metier": "stage",
+  "statut demande": "stage",
+  unite: "unit",
+  pas: "step",
+  "pas en minutes": "step",
+};
+
+const TAGS: Readonly<Record<string, string>> = {
+  nature: "nature",
+  "statut de la mesure": "status",
+  "type de releve": "reading",
+  "indice de vraisemblance": "plausibility",
+  "indice de qualite": "plausibility",
+  "etat complementaire": "state",
+  "etat compl.": "state",
+  ec: "state",
+  "type de correction": "correction",
+  tc: "correction",
+  "mode de calcul": "calculation",
+};
+
+/** Columns of the rows below a header. */
+export interface Layout {
+  readonly date: number;
+  /** Of a date and a time in columns of their own. */
+  readonly time: number | undefined;
+  /** The rows are days. */
+  readonly isDay: boolean;
+  readonly values: readonly { readonly at: number; readonly name: string; readonly unit: string }[];
+  readonly head: readonly { readonly at: number; readonly field: HeadField }[];
+  readonly tags: readonly { readonly at: number; readonly name: string }[];
+  readonly width: number;
+}
+
+const DATE = /^(?:horodate\b|date de la mesure$|date$)/;
+const INDEX = /^ea[sip] [fdt]\d*$/;
+const VALUE = /^(?:valeur|puissance moyenne|energie|consommation|production)\b/;
+
+/** The layout that a row declares, or undefined when it is no header of columns. */
+export function layoutOf(cells: Cells): Layout | undefined {
+  const names = cells.map((_, at) => plain(textAt(cells, at)));
+  const date = names.findIndex((name) => DATE.test(name));
+  if (date === -1) return undefined;
+  const values = names.flatMap((name, at) => {
+    if (!INDEX.test(name) && !(VALUE.test(name) && at !== date)) return [];
+    return [{ at, name: textAt(cells, at), unit: /\((?:en )?([^)]+)\)/i.exec(textAt(cells, at))?.[1] ?? "" }];
+  });
+  if (values.length === 0) return undefined;
+  const time = names.indexOf("heure de la mesure");
+  return {
+    date,
+    time: time === -1 ? undefined : time,
+    isDay: names[date] === "date",
+    values,
+    head: fieldsIn(names, HEAD_FIELDS).map(({ at, found }) => ({ at, field: found })),
+    tags: fieldsIn(names, TAGS).map(({ at, found }) => ({ at, name: found })),
+    width: names.length,
+  };
+}
+
+function fieldsIn<Found>(
+  names: readonly string[],
+  known: Readonly<Record<string, Found>>,
+): { readonly at: number; readonly found: Found }[] {
+  return names.flatMap((name, at) => {
+    const found = Object.hasOwn(known, name) ? known[name] : undefined;
+    return found === undefined ? [] : [{ at, found }];
+  });
+}
+
+/** A row that names what a head tells: names alone, with the values in the next row, or names and values by turns. */
+export function headNames(cells: Cells): readonly (HeadField | undefined)[] | undefined {
+  const fields = cells.map((_, at) => HEAD_FIELDS[plain(textAt(cells, at))]);
+  return fields.some((field) => field === "prm" || field === "type") ? fields : undefined;
+}
+
+/** The head of a row of names and values by turns; undefined when its values are in the next row. */
+export function headInline(cells: Cells, fields: readonly (HeadField | undefined)[]): Head | undefined {
+  if (fields[0] === undefined || fields[1] !== undefined) return undefined;
+  let head = NO_HEAD;
+  fields.forEach((field, at) => {
+    if (field !== undefined) head = withField(head, field, textAt(cells, at + 1));
+  });
+  return head;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  consommation: "CONS",
+  production: "PROD",
+  "energie active": "EA",
+  "energie reactive inductive": "ERI",
+  "energie reactive capacitive": "ERC",
+  "puissance maximale atteinte": "PMA",
+  "puissance active": "PA",
+  tension: "E",
+};
+
+/** Labels of the customer's account become the codes of the professional exports; the step becomes minutes. */
+export function withField(head: Head, field: HeadField, text: string): Head {
+  if (text === "") return head;
+  if (field === "step") return { ...head, step: minutes(text) };
+  // The kind of counting of the account's daily export tells both: "Consommation Quotidienne".
+  if (field === "type" && head.business === "") {
+    const business = /^(consommation|production)\b/.exec(plain(text))?.[1];
+    if (business !== undefined)
+      return { ...head, type: text, business: WORDS[business] ?? business, physical: head.physical || "EA" };
+  }
+  return {
+    ...head,
+    [field]: field === "business" || field === "physical" ? (WORDS[plain(text)] ?? text) : text,
+  };
+}
+
+/** `30`, `PT30M`, `PT1H`, `P1D`; 0 for what is none. */
+function minutes(text: string): number {
+  const match = /^(?:(\d+)|PT(\d+)M|PT(\d+)H|P(\d+)D)$/.exec(text);
+  if (match === null) return 0;
+  const [, plainMinutes, minute, hour, day] = match;
+  return Number(plainMinutes ?? minute ?? 0) + Number(hour ?? 0) * 60 + Number(day ?? 0) * 1440;
+}

@@ -1,0 +1,184 @@
+/** Rows of values below a header. */
+import { FileError, type MapContext, RowError, type Target } from "headgate/mapper";
+import { inColumn } from "../_formats/columns.ts";
+import type { targetMaker } from "../_formats/target.ts";
+import type { Converter } from "../_formats/units.ts";
+import { type Cells, type Head, type Layout, textAt, withField } from "./layout.ts";
+import type { Settings } from "./settings.ts";
+
+const MINUTE_MS = 60_000;
+const PRM = /^\d{14}$/;
+const MISSING: ReadonlySet<string> = new Set(["", "NA", "NAN", "NULL"]);
+
+interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | "number" | "time"> {
+  readonly targetOf: ReturnType<typeof targetMaker>;
+  readonly converter: Converter;
+}
+
+export class Values {
+  readonly #tools: Tools;
+  /** The stage of processing by target: raw and corrected values of one step would overwrite each other. */
+  readonly #stages = new Map<Target, string>();
+  missing = 0;
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+  }
+
+  /** Emits the values of a row, and gives back the head, which the row may have changed. Throws a `RowError`. */
+  take(cells: Cells, layout: Layout, before: Head): Head {
+    let head = before;
+    for (const { at, field } of layout.head) head = withField(head, field, textAt(cells, at));
+    if (cells.length < Math.min(2, layout.width))
+      throw new RowError(`the row has ${cells.length} cells where the header has ${layout.width}`, {
+        hint: "Cells are missing: was the file cut off here?",
+      });
+    const lastValue = layout.values.at(-1)?.at ?? 0;
+    if (cells.length <= lastValue && layout.values.length === 1)
+      throw new RowError("the row ends before its value", { hint: "Was the file cut off here?" });
+    const tags = this.#tagsOf(cells, layout);
+    for (const value of layout.values) this.#takeValue(cells, layout, head, value, tags);
+    return head;
+  }
+
+  #takeValue(
+    cells: Cells,
+    layout: Layout,
+    head: Head,
+    column: Layout["values"][number],
+    tags: Readonly<Record<string, string>> | undefined,
+  ): void {
+    const { settings, emit, number, converter } = this.#tools;
+    const cell = cells[column.at];
+    const text = textAt(cells, column.at);
+    if (MISSING.has(text.toUpperCase())) {
+      // Registers that the tariff does not use are no gaps.
+      if (layout.values.length === 1) this.missing += 1;
+      return;
+    }
+    const unit = column.unit || head.unit;
+    const isIndex = layout.values.length > 1;
+    const asEnergy = settings.meanPower === "energy" && /^k?W$/.test(unit);
+    const energyUnit = asEnergy ? `${unit}h` : unit;
+    const target = this.#targetOf(head, isIndex ? column.name : energyUnit || column.name, energyUnit);
+    const read =
+      typeof cell === "number"
+        ? cell
+        : inColumn(column.name, text, (value) => number(value, { decimal: settings.decimal }));
+    const value = asEnergy ? (read * this.#stepOf(head)) / 60 : read;
+    emit({
+      target,
+      date: this.#dateOf(cells, layout, head, target, isIndex),
+      value: energyUnit === "" ? value : converter.convert(value, energyUnit),
+      unit: energyUnit === "" ? undefined : converter.unitOf(energyUnit),
+      tags,
+    });
+  }
+
+  #targetOf(head: Head, column: string, unit: string): Target {
+    if (!PRM.test(head.prm))
+      throw new RowError(
+        head.prm === "" ? "no PRM is named for this value" : `"${head.prm}" is no PRM: it has 14 digits`,
+        { column: "Identifiant PRM", text: head.prm, hint: "For a file that names none, set `prm`." },
+      );
+    const { prm, business, physical, stage, type } = head;
+    const target = this.#tools.targetOf({
+      prm,
+      business: business || this.#business(),
+      physical: physical || "EA",
+      column,
+      stage,
+      type,
+      unit,
+    });
+    const known = this.#stages.get(target);
+    if (known === undefined) this.#stages.set(target, stage);
+    else if (known !== stage)
+      throw new FileError(`the values of the stages "${known}" and "${stage}" have the same target`, {
+        hint: "Tell them apart in the setting `target`, by {stage} in mappingConfig.",
+        column: "Etape metier",
+        text: stage,
+      });
+    return target;
+  }
+
+  #business(): string {
+    const { business, target } = this.#tools.settings;
+    if (business !== undefined || !Object.values(target).some((text) => String(text).includes("{business}")))
+      return business ?? "";
+    throw new RowError("the file does not tell whether it holds consumption or production", {
+      column: "Grandeur metier",
+      hint: "Add to the trigger's metadata which it is: `business: CONS` or `business: PROD`",
+    });
+  }
+
+  #dateOf(
+    cells: Cells,
+    layout: Layout,
+    head: Head,
+    target: Target,
+    isIndex: boolean,
+  ): Date | Temporal.Instant {
+    const { settings, time } = this.#tools;
+    const text = textAt(cells, layout.date);
+    const column = layout.isDay ? "Date" : "Horodate";
+    if (layout.isDay)
+      return inColumn(column, text, () => {
+        const zone = this.#zoneOf(text);
+        return /^\d{4}-/.test(text)
+          ? time.dayStart(text.slice(0, 10), "yyyy-MM-dd", zone)
+          : time.dayStart(text, "dd/MM/yyyy", zone);
+      });
+    const policy =
+      settings.dst === "byOrder"
+        ? { byOrder: "mappingConfig" in target ? `${head.prm} ${target.mappingConfig}` : head.prm }
+        : settings.dst;
+    const at = inColumn(column, text, () =>
+      layout.time === undefined
+        ? time.iso(text, settings.timeZone, policy)
+        : time.local(
+            `${text} ${clock(textAt(cells, layout.time))}`,
+            "dd/MM/yyyy HH:mm:ss",
+            this.#zoneOf(text),
+            policy,
+          ),
+    );
+    if (settings.stamp === "asIs" || settings.stamp === settings.horodate || isIndex) return at;
+    const step = this.#stepOf(head) * MINUTE_MS;
+    return new Date(at.epochMilliseconds + (settings.stamp === "end" ? step : -step));
+  }
+
+  #zoneOf(text: string): string {
+    const { timeZone } = this.#tools.settings;
+    if (timeZone !== undefined) return timeZone;
+    throw new RowError(`"${text}" has no offset, and no time zone is set`, {
+      text,
+      hint: "Add to the trigger's metadata the zone of the file: `timeZone: Europe/Paris`",
+    });
+  }
+
+  #stepOf(head: Head): number {
+    const step = head.step || (this.#tools.settings.stepMinutes ?? 0);
+    if (step > 0) return step;
+    throw new RowError("the step of the load curve is not known: the file does not tell it", {
+      column: "Pas",
+      hint: "Set `stepMinutes` if the whole file has one step, such as 30.",
+    });
+  }
+
+  #tagsOf(cells: Cells, layout: Layout): Readonly<Record<string, string>> | undefined {
+    if (this.#tools.settings.qualityTags === "none" || layout.tags.length === 0) return undefined;
+    const tags = Object.fromEntries(
+      layout.tags.flatMap(({ at, name }) => {
+        const text = textAt(cells, at);
+        return text === "" ? [] : [[name, text]];
+      }),
+    );
+    return Object.keys(tags).length === 0 ? undefined : tags;
+  }
+}
+
+/** Times without seconds are written too. */
+function clock(text: string): string {
+  return /^\d\d:\d\d$/.test(text) ? `${text}:00` : text;
+}
