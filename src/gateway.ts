@@ -10,9 +10,8 @@ import type { IntakeFacts } from "./drops/intake/intake.ts";
 import { Watcher, type WatcherStatus } from "./drops/watcher.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
-import { createCatalogue } from "./mapping/catalogue.ts";
-import type { MapperCatalogue, MappingPool } from "./mapping/mapping.ts";
-import { createMappingPool } from "./mapping/pool.ts";
+import type { MapperVersions, MappingPool } from "./mapping/mapping.ts";
+import { openMapping } from "./mapping/open.ts";
 import type { Arrival, FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
 import { alarmSender } from "./operations/alarm.ts";
 import { LateFiles } from "./operations/late-files.ts";
@@ -125,13 +124,11 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root });
   const drops = createDrops(config, { log, intake }, closers);
-  const catalogue = createCatalogue(config.mappers.folders);
-  closers.push(() => catalogue.close());
-  const pool = createMappingPool(config.workers, config.mappers.folders, log, { writable: [spool.root] });
-  closers.push(() => pool.close());
+  const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
+  closers.push(() => mapping.close());
   const services = openServices(config, operations.url, { ledger, log, clock }, closers);
   const onRun = () => conductor.wake();
-  const shared = { ledger, log, drops, lookups, catalogue };
+  const shared = { ledger, log, drops, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
   const steps = joinSteps(config, { ...shared, spool, pool, clock, services, claim });
@@ -165,15 +162,21 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     drops: config.drops.map(({ name }) => name),
     services: config.services.map(({ name }) => name),
   };
-  health = () => healthOf(statuses(), names, conductor.serviceWaits(), ledger, late.missing());
+  health = async () => [
+    ...(await healthOf(statuses(), names, conductor.serviceWaits(), ledger, late.missing())),
+    ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
+  ];
 
+  await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   const intakes = await openIntakes(drops);
   // The triggers may have changed since the last start.
   for (const watcher of watchers) await watcher.rematch();
   for (const watcher of watchers) watcher.start();
   late.start();
   conductor.wake();
-  closers.push(startHousekeeping({ ledger, spool, lookups, clock, log, keepMs: config.ledger.keep }));
+  closers.push(
+    startHousekeeping({ ledger, spool, lookups, versions, clock, log, keepMs: config.ledger.keep }),
+  );
   log.info({ ...recovery, operations: operations.url, intakes }, "gateway started");
 
   return {
@@ -262,7 +265,7 @@ function joinSteps(
     readonly spool: Spool;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
-    readonly catalogue: MapperCatalogue;
+    readonly versions: MapperVersions;
     readonly clock: Clock;
     readonly log: Logger;
     readonly drops: ReadonlyMap<string, DropPost>;
@@ -270,7 +273,7 @@ function joinSteps(
     readonly claim: (arrival: Arrival) => Promise<void>;
   },
 ): RunSteps {
-  const { drops, services, catalogue, ...own } = parts;
+  const { drops, services, versions, ...own } = parts;
   return {
     ...own,
     copies: new ContainerCopies(parts.spool),
@@ -278,13 +281,11 @@ function joinSteps(
     servicePost: (name) => services.get(name),
     finishAfter: (run, rule) => finishAfter(config, run, rule),
     planFinish,
-    currentMapper: async (name) => {
-      const found = await catalogue.find(name).catch((thrown: unknown) => {
+    currentMapper: (name) =>
+      versions.current(name).catch((thrown: unknown) => {
         if (thrown instanceof ConfigError) return null;
         throw thrown;
-      });
-      return found?.identity ?? null;
-    },
+      }),
   };
 }
 
@@ -319,7 +320,7 @@ function claimParts(
     readonly registry: TriggerRegistry;
     readonly drops: ReadonlyMap<string, DropPost>;
     readonly lookups: LookupStore;
-    readonly catalogue: MapperCatalogue;
+    readonly versions: MapperVersions;
     readonly onRun: () => void;
   },
 ): ClaimParts {

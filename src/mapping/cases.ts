@@ -2,8 +2,9 @@
  * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml` and `lookups/`, and `expected.json` (the elements of all
  * batches) or `expected.err.json` (code, message and place). Run by the tests here and by `headgate mapper test`.
  */
+import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join, parse as parsePath } from "node:path";
+import { basename, dirname, join, parse as parsePath, relative } from "node:path";
 import { parse } from "yaml";
 import { systemCode } from "../support/errors.ts";
 import { loadMapper } from "./load-mapper.ts";
@@ -44,8 +45,9 @@ interface CaseSettings {
   readonly lookups: Readonly<Record<string, Partial<LookupFile>>>;
 }
 
-/** Names of the cases of a mapper, in alphabetical order. */
+/** Names of the cases of a mapper, in alphabetical order. Only a mapper with a folder of its own has cases. */
 export async function listCases(modulePath: string): Promise<string[]> {
+  if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [];
   try {
     const entries = await readdir(join(dirname(modulePath), "cases"), { withFileTypes: true });
     return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
@@ -69,6 +71,21 @@ export async function caseSample(modulePath: string, name: string): Promise<Case
     expectsReadings: files.includes("expected.json"),
     hasLookups: files.includes("lookups"),
   };
+}
+
+/** Lower-case hexadecimal SHA-256 over the names and bytes of all cases of a mapper. */
+export async function casesDigest(modulePath: string): Promise<string> {
+  const hash = createHash("sha256");
+  const root = join(dirname(modulePath), "cases");
+  for (const name of await listCases(modulePath)) {
+    const entries = await readdir(join(root, name), { recursive: true, withFileTypes: true });
+    const paths = entries.flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
+    for (const path of paths.sort()) {
+      const bytes = await readFile(path);
+      hash.update(`${relative(root, path)}\0${bytes.length}\0`).update(bytes);
+    }
+  }
+  return hash.digest("hex");
 }
 
 /** `casesOf` is the module beside whose cases this one lies, when the mapper is run from a copy. */

@@ -1,5 +1,5 @@
 /** Asks mappers what they are and whether settings fit them, in a process of its own: a module may do anything as soon as it is loaded. */
-import { ConfigError, type ErrorCode, TransientError } from "../support/errors.ts";
+import { ConfigError, TransientError } from "../support/errors.ts";
 import { nameOf } from "./mapper-files.ts";
 import { type AskOutcome, MapperProcess } from "./mapper-process.ts";
 import type { ChildAnswer, ChildRequest, MapperFacts, MapperModule } from "./messages.ts";
@@ -17,11 +17,13 @@ export interface Inspector {
 export interface InspectorLimits {
   /** Bytes that one mapper may use. */
   readonly memory: number;
-  /** Milliseconds for each question. */
-  readonly timeLimit: number;
+  /** Milliseconds in which a module has to load. */
+  readonly loadLimit: number;
+  /** Milliseconds for each case. */
+  readonly caseLimit: number;
 }
 
-const LIMITS: InspectorLimits = { memory: 512_000_000, timeLimit: 10_000 };
+const LIMITS: InspectorLimits = { memory: 512_000_000, loadLimit: 10_000, caseLimit: 60_000 };
 /** The process ends when nobody asked for this long, in milliseconds. */
 const IDLE_MS = 3_000;
 
@@ -41,12 +43,13 @@ export function createInspector(limits: InspectorLimits = LIMITS): Inspector {
   async function askChild(request: ChildRequest): Promise<AskOutcome> {
     clearTimeout(idle);
     for (;;) {
+      if (isClosed) return { end: "cancelled" };
       child ??= new MapperProcess({ memory: limits.memory, writable: [] }, () => undefined);
       const wasUsed = child.served > 0;
-      const outcome = await child.ask(request, { timeLimit: limits.timeLimit });
+      const outcome = await child.ask(request, { timeLimit: timeLimitOf(request, limits) });
       const isClean = outcome.end === "answered" && outcome.left.length === 0;
       if (!isClean) await end();
-      if (outcome.end !== "answered" && wasUsed && !isClosed) continue;
+      if (outcome.end !== "answered" && (wasUsed || isClosed)) continue;
       idle = setTimeout(() => void end(), IDLE_MS);
       idle.unref();
       return outcome;
@@ -86,8 +89,11 @@ function checked(answer: ChildAnswer, module: MapperModule): string | null {
 
 function answerOf(outcome: AskOutcome, request: ChildRequest, limits: InspectorLimits): ChildAnswer {
   const facts = { operation: "load mapper", subject: request.modulePath };
-  const refuse = (why: string, code: ErrorCode = "HG-MAP-003") =>
-    new ConfigError(code, { ...facts, message: `the mapper ${nameOf(request.modulePath)} ${why}` });
+  const refuse = (why: string) => {
+    const what = request.kind === "case" ? `does not pass its case ${request.name}` : "cannot be loaded";
+    const message = `the mapper ${nameOf(request.modulePath)} ${what}: ${why}`;
+    return new ConfigError(request.kind === "case" ? "HG-MAP-018" : "HG-MAP-003", { ...facts, message });
+  };
   switch (outcome.end) {
     case "answered":
       if (outcome.answer.kind === "unusable")
@@ -98,16 +104,18 @@ function answerOf(outcome: AskOutcome, request: ChildRequest, limits: InspectorL
     case "not started":
       throw new TransientError("HG-MAP-017", { ...facts, message: outcome.words });
     case "late":
-      throw refuse(`cannot be loaded: it took longer than ${limits.timeLimit / 1000} s`);
+      throw refuse(`it took longer than ${timeLimitOf(request, limits) / 1000} s`);
     case "memory":
-      throw refuse(`cannot be loaded: it took more than ${Math.round(limits.memory / 1e6)} MB of memory`);
+      throw refuse(`it took more than ${Math.round(limits.memory / 1e6)} MB of memory`);
     case "cancelled":
-      throw refuse("cannot be loaded: it was cancelled");
+      throw new TransientError("HG-MAP-013", { ...facts, message: "the gateway is stopping" });
     default:
-      throw refuse(
-        `cannot be loaded: it ${outcome.end === "fault" ? `failed: ${outcome.words}` : outcome.words}`,
-      );
+      throw refuse(`it ${outcome.end === "fault" ? `failed: ${outcome.words}` : outcome.words}`);
   }
+}
+
+function timeLimitOf({ kind }: ChildRequest, limits: InspectorLimits): number {
+  return kind === "case" ? limits.caseLimit : limits.loadLimit;
 }
 
 function strange(module: MapperModule, answer: ChildAnswer): ConfigError {

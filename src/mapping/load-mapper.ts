@@ -6,9 +6,13 @@ import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Mapper } from "./mapper.ts";
 import { nameOf } from "./mapper-files.ts";
 
+/** Neither a path, nor an address, nor a module of Node. */
+const PACKAGE = /^(?![./]|[a-z]+:)/;
 const CONTRACT = "headgate/mapper";
 const contractUrl = new URL(`./mapper${extname(import.meta.url)}`, import.meta.url).href;
 let hooked = false;
+/** Modules that were copied, by the digest in their address: where packages are looked for. */
+const origins = new Map<string, string>();
 
 /**
  * Mappers outside this package find `headgate/mapper` too, without an installation of their own; and the files that a mapper
@@ -20,17 +24,19 @@ function hookResolution(): void {
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier === CONTRACT) return { url: contractUrl, shortCircuit: true };
-      const resolved = next(specifier, context);
       const version = /\?v=[0-9a-f]{64}$/.exec(context.parentURL ?? "")?.[0];
+      const origin = PACKAGE.test(specifier) ? origins.get(version ?? "") : undefined;
+      const resolved = next(specifier, origin === undefined ? context : { ...context, parentURL: origin });
       const own = version !== undefined && /^\.{1,2}\//.test(specifier) && !resolved.url.includes("?");
       return own ? { ...resolved, url: resolved.url + version } : resolved;
     },
   });
 }
 
-/** The mapper of a module. Throws a `ConfigError` that says why it is none. */
-export async function loadMapper(modulePath: string, digest: string): Promise<Mapper> {
+/** The mapper of a module, and where it was copied from, if it was. Throws a `ConfigError` that says why it is none. */
+export async function loadMapper(modulePath: string, digest: string, origin?: string): Promise<Mapper> {
   hookResolution();
+  if (origin !== undefined) origins.set(`?v=${digest}`, pathToFileURL(origin).href);
   let loaded: unknown;
   try {
     loaded = await import(`${pathToFileURL(modulePath).href}?v=${digest}`);

@@ -5,8 +5,9 @@ import { basename, dirname, extname, join, relative, resolve, sep } from "node:p
 import { systemCode } from "../support/errors.ts";
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
-const SOURCE = /\.(?:[cm]?[jt]s|json)$/;
-const TEST = /\.test\.[cm]?[jt]s$/;
+const CODE = /\.[cm]?[jt]s$/;
+/** Beside what a mapper is made of: its documentation and tests, and what editors leave. */
+const BESIDE = /^[.#]|~$|\.(?:md|bak|orig|swp|tmp)$|\.test\.[cm]?[jt]s$/i;
 
 /** The module of a mapper in the first folder that has it, or null. */
 export async function locateMapper(folders: readonly string[], name: string): Promise<string | null> {
@@ -38,26 +39,40 @@ export async function mapperNames(folders: readonly string[]): Promise<string[]>
   return [...names].sort();
 }
 
-/**
- * Lower-case hexadecimal SHA-256 over names and bytes: of the whole folder of `mapper.ts` without its cases, or of the single file;
- * and of every file outside that they import by relative path, such as code that several mappers share.
- */
-export async function digestMapper(modulePath: string): Promise<string> {
+/** What a mapper is made of, as it was read. */
+export interface MapperContent {
+  /**
+   * Lower-case hexadecimal SHA-256 over names and bytes: of the whole folder of `mapper.ts` without its cases, or of the single file;
+   * and of every file outside that they import by relative path, such as code that several mappers share.
+   */
+  readonly digest: string;
+  /** Absolute paths. */
+  readonly files: readonly { readonly path: string; readonly bytes: Buffer }[];
+}
+
+export async function readMapper(modulePath: string): Promise<MapperContent> {
   const hash = createHash("sha256");
   const root = dirname(modulePath);
+  const files: { path: string; bytes: Buffer }[] = [];
   const seen = new Set(await ownFiles(modulePath));
   // Grows while it is walked: what is imported may import.
   for (const path of seen) {
     const bytes = await readFile(path);
+    files.push({ path, bytes });
     hash.update(`${relative(root, path).split(sep).join("/")}\0${bytes.length}\0`).update(bytes);
-    if (path.endsWith(".json")) continue;
+    if (!CODE.test(path)) continue;
     for (const imported of relativeImports(bytes.toString("utf8"))) {
       const target = resolve(dirname(path), imported);
       // What is missing makes loading fail, which says so better.
       if (await isFile(target)) seen.add(target);
     }
   }
-  return hash.digest("hex");
+  return { digest: hash.digest("hex"), files };
+}
+
+/** See `MapperContent`. */
+export async function digestMapper(modulePath: string): Promise<string> {
+  return (await readMapper(modulePath)).digest;
 }
 
 /** Specifiers that a static or dynamic import or a re-export names by relative path. */
@@ -71,7 +86,7 @@ async function ownFiles(modulePath: string): Promise<string[]> {
   const root = dirname(modulePath);
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   return entries
-    .filter((entry) => entry.isFile() && SOURCE.test(entry.name) && !TEST.test(entry.name))
+    .filter((entry) => entry.isFile() && !BESIDE.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => !/^(?:cases|node_modules)(?:[\\/]|$)/.test(relative(root, path)))
     .sort();

@@ -78,6 +78,17 @@ export interface MappingPool {
   close(): Promise<void>;
 }
 
+/** Which version of each mapper new runs are bound to, and the bytes of every version that a run may still be bound to. */
+export interface MapperVersions {
+  /**
+   * The version that new runs take: the one on disk once it has loaded and its own cases have passed, until then the one before.
+   * Null when there is no such mapper; a `ConfigError` says why none of its versions can be used.
+   */
+  current(name: string): Promise<MapperIdentity | null>;
+  /** Removes versions that were last used before this time. Answers how many. */
+  prune(beforeMs: number): Promise<number>;
+}
+
 export interface MapperCatalogue {
   /** The mapper of this name as it is on disk now, or null. */
   find(name: string): Promise<CatalogueEntry | null>;

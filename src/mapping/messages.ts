@@ -7,6 +7,8 @@ export interface MapperModule {
   /** Absolute path. */
   readonly modulePath: string;
   readonly digest: string;
+  /** Where it was copied from: packages that it imports are looked for from there. */
+  readonly origin?: string | undefined;
 }
 
 /** To a child: one thing to do. The next is sent after the answer. */

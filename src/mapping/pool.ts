@@ -21,7 +21,7 @@ const CLOSE_MS = 5_000;
 
 export interface PoolMeans {
   /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
-  readonly locate?: (name: string, digest: string) => Promise<string | null>;
+  readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
   /** Folders that segments are written in. Default: anywhere. */
   readonly writable?: readonly string[];
 }
@@ -41,7 +41,9 @@ export function createMappingPool(
 
   /** Once, or twice when the process and not the file may be at fault. */
   async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<MapResult> {
-    const key = isBundled(module.modulePath) ? "bundled" : `${module.modulePath}?${module.digest}`;
+    const key = isBundled(module.origin ?? module.modulePath)
+      ? "bundled"
+      : `${module.modulePath}?${module.digest}`;
     for (let isAgain = false; ; isAgain = true) {
       const child = shelf.take(key, isAgain);
       const wasUsed = child.served > 0;
@@ -84,11 +86,11 @@ export function createMappingPool(
       const stop = AbortSignal.any([signal, closing.signal]);
       if (stop.aborted) throw cancelled(job);
       const { name, digest } = job.binding.mapper;
-      const modulePath = await locate(name, digest);
-      if (modulePath === null) return failed(absence(await isKnown(folders, name), name));
+      const module = await locate(name, digest);
+      if (module === null) return failed(absence(await isKnown(folders, name), name));
       if (!(await slots.take(stop))) throw cancelled(job);
       try {
-        return await mapInProcess(job, { modulePath, digest }, stop);
+        return await mapInProcess(job, module, stop);
       } finally {
         slots.free();
       }
@@ -120,9 +122,13 @@ function mappedOf(outcome: AskOutcome): MappedFile | null {
   return outcome.answer.result.status === "mapped" ? outcome.answer.result : null;
 }
 
-async function locateOnDisk(places: readonly string[], name: string, digest: string): Promise<string | null> {
+async function locateOnDisk(
+  places: readonly string[],
+  name: string,
+  digest: string,
+): Promise<MapperModule | null> {
   const modulePath = await locateMapper(places, name);
-  return modulePath !== null && (await digestMapper(modulePath)) === digest ? modulePath : null;
+  return modulePath !== null && (await digestMapper(modulePath)) === digest ? { modulePath, digest } : null;
 }
 
 async function isKnown(folders: readonly string[], name: string): Promise<boolean> {

@@ -106,13 +106,13 @@ function printable(value: unknown): string {
 const loaded = new Map<string, Mapper>();
 
 /** The mapper of exactly this version. Once it is loaded, it stays so whatever becomes of its files. */
-async function exactMapper({ modulePath, digest }: MapperModule): Promise<Mapper> {
+async function exactMapper({ modulePath, digest, origin }: MapperModule): Promise<Mapper> {
   const key = `${modulePath}?${digest}`;
   const known = loaded.get(key);
   if (known !== undefined) return known;
   if ((await digestMapper(modulePath)) !== digest)
     throw new ConfigError("HG-MAP-002", { operation: "load mapper", subject: modulePath });
-  const mapper = await loadMapper(modulePath, digest);
+  const mapper = await loadMapper(modulePath, digest, origin);
   loaded.set(key, mapper);
   return mapper;
 }
@@ -166,10 +166,17 @@ function mapJob(
 }
 
 async function caseFault(request: Extract<ChildRequest, { kind: "case" }>): Promise<string | null> {
-  const { actual, expected } = await runCase(request.modulePath, request.name, request.casesOf);
-  if (isDeepStrictEqual(actual, expected)) return null;
-  if (expected === undefined) return "it expects nothing";
-  return `expected ${shorten(JSON.stringify(expected))}, but found ${shorten(JSON.stringify(actual) ?? "nothing")}`;
+  try {
+    const { actual, expected } = await runCase(request.modulePath, request.name, request.casesOf);
+    if (isDeepStrictEqual(actual, expected)) return null;
+    return `expected ${jsonWords(expected)}, but found ${jsonWords(actual)}`;
+  } catch (thrown) {
+    return wordsOf(thrown);
+  }
+}
+
+function jsonWords(value: unknown): string {
+  return shorten(JSON.stringify(value) ?? "nothing");
 }
 
 /** Kinds of what is in use, with how often; without what reads and closes files, which ends by itself. */

@@ -2,7 +2,7 @@
 import { basename } from "node:path/posix";
 import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { MapperCatalogue } from "../mapping/mapping.ts";
+import type { MapperVersions } from "../mapping/mapping.ts";
 import type { Arrival, BatchLimits, Binding, MapperIdentity, Reason, UnpackLimits } from "../model.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -34,7 +34,7 @@ export interface Unpacking extends UnpackLimits {
 
 export interface ClaimParts {
   readonly ledger: Ledger;
-  readonly catalogue: MapperCatalogue;
+  readonly versions: Pick<MapperVersions, "current">;
   readonly log: Logger;
   /** The trigger that claims a file, and the names of others that would have. */
   match(
@@ -84,7 +84,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
     );
   }
   const service = claimed.service ?? provenance?.service ?? parts.defaultService;
-  const { mapper, fault } = await mapperOf(claimed, parts.catalogue);
+  const { mapper, fault } = await mapperOf(claimed, parts.versions);
   const lookups = await parts.lookups.bind();
   const run = await parts.ledger.openRun(
     arrival.id,
@@ -133,11 +133,11 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
 /** A mapper that is missing or cannot be loaded keeps back the files of its own trigger, and no others. */
 async function mapperOf(
   trigger: ClaimingTrigger,
-  catalogue: MapperCatalogue,
+  versions: ClaimParts["versions"],
 ): Promise<{ readonly mapper: MapperIdentity | null; readonly fault: Reason | null }> {
   try {
-    const found = await catalogue.find(trigger.mapper);
-    if (found !== null) return { mapper: found.identity, fault: null };
+    const mapper = await versions.current(trigger.mapper);
+    if (mapper !== null) return { mapper, fault: null };
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     return { mapper: null, fault: reasonOf(thrown) };

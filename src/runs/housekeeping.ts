@@ -1,5 +1,6 @@
 /** Once a day: what the ledger and the spool no longer need is forgotten. */
 import type { Ledger } from "../ledger/ledger.ts";
+import type { MapperVersions } from "../mapping/mapping.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -10,6 +11,7 @@ export interface HousekeepingParts {
   readonly ledger: Ledger;
   readonly spool: Pick<Spool, "prune">;
   readonly lookups: Pick<LookupStore, "prune">;
+  readonly versions: Pick<MapperVersions, "prune">;
   readonly clock: Clock;
   readonly log: Logger;
   /** Milliseconds for which files that went from their drop are remembered. */
@@ -18,8 +20,8 @@ export interface HousekeepingParts {
 
 /** Runs that may still be mapped, or mapped again. */
 const UNDER_WAY = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"] as const;
-/** Lookup tables that nothing needs stay this long, as the time of their last use may be this much in the past. */
-const LOOKUP_MARGIN_MS = 7 * 24 * 3_600_000;
+/** Lookup tables and mappers that nothing needs stay this long, as the time of their last use may be this much in the past. */
+const MARGIN_MS = 7 * 24 * 3_600_000;
 
 const EVERY_MS = 24 * 3_600_000;
 /** Files forgotten in one transaction, so that others get their turn. */
@@ -60,13 +62,16 @@ export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Pro
   }
   if (forgotten > 0) parts.log.info({ files: forgotten, goneBefore }, "the ledger forgot old files");
   if (!signal.aborted) await parts.spool.prune(now.epochMilliseconds);
-  if (!signal.aborted) await parts.lookups.prune(await boundSince(parts, now.epochMilliseconds));
+  if (signal.aborted) return forgotten;
+  const since = await boundSince(parts, now.epochMilliseconds);
+  await parts.lookups.prune(since);
+  await parts.versions.prune(since);
   return forgotten;
 }
 
-/** No run under way is bound to a lookup table that was last bound before this time. */
+/** No run under way is bound to a lookup table or a version of a mapper that was last bound before this time. */
 async function boundSince({ ledger }: HousekeepingParts, nowMs: number): Promise<number> {
   const [oldest] = await ledger.runsIn(UNDER_WAY, { limit: 1 });
   const since = oldest === undefined ? nowMs : Math.min(nowMs, Date.parse(oldest.createdAt));
-  return since - LOOKUP_MARGIN_MS;
+  return since - MARGIN_MS;
 }

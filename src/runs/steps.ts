@@ -55,7 +55,7 @@ export interface RunSteps {
   readonly log: Logger;
   /** As pick-up does; for the entries of containers. */
   claim(arrival: Arrival): Promise<void>;
-  /** The mapper of this name as it is on disk now; null when it is gone or cannot be loaded. */
+  /** The version of this mapper that new runs take; null when it is gone or cannot be loaded. */
   currentMapper(name: string): Promise<MapperIdentity | null>;
   dropPost(name: string): DropPost | undefined;
   servicePost(name: string): ServicePost | undefined;

@@ -86,7 +86,7 @@ describe("a mapper that cannot be loaded", () => {
 });
 
 describe("a mapper that changed while files waited", () => {
-  it("maps those that have no batches yet, as it is now", async () => {
+  it("keeps no file back, and maps the new ones as it is now", async () => {
     const variable = await rig.variable("rebound");
     mkdirSync(join(rig.folder, "mappers"));
     const mapper = (value: number) => `

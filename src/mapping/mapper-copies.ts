@@ -1,0 +1,161 @@
+/**
+ * The bytes of every version of a mapper that a run may be bound to: `<root>/<name>/<digest>/` holds the files that it is made of, as
+ * they lay to each other, and `<root>/<name>/<digest>.json` says what they are. A copy has its name only when it is complete.
+ */
+import { randomBytes } from "node:crypto";
+import { readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { z } from "zod";
+import { syncDirectory, writeDurably } from "../support/durable.ts";
+import { ConfigError, systemCode } from "../support/errors.ts";
+import { digestMapper, type MapperContent, nameOf } from "./mapper-files.ts";
+import type { MapperModule } from "./messages.ts";
+
+export interface MapperCopies {
+  /** Copies this version, unless it is there. */
+  keep(modulePath: string, content: MapperContent): Promise<MapperModule>;
+  /** The copy of this version, or null when there is none that is whole. */
+  find(name: string, digest: string): Promise<MapperModule | null>;
+  /** What new runs take. */
+  current(name: string): Promise<CurrentVersion | null>;
+  setCurrent(name: string, version: CurrentVersion): Promise<void>;
+  /** Removes those that were last used before this time, and are not current. Answers how many. */
+  prune(beforeMs: number): Promise<number>;
+}
+
+const currentVersion = z.object({ version: z.string(), digest: z.string() });
+export type CurrentVersion = z.output<typeof currentVersion>;
+
+const copyFacts = z.object({ module: z.string(), origin: z.string() });
+
+/** Bytes; a mapper is code, and tables belong into `lookups`. */
+const SIZE_MAX = 64_000_000;
+const CURRENT = "current.json";
+const PART = ".part";
+const FACTS = ".json";
+/** The time of the last use is written this often. */
+const TOUCH_MS = 3_600_000;
+
+/** `nowMs` tells the time of a use. */
+export function createMapperCopies(root: string, nowMs: () => number): MapperCopies {
+  /** Copies whose bytes were compared with their digest by this process, and when their use was last written. */
+  const known = new Map<string, { readonly module: MapperModule; touchedMs: number }>();
+  const folderOf = (name: string, digest: string) => join(root, name, digest);
+
+  async function find(name: string, digest: string): Promise<MapperModule | null> {
+    const folder = folderOf(name, digest);
+    let entry = known.get(folder);
+    if (entry === undefined) {
+      const module = await readCopy(folder, digest);
+      if (module === null) return null;
+      entry = { module, touchedMs: Number.NEGATIVE_INFINITY };
+      known.set(folder, entry);
+    }
+    const now = nowMs();
+    if (now - entry.touchedMs >= TOUCH_MS) {
+      await utimes(`${folder}${FACTS}`, now / 1000, now / 1000);
+      entry.touchedMs = now;
+    }
+    return entry.module;
+  }
+
+  return {
+    find,
+    async keep(modulePath, content) {
+      const name = nameOf(modulePath);
+      const found = await find(name, content.digest);
+      if (found !== null) return found;
+      await writeCopy(folderOf(name, content.digest), modulePath, content);
+      const made = await find(name, content.digest);
+      if (made !== null) return made;
+      throw new ConfigError("HG-MAP-003", {
+        operation: "copy mapper",
+        subject: modulePath,
+        message: `the mapper ${name} cannot be copied to ${root}: what was written there reads otherwise`,
+      });
+    },
+    current: (name) => readJson(join(root, name, CURRENT), currentVersion),
+    setCurrent: (name, version) => writeDurably(join(root, name, CURRENT), JSON.stringify(version)),
+    async prune(beforeMs) {
+      let removed = 0;
+      for (const name of await list(root)) {
+        const current = await readJson(join(root, name, CURRENT), currentVersion);
+        for (const file of await list(join(root, name))) {
+          const digest = file.slice(0, -FACTS.length);
+          if (file === CURRENT || !file.endsWith(FACTS) || digest === current?.digest) continue;
+          const facts = join(root, name, file);
+          if ((await stat(facts)).mtimeMs >= beforeMs) continue;
+          known.delete(folderOf(name, digest));
+          await rm(facts, { force: true });
+          await rm(folderOf(name, digest), { recursive: true, force: true });
+          removed += 1;
+        }
+      }
+      return removed;
+    },
+  };
+}
+
+async function writeCopy(folder: string, modulePath: string, { files }: MapperContent): Promise<void> {
+  const size = files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  if (size > SIZE_MAX)
+    throw new ConfigError("HG-MAP-003", {
+      operation: "copy mapper",
+      subject: modulePath,
+      message: `the mapper ${nameOf(modulePath)} takes ${Math.round(size / 1e6)} MB, and at most ${SIZE_MAX / 1e6} MB are kept; tables belong into \`lookups\``,
+    });
+  // The name of the folder stays, since it is the name of the mapper; and so does the way to what several mappers share.
+  const base = files.reduce(
+    (common, { path }) => commonFolder(common, dirname(path)),
+    dirname(dirname(modulePath)),
+  );
+  const part = `${folder}.${randomBytes(4).toString("hex")}${PART}`;
+  for (const { path, bytes } of files) await writeDurably(join(part, relative(base, path)), bytes);
+  // What is there already is not whole, or it would have been found.
+  await rm(folder, { recursive: true, force: true });
+  await rename(part, folder);
+  await syncDirectory(dirname(folder));
+  const facts: z.output<typeof copyFacts> = { module: relative(base, modulePath), origin: modulePath };
+  await writeDurably(`${folder}${FACTS}`, JSON.stringify(facts));
+}
+
+async function readCopy(folder: string, digest: string): Promise<MapperModule | null> {
+  const facts = await readJson(`${folder}${FACTS}`, copyFacts);
+  if (facts === null) return null;
+  const modulePath = join(folder, facts.module);
+  try {
+    if ((await digestMapper(modulePath)) !== digest) return null;
+  } catch (thrown) {
+    if (systemCode(thrown) === "ENOENT") return null;
+    throw thrown;
+  }
+  return { modulePath, digest, origin: facts.origin };
+}
+
+function commonFolder(a: string, b: string): string {
+  for (let folder = a; ; folder = dirname(folder)) {
+    const way = relative(folder, b);
+    if (!way.startsWith("..") || folder === dirname(folder)) return folder;
+  }
+}
+
+async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | null> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (thrown) {
+    if (systemCode(thrown) === "ENOENT") return null;
+    throw thrown;
+  }
+  const parsed = schema.safeParse(JSON.parse(text));
+  return parsed.success ? parsed.data : null;
+}
+
+async function list(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (thrown) {
+    if (systemCode(thrown) === "ENOENT" || systemCode(thrown) === "ENOTDIR") return [];
+    throw thrown;
+  }
+}

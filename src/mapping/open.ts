@@ -1,0 +1,51 @@
+/** What the gateway needs of mapping, joined: the versions of mappers, and the pool that runs them. */
+import { join } from "node:path";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import { createInspector } from "./inspector.ts";
+import { KeptVersions } from "./mapper-versions.ts";
+import type { MappingPool } from "./mapping.ts";
+import type { MappersOptions, WorkersOptions } from "./options.ts";
+import { createMappingPool } from "./pool.ts";
+
+/** A changed mapper that hangs keeps no gateway from starting: the version before it goes on. */
+const FIRST_LOOK_MS = 10_000;
+
+export interface OpenMapping {
+  readonly versions: KeptVersions;
+  readonly pool: MappingPool;
+  /** Looks at the mappers that triggers name, and again whenever they change. Waits for the first look, but not for ever. */
+  start(names: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `spoolRoot` is where mappers may write, and where their versions are kept. */
+export function openMapping(
+  options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
+  spoolRoot: string,
+  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+): OpenMapping {
+  const { folders } = options.mappers;
+  const inspector = createInspector();
+  const versions = new KeptVersions({ folders, root: join(spoolRoot, "mappers"), inspector, log, clock });
+  const pool = createMappingPool(options.workers, folders, log, {
+    locate: (name, digest) => versions.locate(name, digest),
+    writable: [spoolRoot],
+  });
+  let stopWatching: (() => Promise<void>) | null = null;
+  return {
+    versions,
+    pool,
+    async start(names) {
+      const enough = new AbortController();
+      const looked = versions.refresh(names).finally(() => enough.abort());
+      await clock.sleep(FIRST_LOOK_MS, enough.signal);
+      stopWatching ??= versions.watch(names, looked);
+    },
+    async close() {
+      await inspector.close();
+      await stopWatching?.();
+      await pool.close();
+    },
+  };
+}
