@@ -1,4 +1,6 @@
 /** What a mapper is given: the functions by which it hands out readings and refuses rows, checked as they are called. */
+
+import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
@@ -29,7 +31,8 @@ export interface ContextParts<Settings> {
 
 export function createContext<Settings>(parts: ContextParts<Settings>): MapContext<Settings> {
   const { rejections, tracker } = parts;
-  const emit = createEmit(parts);
+  const instants = new Instants();
+  const emit = createEmit(parts, instants);
 
   function eachChunkRow<Row extends object>(rows: readonly Row[], take: (row: Row) => void): void {
     for (let at = 0; at < rows.length; at += 1) {
@@ -60,7 +63,7 @@ export function createContext<Settings>(parts: ContextParts<Settings>): MapConte
         eachChunkRow(rows, take);
       }
     },
-    time: createTimeTools(),
+    time: createTimeTools(instants),
     number: readNumber,
     unit: createUnitTool(),
     lookup: createLookups(parts.lookups ?? [], parts.signal),
@@ -76,11 +79,10 @@ function cellText(where: unknown, column: string | undefined): string | undefine
   return typeof cell === "string" ? cell : undefined;
 }
 
-function createEmit<Settings>({
-  index,
-  rejections,
-  tracker,
-}: ContextParts<Settings>): (reading: Reading) => void {
+function createEmit<Settings>(
+  { index, rejections, tracker }: ContextParts<Settings>,
+  instants: Instants,
+): (reading: Reading) => void {
   const frozen = new WeakMap<object, Group>();
   let latestTarget: Target | undefined;
   let latestGroup: Group | undefined;
@@ -104,7 +106,8 @@ function createEmit<Settings>({
   function take(reading: Reading): void {
     const { version, tags, batchTags, at, unit } = reading;
     const group = groupOf(reading.target);
-    const date = instantMs(reading.date);
+    const date = instants.msOf(reading.date) ?? epochMs(reading.date);
+    checkPlausible(date, reading.date);
     const value = finiteValue(reading.value);
     const extra =
       version === undefined && tags === undefined && batchTags === undefined
@@ -130,8 +133,7 @@ function createEmit<Settings>({
   };
 }
 
-function instantMs(date: Reading["date"]): number {
-  const ms = epochMs(date);
+function checkPlausible(ms: number, date: Reading["date"]): void {
   if (!(ms >= DATE_MIN_MS && ms < DATE_MAX_MS))
     throw new RowError(
       Number.isNaN(ms)
@@ -139,7 +141,6 @@ function instantMs(date: Reading["date"]): number {
         : `the date ${shown(date)} is not plausible: outside 1901 to 2199`,
       typeof date === "string" ? { text: date } : {},
     );
-  return ms;
 }
 
 function epochMs(date: Reading["date"]): number {

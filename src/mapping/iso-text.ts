@@ -48,7 +48,7 @@ function midnight(year: number, month: number, day: number): number {
 }
 
 /** Two digits at a position, or NaN. */
-function two(text: string, at: number): number {
+export function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at) - 48;
   const ones = text.charCodeAt(at + 1) - 48;
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
@@ -68,7 +68,7 @@ export function readIso(text: string): boolean {
   let second = 0;
   let fraction = 0;
   if (text.charCodeAt(at) === 58) {
-    second = two(text, at + 1);
+    second = twoDigits(text, at + 1);
     at += 3;
     const mark = text.charCodeAt(at);
     if (mark === 46 || mark === 44) {
@@ -78,8 +78,10 @@ export function readIso(text: string): boolean {
       at = end;
     }
   }
-  const year = two(text, 0) * 100 + two(text, 2);
-  iso.wall = wallOf(year, two(text, 5), two(text, 8), two(text, 11), two(text, 14), second) + fraction;
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  iso.wall =
+    wallOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), second) +
+    fraction;
   if (Number.isNaN(iso.wall) || !Number.isFinite(second)) return false;
   iso.offset = Number.NaN;
   return at === length || readDesignator(text, at);
@@ -101,8 +103,8 @@ function readDesignator(text: string, from: number): boolean {
   if (sign !== 43 && sign !== 45) return false;
   const colon = text.charCodeAt(at + 3) === 58 ? 1 : 0;
   const minutesGiven = text.length > at + 3;
-  const minutes = minutesGiven ? two(text, at + 3 + colon) : 0;
-  const hours = two(text, at + 1);
+  const minutes = minutesGiven ? twoDigits(text, at + 3 + colon) : 0;
+  const hours = twoDigits(text, at + 1);
   if (!(hours <= 18 && minutes <= 59)) return false;
   iso.offset = (sign === 45 ? -1 : 1) * (hours * 3_600_000 + minutes * 60_000);
   return text.length === at + (minutesGiven ? 5 + colon : 3);

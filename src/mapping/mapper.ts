@@ -96,6 +96,11 @@ export interface TimeTools {
   addMinutes(instant: Temporal.Instant, minutes: number): Temporal.Instant;
 }
 
+/**
+ * Marks of numbers, declared and never guessed. Around the digits may stand blanks, a sign before them (`+`, `-` or `−`) and an exponent behind them
+ * (`1.5e-3`). A percent sign, a unit, a sign behind, `NaN` and hexadecimal digits are refused. With a group mark, each of its groups has
+ * three digits; digits without it are taken too.
+ */
 export interface NumberOptions {
   /** Decimal mark. Default `.`. */
   readonly decimal?: "." | ",";
@@ -133,7 +138,7 @@ export interface MapContext<Settings> {
    */
   eachRow<Row extends object>(rows: AsyncIterable<readonly Row[]>, take: (row: Row) => void): Promise<void>;
   readonly time: TimeTools;
-  /** Finite number of a text with declared marks. Throws a `RowError`. */
+  /** Finite number of a text with declared marks. Throws a `RowError` with the text and a hint at the marks that it seems to have. */
   number(text: string, options?: NumberOptions): number;
   /**
    * `value`, given in the unit `from`, in the unit `to`; units by symbol (`kWh`, `m³` or `m3`) or name (`Kilowatt-hour`). Converts within one

@@ -1,9 +1,12 @@
 /** Numbers of text with declared marks. Nothing is guessed: `1.234` is never taken for a thousand unless the group mark says so. */
 import type { NumberOptions } from "./mapper.ts";
-import { RowError } from "./row-error.ts";
+import { FileError, RowError } from "./row-error.ts";
 import { shown } from "./targets.ts";
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const DECIMALS: ReadonlySet<string> = new Set([".", ","]);
+/** The typographic minus, which word processors and web pages put in place of the hyphen. */
+const MINUS = /^\u2212/;
 const patterns = new Map<string, RegExp>();
 
 /** Finite number of a text. Throws a `RowError` that says what is wrong. */
@@ -13,7 +16,7 @@ export function readNumber(text: string, options?: NumberOptions): number {
     throw new RowError("the number is missing", {
       hint: "The column is not in the file, or the row is too short.",
     });
-  const trimmed = text.trim();
+  const trimmed = text.trim().replace(MINUS, "-");
   const decimal = options?.decimal ?? ".";
   const group = options?.group;
   if (decimal === "." && group === undefined) {
@@ -38,6 +41,11 @@ function patternOf(decimal: string, group: string | undefined): RegExp {
   const key = `${decimal}${group ?? ""}`;
   let pattern = patterns.get(key);
   if (pattern === undefined) {
+    if (!DECIMALS.has(decimal) || decimal === group)
+      throw new FileError(
+        `the decimal mark "${decimal}" ${decimal === group ? "cannot be the group mark too" : "is none"}`,
+        { hint: 'Declare `decimal` as "." or ",", and as `group` another mark or none.' },
+      );
     const mark = RegExp.escape(decimal);
     // No number begins with a zero before a group: `0.250` is a decimal that the declared marks do not fit.
     const grouped =
@@ -57,6 +65,11 @@ function refusal(text: string, trimmed: string, decimal: string, group: string |
   if (trimmed === "") return new RowError("the number is empty", { text });
   const marks = `decimal mark "${decimal}"${group === undefined ? " and no group mark" : `, group mark "${group}"`}`;
   const other = decimal === "." ? "," : ".";
+  if (trimmed.endsWith("%"))
+    return new RowError(`${shown(trimmed)} is no number`, {
+      text,
+      hint: "A percent sign is not read, since it may mean the number or its hundredth: the mapper has to remove it, and to divide where that is meant.",
+    });
   const hint = !/^[+-]?[\d.,'’ _\u00a0\u202f\u2009]+$/.test(trimmed)
     ? `Expected digits with ${marks}.`
     : isGrouped(trimmed, decimal, other)

@@ -1,5 +1,5 @@
 /** Formats of dates in Unicode letters (UTS #35): `dd/MM/yyyy HH:mm:ss`, text in single quotes, `h` with `a`. */
-import { wallOf } from "./iso-text.ts";
+import { twoDigits, wallOf } from "./iso-text.ts";
 import { FileError } from "./row-error.ts";
 
 /** Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. */
@@ -42,26 +42,84 @@ export function formatReader(format: string): FormatReader {
 
 function compile(format: string): FormatReader {
   const fields: Field[] = [];
+  const fixed = new FixedFormat();
   let pattern = "";
   for (const [token] of format.matchAll(/'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+/g)) {
     const letters = LETTERS[token];
     if (letters !== undefined) {
       fields.push(letters[0]);
+      fixed.field(token, letters[0]);
       pattern += `(${letters[1]})`;
     } else if (/^[A-Za-z]/.test(token)) {
       throw new FileError(`the date format "${format}" has letters that are not known: ${token}`, {
         hint: "Use yyyy, MM, dd, HH, mm, ss, SSS (or M, d, H, h with a, m, s, yy); quote other text as 'T'.",
       });
-    } else pattern += RegExp.escape(token.startsWith("'") ? unquote(token) : token);
+    } else {
+      const text = token.startsWith("'") ? unquote(token) : token;
+      fixed.text(text);
+      pattern += RegExp.escape(text);
+    }
   }
   const expression = new RegExp(`^${pattern}$`);
   const slots = new Map(fields.map((field, index) => [field, index + 1]));
   if (!slots.has("day") || !slots.has("month"))
     throw new FileError(`the date format "${format}" names no day or no month`);
+  if (fixed.isFixed && fields.includes("year")) return (text) => fixed.read(text);
   return (text) => {
     const match = expression.exec(text);
     return match === null ? Number.NaN : fromMatch(match, slots);
   };
+}
+
+const ABSENT = -1;
+
+/** A format whose fields all have their place and width, read by character: several times as fast as an expression. */
+class FixedFormat {
+  isFixed = true;
+  #length = 0;
+  readonly #marks: { readonly at: number; readonly code: number }[] = [];
+  #year = ABSENT;
+  #month = ABSENT;
+  #day = ABSENT;
+  #hour = ABSENT;
+  #minute = ABSENT;
+  #second = ABSENT;
+
+  field(token: string, field: Field): void {
+    const at = this.#length;
+    this.#length += token.length;
+    if (field === "year" && token.length === 4) this.#year = at;
+    else if (token.length !== 2) this.isFixed = false;
+    else if (field === "month") this.#month = at;
+    else if (field === "day") this.#day = at;
+    else if (field === "hour" && token === "HH") this.#hour = at;
+    else if (field === "minute") this.#minute = at;
+    else if (field === "second") this.#second = at;
+    else this.isFixed = false;
+  }
+
+  text(text: string): void {
+    for (const [at, sign] of [...text].entries()) {
+      // What takes two positions is left to the expression.
+      if (sign.length > 1) this.isFixed = false;
+      this.#marks.push({ at: this.#length + at, code: sign.charCodeAt(0) });
+    }
+    this.#length += text.length;
+  }
+
+  /** As `FormatReader`. */
+  read(text: string): number {
+    if (text.length !== this.#length) return Number.NaN;
+    for (const { at, code } of this.#marks) if (text.charCodeAt(at) !== code) return Number.NaN;
+    return wallOf(
+      twoDigits(text, this.#year) * 100 + twoDigits(text, this.#year + 2),
+      twoDigits(text, this.#month),
+      twoDigits(text, this.#day),
+      this.#hour === ABSENT ? 0 : twoDigits(text, this.#hour),
+      this.#minute === ABSENT ? 0 : twoDigits(text, this.#minute),
+      this.#second === ABSENT ? 0 : twoDigits(text, this.#second),
+    );
+  }
 }
 
 function unquote(token: string): string {

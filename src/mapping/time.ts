@@ -1,7 +1,9 @@
 /** The time tools of the mapper contract. No zone is ever assumed: assuming one is a silent shift. */
+
+import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import type { DstPolicy, TimeTools } from "./mapper.ts";
-import { RowError } from "./row-error.ts";
+import { FileError, RowError } from "./row-error.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";
 import { type Occurrence, Zone } from "./zone.ts";
 
@@ -12,12 +14,15 @@ interface Passage {
   forwards: boolean;
 }
 
+/** Those that need no order. */
+const POLICIES: ReadonlySet<string> = new Set(["reject", "earlier", "later"]);
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** Tools for one file: the passages of `byOrder` belong to it. */
-export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs } {
+export function createTimeTools(instants = new Instants()): TimeTools {
   const zones = new Map<string, Zone>();
+  /** By zone and series. */
   const passages = new Map<Zone, Map<string, Passage>>();
   let lastFormat = "";
   let lastReader: FormatReader | undefined;
@@ -35,20 +40,19 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
   }
 
   function resolve(text: string, wall: number, zone: Zone, policy: DstPolicy): number {
-    const ordered = typeof policy === "object" || policy === "byOrder";
     const plain = zone.plain(wall);
-    if (!Number.isNaN(plain) && !ordered) return plain;
-    if (!ordered) return byPolicy(text, zone.occurrence(wall), policy, zone);
+    if (typeof policy === "string" && policy !== "byOrder") {
+      if (!POLICIES.has(policy)) throw unknownPolicy(policy);
+      return Number.isNaN(plain) ? byPolicy(text, zone.occurrence(wall), policy, zone) : plain;
+    }
     const key = typeof policy === "object" ? policy.byOrder : "";
-    const passagesOf = seriesOf(zone);
-    if (Number.isNaN(plain)) return inOrder(text, wall, zone.occurrence(wall), passagesOf, key, zone);
-    const passage = passagesOf.get(key);
-    if (passage !== undefined) passOutside(passage, wall);
-    else passagesOf.set(key, { last: wall, at: "outside", forwards: true });
+    const series = passagesOf(zone);
+    if (Number.isNaN(plain)) return inOrder(text, wall, zone.occurrence(wall), series, key, zone);
+    passOutside(series, key, wall);
     return plain;
   }
 
-  function seriesOf(zone: Zone): Map<string, Passage> {
+  function passagesOf(zone: Zone): Map<string, Passage> {
     let series = passages.get(zone);
     if (series === undefined) {
       series = new Map();
@@ -63,7 +67,7 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
       lastReader = formatReader(format);
       lastFormat = format;
     }
-    const wall = lastReader(text.trim());
+    const wall = lastReader(trimmed(text));
     if (Number.isNaN(wall))
       throw new RowError(`"${short(text)}" is no date in the format ${format}`, { text });
     return wall;
@@ -94,7 +98,7 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
 
   function isoMs(text: string, zone?: string, policy: DstPolicy = "reject"): number {
     if (typeof text !== "string") throw missing();
-    if (!readIso(text.trim())) throw notIso(text);
+    if (!readIso(trimmed(text))) throw notIso(text);
     const { wall, offset } = iso;
     if (!Number.isNaN(offset)) return wall - offset;
     if (zone === undefined)
@@ -106,39 +110,30 @@ export function createTimeTools(): TimeTools & { localMs: LocalMs; isoMs: IsoMs 
   }
 
   return {
-    localMs,
-    isoMs,
-    local: (...args) => instantAt(localMs(...args)),
-    iso: (...args) => instantAt(isoMs(...args)),
-    dayStart: (...args) => Temporal.Instant.fromEpochMilliseconds(day(...args).from),
+    local: (text, format, zone, policy) => instants.at(localMs(text, format, zone, policy)),
+    iso: (text, zone, policy) => instants.at(isoMs(text, zone, policy)),
+    dayStart: (text, format, zone) => instants.at(day(text, format, zone).from),
     dayLength: (...args) => {
       const { from, to } = day(...args);
       return (to - from) / MINUTE_MS;
     },
     addMinutes: (instant, minutes) =>
-      Temporal.Instant.fromEpochMilliseconds(instant.epochMilliseconds + minutes * MINUTE_MS),
+      instants.at((instants.msOf(instant) ?? instant.epochMilliseconds) + Math.round(minutes * MINUTE_MS)),
   };
 }
 
-/** A prime number, so that dates at regular distances spread over all places. */
-const INSTANTS_KEPT = 16_381;
-const SECOND_MS = 1000;
-const instants = new Array<Temporal.Instant | undefined>(INSTANTS_KEPT).fill(undefined);
-const instantsMs = new Float64Array(INSTANTS_KEPT).fill(Number.NaN);
-
-/** Instants never change, and the series of a file share their dates: making one anew costs more than all the rest of reading it. */
-function instantAt(epochMs: number): Temporal.Instant {
-  const place = Math.abs(Math.floor(epochMs / SECOND_MS)) % INSTANTS_KEPT;
-  const known = instants[place];
-  if (known !== undefined && instantsMs[place] === epochMs) return known;
-  const instant = Temporal.Instant.fromEpochMilliseconds(epochMs);
-  instants[place] = instant;
-  instantsMs[place] = epochMs;
-  return instant;
+function unknownPolicy(policy: string): FileError {
+  return new FileError(`there is no policy "${short(policy)}" for daylight saving`, {
+    hint: "Use reject, earlier, later, byOrder, or { byOrder: series }.",
+  });
 }
 
-type LocalMs = (text: string, format: string, zone: string, policy?: DstPolicy) => number;
-type IsoMs = (text: string, zone?: string, policy?: DstPolicy) => number;
+/** Most texts need no trimming, and this finds out sooner than `trim` does. */
+function trimmed(text: string): string {
+  const first = text.charCodeAt(0);
+  const last = text.charCodeAt(text.length - 1);
+  return first > 32 && first < 128 && last > 32 && last < 128 ? text : text.trim();
+}
 
 function byPolicy(text: string, occurrence: Occurrence, policy: DstPolicy, zone: Zone): number {
   if (occurrence.kind === "once") return occurrence.at;
@@ -147,9 +142,13 @@ function byPolicy(text: string, occurrence: Occurrence, policy: DstPolicy, zone:
   return policy === "earlier" ? occurrence.earlier : occurrence.later;
 }
 
-function passOutside(passage: Passage, wall: number): void {
-  passage.last = wall;
-  passage.at = "outside";
+function passOutside(passages: Map<string, Passage>, key: string, wall: number): void {
+  const passage = passages.get(key);
+  if (passage === undefined) passages.set(key, { last: wall, at: "outside", forwards: true });
+  else {
+    passage.last = wall;
+    passage.at = "outside";
+  }
 }
 
 /** Tells the passes of a repeated hour apart by the order in which the wall times come. */
@@ -164,8 +163,7 @@ function inOrder(
   const passage = passages.get(key);
   if (occurrence.kind === "never") throw never(text, zone);
   if (occurrence.kind === "once") {
-    if (passage === undefined) passages.set(key, { last: wall, at: "outside", forwards: true });
-    else passOutside(passage, wall);
+    passOutside(passages, key, wall);
     return occurrence.at;
   }
   // A jump from another day says nothing about the pass; neither does the start of a file.

@@ -46,6 +46,10 @@ describe("number", () => {
     ["1 2", {}],
     ["--1", {}],
     ["5 kWh", {}],
+    ["12 %", {}],
+    ["12-", {}],
+    ["1e", {}],
+    ["1,23,456", { group: "," }],
   ])("refuses %j with the marks %j", (text, options) => {
     expect(() => readNumber(text, options)).toThrow(RowError);
   });
@@ -59,6 +63,7 @@ describe("number", () => {
     ["1,5", {}, 'is the decimal mark ","?'],
     ["1.5", { decimal: "," }, 'is the decimal mark "."?'],
     ["5 kWh", {}, "Expected digits"],
+    ["12,5 %", { decimal: "," }, "percent sign"],
   ])("hints at what is wrong with the marks of %j", (text, options, hint) => {
     expect(() => readNumber(text, options)).toThrow(
       expect.objectContaining({ hint: expect.stringContaining(hint) }),
@@ -70,7 +75,45 @@ describe("number", () => {
     expect(() => readNumber(row["value"] as string)).toThrow("the number is missing");
   });
 
+  it("takes signs, exponents and blanks around", () => {
+    expect([" +1.5e3 ", "-.5", "\u22127", "5."].map((text) => readNumber(text))).toEqual([1500, -0.5, -7, 5]);
+  });
+
+  it("gives another number for no text in other marks: it is the same or refused", () => {
+    const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 });
+    const read = fc.constantFrom<NumberOptions>(
+      {},
+      { decimal: "," },
+      { group: "," },
+      { decimal: ",", group: "." },
+    );
+    fc.assert(
+      fc.property(number, fc.constantFrom("en", "de", "fr", "de-CH"), read, (value, locale, options) => {
+        const rounded = Number(value.toFixed(4));
+        // Four decimals: were there three, a decimal could look like a group.
+        const text = value.toLocaleString(locale, { minimumFractionDigits: 4, maximumFractionDigits: 4 });
+        const got = numberOr(() => readNumber(text, options));
+        if (got !== undefined) expect(got).toBeCloseTo(rounded, 3);
+      }),
+    );
+  });
+
+  it("refuses the file, not the row, when the marks themselves cannot be", () => {
+    const same = { decimal: ",", group: "," } as const;
+    expect(() => readNumber("1", same)).toThrow(expect.objectContaining({ name: "FileError" }));
+    expect(() => readNumber("1", { decimal: ";" } as unknown as NumberOptions)).toThrow("is none");
+  });
+
   it("takes typographic blanks for the blank that groups digits", () => {
     expect(readNumber("1\u202f234\u00a0567,5", { decimal: ",", group: " " })).toBe(1234567.5);
   });
 });
+
+function numberOr(read: () => number): number | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof RowError) return undefined;
+    throw thrown;
+  }
+}

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Instants } from "../../src/mapping/instants.ts";
 import { iso, readIso, writeIso } from "../../src/mapping/iso-text.ts";
 import type { DstPolicy } from "../../src/mapping/mapper.ts";
 import { RowError } from "../../src/mapping/row-error.ts";
@@ -67,6 +68,105 @@ describe("local time", () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  const everyZone = fc.constantFrom(...Intl.supportedValuesOf("timeZone"), "+05:45", "-03:30");
+  const recent = fc
+    .integer({ min: 0, max: 1_900_000_000 })
+    .map((seconds) => Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
+  /** Changes of offset of any zone, with what the clocks went back by, in minutes; nothing where there are none. */
+  const change = fc.tuple(everyZone, recent).map(([zone, near]) => {
+    const there = near.toZonedDateTimeISO(zone);
+    const at = there.getTimeZoneTransition("next") ?? there;
+    const before = at.subtract({ milliseconds: 1 }).offsetNanoseconds;
+    return { zone, at: at.toInstant(), back: Math.trunc((before - at.offsetNanoseconds) / 60e9) };
+  });
+
+  it("agrees with Temporal in every zone there is, and refuses exactly what is not unambiguous", () => {
+    fc.assert(
+      fc.property(change, fc.integer({ min: -300, max: 300 }), ({ zone, at }, shift) => {
+        const wall = at.toZonedDateTimeISO(zone).toPlainDateTime().add({ minutes: shift });
+        const text = wall.toString({ smallestUnit: "second" }).replace("T", " ");
+        const expected = (["earlier", "later"] as const).map(
+          (disambiguation) =>
+            wall.with({ millisecond: 0 }).toZonedDateTime(zone, { disambiguation }).epochMilliseconds,
+        );
+        const time = createTimeTools();
+        const read = (policy?: DstPolicy) => time.local(text, FORMAT, zone, policy).epochMilliseconds;
+        expect([read("earlier"), read("later")]).toEqual(expected);
+        if (expected[0] === expected[1]) expect(read()).toBe(expected[0]);
+        else expect(() => read()).toThrow(/occurs twice|does not occur/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("follows the order through the repeated time of every zone there is, forwards and backwards", () => {
+    fc.assert(
+      fc.property(
+        change.filter(({ back }) => back >= 5 && back <= 120),
+        fc.constantFrom(5, 10, 15, 20, 30, 60),
+        fc.integer({ min: 0, max: 59 }),
+        fc.boolean(),
+        ({ zone, at, back }, minutes, phase, forwards) => {
+          // A step that may pass over one of the two passes leaves nothing to tell them apart by.
+          fc.pre(minutes <= back);
+          const count = Math.ceil((5 * 60 + 2 * back) / minutes);
+          const start = at.subtract({ minutes: 2 * 60 + back + phase });
+          const instants = Array.from({ length: count }, (_, nth) => start.add({ minutes: nth * minutes }));
+          const order = forwards ? instants : instants.toReversed();
+          const time = createTimeTools();
+          const read = order.map((one) => time.local(wallText(one, zone), FORMAT, zone, "byOrder"));
+          expect(read.map(String)).toEqual(order.map((one) => one.round("second").toString()));
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it("refuses the file for a policy that there is not", () => {
+    const policy = "sooner" as DstPolicy;
+    expect(() => createTimeTools().local("2026-03-01 00:00:00", FORMAT, "UTC", policy)).toThrow(
+      expect.objectContaining({ name: "FileError" }),
+    );
+  });
+
+  it("reads formats of fixed width as an expression would", () => {
+    const signs = fc.constantFrom(..."0123456789/: x".split(""));
+    const almost = fc.tuple(fc.integer({ min: 0, max: 15 }), signs, recent).map(([at, sign, instant]) => {
+      const [date = "", clock = ""] = wallText(instant, "UTC").split(" ");
+      const text = `${date.split("-").toReversed().join("/")} ${clock.slice(0, 5)}`;
+      return text.slice(0, at) + sign + text.slice(at + 1);
+    });
+    fc.assert(
+      fc.property(almost, (text) => {
+        const [, day, month, year, hour, minute] =
+          /^(\d{2})\/(\d{2})\/(\d{4}) (\d{2}):(\d{2})$/.exec(text) ?? [];
+        const expected = valueOr(() =>
+          Temporal.PlainDateTime.from(`${year}-${month}-${day}T${hour}:${minute}`)
+            .toZonedDateTime("UTC")
+            .toInstant(),
+        );
+        // The end of a day has two names here; the first century is taken for a fault.
+        const ours = hour === "24" || year?.startsWith("00");
+        const read = valueOr(() => createTimeTools().local(text, "dd/MM/yyyy HH:mm", "UTC"));
+        if (!ours) expect(read?.toString()).toBe(expected?.toString());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("hands out the right instants however many there are and however often they come", () => {
+    const instants = new Instants();
+    for (const base of [0, 30_000, 60_000, 0]) {
+      for (let nth = 0; nth < 45_000; nth += 1) {
+        const ms = (base + nth) * 900_000;
+        const instant = instants.at(ms);
+        if (instant.epochMilliseconds !== ms) expect(instant.epochMilliseconds).toBe(ms);
+        if (instants.msOf(instant) !== ms) expect(instants.msOf(instant)).toBe(ms);
+      }
+    }
+    expect(instants.msOf(Temporal.Instant.fromEpochMilliseconds(0))).toBeUndefined();
   });
 
   it("refuses a repeated and a missing time unless told what they mean", () => {
@@ -239,3 +339,12 @@ describe("Windows names of zones", () => {
     );
   });
 });
+
+function valueOr<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof RowError || thrown instanceof RangeError) return undefined;
+    throw thrown;
+  }
+}
