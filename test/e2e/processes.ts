@@ -21,6 +21,8 @@ export interface StartOptions {
   /** Where the process is to be killed: the name of a fault point, `#N` for its N-th time. */
   readonly fault?: string | undefined;
   readonly cwd?: string;
+  /** The user (and group) that it runs as; only root can say so. */
+  readonly uid?: number | undefined;
 }
 
 export class HeadgateProcess {
@@ -30,12 +32,13 @@ export class HeadgateProcess {
   stdout = "";
   stderr = "";
 
-  constructor(args: readonly string[], { fault, cwd = PROJECT }: StartOptions = {}) {
+  constructor(args: readonly string[], { fault, cwd = PROJECT, uid }: StartOptions = {}) {
     const { HEADGATE_FAULT: _, ...environment } = process.env;
     this.#child = spawn(process.execPath, [MAIN, ...args], {
       cwd,
       env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
       stdio: ["ignore", "pipe", "pipe"],
+      ...(uid === undefined ? {} : { uid, gid: uid }),
     });
     this.#collect("stdout");
     this.#collect("stderr");

@@ -139,8 +139,8 @@ export class Rig {
     return stage;
   }
 
-  start(args: readonly string[], fault?: string): HeadgateProcess {
-    const process = new HeadgateProcess(args, { fault });
+  start(args: readonly string[], fault?: string, uid?: number): HeadgateProcess {
+    const process = new HeadgateProcess(args, { fault, uid });
     this.#processes.add(process);
     return process;
   }
@@ -201,9 +201,9 @@ export class Stage {
   }
 
   /** Starts a gateway; its webhooks find it from when it says that it has started. */
-  gateway(more: readonly string[], fault?: string): HeadgateProcess {
+  gateway(more: readonly string[], fault?: string, uid?: number): HeadgateProcess {
     this.lane.gateway = null;
-    const process = this.rig.start(["gateway", "-c", this.config, ...more], fault);
+    const process = this.rig.start(["gateway", "-c", this.config, ...more], fault, uid);
     process.said("stderr", /"operations":"([^"]+)"[^\n]*gateway started/).then(
       ([, url]) => {
         this.lane.gateway = url ?? null;
