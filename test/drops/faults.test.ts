@@ -153,6 +153,20 @@ describe.for(REMOTE)("%s", (kind) => {
     expect(delivered).toEqual([]);
   });
 
+  test("a transfer that stalls in the middle on an open connection is given up, and the file comes whole later", async () => {
+    const { field, delivered } = await start(kind, { timeouts: { data: "150ms", connect: "150ms" } });
+    await field.write("a.csv", big("x"));
+    await rig.poll();
+    expect(await rig.poll()).toMatchObject({ claimed: 1 });
+    if (field.faults !== null) field.faults.stallAfterBytes = 500_000;
+    await rig.deliver();
+    expect(delivered).toEqual([]);
+    expect(field.faults?.silent, "it stalled").toBe(true);
+    if (field.faults !== null) field.faults.silent = false;
+    await rig.settle();
+    expect(delivered.map(({ content }) => content === big("x"))).toEqual([true]);
+  });
+
   test("a server that goes silent, and speaks again, costs nothing but time", async () => {
     const { field, delivered } = await start(kind, { timeouts: { data: "150ms", connect: "150ms" } });
     await field.write("a.csv", "content");

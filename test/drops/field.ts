@@ -23,6 +23,7 @@ export interface Field {
   readonly faults: {
     cutAfterBytes: number | null;
     silent: boolean;
+    stallAfterBytes: number | null;
     onCut: (() => void) | null;
     bytesSent: number;
     otherHostKey?: boolean;

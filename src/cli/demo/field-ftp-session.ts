@@ -297,6 +297,14 @@ export class FtpSession {
             return done(new Error("cut"));
           }
         }
+        if (faults.stallAfterBytes !== null) {
+          faults.stallAfterBytes -= chunk.length;
+          if (faults.stallAfterBytes < 0) {
+            faults.stallAfterBytes = null;
+            faults.silent = true;
+            return; // And the rest never comes.
+          }
+        }
         faults.bytesSent += chunk.length;
         done(null, chunk);
       },

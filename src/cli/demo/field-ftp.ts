@@ -44,6 +44,8 @@ export interface FtpFaults {
   cutAfterBytes: number | null;
   /** Commands stay unanswered. */
   silent: boolean;
+  /** Falls silent, with the connection open, when this many bytes of file content were sent; then resets itself. */
+  stallAfterBytes: number | null;
   /** Called once, just before the connection is cut. */
   onCut: (() => void) | null;
   /** Bytes of file content sent so far. */
@@ -51,7 +53,13 @@ export interface FtpFaults {
 }
 
 export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
-  const faults: FtpFaults = { cutAfterBytes: null, silent: false, onCut: null, bytesSent: 0 };
+  const faults: FtpFaults = {
+    cutAfterBytes: null,
+    silent: false,
+    stallAfterBytes: null,
+    onCut: null,
+    bytesSent: 0,
+  };
   const root = await realpath(options.root);
   const sessions = new Set<FtpSession>();
   const server = createServer({ noDelay: true }, (socket) => {

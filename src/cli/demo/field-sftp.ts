@@ -63,6 +63,8 @@ export interface FieldFaults {
   cutAfterBytes: number | null;
   /** Requests stay unanswered. */
   silent: boolean;
+  /** Falls silent, with the connection open, when this many bytes of file content were sent; then resets itself. */
+  stallAfterBytes: number | null;
   /** Called once, just before the connection is cut. */
   onCut: (() => void) | null;
   /** New connections are shown another host key. */
@@ -76,6 +78,7 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
   const faults: FieldFaults = {
     cutAfterBytes: null,
     silent: false,
+    stallAfterBytes: null,
     onCut: null,
     otherHostKey: false,
     bytesSent: 0,
@@ -267,6 +270,14 @@ class SftpSession {
         this.#faults.onCut?.();
         this.#faults.onCut = null;
         return this.#cut();
+      }
+    }
+    if (this.#faults.stallAfterBytes !== null) {
+      this.#faults.stallAfterBytes -= bytesRead;
+      if (this.#faults.stallAfterBytes < 0) {
+        this.#faults.stallAfterBytes = null;
+        this.#faults.silent = true;
+        return;
       }
     }
     this.#faults.bytesSent += bytesRead;
