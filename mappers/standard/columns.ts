@@ -123,47 +123,46 @@ export interface RowTarget {
   readonly series: string;
 }
 
+/** Targets that are kept; beyond that they are made again, so that a file with a target a row takes no more memory. */
+const TARGETS_KEPT = 20_000;
+
 /** Reads the target of a row. Targets are made once and frozen, so that rows of one target share them. */
 export function targetReader(columns: Columns): (cells: readonly CellValue[]) => RowTarget {
-  const known = new Map<string, RowTarget>();
   const parts = [
-    ...columns.identifiers.map(({ at }) => at),
     columns.mappingConfig,
     columns.variableTypeId,
+    ...columns.identifiers.map(({ at }) => at),
   ].filter((at) => at !== undefined);
-  const [only, second, third] = parts;
-  // Most files name their targets by one text or two; finding these costs less than joining them.
-  const pairs = new Map<string, Map<string, RowTarget>>();
-  if (only !== undefined && third === undefined)
-    return (cells) => {
-      const first = cells[only];
-      const other = second === undefined ? "" : cells[second];
-      if (typeof first !== "string" || typeof other !== "string") return joined(cells);
-      let pair = pairs.get(first);
-      if (pair === undefined) {
-        pair = new Map();
-        pairs.set(first, pair);
-      }
-      let found = pair.get(other);
-      if (found === undefined) {
-        found = joined(cells);
-        pair.set(other, found);
-      }
-      return found;
-    };
-  return joined;
+  const [selector, name] = parts.length === 2 ? parts : [undefined, parts[0]];
+  const isPlain = name !== undefined && parts.length <= 2;
+  /** By selector and name: finding two texts costs less than joining them. Other rows by all texts, under one selector. */
+  const known = new Map<string, Map<string, RowTarget>>();
+  let count = 0;
 
-  function joined(cells: readonly CellValue[]): RowTarget {
+  function keep(first: string, second: string, cells: readonly CellValue[], series: string): RowTarget {
+    const found = { target: Object.freeze(makeTarget(cells, columns)), series };
+    if (count >= TARGETS_KEPT) known.clear();
+    count = known.size === 0 ? 1 : count + 1;
+    const names = known.get(first) ?? new Map<string, RowTarget>();
+    known.set(first, names.set(second, found));
+    return found;
+  }
+
+  function joined(cells: readonly CellValue[]): string {
     let series = "";
     // Marked, so that a cell to be refused is not taken for the text that it looks like.
     for (const at of parts) series += `${cells[at] ?? ""}${isText(cells[at]) ? "" : "\0"}\n`;
-    let found = known.get(series);
-    if (found === undefined) {
-      found = { target: Object.freeze(makeTarget(cells, columns)), series };
-      known.set(series, found);
-    }
-    return found;
+    return series;
   }
+
+  return (cells) => {
+    const first = selector === undefined ? "" : cells[selector];
+    const second = isPlain ? cells[name] : undefined;
+    if (typeof first === "string" && typeof second === "string")
+      return known.get(first)?.get(second) ?? keep(first, second, cells, joined(cells));
+    const series = joined(cells);
+    return known.get("\n")?.get(series) ?? keep("\n", series, cells, series);
+  };
 }
 
 function makeTarget(cells: readonly CellValue[], columns: Columns): Target {

@@ -95,7 +95,7 @@ function createEmit<Settings>(
     if (group === undefined) {
       const known = knowTarget(target);
       if (typeof known === "string") throw new RowError(known);
-      group = index.group(known.key, known.kind, () => known.fields);
+      group = index.group(known.json, known.kind);
       if (isFrozen) frozen.set(target, group);
     }
     latestTarget = isFrozen ? target : undefined;

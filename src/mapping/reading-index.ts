@@ -25,26 +25,27 @@ export class Group {
   readonly id: number;
   readonly rank: number;
   readonly kind: IdentifierKind;
-  readonly #target: PushTarget;
+  /** JSON of the target: little to keep for each of many. */
+  readonly #json: string;
   unit: string | undefined;
   /** Readings to push. Known when all batches are made. */
   points = 0;
 
-  constructor(id: number, kindOrder: number, kind: IdentifierKind, target: PushTarget) {
+  constructor(id: number, kindOrder: number, kind: IdentifierKind, json: string) {
     this.id = id;
     this.rank = kindOrder * GROUPS_MAX + id;
     this.kind = kind;
-    this.#target = target;
+    this.#json = json;
   }
 
   /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
   get words(): string {
-    return targetWords(this.#target);
+    return targetWords(JSON.parse(this.#json) as PushTarget);
   }
 
   /** Start of the element's JSON: `{"sourceSerialNumber":"M-1","mappingConfig":"kWh","data":[`; `element` see `Extra`. */
   headWith(element: string): string {
-    return `${JSON.stringify(this.#target).slice(0, -1)},${element}${DATA}`;
+    return `${this.#json.slice(0, -1)},${element}${DATA}`;
   }
 }
 
@@ -54,7 +55,7 @@ export class ReadingIndex {
   readonly #spillPath: string;
   readonly #rowsMax: number;
   readonly #groups: Group[] = [];
-  readonly #groupsByKey = new Map<string, Group>();
+  readonly #groupsByJson = new Map<string, Group>();
   readonly #kinds: IdentifierKind[] = [];
   readonly #extras = new Extras();
   readonly #sheets: string[] = [""];
@@ -70,14 +71,14 @@ export class ReadingIndex {
     this.#rowsMax = rowsMax;
   }
 
-  /** The group of a target; `key` is equal for equal targets. */
-  group(key: string, kind: IdentifierKind, target: () => PushTarget): Group {
-    let group = this.#groupsByKey.get(key);
+  /** The group of a target, which is given as JSON with its fields in the order of the contract. */
+  group(json: string, kind: IdentifierKind): Group {
+    let group = this.#groupsByJson.get(json);
     if (group === undefined) {
       if (!this.#kinds.includes(kind)) this.#kinds.push(kind);
-      group = new Group(this.#groups.length, this.#kinds.indexOf(kind), kind, target());
+      group = new Group(this.#groups.length, this.#kinds.indexOf(kind), kind, json);
       this.#groups.push(group);
-      this.#groupsByKey.set(key, group);
+      this.#groupsByJson.set(json, group);
     }
     return group;
   }

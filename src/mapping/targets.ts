@@ -1,5 +1,5 @@
 /** Checks and keys of targets: exactly one identifier, with one selector unless it is the variable itself. */
-import { type IdentifierKind, type PushTarget, SOURCE_IDENTIFIERS } from "../wire/index.ts";
+import { type IdentifierKind, SOURCE_IDENTIFIERS } from "../wire/index.ts";
 import type { Target } from "./mapper.ts";
 
 const FIELDS = ["variableId", ...SOURCE_IDENTIFIERS, "mappingConfig", "variableTypeId"] as const;
@@ -9,10 +9,8 @@ const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variabl
 
 export interface KnownTarget {
   readonly kind: IdentifierKind;
-  /** Equal for equal targets. */
-  readonly key: string;
-  /** With the fields in the order of the contract. */
-  readonly fields: PushTarget;
+  /** With the fields in the order of the contract, so that it is equal for equal targets. */
+  readonly json: string;
 }
 
 /** The target, or why it names no variable. */
@@ -39,7 +37,7 @@ export function knowTarget(target: Target): KnownTarget | string {
   if (kind === "variableId" && selectors > 0) return "a target with variableId takes no other field";
   if (kind !== "variableId" && selectors !== 1)
     return `the target with ${kind} takes exactly one of mappingConfig and variableTypeId`;
-  return { kind, key: JSON.stringify(fields), fields };
+  return { kind, json: JSON.stringify(fields) };
 }
 
 function integerFault(field: string, value: unknown): string | null {
