@@ -1,0 +1,90 @@
+/**
+ * The repeated hour of autumn. Fluvius writes both passes of an interval one after the other (02:00, 02:00, 02:15, 02:15, …), so the
+ * rows of a series are held until it leaves the hour, and then told apart by how often each time came.
+ */
+import { RowError } from "headgate/mapper";
+
+/** A row at a time that occurs twice. */
+interface Held<Row> {
+  readonly row: Row;
+  /** As it was written. */
+  readonly text: string;
+  readonly earlier: number;
+  readonly later: number;
+}
+
+interface Series<Row> {
+  readonly held: Held<Row>[];
+  /** Last instant before the hour; NaN at the start of the file. */
+  before: number;
+}
+
+/** Rows held of a series; a quarter-hour file has eight. */
+const HELD_MAX = 1000;
+
+export class AutumnHour<Row> {
+  readonly #series = new Map<string, Series<Row>>();
+  readonly #release: (row: Row, start: number) => void;
+  readonly #refuse: (row: Row, fault: RowError) => void;
+
+  constructor(release: (row: Row, start: number) => void, refuse: (row: Row, fault: RowError) => void) {
+    this.#release = release;
+    this.#refuse = refuse;
+  }
+
+  /** A row whose time occurs once: what was held of its series is settled. */
+  pass(name: string, start: number): void {
+    const series = this.#seriesOf(name);
+    if (series.held.length > 0) this.#settle(series, start);
+    series.before = start;
+  }
+
+  /** A row whose time occurs twice. Throws a `RowError`. */
+  hold(name: string, held: Held<Row>): void {
+    const series = this.#seriesOf(name);
+    if (series.held.length >= HELD_MAX)
+      throw new RowError("too many rows of one series fall into the repeated hour of autumn", {
+        text: held.text,
+      });
+    series.held.push(held);
+  }
+
+  finish(): void {
+    for (const series of this.#series.values()) this.#settle(series, Number.NaN);
+  }
+
+  #seriesOf(name: string): Series<Row> {
+    let series = this.#series.get(name);
+    if (series === undefined) {
+      series = { held: [], before: Number.NaN };
+      this.#series.set(name, series);
+    }
+    return series;
+  }
+
+  #settle({ held, before }: Series<Row>, after: number): void {
+    const rows = held.splice(0);
+    const first = rows[0]?.earlier ?? 0;
+    // A file that runs backwards has the second pass first.
+    const backwards = after < first || before > (rows.at(-1)?.later ?? 0);
+    const byTime = Map.groupBy(rows, ({ earlier }) => earlier);
+    for (const { row, text, earlier, later } of rows) {
+      const same = byTime.get(earlier) ?? [];
+      const nth = same.findIndex((one) => one.row === row);
+      if (same.length === 2) this.#release(row, (nth === 0) !== backwards ? earlier : later);
+      else this.#refuse(row, unpaired(text, same.length));
+    }
+  }
+}
+
+function unpaired(text: string, count: number): RowError {
+  return new RowError(
+    count === 1
+      ? `"${text}" occurs twice because of daylight saving, and the file has one row of it only`
+      : `"${text}" occurs twice because of daylight saving, and the file has ${count} rows of it`,
+    {
+      text,
+      hint: "Nothing tells which pass of the hour a row is of; download the file again with the whole day.",
+    },
+  );
+}

@@ -1,0 +1,133 @@
+/** Consumption histories of Fluvius, the grid operator of Flanders: quarter-hours, hours, days. */
+import { defineMapper, FileError, RowError, type Target, type TextCells } from "headgate/mapper";
+import { inColumn } from "../_formats/columns.ts";
+import { targetMaker } from "../_formats/target.ts";
+import { unitConverter } from "../_formats/units.ts";
+import { AutumnHour } from "./autumn.ts";
+import { type Columns, findColumns } from "./columns.ts";
+import { settings } from "./settings.ts";
+import { Times } from "./times.ts";
+import { calorificOf, GOOD, registerOf, statusOf } from "./words.ts";
+
+export default defineMapper({
+  name: "fluvius",
+  summary: "Fluvius consumption histories (Belgium): electricity and gas by quarter-hour, hour and day",
+  version: "1.0.0",
+  settings,
+
+  async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
+    const targetOf = targetMaker(settings.target, settings.rename);
+    const { convert, unitOf } = unitConverter(settings.units, unit);
+    const registers = new Map<string, string>();
+    const tags = new Map<string, Readonly<Record<string, string>> | undefined>();
+    let missing = 0;
+    let columns: Columns | undefined;
+    let times: Times | undefined;
+    const autumn = new AutumnHour<TextCells>((cells, start) => {
+      try {
+        takeReading(cells, start);
+      } catch (thrown) {
+        if (!(thrown instanceof RowError)) throw thrown;
+        refuse(cells, thrown);
+      }
+    }, refuse);
+
+    /** A row that is not the one at hand. */
+    function refuse(cells: TextCells, { message, column, hint }: RowError): void {
+      reject(cells, {
+        message,
+        column: column ?? columns?.name("fromDate") ?? "",
+        ...(hint === undefined ? {} : { hint }),
+      });
+    }
+
+    function targetAt(cells: TextCells, { name, text }: Columns): Target {
+      const ean = eanOf(text(cells, "ean"), name("ean"));
+      const registerName = text(cells, "register");
+      let register = registers.get(registerName);
+      if (register === undefined) {
+        register = registerOf(registerName);
+        registers.set(registerName, register);
+      }
+      return targetOf({
+        ean,
+        meter: text(cells, "meter"),
+        register,
+        registerName,
+        unit: text(cells, "unit"),
+      });
+    }
+
+    function takeReading(cells: TextCells, start: number): void {
+      if (columns === undefined || times === undefined) return;
+      const volume = columns.text(cells, "volume");
+      if (volume === "") {
+        missing += 1;
+        return;
+      }
+      const unitName = columns.text(cells, "unit");
+      const value = inColumn(columns.name("volume"), volume, (text) =>
+        number(text, { decimal: settings.decimal }),
+      );
+      emit({
+        target: targetAt(cells, columns),
+        date: new Date(settings.stamp === "start" ? start : times.endOf(cells, start)),
+        value: convert(value, unitName),
+        unit: unitOf(unitName),
+        tags: tagsOf(cells, columns),
+        at: cells,
+      });
+    }
+
+    function tagsOf(cells: TextCells, { text }: Columns): Readonly<Record<string, string>> | undefined {
+      if (settings.qualityTags === "none") return undefined;
+      const key = `${text(cells, "status")}|${text(cells, "calorific")}`;
+      if (tags.has(key)) return tags.get(key);
+      const all = settings.qualityTags === "all";
+      const quality = statusOf(text(cells, "status"));
+      const calorific = calorificOf(text(cells, "calorific"));
+      const made = {
+        ...(quality !== "" && (all || !GOOD.has(quality)) ? { quality } : {}),
+        ...(calorific !== "" && (all || calorific !== "final") ? { calorificValue: calorific } : {}),
+      };
+      tags.set(key, Object.keys(made).length === 0 ? undefined : Object.freeze(made));
+      return tags.get(key);
+    }
+
+    function takeRow(cells: TextCells): void {
+      if (columns === undefined) {
+        columns = findColumns(cells, settings.columns);
+        times = new Times(time, settings.timeZone, columns);
+        return;
+      }
+      if (cells.length < columns.width)
+        throw new RowError(`the row has ${cells.length} cells where the header has ${columns.width}`, {
+          hint: "Cells are missing: was the file cut off here?",
+        });
+      const start = times?.startOf(cells);
+      if (start === undefined) return;
+      const series = `${columns.text(cells, "ean")}|${columns.text(cells, "meter")}|${columns.text(cells, "register")}|${columns.text(cells, "unit")}`;
+      if ("at" in start) {
+        autumn.pass(series, start.at);
+        takeReading(cells, start.at);
+      } else autumn.hold(series, { row: cells, ...start });
+    }
+
+    // Identifiers are written as formulas (="…"), which is no quoting.
+    await eachRow(file.csv({ delimiter: ";", quote: null, encoding: settings.encoding }), takeRow);
+    if (columns === undefined) throw new FileError("the file is empty: it has not even a header");
+    autumn.finish();
+    if (missing > 0) log.info(`${missing} intervals without a volume were left out`);
+  },
+});
+
+/** `="541448800000000000"`, which keeps spreadsheets from changing it, is the code inside. Throws a `RowError`. */
+function eanOf(text: string, column: string): string {
+  const ean = text.replace(/^=?\s*"?/, "").replace(/"$/, "");
+  if (/^\d{18}$/.test(ean)) return ean;
+  throw new RowError(ean === "" ? `${column} is empty` : `"${ean}" is no EAN code: it has 18 digits`, {
+    column,
+    text: ean,
+    ...(/[eE]\+/.test(ean) ? { hint: "A spreadsheet changed it: take the file as Fluvius wrote it." } : {}),
+  });
+}

@@ -1,0 +1,81 @@
+/** Start and end of the interval of a row. */
+import { RowError, type TextCells, type TimeTools } from "headgate/mapper";
+import { inColumn } from "../_formats/columns.ts";
+import type { ColumnName, Columns } from "./columns.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 1440;
+
+/** A start that occurs once, or both instants of one that occurs twice. */
+export type Start =
+  | { readonly at: number }
+  | { readonly text: string; readonly earlier: number; readonly later: number };
+
+export class Times {
+  readonly #time: TimeTools;
+  readonly #zone: string;
+  readonly #columns: Columns;
+  #day = "";
+  #isLong = false;
+
+  constructor(time: TimeTools, zone: string, columns: Columns) {
+    this.#time = time;
+    this.#zone = zone;
+    this.#columns = columns;
+  }
+
+  /** Throws a `RowError`. */
+  startOf(cells: TextCells): Start {
+    const { text, format } = this.#wall(cells, "fromDate", "fromTime");
+    return inColumn(this.#columns.name("fromDate"), text, () => {
+      if (!this.#hasRepeatedHour(this.#columns.text(cells, "fromDate")))
+        return { at: this.#time.local(text, format, this.#zone).epochMilliseconds };
+      const earlier = this.#time.local(text, format, this.#zone, "earlier").epochMilliseconds;
+      const later = this.#time.local(text, format, this.#zone, "later").epochMilliseconds;
+      return earlier === later ? { at: earlier } : { text, earlier, later };
+    });
+  }
+
+  /**
+   * End of the interval that begins at `start`. Within the repeated hour the file's end may be of either pass (02:45 to 02:00), so the
+   * length of the interval counts. Throws a `RowError`.
+   */
+  endOf(cells: TextCells, start: number): number {
+    const { text, format } = this.#wall(cells, "untilDate", "untilTime");
+    return inColumn(this.#columns.name("untilDate"), text, () => {
+      const date = this.#columns.text(cells, "fromDate");
+      const untilDate = this.#columns.text(cells, "untilDate");
+      if (!this.#hasRepeatedHour(date) || untilDate !== date)
+        return this.#time.local(text, format, this.#zone).epochMilliseconds;
+      const minutes =
+        minutesOf(this.#columns.text(cells, "untilTime")) - minutesOf(this.#columns.text(cells, "fromTime"));
+      const plain = this.#time.local(text, format, this.#zone, "earlier").epochMilliseconds;
+      // Quarter-hours and hours are told by their length; what is longer ends outside of the repeated hour.
+      if (plain - start > 2 * 60 * MINUTE_MS) return plain;
+      return start + (minutes > 0 ? minutes : minutes + 60) * MINUTE_MS;
+    });
+  }
+
+  #wall(cells: TextCells, date: ColumnName, time: ColumnName): { text: string; format: string } {
+    const day = this.#columns.text(cells, date);
+    const clock = this.#columns.text(cells, time);
+    const dayFormat = day.includes("/") ? "dd/MM/yyyy" : day.startsWith("20") ? "yyyy-MM-dd" : "dd-MM-yyyy";
+    if (clock === "") return { text: day, format: dayFormat };
+    return { text: `${day} ${clock}`, format: `${dayFormat} ${clock.length > 5 ? "HH:mm:ss" : "HH:mm"}` };
+  }
+
+  #hasRepeatedHour(day: string): boolean {
+    if (day !== this.#day) {
+      const format = day.includes("/") ? "dd/MM/yyyy" : day.startsWith("20") ? "yyyy-MM-dd" : "dd-MM-yyyy";
+      this.#isLong = this.#time.dayLength(day, format, this.#zone) > DAY_MINUTES;
+      this.#day = day;
+    }
+    return this.#isLong;
+  }
+}
+
+function minutesOf(text: string): number {
+  const match = /^(\d\d):(\d\d)/.exec(text);
+  if (match === null) throw new RowError(`"${text}" is no time of day`, { text });
+  return Number(match[1]) * 60 + Number(match[2]);
+}
