@@ -1,5 +1,12 @@
 /** The date of a row: texts in one of several formats, typed cells of a workbook, serials and epochs, to instants. */
-import { type CellValue, type DstPolicy, FileError, RowError, type TimeTools } from "headgate/mapper";
+import {
+  type CellValue,
+  type DstPolicy,
+  FileError,
+  type Reading,
+  RowError,
+  type TimeTools,
+} from "headgate/mapper";
 import { inColumn } from "./faults.ts";
 import { type DateSettings, durationMs, formatsOf, type Layout } from "./settings.ts";
 import { bindTemplate, type Cells, cellText, type Scope, type Template } from "./template.ts";
@@ -11,7 +18,7 @@ export interface DateReader {
    * `series` tells rows of different series apart, for `byOrder`. Throws a `RowError`, or a `FileError` for a local time without a
    * zone.
    */
-  read(cells: Cells, series: string): Temporal.Instant | Date;
+  read(cells: Cells, series: string): Reading["date"];
 }
 
 type Settings = Pick<Layout, "timeZone" | "dst" | "shift"> & { readonly date: DateSettings };
@@ -28,6 +35,7 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
   const parse = parser(time, formatsOf(settings.date));
   const shift = createShift(settings.shift);
   const ordered = settings.dst === "byOrder";
+  const mayPass = settings.shift === undefined && formatsOf(settings.date).includes("iso");
   let latestText: string | undefined;
   let latestZone: string | undefined;
   let latest: Temporal.Instant | Date = new Date(0);
@@ -36,6 +44,7 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
     column: source.column,
     read(cells, series) {
       const { text, isTyped } = source.read(cells);
+      if (mayPass && INSTANT.test(text)) return text;
       const zone = zoneName(zoneOf?.read(cells));
       // Rows of several series often share their date.
       if (text === latestText && zone === latestZone && !ordered) return latest;
@@ -53,6 +62,10 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
     },
   };
 }
+
+/** Passed on as it is: `emit` reads it faster than a detour would. Days that some months lack take the detour, for an error with column. */
+const INSTANT =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 const OFFSET_FROM_UTC = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/;
 
@@ -232,6 +245,7 @@ export function createShift(duration: string | undefined): Shift {
   };
 }
 
-export function epochMs(date: Temporal.Instant | Date): number {
+export function epochMs(date: Reading["date"]): number {
+  if (typeof date === "string") return Date.parse(date.replace(" ", "T"));
   return date instanceof Date ? date.getTime() : date.epochMilliseconds;
 }

@@ -1,5 +1,5 @@
 /** Rows to readings, as the settings say: everything that a file decides once is bound before the first row. */
-import { RowError } from "headgate/mapper";
+import { type Reading, RowError } from "headgate/mapper";
 import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import type { Layout } from "./settings.ts";
@@ -70,7 +70,7 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
 
   function takeOne(
     { at, quantity }: BoundColumn,
-    when: ReturnType<typeof date.read>,
+    when: Reading["date"],
     cells: Cells,
     rowTags: Tags | undefined,
   ): void {

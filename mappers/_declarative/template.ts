@@ -4,9 +4,11 @@ import type { Columns } from "./columns.ts";
 
 export type Cells = readonly CellValue[];
 
-type Part = string | { readonly name: string };
+type Part =
+  | string
+  | { readonly name: string /** Digits to fill up to with zeros at the left. */; readonly digits: number };
 
-/** The parts of a template, or what is wrong with it. `{{` and `}}` are braces. */
+/** The parts of a template, or what is wrong with it. `{{` and `}}` are braces, `{name|0000}` has at least four digits. */
 export function parseTemplate(template: string): readonly Part[] | string {
   const parts: Part[] = [];
   const pieces = template.matchAll(/\{\{|\}\}|\{([^{}]*)\}|[^{}]+|[{}]/g);
@@ -15,7 +17,10 @@ export function parseTemplate(template: string): readonly Part[] | string {
       return `it has a brace without its other half; write ${piece}${piece} for a brace as such`;
     if (name === undefined) parts.push(piece === "{{" ? "{" : piece === "}}" ? "}" : piece);
     else if (name.trim() === "") return "it has braces without a name inside";
-    else parts.push({ name: name.trim() });
+    else {
+      const [, before, zeros] = /^(.*)\|(0+)$/s.exec(name) ?? [];
+      parts.push({ name: (before ?? name).trim(), digits: zeros?.length ?? 0 });
+    }
   }
   return parts;
 }
@@ -40,13 +45,17 @@ export function bindTemplate(template: string | number, scope: Scope): Template 
   const parts = typeof parsed === "string" ? [parsed] : parsed;
   const bound = parts.map((part) => {
     if (typeof part === "string") return part;
-    return scope.facts.get(part.name) ?? scope.columns.find(part.name);
+    const fact = scope.facts.get(part.name);
+    return fact === undefined
+      ? { at: scope.columns.find(part.name), digits: part.digits }
+      : fact.padStart(part.digits, "0");
   });
-  const uses = bound.filter((part) => typeof part === "number");
+  const uses = bound.flatMap((part) => (typeof part === "string" ? [] : [part.at]));
   const [only] = bound;
-  if (bound.length === 1 && typeof only === "number") {
-    const name = scope.columns.name(only);
-    return { uses, read: (cells) => cellText(cells[only], name) };
+  if (bound.length === 1 && typeof only === "object" && only.digits === 0) {
+    const { at } = only;
+    const name = scope.columns.name(at);
+    return { uses, read: (cells) => cellText(cells[at], name) };
   }
   if (uses.length === 0) {
     const constant = bound.join("");
@@ -57,7 +66,10 @@ export function bindTemplate(template: string | number, scope: Scope): Template 
     read(cells) {
       let text = "";
       for (const part of bound)
-        text += typeof part === "string" ? part : cellText(cells[part], scope.columns.name(part));
+        text +=
+          typeof part === "string"
+            ? part
+            : cellText(cells[part.at], scope.columns.name(part.at)).padStart(part.digits, "0");
       return text;
     },
   };

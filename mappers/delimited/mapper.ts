@@ -1,5 +1,5 @@
 /** CSV and its kin, described by settings alone. */
-import { defineMapper, FileError, z } from "headgate/mapper";
+import { defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { fileFacts, tellCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
@@ -7,9 +7,18 @@ import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape, pattern } from "../_declarative/settings.ts";
 
+/** Value of `delimiter` for columns that any number of blanks keeps apart. */
+const BLANKS = "blanks";
+
 const settings = z
   .strictObject({
-    delimiter: z.string().min(1).default(",").describe("Delimiter of cells, one character or several."),
+    delimiter: z
+      .string()
+      .min(1)
+      .default(",")
+      .describe(
+        "Delimiter of cells, one character or several; `blanks` for any number of blanks and tabs, without quoting.",
+      ),
     quote: z
       .string()
       .length(1)
@@ -38,6 +47,17 @@ const settings = z
       .describe(
         "Regular expressions that have to be found in lines before the header; their named groups may be used in templates.",
       ),
+    fixed: z
+      .array(
+        z.strictObject({
+          name: z.string().min(1).describe("Name of the column."),
+          start: z.int().min(1).describe("Place of its first character, from 1."),
+          width: z.int().min(1).describe("Characters."),
+        }),
+      )
+      .min(1)
+      .optional()
+      .describe("Columns at fixed places of a line, instead of a delimiter and a header."),
     ...filterShape,
     ragged: z
       .enum(["reject", "allow"])
@@ -57,6 +77,8 @@ const settings = z
       });
   });
 
+type Settings = z.output<typeof settings>;
+
 export default defineMapper({
   name: "delimited",
   summary: "CSV and other delimited text, by settings alone: long, a column a quantity, or a row a day",
@@ -70,34 +92,27 @@ export default defineMapper({
     const isRagged = settings.ragged === "allow";
     const ragged = { mayBeShort: isRagged, mayBeLong: isRagged };
     const counts = { missing: 0, dropped: 0 };
-    const header: string[][] = [];
+    const headerRows = settings.fixed === undefined ? settings.headerRows : 0;
+    const header: string[][] = settings.fixed === undefined ? [] : [settings.fixed.map(({ name }) => name)];
     let take: TakeRow | undefined;
     const begin = () => {
-      const columns = settings.headerRows === 0 ? numberedColumns() : headedColumns(header);
+      const columns = header.length === 0 ? numberedColumns() : headedColumns(header);
       const scope = { columns, facts };
       return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
     };
-    const isLeftOut = rowFilter(settings, settings.delimiter);
-    const { delimiter, quote, encoding, comment } = settings;
-    const rows = file.csv({
-      delimiter,
-      quote,
-      encoding,
-      skipLines: head.lines,
-      ...(comment === undefined ? {} : { comment }),
-    });
-    await context.eachRow(rows, (cells) => {
-      if (header.length < settings.headerRows) {
+    const isLeftOut = rowFilter(settings, settings.delimiter === BLANKS ? " " : settings.delimiter);
+    await eachCells(context, head.lines, (cells) => {
+      if (header.length < headerRows) {
         header.push([...cells]);
         // A column that is missing is told even when no row follows.
-        if (header.length === settings.headerRows) take = begin();
+        if (header.length === headerRows) take = begin();
         return;
       }
       if (isLeftOut?.(cells) === true) return;
       take ??= begin();
       take(cells);
     });
-    if (header.length < settings.headerRows)
+    if (header.length < headerRows)
       throw new FileError(
         header.length === 0
           ? "the file is empty: it has not even a header"
@@ -106,3 +121,26 @@ export default defineMapper({
     tellCounts(context.log, counts);
   },
 });
+
+/** The rows of the file as cells, after so many lines. */
+async function eachCells(
+  { file, settings, eachRow }: MapContext<Settings>,
+  skipLines: number,
+  take: (cells: readonly string[]) => void,
+): Promise<void> {
+  const { delimiter, quote, encoding, comment, fixed } = settings;
+  if (fixed !== undefined) {
+    const rows = file.fixedWidth({ columns: fixed, encoding, comment, skipLines });
+    await eachRow(rows, (row) => take(fixed.map(({ name }) => row[name] ?? "")));
+  } else if (delimiter === BLANKS)
+    await eachRow(file.lines({ encoding }), ({ row, text }) => {
+      const line = text.trim();
+      if (row <= skipLines || line === "" || (comment !== undefined && text.startsWith(comment))) return;
+      take(line.split(/[ \t]+/));
+    });
+  else
+    await eachRow(
+      file.csv({ delimiter, quote, encoding, skipLines, ...(comment === undefined ? {} : { comment }) }),
+      take,
+    );
+}

@@ -76,8 +76,8 @@ export type DstPolicy = "reject" | "earlier" | "later" | "byOrder" | { readonly 
  * it is always named, since assuming one is a silent shift. An unknown zone or letter of a format refuses the whole file.
  *
  * Formats are in Unicode letters (UTS #35): `yyyy` or `yy`, `MM` or `M`, `dd` or `d`, `HH` or `H` (or `hh`, `h` with `a`), `mm` or `m`, `ss` or
- * `s`, `S` to `SSS`; other text stands for itself, letters in single quotes (`dd/MM/yyyy 'at' HH:mm`). One letter takes one or two digits.
- * `24:00` is the end of the day. Parts of the time that a format leaves out are zero. Nothing is finer than a millisecond.
+ * `s`, `S` to `SSS`, `MMM` for English months (`Jan`, `January`), `D` or `DDD` for the day of the year; other text stands for itself, letters in
+ * single quotes (`dd/MM/yyyy 'at' HH:mm`). One letter takes one or two digits, `D` up to three. `24:00` is the end of the day. Parts of the time that a format leaves out are zero. Nothing is finer than a millisecond.
  */
 export interface TimeTools {
   /** Wall time of the zone to the instant. Throws a `RowError` for a text that does not fit, and around a change of offset by the policy. */

@@ -1,11 +1,22 @@
 /** Formats of dates in Unicode letters (UTS #35): `dd/MM/yyyy HH:mm:ss`, text in single quotes, `h` with `a`. */
-import { twoDigits, wallOf } from "./iso-text.ts";
+import { daysInMonth, twoDigits, wallOf } from "./iso-text.ts";
 import { FileError } from "./row-error.ts";
 
 /** Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. */
 export type FormatReader = (text: string) => number;
 
-type Field = "year" | "month" | "day" | "hour" | "half" | "minute" | "second" | "fraction" | "shortYear";
+type Field =
+  | "year"
+  | "month"
+  | "day"
+  | "hour"
+  | "half"
+  | "minute"
+  | "second"
+  | "fraction"
+  | "shortYear"
+  | "monthName"
+  | "yearDay";
 
 const LETTERS: Readonly<Record<string, readonly [Field, string]>> = {
   yyyy: ["year", "\\d{4}"],
@@ -13,6 +24,10 @@ const LETTERS: Readonly<Record<string, readonly [Field, string]>> = {
   yy: ["shortYear", "\\d{2}"],
   MM: ["month", "\\d{2}"],
   M: ["month", "\\d{1,2}"],
+  MMM: ["monthName", "[A-Za-z]{3,9}\\.?"],
+  MMMM: ["monthName", "[A-Za-z]{3,9}\\.?"],
+  D: ["yearDay", "\\d{1,3}"],
+  DDD: ["yearDay", "\\d{3}"],
   dd: ["day", "\\d{2}"],
   d: ["day", "\\d{1,2}"],
   HH: ["hour", "\\d{2}"],
@@ -52,7 +67,7 @@ function compile(format: string): FormatReader {
       pattern += `(${letters[1]})`;
     } else if (/^[A-Za-z]/.test(token)) {
       throw new FileError(`the date format "${format}" has letters that are not known: ${token}`, {
-        hint: "Use yyyy, MM, dd, HH, mm, ss, SSS (or M, d, H, h with a, m, s, yy); quote other text as 'T'.",
+        hint: "Use yyyy, MM, dd, HH, mm, ss, SSS (or M, d, H, h with a, m, s, yy, MMM for English months, D for the day of the year); quote other text as 'T'.",
       });
     } else {
       const text = token.startsWith("'") ? unquote(token) : token;
@@ -62,7 +77,8 @@ function compile(format: string): FormatReader {
   }
   const expression = new RegExp(`^${pattern}$`);
   const slots = new Map(fields.map((field, index) => [field, index + 1]));
-  if (!slots.has("day") || !slots.has("month"))
+  const hasMonth = slots.has("month") || slots.has("monthName");
+  if (!slots.has("yearDay") && !(slots.has("day") && hasMonth))
     throw new FileError(`the date format "${format}" names no day or no month`);
   if (fixed.isFixed && fields.includes("year")) return (text) => fixed.read(text);
   return (text) => {
@@ -137,15 +153,33 @@ function fromMatch(match: RegExpExecArray, slots: ReadonlyMap<Field, number>): n
     hour = (hour % 12) + (half.toLowerCase().startsWith("p") ? 12 : 0);
   }
   const fraction = Number((part("fraction") ?? "0").padEnd(3, "0"));
+  const yearDay = part("yearDay");
+  const monthName = part("monthName");
   const wall = wallOf(
     year,
-    Number(part("month")),
-    Number(part("day")),
+    yearDay !== undefined ? 1 : monthName === undefined ? Number(part("month")) : monthOf(monthName),
+    yearDay !== undefined ? 1 : Number(part("day")),
     hour,
     Number(part("minute") ?? 0),
     Number(part("second") ?? 0),
   );
-  return wall + fraction;
+  return wall + fraction + (yearDay === undefined ? 0 : yearDayMs(Number(yearDay), year));
+}
+
+const MONTHS = "january february march april may june july august september october november december".split(
+  " ",
+);
+
+/** Month of an English name or its first letters; NaN when there is none. */
+function monthOf(name: string): number {
+  const letters = name.toLowerCase().replace(".", "");
+  return MONTHS.findIndex((month) => month.startsWith(letters)) + 1 || Number.NaN;
+}
+
+/** What to add to the first of January; NaN when the year has no such day. */
+function yearDayMs(day: number, year: number): number {
+  const days = 337 + daysInMonth(year, 2);
+  return day >= 1 && day <= days ? (day - 1) * 86_400_000 : Number.NaN;
 }
 
 /** POSIX: 69 to 99 are of the last century. */

@@ -210,6 +210,22 @@ describe("local time", () => {
     expect(() => local(time, "02:00")).toThrow("more than twice");
   });
 
+  it("reads English months and days of the year", () => {
+    const time = createTimeTools();
+    const read = (text: string, format: string) => time.local(text, format, "UTC").toString();
+    expect(read("01-Jan-2026 05:30", "dd-MMM-yyyy HH:mm")).toBe("2026-01-01T05:30:00Z");
+    expect(read("Sept. 3, 26", "MMM d, yy")).toBe("2026-09-03T00:00:00Z");
+    expect(read("29february2028", "ddMMMMyyyy")).toBe("2028-02-29T00:00:00Z");
+    expect(read("2028 60 2400", "yyyy D HHmm")).toBe("2028-03-01T00:00:00Z");
+    for (const [bad, format] of [
+      ["2026366", "yyyyDDD"],
+      ["2026 0", "yyyy D"],
+      ["01-Foo-2026", "dd-MMM-yyyy"],
+      ["31-Apr-2026", "dd-MMM-yyyy"],
+    ] as const)
+      expect(() => read(bad, format), bad).toThrow(RowError);
+  });
+
   it("reads formats as declared, and refuses what does not fit them", () => {
     const time = createTimeTools();
     const read = (text: string, format: string) => time.local(text, format, "UTC").toString();
