@@ -144,7 +144,7 @@ describe("the JSON reader", () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });

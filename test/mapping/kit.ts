@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
+import { crc32, deflateRawSync } from "node:zlib";
 import { afterEach } from "vitest";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
@@ -96,18 +96,20 @@ export async function mapWith(
   return { result, bodies: memory.bodies, elements };
 }
 
-/** A ZIP archive of texts, stored without compression. */
-export function zipOf(parts: Readonly<Record<string, string>>): Buffer {
+/** A ZIP archive of texts; stored, unless they are to be deflated. */
+export function zipOf(parts: Readonly<Record<string, string>>, deflated = false): Buffer {
   const bodies: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
   for (const [name, text] of Object.entries(parts)) {
-    const body = Buffer.from(text);
+    const unpacked = Buffer.from(text);
+    const body = deflated ? deflateRawSync(unpacked) : unpacked;
     const shared = Buffer.alloc(26);
     shared.writeUInt16LE(20, 0);
-    shared.writeUInt32LE(crc32(body), 10);
+    shared.writeUInt16LE(deflated ? 8 : 0, 4);
+    shared.writeUInt32LE(crc32(unpacked), 10);
     shared.writeUInt32LE(body.length, 14);
-    shared.writeUInt32LE(body.length, 18);
+    shared.writeUInt32LE(unpacked.length, 18);
     shared.writeUInt16LE(name.length, 22);
     const local = Buffer.concat([Buffer.from("PK\u0003\u0004"), shared, Buffer.from(name), body]);
     const tail = Buffer.alloc(14);

@@ -18,20 +18,24 @@ export class Preamble {
   async *after(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const { skipLines = 0, headerAt } = this.#options;
     this.#isOver = skipLines === 0 && headerAt === undefined;
-    let rest: Buffer = Buffer.alloc(0);
+    let open: Buffer[] = [];
     for await (const chunk of chunks) {
       if (this.#isOver) {
         yield chunk;
         continue;
       }
-      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-      rest = this.#pass(bytes, false);
+      open.push(chunk);
+      const openBytes = open.reduce((sum, { length }) => sum + length, 0);
+      // A line that goes on through many chunks is looked at once, when it ends.
+      if (openBytes <= ROW_BYTES_MAX && !hasLineEnd(open)) continue;
+      const rest = this.#pass(Buffer.concat(open), false);
+      open = [rest];
       if (this.#isOver) {
         if (rest.length > 0) yield rest;
       } else if (rest.length > ROW_BYTES_MAX) throw this.#tooLong();
     }
     if (this.#isOver) return;
-    const last = this.#pass(rest, true);
+    const last = this.#pass(Buffer.concat(open), true);
     if (last.length > 0) yield last;
     if (!this.#isOver && headerAt !== undefined) throw this.#notFound();
   }
@@ -73,8 +77,17 @@ export class Preamble {
   }
 
   #tooLong(): UnreadableError {
-    return new UnreadableError(`line ${this.line} is longer than ${ROW_BYTES_MAX} bytes`, { row: this.line });
+    return new UnreadableError(`line ${this.line} is longer than ${ROW_BYTES_MAX} bytes`, {
+      row: this.line,
+      hint: "Is it a text file of lines, and this the mapper for it?",
+    });
   }
+}
+
+/** Whether the last chunk, or a CR just before it, may end a line. */
+function hasLineEnd(open: readonly Buffer[]): boolean {
+  const last = open.at(-1);
+  return last === undefined || last.includes(10) || last.includes(13) || open.at(-2)?.at(-1) === 13;
 }
 
 /** Behind the line end, or -1 when it is not there yet. */

@@ -8,7 +8,14 @@ const SAFE_DIGITS = 15;
 /** Longest number; doubles have at most 309 digits before the point. */
 const DIGITS_MAX = 400;
 
+/** Texts and numbers are collected as bytes: a long one would otherwise be an array of its characters. */
+const BUFFERS = { stringBufferSize: 4096, numberBufferSize: 512 };
+
 export class JsonTokenizer extends Tokenizer {
+  constructor() {
+    super(BUFFERS);
+  }
+
   /**
    * Infinity for what is beyond doubles. Whole numbers that a double does not keep digit by digit come as bigint, which the types of the library do not foresee.
    */

@@ -11,6 +11,7 @@ import { DEPTH_MAX, ITEM_BYTES_MAX } from "./limits.ts";
 import { lineChunks } from "./lines.ts";
 import type { RefuseRow } from "./refuse.ts";
 
+const VALID = "Is this the mapper for this kind of file, and the file JSON (RFC 8259)?";
 const WHOLE = "Is the file complete? It may have been cut off, or read while it was being written.";
 
 export async function* jsonItems(input: Input, options: JsonOptions): AsyncGenerator<JsonItem[]> {
@@ -32,7 +33,11 @@ export async function* jsonItems(input: Input, options: JsonOptions): AsyncGener
     try {
       tokenizer.write(chunk);
       if (lines.end - lastToken() > limits.itemBytesMax)
-        throw new JsonFault(`a text or number is longer than ${limits.itemBytesMax} bytes`, lastToken());
+        throw new JsonFault(
+          `a text or number is longer than ${limits.itemBytesMax} bytes`,
+          lastToken(),
+          "Is it a damaged or hostile file? A mapper for such texts raises `itemBytesMax`.",
+        );
     } catch (thrown) {
       throw unreadable(thrown, lines);
     }
@@ -176,6 +181,6 @@ function unreadable(thrown: unknown, lines: LineFinder): UnreadableError {
   return new UnreadableError(`line ${row} is no valid JSON: ${message}`, {
     row,
     cause: thrown,
-    ...(hint === undefined ? {} : { hint }),
+    hint: hint ?? VALID,
   });
 }
