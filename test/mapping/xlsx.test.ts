@@ -237,6 +237,24 @@ describe("a workbook written by other programs", () => {
     expect(rows.map((row) => placeOf(row)?.row)).toEqual([1, 4, 5]);
   });
 
+  it("is read when all of its names have prefixes, and not misled by extensions", async () => {
+    const main = 'xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';
+    const bytes = zipOf({
+      "xl/workbook.xml": `<x:workbook ${main}><x:workbookPr/><x:sheets><x:sheet name="Data" sheetId="1" q:id="R1" xmlns:q="q"/></x:sheets><x:extLst><x:ext><y:workbookPr date1904="1"/></x:ext></x:extLst></x:workbook>`,
+      "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="R1" Type="x/worksheet" Target="sheet.xml"/></Relationships>`,
+      "xl/styles.xml": `<x:styleSheet ${main}><x:numFmts><x:numFmt numFmtId="164" formatCode="yyyy&quot;.&quot;mm"/></x:numFmts><x:cellXfs><x:xf numFmtId="0"/><x:xf numFmtId="164"/><x:xf numFmtId="22"/></x:cellXfs></x:styleSheet>`,
+      "xl/sheet.xml": `<x:worksheet ${main}><x:sheetData><x:row><x:c s="1"><x:v>46000</x:v></x:c><x:c s="2"><x:v>46000.5</x:v></x:c><x:c s="0"><x:v>46000</x:v></x:c></x:row></x:sheetData></x:worksheet>`,
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    expect(await collect(file.xlsx())).toEqual([
+      [
+        { kind: "date", local: "2025-12-09T00:00:00" },
+        { kind: "date", local: "2025-12-09T12:00:00" },
+        46_000,
+      ],
+    ]);
+  });
+
   it("reads rich texts whole, without how they are pronounced", async () => {
     const strings = `<sst><si><r><t>Zäh</t></r><r><t>ler</t></r></si><si><t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh></si>\n<si><t/></si></sst>`;
     const sheet = cell(`<c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c><c><v>1</v></c>`);

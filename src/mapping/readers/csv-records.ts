@@ -112,7 +112,7 @@ function unreadable(fault: Error, row: number, rowBytesMax: number): UnreadableE
     });
   return new UnreadableError(`line ${row} is no valid CSV: ${fault.message}`, {
     row,
-    hint: "A quote inside a quoted cell is written twice; declare `quote: null` if the file has no quoting.",
+    hint: "A quote inside a quoted cell is written twice. Has the file another delimiter than the mapper expects, or no quoting (declare `quote: null`)?",
     cause: fault,
   });
 }

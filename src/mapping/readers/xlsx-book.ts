@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { UnreadableError } from "../row-error.ts";
 import { PART_BYTES_MAX, SHARED_PART_BYTES_MAX } from "./limits.ts";
 import { isDateFormat } from "./serial-date.ts";
-import { damagedPart, SAVE_AGAIN } from "./xlsx-part.ts";
+import { damagedPart, plainXml, SAVE_AGAIN } from "./xlsx-part.ts";
 import type { SheetBook } from "./xlsx-sheet.ts";
 import { SharedStrings } from "./xlsx-strings.ts";
 import type { ZipArchive } from "./zip.ts";
@@ -55,7 +55,7 @@ export async function openBook(archive: ZipArchive): Promise<Book> {
     styles: "cache",
     entries: "ignore",
   }) as unknown as BookReader;
-  const streamOf = (name: string) => Readable.from(archive.text(name, PART_BYTES_MAX));
+  const streamOf = (name: string) => Readable.from(plainXml(name, archive.text(name, PART_BYTES_MAX)));
   if (!archive.has(WORKBOOK))
     throw new UnreadableError("the file is an archive, but no workbook (.xlsx)", { hint: SAVE_AGAIN });
   await parsing(WORKBOOK, async () => {

@@ -6,7 +6,7 @@ import { TAG_CHARACTERS_MAX } from "./limits.ts";
 export const SAVE_AGAIN =
   "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
 
-/** What is told of a part. Names come without their prefix. */
+/** What is told of a part. Names come without the prefix of the root; names of other prefixes, which are extensions, with theirs. */
 export interface PartHandler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   close(name: string): void;
@@ -17,6 +17,8 @@ export class PartParser {
   readonly #parser = new SaxesParser<{ xmlns: false; position: false }>({ xmlns: false, position: false });
   readonly #part: string;
   #fault: UnreadableError | undefined;
+  /** Of the root, with its colon. */
+  #prefix: string | undefined;
   /** Characters up to the end of what was written, and up to the last tag or text that was complete. */
   #written = 0;
   #eventAt = 0;
@@ -39,11 +41,14 @@ export class PartParser {
     });
     parser.on(
       "opentag",
-      told(({ name, attributes }) => handler.open(localName(name), attributes)),
+      told(({ name, attributes }) => {
+        this.#prefix ??= name.slice(0, name.indexOf(":") + 1);
+        handler.open(this.#plain(name), attributes);
+      }),
     );
     parser.on(
       "closetag",
-      told(({ name }) => handler.close(localName(name))),
+      told(({ name }) => handler.close(this.#plain(name))),
     );
     const text = told((given: string) => handler.text(given));
     parser.on("text", text);
@@ -61,21 +66,53 @@ export class PartParser {
     if (this.#fault !== undefined) throw this.#fault;
   }
 
+  #plain(name: string): string {
+    const { length } = this.#prefix ?? "";
+    return length > 0 && name.startsWith(this.#prefix ?? "") ? name.slice(length) : name;
+  }
+
   end(): void {
     this.#parser.close();
     if (this.#fault !== undefined) throw this.#fault;
   }
 }
 
-function localName(name: string): string {
-  const colon = name.indexOf(":");
-  return colon === -1 ? name : name.slice(colon + 1);
-}
-
 export function damagedPart(part: string, why: string): UnreadableError {
   return new UnreadableError(`the file cannot be read as a workbook (.xlsx): ${part}: ${why}`, {
     hint: SAVE_AGAIN,
   });
+}
+
+/** The part without the prefixes of its names, for a reader that knows them only without. */
+export async function* plainXml(part: string, chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let xml = "";
+  const parser = new PartParser(part, {
+    open(name, attributes) {
+      xml += `<${name}`;
+      for (const [key, value] of Object.entries(attributes))
+        xml += ` ${name === "sheet" && key.endsWith(":id") ? "r:id" : key}="${escapeXml(value)}"`;
+      xml += ">";
+    },
+    close(name) {
+      xml += `</${name}>`;
+    },
+    text(text) {
+      xml += escapeXml(text);
+    },
+  });
+  for await (const chunk of chunks) {
+    parser.write(chunk);
+    if (xml !== "") yield xml;
+    xml = "";
+  }
+  parser.end();
+  if (xml !== "") yield xml;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+function escapeXml(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
 }
 
 /** Undoes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */

@@ -79,7 +79,6 @@ class XmlReader {
       throw new UnreadableError("the file does not begin with <, so it is no XML", {
         row: 1,
         text: text.slice(0, 80),
-        hint: "Is this the mapper for this kind of file?",
       });
     this.#parser.write(text);
     this.#throwFault();
