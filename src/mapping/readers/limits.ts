@@ -27,8 +27,9 @@ export const COLUMNS_MAX = 16_384;
 export const SHEET_ROW_CELLS_MAX = 2 * COLUMNS_MAX;
 /** Unpacked size of a sheet; it is streamed, so this bounds time alone. */
 export const SHEET_BYTES_MAX = 8 * 1024 * 1024 * 1024;
-/** Unpacked size of the parts of a workbook that are read whole. */
+/** Unpacked size of the parts of a workbook that are read whole, and their elements; programs write at most 64,000 formats. */
 export const PART_BYTES_MAX = 16 * 1024 * 1024;
+export const PART_ELEMENTS_MAX = 300_000;
 /** Unpacked size of the shared texts of a workbook, with their markup; and of the texts, which are held in memory. */
 export const SHARED_PART_BYTES_MAX = 1024 * 1024 * 1024;
 export const SHARED_TEXT_BYTES_MAX = 128 * 1024 * 1024;

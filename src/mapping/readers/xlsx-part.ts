@@ -1,7 +1,7 @@
 /** The XML of one part of a workbook (ECMA-376), followed by saxes within limits. */
 import { SaxesParser } from "saxes";
 import { UnreadableError } from "../row-error.ts";
-import { TAG_CHARACTERS_MAX } from "./limits.ts";
+import { PART_ELEMENTS_MAX, TAG_CHARACTERS_MAX } from "./limits.ts";
 
 export const SAVE_AGAIN =
   "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
@@ -86,8 +86,12 @@ export function damagedPart(part: string, why: string): UnreadableError {
 /** The part without the prefixes of its names, for a reader that knows them only without. */
 export async function* plainXml(part: string, chunks: AsyncIterable<string>): AsyncGenerator<string> {
   let xml = "";
+  let elements = 0;
   const parser = new PartParser(part, {
     open(name, attributes) {
+      elements += 1;
+      if (elements > PART_ELEMENTS_MAX)
+        throw damagedPart(part, `it holds more than ${PART_ELEMENTS_MAX} elements`);
       xml += `<${name}`;
       for (const [key, value] of Object.entries(attributes))
         xml += ` ${name === "sheet" && key.endsWith(":id") ? "r:id" : key}="${escapeXml(value)}"`;
