@@ -8,7 +8,7 @@ import type { Logger } from "../support/log.ts";
 import { isPlainName, type ListingFilter } from "./paths.ts";
 
 /** Entries that are read, and whose status is then asked for at the same time. */
-const READ_AT_ONCE = 256;
+const READ_AT_ONCE = 128;
 
 export interface LocalTree {
   readonly drop: { readonly name: string; readonly log: Logger };

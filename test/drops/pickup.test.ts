@@ -201,7 +201,7 @@ describe("pick-up", () => {
   test("records large listings in parts", async () => {
     await Promise.all(Array.from({ length: 1100 }, (_, at) => field.write(`${at}.csv`, "x")));
     expect(await poll(pickup())).toMatchObject({ listed: 1100, settling: 1100 });
-    expect(journal.chunkMax).toBe(500);
+    expect(journal.chunkMax).toBe(200);
   });
 
   test("does not take a file before its done-file, and skips the done-files", async () => {

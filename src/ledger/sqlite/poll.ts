@@ -3,6 +3,7 @@
  * remembered as one bit an arrival. An entry that is known costs a look-up and no write, so a poll with nothing new commits nothing.
  */
 import { basename } from "node:path/posix";
+import type { StatementSync } from "node:sqlite";
 import type { FileEntry, IsoInstant } from "../../model.ts";
 import { Marks } from "../../support/marks.ts";
 import type { PollRecord, Sighting } from "../ledger.ts";
@@ -23,6 +24,7 @@ export class SqlitePoll implements PollRecord {
   readonly firstContact: boolean;
   readonly #onEnd: () => void;
   readonly #seen = new Marks();
+  readonly #resting: StatementSync;
   #ended = false;
 
   constructor(store: Store, drop: string, onEnd: () => void) {
@@ -30,6 +32,10 @@ export class SqlitePoll implements PollRecord {
     this.#drop = drop;
     this.#startedAt = store.now();
     this.#onEnd = onEnd;
+    this.#resting = store.sql(`SELECT id FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL
+      AND parent_id IS NULL AND size = ? AND mtime = ? AND state <> 'settling'`);
+    // Asked for each entry of each listing, and a row as an object costs several times as much memory.
+    this.#resting.setReturnArrays(true);
     this.firstContact = row(store.sql("SELECT 1 FROM drops WHERE name = ?"), drop) === undefined;
   }
 
@@ -86,14 +92,8 @@ export class SqlitePoll implements PollRecord {
 
   /** The arrival that lies there as it did and waits for nothing; of nearly all entries this is all that is asked. */
   #restingId(entry: FileEntry): number | undefined {
-    return row<{ readonly id: number }>(
-      this.#store.sql(`SELECT id FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL
-        AND parent_id IS NULL AND size = ? AND mtime = ? AND state <> 'settling'`),
-      this.#drop,
-      entry.path,
-      entry.size,
-      entry.mtime,
-    )?.id;
+    const found = row<readonly [number]>(this.#resting, this.#drop, entry.path, entry.size, entry.mtime);
+    return found?.[0];
   }
 
   #sight(entry: FileEntry): Sighting | number {
