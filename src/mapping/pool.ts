@@ -19,6 +19,9 @@ import { Slots } from "./slots.ts";
 /** How long processes may take to end, in milliseconds. */
 const CLOSE_MS = 5_000;
 
+/** Idle processes that are kept beside as many as work at once, so that mappers that take turns do not start anew each time. */
+const IDLE_BESIDE = 3;
+
 export interface PoolMeans {
   /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
   readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
@@ -35,7 +38,11 @@ export function createMappingPool(
 ): MappingPool {
   const count = options.count === "auto" ? availableParallelism() : options.count;
   const slots = new Slots(count);
-  const shelf = new ProcessShelf(count, { memory: options.memory, writable: means.writable ?? null }, log);
+  const shelf = new ProcessShelf(
+    count + IDLE_BESIDE,
+    { memory: options.memory, writable: means.writable ?? null },
+    log,
+  );
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
   const closing = new AbortController();
 

@@ -29,7 +29,7 @@ export class ProcessShelf {
   /** All that have not ended yet. */
   readonly #alive = new Set<MapperProcess>();
 
-  /** `idleMax` processes are kept beside those that work. */
+  /** At most `idleMax` processes are kept while they do nothing. */
   constructor(idleMax: number, limits: ProcessLimits, log: Logger) {
     this.#idleMax = idleMax;
     this.#limits = limits;

@@ -179,11 +179,11 @@ function jsonWords(value: unknown): string {
   return shorten(JSON.stringify(value) ?? "nothing");
 }
 
-/** Kinds of what is in use, with how often; without what reads and closes files, which ends by itself. */
+/** Kinds of what is in use, with how often; without what reads and closes files or writes to the parent, which ends by itself. */
 function inUse(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const kind of resourcesInUse())
-    if (!/^(?:FSReq|CloseReq|Immediate|MessagePort|PipeWrap)/.test(kind))
+    if (!/^(?:FSReq|CloseReq|Immediate|MessagePort|PipeWrap|(?:Simple)?WriteWrap)/.test(kind))
       counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return counts;
 }

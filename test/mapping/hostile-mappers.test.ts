@@ -1,9 +1,14 @@
 /** Mappers that do what they should not: each ends its own run, with a reason, and nothing else. */
-import { readdir, writeFile } from "node:fs/promises";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { createCatalogue } from "../../src/mapping/catalogue.ts";
+import { createInspector } from "../../src/mapping/inspector.ts";
+import { digestMapper } from "../../src/mapping/mapper-files.ts";
 import { temporaryFolder } from "./kit.ts";
-import { GOOD, poolOf } from "./pool-rig.ts";
+import { GOOD, poolOf, writeMapper } from "./pool-rig.ts";
 
 const SMALL = { memory: 60_000_000 };
 /** Waits until a file is there: the run beside must be unharmed while it goes on. */
@@ -84,3 +89,163 @@ describe("a mapper ends only its own run", () => {
     expect(left.sort()).toEqual(["beside.segment", "beside.segment.rows"]);
   }, 60_000);
 });
+
+/** A reading with this value, and the value in the segment. */
+const emitting = (value: string) =>
+  `emit({ target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: ${value} });`;
+const valueIn = async (folder: string, name: string): Promise<unknown> =>
+  JSON.parse(await readFile(join(folder, `${name}.segment`), "utf8"))[0].data[0].value;
+
+describe("a mapper that does not come to an end", () => {
+  it("is ended at the time limit, whether it computes or waits", async () => {
+    const { map } = await poolOf({ waits: "await new Promise(() => {})" }, { timeLimit: 300 });
+    expect(await map("waits")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
+  });
+
+  it("that says too much is mapped, and the first lines are kept", async () => {
+    const { map, lines } = await poolOf({
+      talks: `const { writeSync } = await import("node:fs");
+        for (let i = 0; i < 50_000; i += 1) log.warn("line " + i + "x".repeat(2_000));
+        console.error("gone"); process.stdout.write("gone too");
+        for (let i = 0; i < 500; i += 1) try { writeSync(2, "y".repeat(1_000)); } catch {}
+        ${GOOD}`,
+    });
+    expect(await map("talks")).toMatchObject({ status: "mapped" });
+    await expect
+      .poll(() => lines.join(""))
+      .toContain("49802 more lines of this mapper about this file were left out");
+    expect(lines.filter((line) => !/line \d+x|left out/.test(line))).toEqual([]);
+    expect(lines.length).toBe(201);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(1_500);
+  });
+});
+
+describe("the process of a mapper", () => {
+  const counting = `globalThis.count = (globalThis.count ?? 0) + 1; ${emitting("globalThis.count")}`;
+
+  it("is kept for the next file of the same mapper, and never used for another mapper", async () => {
+    const poison = `JSON.stringify = () => "poison"; Array.prototype.map = () => []; ${counting}`;
+    const { map, folder } = await poolOf({ poison, counting }, { count: 1 });
+    for (const name of ["counting", "poison", "counting"]) await map(name);
+    expect(await map("counting")).toMatchObject({ status: "mapped", points: 1 });
+    expect(await valueIn(folder, "counting")).toBe(3);
+  });
+
+  it.each([
+    ["a timer", `setTimeout(() => Promise.reject(new Error("late")), 20);`, "Timeout"],
+    ["another working folder", `process.chdir("/");`, "another working folder"],
+  ])("is replaced when a file leaves %s behind", async (_, leave, words) => {
+    const { map, folder, lines } = await poolOf({ leaves: `${counting} ${leave}` }, { count: 1 });
+    for (let files = 0; files < 2; files += 1)
+      expect(await map("leaves")).toMatchObject({ status: "mapped" });
+    expect(await valueIn(folder, "leaves")).toBe(1);
+    expect(lines.join("")).toContain(`left ${words} behind after in/input.csv`);
+  });
+
+  it("gives it no network, no programs, no files of others to write, and no other processes", async () => {
+    const { map, folder } = await poolOf({
+      reaches: `const refused = [];
+        for (const reach of [
+          async () => { const { connect } = await import("node:net"); await new Promise((_, no) => connect(9, "127.0.0.1").on("error", no)); },
+          async () => (await import("node:child_process")).execSync("true"),
+          async () => (await import("node:fs")).writeFileSync("/var/headgate-test", ""),
+          () => process.kill(process.ppid, 0),
+          () => process.kill(0, "SIGTERM"),
+        ]) try { await reach(); } catch (thrown) { refused.push(/restricted|may not send signals/.test(thrown.message)); }
+        ${emitting("refused.filter(Boolean).length")}`,
+    });
+    expect(await map("reaches")).toMatchObject({ status: "mapped" });
+    expect(await valueIn(folder, "reaches")).toBe(5);
+  });
+
+  it("that somebody else ends is no fault of the file: it is mapped once more", async () => {
+    const note = join(await temporaryFolder(), "pid");
+    const { map, lines } = await poolOf({
+      once: `const { existsSync, writeFileSync } = await import("node:fs");
+        if (!existsSync(${JSON.stringify(note)})) { writeFileSync(${JSON.stringify(note)}, String(process.pid)); for (;;); }
+        ${GOOD}`,
+    });
+    const mapped = map("once");
+    process.kill(await pidIn(note), "SIGKILL");
+    expect(await mapped).toMatchObject({ status: "mapped", points: 1 });
+    expect(lines.join("")).toContain("ended its process with SIGKILL");
+  });
+
+  it("ends with its gateway, though a mapper keeps it busy", async () => {
+    const folder = await temporaryFolder();
+    const note = join(folder, "pid");
+    await writeMapper(
+      folder,
+      "busy",
+      `(await import("node:fs")).writeFileSync(${JSON.stringify(note)}, String(process.pid)); for (;;);`,
+    );
+    const gateway = fork(join(import.meta.dirname, "lone-pool.ts"), [folder, "busy"], { execArgv: [] });
+    const pid = await pidIn(note);
+    await killed(gateway);
+    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+  });
+
+  it("ends itself for its memory where nobody outside can measure it", async () => {
+    const folder = await temporaryFolder();
+    await writeMapper(
+      folder,
+      "grows",
+      "",
+      "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));",
+    );
+    const worker = join(import.meta.dirname, "../../src/mapping/worker.ts");
+    const child = fork(worker, [String(process.pid), "250000000"], {
+      execArgv: [],
+      silent: true,
+      serialization: "advanced",
+    });
+    let said = "";
+    child.stderr?.on("data", (text) => (said += text));
+    const modulePath = join(folder, "grows.ts");
+    child.send({ kind: "describe", modulePath, digest: await digestMapper(modulePath) });
+    const [, signal] = await once(child, "close");
+    expect([signal, said]).toEqual(["SIGKILL", expect.stringContaining("over the limit of memory")]);
+  });
+});
+
+it("the catalogue lists what never ends loading, or ends its process, with the reason, and all the others", async () => {
+  const folder = await temporaryFolder();
+  await writeMapper(folder, "good", GOOD);
+  await writeMapper(folder, "hangs", GOOD, "for (;;);");
+  await writeMapper(folder, "leaves", GOOD, "process.exit(0);");
+  const catalogue = createCatalogue(
+    [folder],
+    createInspector({ memory: 100_000_000, loadLimit: 1_500, caseLimit: 1_500 }),
+  );
+  try {
+    const summaries = new Map(
+      (await catalogue.list()).map(({ identity, summary }) => [identity.name, summary]),
+    );
+    expect(summaries.get("hangs")).toContain("cannot be loaded: it took longer than 1.5 s");
+    expect(summaries.get("leaves")).toContain("cannot be loaded: it ended its process with exit code 0");
+    expect(summaries.get("good")).toBe("of a test");
+  } finally {
+    await catalogue.close();
+  }
+});
+
+/** The number that a process writes into a file when it begins. */
+async function pidIn(path: string): Promise<number> {
+  let text = "";
+  await expect
+    .poll(async () => (text = await readFile(path, "utf8").catch(() => "")), { timeout: 20_000 })
+    .not.toBe("");
+  return Number(text);
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+/** A zombie that nobody has collected yet counts as dead. */
+async function isAlive(pid: number): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return status !== "" && !/^State:\s+Z/m.test(status);
+}

@@ -5,7 +5,7 @@ import { Writable } from "node:stream";
 import { afterEach } from "vitest";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
 import type { MapJob, MappingPool } from "../../src/mapping/mapping.ts";
-import type { WorkersOptions } from "../../src/mapping/options.ts";
+import { type WorkersOptions, workersOptions } from "../../src/mapping/options.ts";
 import { createMappingPool } from "../../src/mapping/pool.ts";
 import { createLog } from "../../src/support/log.ts";
 import { temporaryFolder } from "./kit.ts";
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const pool of pools.splice(0)) await pool.close();
 });
 
-export const OPTIONS: WorkersOptions = { count: 2, memory: 512_000_000, timeLimit: 60_000 };
+export const OPTIONS: WorkersOptions = workersOptions.parse({ count: 2, timeLimit: "60s" });
 export const GOOD = `emit({ target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 })`;
 
 export async function poolOf(
