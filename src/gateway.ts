@@ -134,8 +134,10 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const steps = joinSteps(config, { ...shared, spool, pool, clock, services, claim });
   const recovery = await recoverRuns(steps);
 
-  const hands = config.workers.count === "auto" ? availableParallelism() : config.workers.count;
-  const conductor = new Conductor(steps, { intakeHands: hands + 1, deliveryHands: config.push.concurrency });
+  const conductor = new Conductor(steps, {
+    ...intakeHands(config.workers),
+    deliveryHands: config.push.concurrency,
+  });
   closers.push(() => conductor.stop());
   tell = async (runId) => {
     await reviseOutcome(runId, ledger);
@@ -191,6 +193,12 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
       log.info("gateway stopped");
     },
   };
+}
+
+/** As many as can be mapped at once, and those that wait for a worker. */
+function intakeHands({ count, queue, perDrop }: GatewayConfig["workers"]) {
+  const workers = count === "auto" ? availableParallelism() : count;
+  return { intakeHands: workers + queue, intakePerDrop: perDrop === "all" ? workers + queue : perDrop };
 }
 
 function createDrops(

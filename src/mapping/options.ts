@@ -10,6 +10,22 @@ export const workersOptions = z.strictObject({
       "Files that are mapped at the same time, each in a process of its own; `auto` takes one a core.",
     )
     .meta({ examples: ["auto", 4] }),
+  queue: z
+    .int()
+    .min(0)
+    .max(1_000)
+    .default(1)
+    .describe(
+      "Files that are fetched ahead and wait for a free worker. Drops take turns, file by file, whatever the backlog of one of them.",
+    )
+    .meta({ examples: [1, 8] }),
+  perDrop: z
+    .union([z.literal("all"), z.int().min(1).max(256)])
+    .default("all")
+    .describe(
+      "Workers that the files of one drop may take at the same time. `all` lets one drop take every worker while the others have nothing; a number keeps the rest free for them, also while files are mapped that take long.",
+    )
+    .meta({ examples: ["all", 2] }),
   memory: size("512MB")
     .describe(
       "Memory that one mapper may use, buffers included, before its file is quarantined. Default 512MB.",

@@ -21,6 +21,8 @@ import { Waits } from "./waits.ts";
 export interface ConductorOptions {
   /** Runs fetched and mapped side by side. */
   readonly intakeHands: number;
+  /** Of these, at most so many of one drop. */
+  readonly intakePerDrop: number;
   /** Runs delivered side by side, for each service. */
   readonly deliveryHands: number;
 }
@@ -29,13 +31,15 @@ interface Desk {
   readonly name: string;
   /** For each service at the desk of delivery, otherwise altogether. */
   readonly hands: number;
+  /** At most so many of one drop. */
+  readonly perDrop: number;
   /** What takes turns. */
   readonly by: "drop" | "lane";
   readonly states: readonly RunState[];
   /** Of these, only runs whose source was not finished, or for which something is still awaited. */
   readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
-  /** Runs in hand, with their services. */
-  readonly inHand: Map<string, string>;
+  /** Runs in hand. */
+  readonly inHand: Map<string, Run>;
   /** Where the next turn begins. */
   turn: number;
 }
@@ -64,15 +68,25 @@ export class Conductor {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock);
     const desk = (
-      facts: Pick<Desk, "name" | "hands" | "by" | "states"> & { readonly only?: Desk["only"] },
+      facts: Pick<Desk, "name" | "hands" | "by" | "states"> & {
+        readonly only?: Desk["only"];
+        readonly perDrop?: number;
+      },
     ): Desk => ({
       only: {},
+      perDrop: Number.POSITIVE_INFINITY,
       ...facts,
       inHand: new Map(),
       turn: 0,
     });
     this.#desks = [
-      desk({ name: "intake", hands: options.intakeHands, by: "drop", states: ["claimed", "fetched"] }),
+      desk({
+        name: "intake",
+        hands: options.intakeHands,
+        perDrop: options.intakePerDrop,
+        by: "drop",
+        states: ["claimed", "fetched"],
+      }),
       desk({ name: "delivery", hands: options.deliveryHands, by: "lane", states: ["mapped", "delivering"] }),
       desk({
         name: "containers",
@@ -185,12 +199,14 @@ export class Conductor {
   }
 
   #hasHand(desk: Desk, run: Run): boolean {
-    if (desk.name !== "delivery") return desk.inHand.size < desk.hands;
-    return [...desk.inHand.values()].filter((service) => service === run.binding.service).length < desk.hands;
+    const inHand = [...desk.inHand.values()];
+    if (desk.name === "delivery")
+      return inHand.filter((one) => one.binding.service === run.binding.service).length < desk.hands;
+    return inHand.length < desk.hands && inHand.filter((one) => one.drop === run.drop).length < desk.perDrop;
   }
 
   #begin(run: Run, desk: Desk): void {
-    desk.inHand.set(run.id, run.binding.service);
+    desk.inHand.set(run.id, run);
     const task = this.#take(run, desk).finally(() => {
       desk.inHand.delete(run.id);
       this.#told.delete(run.id);
