@@ -150,8 +150,11 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
 
   function joined(cells: readonly CellValue[]): string {
     let series = "";
-    // Marked, so that a cell to be refused is not taken for the text that it looks like.
-    for (const at of parts) series += `${cells[at] ?? ""}${isText(cells[at]) ? "" : "\0"}\n`;
+    for (const at of parts) {
+      const text = String(cells[at] ?? "");
+      // With its length, and marked when it is to be refused, so that no cells are taken for others that look the same in a row.
+      series += `${text.length}${isText(cells[at]) ? "" : "?"}:${text}`;
+    }
     return series;
   }
 
