@@ -8,7 +8,7 @@ export async function startChild<Answer>(
   file: string,
   args: readonly string[],
 ): Promise<{ answer: Answer; stop(): Promise<void> }> {
-  const child: ChildProcess = spawn(process.execPath, ["--expose-gc", file, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [file, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exited = once(child, "exit");
