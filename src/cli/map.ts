@@ -126,7 +126,7 @@ function printPayload(bodies: readonly Buffer[]): void {
 function noteRefusals({ status, rejected, rejectedCount, rejectedByReason = [] }: MapResult): void {
   if (status === "failed" && rejectedCount < 2) return;
   for (const line of refusalLines(rejected, rejectedCount)) note(line);
-  if (rejectedCount > 1) for (const line of reasonLines(rejectedByReason)) note(line);
+  if (rejectedByReason.length < rejectedCount) for (const line of reasonLines(rejectedByReason)) note(line);
 }
 
 function refusalLines(rejected: readonly RejectedRow[], count: number): string[] {
@@ -157,7 +157,9 @@ function printSummary(result: MapResult, json: boolean): void {
     if (targets.length > SHOWN) print(`… and ${targets.length - SHOWN} more`);
   }
   for (const line of refusalLines(result.rejected, result.rejectedCount)) print(line);
-  if (result.rejectedCount > 1) for (const line of reasonLines(result.rejectedByReason ?? [])) print(line);
+  const { rejectedByReason = [] } = result;
+  if (rejectedByReason.length < result.rejectedCount)
+    for (const line of reasonLines(rejectedByReason)) print(line);
 }
 
 function parseShare(text: string): number {

@@ -85,6 +85,7 @@ function rowsReason(request: MapFileRequest, index: ReadingIndex, rejections: Re
     return {
       ...first,
       code: "HG-MAP-031",
+      hint: `${first.hint === undefined ? "" : `${first.hint} `}${REGISTER["HG-MAP-031"].hint}`,
       message: `${rejections.refusedRows} rows were refused, ${percent(rejections.share)} of all, where ${percent(rejectShare)} are tolerated; the first: ${first.message}`,
     };
   return { ...first, code: "HG-MAP-006", message: `every row was refused; the first: ${first.message}` };

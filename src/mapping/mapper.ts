@@ -13,33 +13,61 @@ export { z } from "zod";
 export type * from "./readers/contract.ts";
 export { FileError, RowError } from "./row-error.ts";
 
-/** Identification of a variable: `variableId`, or one source identifier with `mappingConfig` or `variableTypeId`. */
-export type Target =
-  | { readonly variableId: number }
-  | (SourceTarget & ({ readonly mappingConfig: string } | { readonly variableTypeId: number }));
+interface TargetValues {
+  /** Id of the variable itself; stands alone. */
+  readonly variableId: number;
+  readonly sourceId: number;
+  readonly sourceSerialNumber: string;
+  readonly sourceEan: string;
+  readonly sourceName: string;
+  readonly meterNumber: string;
+  /** The key that the variable has in its source. */
+  readonly mappingConfig: string;
+  /** The type that only one variable of the source has. */
+  readonly variableTypeId: number;
+}
 
-type SourceTarget =
-  | { readonly sourceId: number }
-  | { readonly sourceSerialNumber: string }
-  | { readonly sourceEan: string }
-  | { readonly sourceName: string }
-  | { readonly meterNumber: string };
+type SourceIdentifier = "sourceId" | "sourceSerialNumber" | "sourceEan" | "sourceName" | "meterNumber";
+
+/** These fields and no others. */
+type Only<Names extends keyof TargetValues> = Pick<TargetValues, Names> & {
+  readonly [Other in Exclude<keyof TargetValues, Names>]?: undefined;
+};
+
+/**
+ * Identification of a variable: `variableId` alone, or exactly one identifier of its source with `mappingConfig` or `variableTypeId`. Ids are
+ * whole numbers, texts are not empty. Readings of equal targets belong together; a frozen target is recognised without being looked at again.
+ */
+export type Target =
+  | Only<"variableId">
+  | {
+      readonly [Identifier in SourceIdentifier]:
+        | Only<Identifier | "mappingConfig">
+        | Only<Identifier | "variableTypeId">;
+    }[SourceIdentifier];
 
 /** Every field that a target may have; `Target` is the subset that names a variable completely. */
 export type TargetFields = PushTarget;
 
 export interface Reading {
   readonly target: Target;
-  /** An instant: from `time`, a `Date`, or ISO 8601 text with a designator. Text without one is refused: the shift would be silent. */
+  /**
+   * An instant from 1901 to 2199, to the millisecond: from `time`, a `Date`, or ISO 8601 text with a designator. Text without one is
+   * refused: the shift would be silent.
+   */
   readonly date: Temporal.Instant | Date | string;
   /** Finite; in the unit of the variable, since the service converts nothing. */
   readonly value: number;
-  /** VersionTag of this reading. */
+  /**
+   * VersionTag of this reading (*Data versioning*). Of the same target and date the file may hold one reading for each version; of
+   * one version, the later row wins.
+   */
   readonly version?: string | undefined;
+  /** Tags of this reading: texts by name, such as the quality flags of the sender. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Tags of the push element that carries this reading; the service keeps them apart from the reading's own (*Data versioning*, 6). */
   readonly batchTags?: Readonly<Record<string, string>> | undefined;
-  /** Symbol or name of the unit of `value`; checked against the variable's unit before the push, never sent. */
+  /** Symbol or name of the unit of `value`, the same for all readings of a target; checked against the variable's unit before the push, never sent. */
   readonly unit?: string | undefined;
   /**
    * Where it was read, so that a stored reading can be traced back and an invalid one is reported with its place.
@@ -124,10 +152,17 @@ export interface Lookup {
 /** What `map` is given. */
 export interface MapContext<Settings> {
   readonly file: MapperFile;
+  /** What the trigger's `metadata` holds, as the mapper's schema gives it. */
   readonly settings: Settings;
-  /** Hands out one reading. Synchronous. An invalid one counts as a rejected row. */
+  /**
+   * Hands out one reading. Synchronous, and it never throws: an invalid reading counts as a refused row. Of the same target, date and
+   * version the reading that is emitted later wins, however far apart they are.
+   */
   emit(reading: Reading): void;
-  /** Refuses a row, with the column and the reason; mapping goes on, to report every bad row. */
+  /**
+   * Refuses a row, with the column and the reason; mapping goes on, to report every bad row. In a strict run nothing of the file is pushed
+   * then; a lenient run pushes the other rows. Say what is wrong in the message, and in the hint what a person can do.
+   */
   reject(
     where: Where,
     reason: string | { readonly column?: string; readonly message: string; readonly hint?: string },
@@ -151,7 +186,9 @@ export interface MapContext<Settings> {
    * it cannot be read: a key column that is missing, a key that is empty or comes twice.
    */
   lookup(name: string): Promise<Lookup>;
+  /** Lines for the log of the gateway, with run, file and mapper. */
   readonly log: { info(message: string): void; warn(message: string): void };
+  /** Aborted when the run is cancelled: pass it to what waits. */
   readonly signal: AbortSignal;
 }
 
@@ -164,6 +201,10 @@ export interface MapperDefinition<Schema extends zod.ZodType = zod.ZodType> {
   readonly version?: string;
   /** Schema of the trigger's `metadata`. Default: no settings. */
   readonly settings?: Schema;
+  /**
+   * Called once for each file. A `RowError` that leaves it refuses the file with its row; a `FileError` refuses it in the mapper's words;
+   * anything else that is thrown is reported as a fault of the mapper, with the frames of the stack that are the author's own.
+   */
   map(context: MapContext<zod.output<Schema>>): Promise<void> | void;
 }
 

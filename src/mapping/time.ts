@@ -30,6 +30,10 @@ export function createTimeTools(instants = new Instants()): TimeTools {
 
   function zoneOf(name: string): Zone {
     if (lastZone?.name === name) return lastZone;
+    if (typeof name !== "string")
+      throw new FileError("no time zone is given for a local time", {
+        hint: "The mapper has to name one, mostly from its settings: none is assumed.",
+      });
     let zone = zones.get(name);
     if (zone === undefined) {
       zone = new Zone(name);

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import ExcelJS from "exceljs";
 import { describe, expect, it } from "vitest";
+import { runCase } from "../../src/mapping/cases.ts";
 import { createLookups } from "../../src/mapping/lookup.ts";
 import type { LookupFile } from "../../src/mapping/mapping.ts";
 import { inputFile, mapWith, temporaryFolder } from "./kit.ts";
@@ -125,5 +126,31 @@ describe("lookup", () => {
     expect(result).toMatchObject({
       reason: { code: "HG-MAP-030", message: expect.stringContaining("no lookup is configured") },
     });
+  });
+});
+
+describe("a golden case", () => {
+  it("brings its tables along, by their first column unless its settings say otherwise", async () => {
+    const folder = join(await temporaryFolder(), "tagged");
+    const lookups = join(folder, "cases", "one", "lookups");
+    await mkdir(lookups, { recursive: true });
+    await writeFile(
+      join(folder, "mapper.ts"),
+      `import { defineMapper } from "headgate/mapper";
+       export default defineMapper({ name: "tagged", summary: "s", async map({ lookup, emit }) {
+         const byTag = (await lookup("tags")).require("A1");
+         const byMeter = (await lookup("meters")).require("M-1");
+         emit({ target: { variableId: Number(byTag.id) }, date: "2026-03-01T00:00:00Z", value: Number(byMeter.factor) });
+       } });`,
+    );
+    await writeFile(join(folder, "cases", "one", "input.csv"), "");
+    await writeFile(
+      join(folder, "cases", "one", "settings.yaml"),
+      `$lookups:\n  meters: { key: meter, delimiter: ";" }\n`,
+    );
+    await writeFile(join(lookups, "tags.csv"), "tag,id\nA1,7\n");
+    await writeFile(join(lookups, "meters.csv"), "factor;meter\n10;M-1\n");
+    const { actual } = await runCase(join(folder, "mapper.ts"), "one");
+    expect(actual).toEqual([{ variableId: 7, data: [{ date: "2026-03-01T00:00:00Z", value: 10 }] }]);
   });
 });
