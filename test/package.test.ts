@@ -98,8 +98,9 @@ describe("the package, installed into an empty folder", () => {
 const ZONE = '{ "timeZone": "Europe/Paris" }';
 const USE = `
 import { ConfigError, startGateway } from "headgate";
+import { mapText } from "headgate/mapper/testing";
 import { pushBody } from "headgate/wire";
-export const used: readonly unknown[] = [ConfigError, startGateway, pushBody];
+export const used: readonly unknown[] = [ConfigError, mapText, startGateway, pushBody];
 // @ts-expect-error a gateway is not started without its configuration
 startGateway();
 `;

@@ -1,17 +1,28 @@
 /** `headgate map`: the first phase alone, without a service. */
 import { stat } from "node:fs/promises";
-import { basename, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { loadMapper } from "../mapping/load-mapper.ts";
 import { lookupFile } from "../mapping/lookup.ts";
 import { mapFile } from "../mapping/map-file.ts";
+import { locateMapper } from "../mapping/mapper-files.ts";
 import type { LookupFile, MapResult } from "../mapping/mapping.ts";
 import { createCountingSink, createMemorySink } from "../mapping/segment-writer.ts";
 import type { RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { foundWords, placeWords, print, printJson, printTable, reasonLines, styled } from "./output.ts";
+import {
+  foundWords,
+  placeWords,
+  print,
+  printError,
+  printJson,
+  printTable,
+  reasonLines,
+  styled,
+} from "./output.ts";
+import { repeatOnChange } from "./watching.ts";
 
 interface MapOptions {
   readonly mapper: string;
@@ -24,6 +35,7 @@ interface MapOptions {
   readonly rejectShare: string;
   readonly summary?: boolean;
   readonly json?: boolean;
+  readonly watch?: boolean;
 }
 
 /** One batch of everything: what is printed is the whole payload. */
@@ -62,7 +74,38 @@ export function addMap({ program, stop, action }: CommandFrame): void {
     )
     .option("--summary", "print targets, counts, period and refused rows instead of the payload")
     .option("--json", "the summary as JSON")
-    .action(action((file: string, options: MapOptions) => map(file, options, stop)));
+    .option(
+      "--watch",
+      "again whenever the file or the mapper changes, with the summary unless --json is given",
+    )
+    .action(
+      action((file: string, options: MapOptions) =>
+        options.watch === true
+          ? watchMap(file, { summary: true, ...options }, stop)
+          : map(file, options, stop),
+      ),
+    );
+}
+
+/** What is wrong is shown, and mended by the next change. */
+async function watchMap(file: string, options: MapOptions, stop: AbortSignal): Promise<number> {
+  await repeatOnChange(async () => {
+    print(styled("bold", `${basename(file)} by ${options.mapper}`));
+    await map(file, options, stop).catch((thrown: unknown) => {
+      if (!stop.aborted) printError(thrown);
+    });
+    const modulePath = await locateMapper(
+      options.folder.map((folder) => resolve(folder)),
+      options.mapper,
+    );
+    // A mapper of one file watches that alone; one with a folder, whatever lies there.
+    const own =
+      modulePath === null
+        ? []
+        : [/^mapper\.[jt]s$/.test(basename(modulePath)) ? dirname(modulePath) : modulePath];
+    return [resolve(file), ...own];
+  }, stop);
+  return 0;
 }
 
 async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {

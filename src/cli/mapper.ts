@@ -7,6 +7,7 @@ import type { CatalogueEntry } from "../mapping/mapping.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../mapping/testing/index.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
+import { type NewOptions, newMapper } from "./mapper-new.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
 
 interface ListOptions {
@@ -20,7 +21,7 @@ interface TestOptions extends ListOptions {
 
 const FOLDER_HELP = "folder that holds mappers, beside the bundled ones; may be repeated";
 
-export function addMapper({ program, action }: CommandFrame): void {
+export function addMapper({ program, stop, action }: CommandFrame): void {
   const mapper = addCommand(program, "mapper", "Mappers: the plug-ins that turn files into readings.", [
     "headgate mapper list",
   ]);
@@ -30,6 +31,14 @@ export function addMapper({ program, action }: CommandFrame): void {
     .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
     .option("--json", "as JSON, with the JSON Schema of the settings")
     .action(action((options: ListOptions) => list(options)));
+  addCommand(mapper, "new <name>", "Makes a mapper from a sample file, with its first case.", [
+    "headgate mapper new acme-hourly --sample acme_2026-03.csv --time-zone Europe/Brussels",
+  ])
+    .option("--sample <file>", "file that the mapper is made from; asked for on a terminal")
+    .option("--time-zone <zone>", "zone of dates that carry none; asked for on a terminal")
+    .option("--folder <path>", "folder of mappers that it is put into", "./mappers")
+    .option("--json", "what was made, as JSON")
+    .action(action((name: string, options: NewOptions) => newMapper(name, options, stop)));
   addCommand(
     mapper,
     "test [names...]",

@@ -1,0 +1,175 @@
+/** The text of a mapper's module, as a person would have written it. */
+import type { SketchedColumns, ValueColumn } from "./columns.ts";
+import type { SampleReader, SampleTable } from "./sample.ts";
+
+export interface SourceInput {
+  readonly name: string;
+  readonly table: SampleTable;
+  readonly columns: SketchedColumns;
+  /** Zone of dates without designator; undefined when the dates carry one. */
+  readonly timeZone: string | undefined;
+}
+
+export function mapperSource({ name, table, columns, timeZone }: SourceInput): string {
+  const { date, values, source, quantity, missing } = columns;
+  const cell = cellAccess(table);
+  const readings = values.map((value) => readingSource(value, columns, cell)).join("\n");
+  const settings = [
+    ...(timeZone === undefined
+      ? []
+      : ['    timeZone: z.string().describe("Zone of the dates in the file, such as Europe/Brussels"),']),
+    ...(source === null
+      ? ['    meter: z.string().describe("Serial number of the meter that the file is from"),']
+      : []),
+  ];
+  const tools = [
+    "file",
+    ...(settings.length > 0 ? ["settings"] : []),
+    "emit",
+    "eachRow",
+    "time",
+    ...(values.length > 0 ? ["number"] : []),
+  ];
+  const parts = date?.names.map(cell) ?? ['"the date"'];
+  const stamp = parts.length === 1 ? bare(parts[0] ?? "") : parts.join(' + " " + ');
+  // Series alternate in many files: each passes the repeated hour of autumn for itself.
+  const policy = "{ byOrder: sourceSerialNumber }";
+  const when =
+    date === null || date.format === "iso"
+      ? `time.iso(${stamp}${timeZone === undefined ? "" : `, settings.timeZone, ${policy}`})`
+      : `time.local(${stamp}, ${text(date.format)}, settings.timeZone, ${policy})`;
+  const notes = [
+    ...(date === null ? ["  // No column of the sample looks like a date: say where it stands."] : []),
+    ...(values.length === 0 ? ["  // No column of the sample looks like values: emit them here."] : []),
+  ];
+  return `/** ${name}: made from a sample by \`headgate mapper new\`. Check what it took for the date, the target and the values. */
+import { defineMapper, z } from "headgate/mapper";
+${missing.length > 0 ? `\n/** Texts that stand for no value. */\nconst MISSING = new Set(${JSON.stringify(missing)});\n` : ""}
+export default defineMapper({
+  name: ${text(name)},
+  summary: ${text(`Files of ${name}`)},
+  version: "1.0.0",
+  settings: z.strictObject({${settings.length === 0 ? "" : `\n${settings.join("\n")}\n  `}}),
+  async map({ ${tools.join(", ")} }) {
+${notes.join("\n")}${notes.length > 0 ? "\n" : ""}    await eachRow(${readerSource(table.reader)}, (${rowName(table.reader)}) => {
+${rowPrelude(table.reader)}      const sourceSerialNumber = ${source === null ? "settings.meter" : bare(cell(source))};
+      const date = ${when};
+${quantity === null ? "" : `      const mappingConfig = ${bare(cell(quantity))};\n`}${readings}
+    });
+  },
+});
+`;
+}
+
+function readingSource(
+  value: ValueColumn,
+  { quantity, missing }: SketchedColumns,
+  cell: (name: string) => string,
+): string {
+  const options = value.decimal === "," ? ', { decimal: "," }' : "";
+  const target =
+    quantity === null
+      ? `{ sourceSerialNumber, mappingConfig: ${text(value.name)} }`
+      : "{ sourceSerialNumber, mappingConfig }";
+  const unit = value.unit === undefined ? "" : `, unit: ${text(value.unit)}`;
+  const emit = `emit({ target: ${target}, date, value: number(${bare(cell(value.name))}${options})${unit} });`;
+  return missing.length === 0
+    ? `      ${emit}`
+    : `      if (!MISSING.has(${cell(value.name)}.trim()))\n        ${emit}`;
+}
+
+function readerSource(reader: SampleReader): string {
+  switch (reader.kind) {
+    case "csv": {
+      const options = [
+        ...(reader.hasHeader ? ["columns: true"] : []),
+        ...(reader.delimiter === "," ? [] : [`delimiter: ${text(reader.delimiter)}`]),
+        ...(reader.encoding === undefined ? [] : [`encoding: ${text(reader.encoding)}`]),
+        ...(reader.skipLines === 0 ? [] : [`skipLines: ${reader.skipLines}`]),
+      ];
+      return `file.csv(${options.length === 0 ? "" : `{ ${options.join(", ")} }`})`;
+    }
+    case "xlsx":
+      return `file.xlsx({ columns: true${reader.headerRow === 1 ? "" : `, headerRow: ${reader.headerRow}`} })`;
+    case "json":
+      return `file.json({ path: ${text(reader.path)} })`;
+    case "ndjson":
+      return "file.ndjson()";
+    case "xml":
+      return `file.xml({ elements: ${text(reader.element)} })`;
+  }
+}
+
+function rowName({ kind }: SampleReader): string {
+  return kind === "json" || kind === "ndjson" ? "item" : kind === "xml" ? "element" : "row";
+}
+
+/** Cells and fields may be of any kind: a look-up by name that gives texts keeps the lines below alike. */
+function rowPrelude({ kind }: SampleReader): string {
+  if (kind === "xlsx")
+    return `      const cell = (name: string) => {
+        const value = row[name] ?? "";
+        // A date of a workbook is wall time as the spreadsheet shows it.
+        return typeof value === "object" ? value.local : String(value);
+      };
+`;
+  if (kind !== "json" && kind !== "ndjson") return "";
+  return `      const field = (...names: string[]) =>
+        String(names.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], item.value) ?? "");
+`;
+}
+
+/** The code that gives the text of a column. */
+function cellAccess({ reader, columns }: SampleTable): (name: string) => string {
+  switch (reader.kind) {
+    case "csv":
+      return (name) => `(row[${reader.hasHeader ? text(name) : columns.indexOf(name)}] ?? "")`;
+    case "xlsx":
+      return (name) => `cell(${text(name)})`;
+    case "json":
+    case "ndjson":
+      return (name) => `field(${name.split(".").map(text).join(", ")})`;
+    case "xml":
+      return (name) =>
+        name.startsWith("@")
+          ? `(element.attributes[${text(name.slice(1))}] ?? "")`
+          : `(element.textOf(${text(name)}) ?? "")`;
+  }
+}
+
+/** Without the parentheses that an expression needs only beside others. */
+function bare(expression: string): string {
+  return /^\(.*\)$/.test(expression) ? expression.slice(1, -1) : expression;
+}
+
+function text(value: string): string {
+  return JSON.stringify(value);
+}
+
+/** A mapper without a sample: lines of text to begin with. */
+export function emptySource(name: string): string {
+  return `/** ${name}: takes lines of meter;date;value until you say otherwise. */
+import { defineMapper, z } from "headgate/mapper";
+
+export default defineMapper({
+  name: ${text(name)},
+  summary: ${text(`Files of ${name}`)},
+  version: "1.0.0",
+  settings: z.strictObject({}),
+  async map({ file, emit, reject, eachRow, time, number }) {
+    await eachRow(file.lines(), (line) => {
+      const [meter, when, value] = line.text.split(";");
+      if (meter === undefined || when === undefined || value === undefined) {
+        reject(line, "the line has fewer than three cells");
+        return;
+      }
+      emit({
+        target: { sourceSerialNumber: meter, mappingConfig: "value" },
+        date: time.iso(when),
+        value: number(value),
+      });
+    });
+  },
+});
+`;
+}

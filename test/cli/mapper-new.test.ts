@@ -1,0 +1,185 @@
+/** `headgate mapper new`: what it makes of samples of each kind works at once, and says when it has to be told more. */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import exceljs from "exceljs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
+import { sketchColumns } from "../../src/mapping/sketch/columns.ts";
+import { propose } from "../../src/mapping/sketch/propose.ts";
+import { readSample } from "../../src/mapping/sketch/sample.ts";
+import { writeMapper } from "../../src/mapping/sketch/write.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "../../src/mapping/testing/index.ts";
+
+const run = promisify(execFile);
+const main = resolve(import.meta.dirname, "../../src/main.ts");
+let site: string;
+const headgate = (...args: string[]) =>
+  run(process.execPath, [main, ...args], { cwd: site }).catch(
+    (thrown: { code: number; stderr: string }) => thrown,
+  );
+
+beforeAll(async () => {
+  site = await realpath(await mkdtemp(join(tmpdir(), "headgate-")));
+  await mkdir(join(site, "mappers"));
+});
+afterAll(() => rm(site, { recursive: true, force: true }));
+
+const HOURS = [0, 1, 2, 3, 4, 5];
+const two = (hour: number) => String(hour).padStart(2, "0");
+const FIRST = { date: "2026-02-28T23:00:00Z", value: 1.5 };
+
+interface Sample {
+  readonly name: string;
+  readonly file: string;
+  readonly content: string | Buffer;
+  readonly zone?: string;
+  readonly target: Readonly<Record<string, string>>;
+}
+
+const SAMPLES: readonly Sample[] = [
+  {
+    name: "semicolons-and-preamble",
+    file: "export.csv",
+    content: `Exported by LoggerSoft;\n\nMeter;When;Energy [kWh];State\n${HOURS.map((hour) => `M-7;01/03/2026 ${two(hour)}:00;${hour + 1},5;${hour % 2 ? "ok" : ""}`).join("\n")}\n`,
+    zone: "Europe/Paris",
+    target: { sourceSerialNumber: "M-7", mappingConfig: "Energy [kWh]" },
+  },
+  {
+    name: "registers-in-rows",
+    file: "long.csv",
+    content: Buffer.from(
+      `Zähler,Kanal,Zeit,Wert\n${HOURS.map((hour) => `Süd,A+,2026-03-01T${two(hour)}:00:00+01:00,${hour + 1}.5`).join("\r\n")}\r\n`,
+      "latin1",
+    ),
+    target: { sourceSerialNumber: "Süd", mappingConfig: "A+" },
+  },
+  {
+    name: "day-and-time-apart",
+    file: "apart.txt",
+    content: `Datum\tUhrzeit\tWasser (m³)\n${HOURS.map((hour) => `01.03.2026\t${two(hour)}:00\t${hour + 1}.5`).join("\n")}\n`,
+    zone: "Europe/Paris",
+    target: { sourceSerialNumber: "METER-1", mappingConfig: "Wasser (m³)" },
+  },
+  {
+    name: "records",
+    file: "records.json",
+    content: JSON.stringify({
+      unit: "kWh",
+      readings: HOURS.map((hour) => ({
+        meter: { serial: "J-1" },
+        time: `2026-02-28T${two(23)}:00:00Z`.replace("28T23", hour === 0 ? "28T23" : `28T${two(23 - hour)}`),
+        value: hour + 1.5,
+      })),
+    }),
+    target: { sourceSerialNumber: "J-1", mappingConfig: "value" },
+  },
+  {
+    name: "lines-of-records",
+    file: "lines.ndjson",
+    content: HOURS.map(
+      (hour) =>
+        `${JSON.stringify({ device: "N-1", ts: `2026-03-01T${two(hour)}:00:00+01:00`, reading: hour + 1.5 })}\n`,
+    ).join(""),
+    target: { sourceSerialNumber: "N-1", mappingConfig: "reading" },
+  },
+  {
+    name: "elements",
+    file: "feed.xml",
+    content: `<?xml version="1.0"?><feed xmlns="urn:x"><head/>${HOURS.map((hour) => `<point serial="X-1"><at>2026-03-01T${two(hour)}:00:00+01:00</at><reading>${hour + 1}.5</reading></point>`).join("")}</feed>`,
+    target: { sourceSerialNumber: "X-1", mappingConfig: "reading" },
+  },
+];
+
+describe.each(SAMPLES)("a sample of $name", ({ name, file, content, zone, target }) => {
+  it("becomes a mapper whose first case holds its readings, and settings that give the same without code", async () => {
+    const path = join(site, file);
+    await writeFile(path, content);
+    const { written, declarative } = await make(name, path, zone);
+    expect(written.first?.outcome).toEqual([{ ...target, data: expect.arrayContaining([FIRST]) }]);
+    const expected = written.first?.outcome as { data: unknown[] }[];
+    expect(expected[0]?.data).toHaveLength(HOURS.length);
+    const own = await loadMapper(written.modulePath, await digestMapper(written.modulePath));
+    const settings = parse(
+      await readFile(join(site, "mappers", name, "cases/first/settings.yaml"), "utf8").catch(() => "{}"),
+    );
+    for (const check of mapperContract(own, { path, settings })) await check.run();
+    if (declarative === null) return;
+    const bundled = join(BUNDLED_FOLDER, declarative.mapper, "mapper.ts");
+    const mapper = await loadMapper(bundled, await digestMapper(bundled));
+    const { elements, reason } = await mapPath(mapper, path, { settings: declarative.settings });
+    expect(reason).toBeNull();
+    expect(elements).toEqual(expected);
+  });
+});
+
+async function make(name: string, path: string, timeZone: string | undefined) {
+  const table = await readSample(path);
+  const proposal = propose({ name, table, columns: sketchColumns(table), timeZone });
+  const written = await writeMapper({
+    name,
+    folder: join(site, "mappers"),
+    source: proposal.source,
+    sample: { path, reader: table.reader, settings: proposal.settings },
+  });
+  return { written, declarative: proposal.declarative };
+}
+
+it("makes a mapper of a workbook", async () => {
+  const book = new exceljs.Workbook();
+  const sheet = book.addWorksheet("Data");
+  sheet.addRow(["Report of the month"]);
+  sheet.addRow(["Station", "Moment", "Energy kWh"]);
+  for (const hour of HOURS) sheet.addRow(["W-1", new Date(Date.UTC(2026, 2, 1, hour)), hour + 1.5]);
+  await book.xlsx.writeFile(join(site, "book.xlsx"));
+  const { written } = await make("book", join(site, "book.xlsx"), "Europe/Paris");
+  expect(written.first?.outcome).toEqual([
+    { sourceSerialNumber: "W-1", mappingConfig: "Energy kWh", data: expect.arrayContaining([FIRST]) },
+  ]);
+});
+
+it("shows on the terminal what it made, what takes the files without code, and what to do next", async () => {
+  const made = await headgate(
+    "mapper",
+    "new",
+    "shown",
+    "--sample",
+    "export.csv",
+    "--time-zone",
+    "Europe/Paris",
+  );
+  expect("stdout" in made ? made.stdout : made.stderr).toMatch(
+    /made mappers\/shown\/mapper\.ts\ncase mappers\/shown\/cases\/first: 6 points of 1 target\n\nThe bundled mapper delimited[\s\S]*mapper: delimited[\s\S]*Next:\n/,
+  );
+});
+
+it("asks for the zone of local dates instead of assuming one, and changes nothing", async () => {
+  const failed = await headgate("mapper", "new", "no-zone", "--sample", "export.csv");
+  expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("--time-zone") });
+  await expect(readFile(join(site, "mappers/no-zone/mapper.ts"))).rejects.toThrow("ENOENT");
+});
+
+it("makes an empty mapper that loads, without a sample, and never one over another", async () => {
+  await headgate("mapper", "new", "empty-one");
+  const path = join(site, "mappers/empty-one/mapper.ts");
+  expect((await loadMapper(path, await digestMapper(path))).name).toBe("empty-one");
+  expect(await headgate("mapper", "new", "empty-one")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("already"),
+  });
+  expect(await headgate("mapper", "new", "Not a name")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("hyphens"),
+  });
+});
+
+it("says when a sample holds no table", async () => {
+  await writeFile(join(site, "letter.txt"), "Dear reader,\nthis is no table.\n");
+  expect(await headgate("mapper", "new", "letter", "--sample", "letter.txt")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("no table of rows"),
+  });
+});
