@@ -11,8 +11,11 @@ export interface SourceFiles {
   stat(path: string): Promise<FileEntry | null>;
   /** With all folders above; one that is there already is no error. */
   makeFolder(path: string): Promise<void>;
-  /** A rename where the server has one; must not overwrite as far as that can be had. */
-  move(from: string, to: string): Promise<void>;
+  /**
+   * A rename where the server has one; must not overwrite as far as that can be had. Answers what was moved where it had to be copied,
+   * since a copy has a time of its own.
+   */
+  move(from: string, to: string): Promise<FileEntry | null>;
   remove(path: string): Promise<void>;
   /** Whether two files hold the same bytes; absent where that would cost a transfer. */
   sameContent?(one: string, other: string): Promise<boolean>;
@@ -47,9 +50,9 @@ async function moveVerified(
   if (there !== null) return settleLeftover(drop, files, entry, to);
   await files.makeFolder(posix.dirname(to));
   faultPoint("drops.finish.before-rename");
-  await files.move(entry.path, to);
+  const copied = await files.move(entry.path, to);
   faultPoint("drops.finish.after-rename");
-  const moved = await files.stat(to);
+  const moved = copied ?? (await files.stat(to));
   if (moved !== null && sameVersion(moved, entry)) return "done";
   return putBack(drop, files, entry, to);
 }

@@ -281,6 +281,7 @@ export class FtpDrop implements Drop {
       move: async (from, to) => {
         await link.client.rename(full(from), full(to));
         this.#times.moved(from, to);
+        return null;
       },
       remove: async (path) => {
         try {

@@ -216,7 +216,10 @@ export class LocalDrop implements Drop {
           });
         }
       },
-      move: async (from: string, to: string) => moveDurably(await at(from), await at(to)),
+      move: async (from: string, to: string) => {
+        const copied = await moveDurably(await at(from), await at(to));
+        return copied === null ? null : entryOf(from, copied);
+      },
       remove: async (path: string) => {
         const full = await this.#resolve(path);
         if (full === null) return;

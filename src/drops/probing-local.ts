@@ -1,6 +1,7 @@
 /** `headgate check` at a local folder. */
-import { lstat, mkdir, rename, rmdir, statfs, unlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, rmdir, statfs, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { moveDurably } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { ProbeFinding } from "./drop.ts";
@@ -96,7 +97,7 @@ export function localTrial(root: string): TrialFiles {
     isFolder: async (path) => (await statusOf(path))?.isDirectory() === true,
     makeFolder: async (path) => void (await mkdir(full(path))),
     removeFolder: (path) => rmdir(full(path)),
-    move: (from, to) => rename(full(from), full(to)),
+    move: async (from, to) => void (await moveDurably(full(from), full(to))),
     remove: (path) => unlink(full(path)),
     isRefusal: (thrown) => ["EACCES", "EPERM", "EROFS"].includes(systemCode(thrown) ?? ""),
   };

@@ -229,8 +229,8 @@ export class SftpDrop implements Drop {
         }
       },
       move: (from, to) =>
-        calls.call<void>("rename file", (sftp, answer) =>
-          sftp.rename(this.#full(from), this.#full(to), (error) => answer(error, undefined)),
+        calls.call<null>("rename file", (sftp, answer) =>
+          sftp.rename(this.#full(from), this.#full(to), (error) => answer(error, null)),
         ),
       remove: async (path) => {
         try {

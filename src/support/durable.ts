@@ -1,6 +1,6 @@
 /** Files that survive a power cut: temporary name, fsync, rename, fsync of the directory. */
-import { constants } from "node:fs";
-import { copyFile, mkdir, open, rename, rm } from "node:fs/promises";
+import { type BigIntStats, constants } from "node:fs";
+import { copyFile, mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname } from "node:path";
 import { systemCode } from "./errors.ts";
 
@@ -45,21 +45,45 @@ export async function publishDurably(temporary: string, path: string): Promise<v
 
 /**
  * Moves a file without ever removing the source before the copy is complete: a rename on one volume, otherwise copy, fsync, rename, remove.
- * The destination must not exist; its directory is made.
+ * The destination must not exist; its directory is made. Answers the status of the source that was copied, since a copy has times
+ * of its own; null after a rename.
  */
-export async function moveDurably(from: string, to: string): Promise<void> {
+export async function moveDurably(from: string, to: string): Promise<BigIntStats | null> {
   await mkdir(dirname(to), { recursive: true });
-  try {
-    await rename(from, to);
-  } catch (thrown) {
-    if (systemCode(thrown) !== "EXDEV") throw thrown;
-    const temporary = `${to}.part`;
-    await copyFile(from, temporary);
-    await syncFile(temporary);
-    await rename(temporary, to);
-    await syncDirectory(dirname(to));
-    await rm(from);
-  }
+  const copied = await renamed(from, to).then((done) => (done ? null : copyAcross(from, to)));
   await syncDirectory(dirname(to));
   if (dirname(from) !== dirname(to)) await syncDirectory(dirname(from));
+  return copied;
+}
+
+/** False when the two are on different volumes. */
+async function renamed(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (thrown) {
+    if (systemCode(thrown) === "EXDEV") return false;
+    throw thrown;
+  }
+}
+
+async function copyAcross(from: string, to: string): Promise<BigIntStats> {
+  const temporary = `${to}.part`;
+  const before = await stat(from, { bigint: true });
+  try {
+    await copyFile(from, temporary);
+    // Times come over as sharply as can be; below a microsecond they cannot.
+    await utimes(temporary, Number(before.atimeNs) / 1e9, Number(before.mtimeNs) / 1e9);
+    await syncFile(temporary);
+    const after = await stat(from, { bigint: true });
+    if (after.mtimeNs !== before.mtimeNs || after.size !== before.size)
+      throw new Error(`${from} changed while it was copied`);
+    await rename(temporary, to);
+  } catch (thrown) {
+    await rm(temporary, { force: true }); // A full disk must not be filled further.
+    throw thrown;
+  }
+  await syncDirectory(dirname(to));
+  await rm(from);
+  return before;
 }

@@ -31,13 +31,14 @@ class Folder implements SourceFiles {
 
   async makeFolder(): Promise<void> {}
 
-  async move(from: string, to: string): Promise<void> {
+  async move(from: string, to: string): Promise<null> {
     take(this, "beforeMove")?.();
     const file = this.files.get(from);
     if (file === undefined || this.files.has(to)) throw new Error("cannot move");
     this.files.delete(from);
     this.files.set(to, file);
     take(this, "afterMove")?.();
+    return null;
   }
 
   async remove(path: string): Promise<void> {
