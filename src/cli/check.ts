@@ -1,5 +1,5 @@
 /** `headgate check`: validates the configuration, then tries every drop, the services and the spool; one line each with what was found. */
-import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
+import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { basename } from "node:path/posix";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
@@ -16,7 +16,10 @@ import { lintTriggers } from "../triggers/lint.ts";
 import { createRegistry, type TriggerRegistry } from "../triggers/registry.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
-import { printJson } from "./output.ts";
+import { printJson, sizeWords } from "./output.ts";
+
+/** Bytes; with less under the spool a warning is due. */
+const FREE_LEAST = 1_000_000_000;
 
 export function addCheck({ program, stop, action }: CommandFrame): void {
   addCommand(
@@ -117,7 +120,11 @@ async function checkSpool(config: GatewayConfig, say: Say): Promise<void> {
     const probe = join(path, ".check");
     await writeFile(probe, "");
     await rm(probe);
-    say({ part: "spool", level: "ok", what: `${path} can be written` });
+    const { bavail, bsize } = await statfs(path);
+    const free = bavail * bsize;
+    const what = `${path} can be written, ${sizeWords(free)} free`;
+    if (free >= FREE_LEAST) say({ part: "spool", level: "ok", what });
+    else say({ part: "spool", level: "warning", what, hint: "Make room: without it no file is fetched." });
   } catch (thrown) {
     say({
       part: "spool",
