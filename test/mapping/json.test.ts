@@ -111,6 +111,12 @@ describe("the JSON reader", () => {
     );
   });
 
+  it("reads long texts of every kind of character, wherever chunks end", async () => {
+    const text = 'é"\n😀漢\\\u0001x'.repeat(60_000);
+    const content = JSON.stringify([text, text, 12.5]).replaceAll("😀", "\\ud83d\\ude00");
+    expect((await items(content, "$.*")).map(({ value }) => value)).toEqual([text, text, 12.5]);
+  });
+
   it("takes any key as data", async () => {
     const [item] = await items('{"__proto__": {"a": 1}, "constructor": 2}');
     expect(Object.entries(item?.value ?? {})).toEqual([

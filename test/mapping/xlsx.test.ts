@@ -202,6 +202,11 @@ describe("a workbook written by other programs", () => {
       "a b",
     ],
     ["a plain text in the cell", `<c t="inlineStr"><is><t>1 &lt; 2</t></is></c>`, "1 < 2"],
+    [
+      "a text with how it is pronounced",
+      `<c t="inlineStr"><is><t>東京</t><rPh><t>x</t></rPh></is></c>`,
+      "東京",
+    ],
     ["a text between line ends", `<c t="inlineStr">\n<is>\n<t>a</t>\n</is>\n</c>`, "a"],
     ["CDATA", `<c t="inlineStr"><is><t><![CDATA[a&b]]></t></is></c>`, "a&b"],
     ["characters that XML cannot hold", `<c t="str"><v>a_x000D_b_x005F_x000A_</v></c>`, "a\rb_x000A_"],
