@@ -94,7 +94,7 @@ function printFile({ arrival, runs, events }: TracedFile): void {
 }
 
 function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[]): void {
-  const { trigger, service, mapper, rows } = run.binding;
+  const { trigger, service, mapper, rows, lookups = [] } = run.binding;
   print("");
   print(`  ${styled("bold", `run ${run.id}`)}  ${run.state}`);
   if (run.reason !== null) {
@@ -104,6 +104,8 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   }
   fact("trigger", `${trigger}, rows ${rows}`);
   fact("mapper", `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`);
+  for (const { name, path, digest } of lookups)
+    fact("lookup", `${name}, ${path} (${digest?.slice(0, 12) ?? "could not be read"})`);
   fact("service", service);
   const { points } = run;
   fact(

@@ -9,13 +9,16 @@ import type { LookupFile } from "../mapping/mapping.ts";
 import type { Binding, BoundLookup } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
-import { systemCode, wordsOf } from "../support/errors.ts";
+import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 
 /** As the configuration has it, with an absolute path. */
 export type ConfiguredLookup = Omit<BoundLookup, "format" | "digest" | "fault">;
 
 export interface LookupStore {
-  /** The tables as they are now, each copied to the spool. One that cannot be read says why; only a mapper that asks for it fails. */
+  /**
+   * The tables as they are now, each copied to the spool. One that cannot be read says why; only a mapper that asks for it fails. Rejects
+   * with a `TransientError` when the spool cannot be written.
+   */
   bind(): Promise<readonly BoundLookup[]>;
   /** Where the worker finds what a run is bound to. */
   filesFor(binding: Binding): Promise<readonly LookupFile[]>;
@@ -46,37 +49,64 @@ export async function openLookupStore(
   const keptPath = (digest: string) => join(folder, digest);
   const known = new Map<string, Known>();
 
-  async function keep(path: string): Promise<string> {
-    const nowMs = clock.now().epochMilliseconds;
+  let latest: Promise<unknown> = Promise.resolve();
+
+  /** Reads a table that changed since it was read last. */
+  async function look(path: string): Promise<{ readonly entry: Known; readonly bytes: Buffer | null }> {
     const stamp = await stampOf(path);
-    let entry = known.get(path);
-    if (entry?.stamp !== stamp) {
-      const { bytes, stamp: read } = await readWhole(path);
-      const digest = createHash("sha256").update(bytes).digest("hex");
-      if ((await sizeOf(keptPath(digest))) !== bytes.length) await writeDurably(keptPath(digest), bytes);
-      entry = { stamp: read, digest, touchedMs: Number.NEGATIVE_INFINITY };
-      known.set(path, entry);
+    const entry = known.get(path);
+    if (entry?.stamp === stamp) return { entry, bytes: null };
+    const { bytes, stamp: read } = await readWhole(path);
+    const digest = createHash("sha256").update(bytes).digest("hex");
+    return { entry: { stamp: read, digest, touchedMs: Number.NEGATIVE_INFINITY }, bytes };
+  }
+
+  async function keep(path: string, entry: Known, bytes: Buffer | null): Promise<void> {
+    const nowMs = clock.now().epochMilliseconds;
+    try {
+      const isKept = bytes === null || (await sizeOf(keptPath(entry.digest))) === bytes.length;
+      if (!isKept) await writeDurably(keptPath(entry.digest), bytes);
+      if (nowMs - entry.touchedMs >= TOUCH_MS)
+        await utimes(keptPath(entry.digest), nowMs / 1000, nowMs / 1000);
+    } catch (cause) {
+      known.delete(path);
+      throw new TransientError("HG-SPOOL-003", {
+        operation: "keep lookup",
+        subject: path,
+        message: `the lookup table cannot be kept in the spool: ${wordsOf(cause)}`,
+        cause,
+      });
     }
-    if (nowMs - entry.touchedMs >= TOUCH_MS) {
-      await utimes(keptPath(entry.digest), nowMs / 1000, nowMs / 1000);
-      entry.touchedMs = nowMs;
+    if (nowMs - entry.touchedMs >= TOUCH_MS) entry.touchedMs = nowMs;
+    known.set(path, entry);
+  }
+
+  async function bindOne(lookup: ConfiguredLookup): Promise<BoundLookup> {
+    const format = extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv";
+    let found: Awaited<ReturnType<typeof look>>;
+    try {
+      found = await look(lookup.path);
+    } catch (thrown) {
+      known.delete(lookup.path);
+      return { ...lookup, format, digest: null, fault: readFault(lookup.path, thrown) };
     }
-    return entry.digest;
+    // Not the table's fault: the file is claimed when the spool can be written again.
+    await keep(lookup.path, found.entry, found.bytes);
+    return { ...lookup, format, digest: found.entry.digest };
+  }
+
+  async function bindAll(): Promise<readonly BoundLookup[]> {
+    const bound: BoundLookup[] = [];
+    for (const lookup of configured) bound.push(await bindOne(lookup));
+    return bound;
   }
 
   return {
-    async bind() {
-      const bound: BoundLookup[] = [];
-      for (const lookup of configured) {
-        const format = extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv";
-        try {
-          bound.push({ ...lookup, format, digest: await keep(lookup.path) });
-        } catch (thrown) {
-          known.delete(lookup.path);
-          bound.push({ ...lookup, format, digest: null, fault: readFault(lookup.path, thrown) });
-        }
-      }
-      return bound;
+    bind() {
+      // One after another, since several drops claim side by side.
+      const mine = latest.then(bindAll, bindAll);
+      latest = mine.catch(() => undefined); // Each caller handles its own.
+      return mine;
     },
     async filesFor({ lookups = [] }) {
       const files: LookupFile[] = [];

@@ -125,8 +125,11 @@ async function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<
 }
 
 function mapperWords(run: Run): string {
-  const { name, version, digest } = run.binding.mapper;
-  return `mapper ${name} ${version} (${digest.slice(0, 12)}), trigger ${run.binding.trigger}`;
+  const { mapper, trigger, lookups = [] } = run.binding;
+  const tables = lookups.map(
+    ({ name, digest }) => `, lookup ${name} (${digest?.slice(0, 12) ?? "unreadable"})`,
+  );
+  return `mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)}), trigger ${trigger}${tables.join("")}`;
 }
 
 function mappedWords(result: MappedFile): string {

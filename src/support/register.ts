@@ -291,6 +291,10 @@ const entries = {
     title: "the segment cannot be made again with the same bytes",
     hint: "What was accepted stays accepted. Compare with the stored points, then send the file again.",
   },
+  "HG-SPOOL-003": {
+    title: "a lookup table cannot be kept in the spool",
+    hint: "Check that the disk of the spool has room and that this user may write there; the file is claimed at the next look.",
+  },
 
   // ── delivery
   ...DELIVERY_ERRORS,

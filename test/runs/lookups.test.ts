@@ -35,6 +35,22 @@ describe("the lookup tables of runs", () => {
     expect(file).toMatchObject({ path: join(folder, "lookups", first?.digest ?? ""), digest: first?.digest });
   });
 
+  it("are copied once by drops that claim side by side", async () => {
+    const store = await open();
+    const bound = await Promise.all(Array.from({ length: 20 }, () => store.bind()));
+    expect(new Set(bound.map(([one]) => one?.digest)).size).toBe(1);
+    expect(kept()).toEqual([bound[0]?.[0]?.digest]);
+  });
+
+  it("are no fault of the file when the spool cannot be written: it is claimed later", async () => {
+    const store = await open();
+    rmSync(join(folder, "lookups"), { recursive: true });
+    writeFileSync(join(folder, "lookups"), "");
+    await expect(store.bind()).rejects.toMatchObject({ name: "TransientError", code: "HG-SPOOL-003" });
+    rmSync(join(folder, "lookups"));
+    expect((await store.bind())[0]?.digest).toMatch(/^[0-9a-f]{64}$/);
+  });
+
   it("say why they could not be read, which keeps back only who asks for them", async () => {
     rmSync(table);
     const store = await open();
