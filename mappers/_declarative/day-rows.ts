@@ -37,6 +37,10 @@ export function bindDay(
   const act = day.flags === undefined ? undefined : bindActions(day.flags);
 
   return (cells, rowTags) => {
+    if (quantity.isKnown?.(cells) === false) {
+      counts.dropped += 1;
+      return;
+    }
     const text = dayText(date, cells);
     const columns = columnsOf(cells);
     const filled = columns.findLastIndex(({ at }) => !isEmpty(cells[at])) + 1;

@@ -1,6 +1,6 @@
 /** Rows that are no data: legends, totals, and whatever follows the data. */
 import { z } from "headgate/mapper";
-import { pattern } from "./settings.ts";
+import { pattern } from "./settings-text.ts";
 import type { Cells } from "./template.ts";
 
 export const filterShape = {

@@ -74,6 +74,10 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
     cells: Cells,
     rowTags: Tags | undefined,
   ): void {
+    if (quantity.isKnown?.(cells) === false) {
+      counts.dropped += 1;
+      return;
+    }
     const value = quantity.value(cells, at);
     if (value === undefined) {
       counts.missing += 1;

@@ -1,6 +1,7 @@
 /** Settings that the declarative mappers share: where date, target and values of a row stand, and how they are read. */
 import { z } from "headgate/mapper";
-import { parseTemplate } from "./template.ts";
+import { pattern, templateText } from "./settings-text.ts";
+import { lookupSettings } from "./tables.ts";
 
 /** Name of a column as the file writes it, or its number from 1. */
 export const reference = z.union([z.string().min(1), z.int().min(1)]);
@@ -8,21 +9,7 @@ export const reference = z.union([z.string().min(1), z.int().min(1)]);
 const text = z.string().min(1);
 const TEMPLATE = "`{name}` stands for a column of the row or a named group of a pattern";
 
-const template = text.superRefine((value, check) => {
-  const parsed = parseTemplate(value);
-  if (typeof parsed === "string") check.addIssue({ code: "custom", message: parsed });
-});
-const identifier = z.union([template, z.int().min(0)]).optional();
-
-/** A regular expression as text. */
-export const pattern = text.superRefine((value, check) => {
-  try {
-    new RegExp(value, "u");
-  } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    check.addIssue({ code: "custom", message: `it is no regular expression: ${why}` });
-  }
-});
+const identifier = z.union([templateText, z.int().min(0)]).optional();
 
 const duration = z
   .string()
@@ -52,7 +39,7 @@ const date = z
       .min(1)
       .optional()
       .describe("Columns that hold the date in parts, such as day and time; they are joined by one blank."),
-    text: template
+    text: templateText
       .optional()
       .describe(`The date put together, such as \`{year}-{Day} {Time}\`; ${TEMPLATE}.`),
     pattern: pattern
@@ -94,12 +81,14 @@ const status = z
 
 /** How a value is read; on top of the settings for all values, and beside each entry of `values` for that one. */
 const valueShape = {
-  unit: template
+  unit: templateText
     .optional()
     .describe(`Unit in which the file has the values; ${TEMPLATE}. Checked against the variable's unit.`),
-  convertTo: text.optional().describe("Unit into which the values are converted from `unit`."),
+  convertTo: templateText
+    .optional()
+    .describe(`Unit into which the values are converted from \`unit\`; ${TEMPLATE}.`),
   scale: z
-    .union([z.number(), template])
+    .union([z.number(), templateText])
     .optional()
     .describe("Factor that every value is multiplied by: a number, or a template such as `{Factor}`."),
   missing: z
@@ -110,10 +99,10 @@ const valueShape = {
     ),
   status: status.optional(),
   tags: z
-    .record(z.string().min(1), template)
+    .record(z.string().min(1), templateText)
     .optional()
     .describe(`Tags of the readings, by name; ${TEMPLATE}. Empty ones are left out.`),
-  version: template.optional().describe(`VersionTag of the readings; ${TEMPLATE}.`),
+  version: templateText.optional().describe(`VersionTag of the readings; ${TEMPLATE}.`),
 };
 
 const values = z
@@ -166,7 +155,7 @@ const day = z
 
 export const layoutShape = {
   date,
-  timeZone: template
+  timeZone: templateText
     .optional()
     .describe(
       "Zone of dates without designator, such as Europe/Brussels or +10:00; no default. May be a template such as `{Zone}`.",
@@ -185,6 +174,7 @@ export const layoutShape = {
   fileName: pattern
     .optional()
     .describe("Regular expression on the name of the file; its named groups may be used in templates."),
+  lookup: lookupSettings.optional(),
   target: targetSchema.optional(),
   value: reference.optional().describe("Long layout: the column of the values."),
   values: values.optional(),

@@ -1,5 +1,6 @@
 /** Targets of rows: made once for each combination of the texts that they are made of, and frozen, so that rows share them. */
 import { RowError, type Target } from "headgate/mapper";
+import { inColumn } from "./faults.ts";
 import type { TargetSettings } from "./settings.ts";
 import { bindTemplate, type Cells, type Scope, type Template } from "./template.ts";
 
@@ -55,8 +56,13 @@ function keyOf(cell: Cells[number] | undefined): string {
 function makeTarget(fields: readonly Field[], cells: Cells, { columns }: Scope): Target {
   const target: Record<string, string | number> = {};
   for (const { name, template } of fields) {
-    const text = template.read(cells);
     const column = template.uses.map(columns.name).join(" and ");
+    let text: string;
+    try {
+      text = template.read(cells);
+    } catch (thrown) {
+      throw column === "" ? thrown : inColumn(thrown, column);
+    }
     const where = column === "" ? {} : { column };
     if (text === "") throw new RowError(`the row names no variable: its ${name} is empty`, where);
     if (!NUMERIC.has(name)) target[name] = text;

@@ -1,40 +1,24 @@
 /** Templates such as `{meter}-{channel}`: texts in which names in braces stand for cells of the row or for facts of the file. */
 import { type CellValue, RowError } from "headgate/mapper";
 import type { Columns } from "./columns.ts";
+import { bindTableCell, type Table } from "./tables.ts";
+import { type Part, parseTemplate } from "./template-parts.ts";
 
 export type Cells = readonly CellValue[];
-
-type Part =
-  | string
-  | { readonly name: string /** Digits to fill up to with zeros at the left. */; readonly digits: number };
-
-/** The parts of a template, or what is wrong with it. `{{` and `}}` are braces, `{name|0000}` has at least four digits. */
-export function parseTemplate(template: string): readonly Part[] | string {
-  const parts: Part[] = [];
-  const pieces = template.matchAll(/\{\{|\}\}|\{([^{}]*)\}|[^{}]+|[{}]/g);
-  for (const [piece, name] of pieces) {
-    if (piece === "{" || piece === "}")
-      return `it has a brace without its other half; write ${piece}${piece} for a brace as such`;
-    if (name === undefined) parts.push(piece === "{{" ? "{" : piece === "}}" ? "}" : piece);
-    else if (name.trim() === "") return "it has braces without a name inside";
-    else {
-      const [, before, zeros] = /^(.*)\|(0+)$/s.exec(name) ?? [];
-      parts.push({ name: (before ?? name).trim(), digits: zeros?.length ?? 0 });
-    }
-  }
-  return parts;
-}
 
 /** What templates of one file may name. */
 export interface Scope {
   readonly columns: Columns;
   /** Named groups of patterns, and other facts of the file; they go before columns of the same name. */
   readonly facts: ReadonlyMap<string, string>;
+  readonly table?: Table | undefined;
 }
 
 export interface Template {
   /** Columns that it reads. */
   readonly uses: readonly number[];
+  /** The column, when it is nothing but its cell. */
+  readonly only?: number;
   /** Throws a `RowError` for a cell that is no text. */
   read(cells: Cells): string;
 }
@@ -43,21 +27,11 @@ export interface Template {
 export function bindTemplate(template: string | number, scope: Scope): Template {
   const parsed = parseTemplate(String(template));
   const parts = typeof parsed === "string" ? [parsed] : parsed;
-  const bound = parts.map((part) => {
-    if (typeof part === "string") return part;
-    const fact = scope.facts.get(part.name);
-    return fact === undefined
-      ? { at: scope.columns.find(part.name), digits: part.digits }
-      : fact.padStart(part.digits, "0");
-  });
-  const uses = bound.flatMap((part) => (typeof part === "string" ? [] : [part.at]));
-  const [only] = bound;
-  if (bound.length === 1 && typeof only === "object" && only.digits === 0) {
-    const { at } = only;
-    const name = scope.columns.name(at);
-    return { uses, read: (cells) => cellText(cells[at], name) };
-  }
-  if (uses.length === 0) {
+  const bound = parts.map((part) => (typeof part === "string" ? part : bindPart(part, scope)));
+  const uses = bound.flatMap((part) => (typeof part === "string" ? [] : part.uses));
+  const [first] = bound;
+  if (bound.length === 1 && typeof first === "object") return first;
+  if (bound.every((part) => typeof part === "string")) {
     const constant = bound.join("");
     return { uses, read: () => constant };
   }
@@ -65,14 +39,26 @@ export function bindTemplate(template: string | number, scope: Scope): Template 
     uses,
     read(cells) {
       let text = "";
-      for (const part of bound)
-        text +=
-          typeof part === "string"
-            ? part
-            : cellText(cells[part.at], scope.columns.name(part.at)).padStart(part.digits, "0");
+      for (const part of bound) text += typeof part === "string" ? part : part.read(cells);
       return text;
     },
   };
+}
+
+/** What a name in braces stands for: a fact, a cell of the table, a column. */
+function bindPart({ name, digits }: Exclude<Part, string>, scope: Scope): Template | string {
+  const fact = scope.facts.get(name);
+  if (fact !== undefined) return fact.padStart(digits, "0");
+  const found =
+    bindTableCell(name, scope.table, (key) => bindTemplate(key, scope)) ??
+    bindColumn(scope.columns.find(name), scope.columns);
+  if (digits === 0) return found;
+  return { uses: found.uses, read: (cells) => found.read(cells).padStart(digits, "0") };
+}
+
+function bindColumn(at: number, columns: Columns): Template {
+  const name = columns.name(at);
+  return { uses: [at], only: at, read: (cells) => cellText(cells[at], name) };
 }
 
 /** From here on a spreadsheet or a parser has rounded the last digits of a number. */

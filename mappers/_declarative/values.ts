@@ -17,6 +17,8 @@ export interface Counts {
 /** A quantity of a row, bound to the file's columns. Every function throws `RowError`s. */
 export interface Quantity {
   readonly target: (cells: Cells) => Target;
+  /** Whether the lookup table has the row's key; without it there is no need to know. */
+  readonly isKnown: ((cells: Cells) => boolean) | undefined;
   /** Undefined for a cell that stands for no value. `at` is the cell's position. */
   value(cells: Cells, at: number): number | undefined;
   readonly unit: ((cells: Cells) => string) | undefined;
@@ -38,12 +40,8 @@ export function bindQuantity(
   return {
     target: bindTarget(target, scope),
     value: bindValue(tools, marks, settings, scope),
-    unit:
-      convertTo !== undefined
-        ? () => convertTo
-        : unit === undefined
-          ? undefined
-          : bindTemplate(unit, scope).read,
+    isKnown: bindKnown(scope),
+    unit: (convertTo ?? unit) === undefined ? undefined : bindTemplate(convertTo ?? unit ?? "", scope).read,
     tags: bindTags(settings.tags, scope),
     version: version === undefined ? undefined : bindTemplate(version, scope).read,
     status: bindStatus(settings.status, scope),
@@ -82,6 +80,7 @@ function bindValue(
 
   const scaleOf = scale === undefined ? undefined : bindScale(scale, (text) => number(text, options), scope);
   const unitOf = settings.unit === undefined ? undefined : bindTemplate(settings.unit, scope);
+  const wantedOf = convertTo === undefined ? undefined : bindTemplate(convertTo, scope);
   // 11120 * 0.001 is 11.120000000000001, and 11120 / 1000 is 11.12.
   const divisor = typeof scale === "number" ? Math.round(1 / scale) : Number.NaN;
   const divides = 1 / divisor === scale;
@@ -89,8 +88,8 @@ function bindValue(
     let value: number | undefined;
     try {
       value = read(cells[at]);
-      if (value !== undefined && unitOf !== undefined && convertTo !== undefined)
-        value = unit(value, unitOf.read(cells), convertTo);
+      if (value !== undefined && unitOf !== undefined && wantedOf !== undefined)
+        value = unit(value, unitOf.read(cells), wantedOf.read(cells));
     } catch (thrown) {
       throw inColumn(thrown, scope.columns.name(at));
     }
@@ -105,17 +104,15 @@ function bindScale(
   scope: Scope,
 ): (cells: Cells) => number {
   if (typeof scale === "number") return () => scale;
-  const { uses, read } = bindTemplate(scale, scope);
-  const [at] = uses;
-  // A factor in a cell of its own may be a typed number with a fraction, which is no text.
-  const isCell = uses.length === 1 && /^\{[^{}]+\}$/.test(scale);
+  const { only, uses, read } = bindTemplate(scale, scope);
   return (cells) => {
-    const cell = isCell && at !== undefined ? cells[at] : undefined;
+    // A factor in a cell of its own may be a typed number with a fraction, which is no text.
+    const cell = only === undefined ? undefined : cells[only];
     if (typeof cell === "number") return cell;
     try {
       return number(read(cells));
     } catch (thrown) {
-      throw inColumn(thrown, at === undefined ? "scale" : scope.columns.name(at));
+      throw inColumn(thrown, uses.map(scope.columns.name).join(" and ") || "scale");
     }
   };
 }
@@ -140,4 +137,12 @@ function bindTags(
     latest = entries.length === 0 ? undefined : Object.freeze(Object.fromEntries(entries));
     return latest;
   };
+}
+
+/** Whether the table has a row's key, where rows without are to be dropped. */
+function bindKnown(scope: Scope): ((cells: Cells) => boolean) | undefined {
+  const { table } = scope;
+  if (table === undefined || table.settings.unknown === "reject") return undefined;
+  const key = bindTemplate(table.settings.key, scope);
+  return (cells) => table.rows.get(key.read(cells)) !== undefined;
 }

@@ -5,7 +5,9 @@ import { fileFacts, tellCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
-import { checkLayout, layoutShape, pattern } from "../_declarative/settings.ts";
+import { checkLayout, layoutShape } from "../_declarative/settings.ts";
+import { pattern } from "../_declarative/settings-text.ts";
+import { openTable } from "../_declarative/tables.ts";
 
 /** Value of `delimiter` for columns that any number of blanks keeps apart. */
 const BLANKS = "blanks";
@@ -91,13 +93,14 @@ export default defineMapper({
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...head.facts]);
     const isRagged = settings.ragged === "allow";
     const ragged = { mayBeShort: isRagged, mayBeLong: isRagged };
+    const table = await openTable(context.lookup, settings.lookup);
     const counts = { missing: 0, dropped: 0 };
     const headerRows = settings.fixed === undefined ? settings.headerRows : 0;
     const header: string[][] = settings.fixed === undefined ? [] : [settings.fixed.map(({ name }) => name)];
     let take: TakeRow | undefined;
     const begin = () => {
       const columns = header.length === 0 ? numberedColumns() : headedColumns(header);
-      const scope = { columns, facts };
+      const scope = { columns, facts, table };
       return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
     };
     const isLeftOut = rowFilter(settings, settings.delimiter === BLANKS ? " " : settings.delimiter);

@@ -3,6 +3,7 @@ import { defineMapper, FileError, type JsonItem, type MapContext, RowError, z } 
 import { fileFacts, tellCounts } from "../_declarative/facts.ts";
 import { bindRows } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
+import { openTable } from "../_declarative/tables.ts";
 import { eachCell } from "../_declarative/wide.ts";
 import { fieldColumns } from "./fields.ts";
 import { expand, parsePath, type RecordAt } from "./paths.ts";
@@ -84,10 +85,11 @@ export default defineMapper({
   async map(context) {
     const { file, settings } = context;
     const { encoding } = settings;
+    const table = await openTable(context.lookup, settings.lookup);
     const counts = { missing: 0, dropped: 0 };
     const fields = fieldColumns(settings.optional ?? []);
     const facts = new Map([...fileFacts(file.name, settings.fileName), ...(await documentFacts(context))]);
-    const take = bindRows(context, settings, { columns: fields.columns, facts }, counts);
+    const take = bindRows(context, settings, { columns: fields.columns, facts, table }, counts);
     const items = settings.lines
       ? file.ndjson({ encoding })
       : file.json({ path: settings.records ?? "$", encoding });

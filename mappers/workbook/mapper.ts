@@ -4,7 +4,9 @@ import { headedColumns, nearest, numberedColumns } from "../_declarative/columns
 import { fileFacts, preambleFacts, tellCounts } from "../_declarative/facts.ts";
 import { filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
-import { checkLayout, layoutShape, pattern } from "../_declarative/settings.ts";
+import { checkLayout, layoutShape } from "../_declarative/settings.ts";
+import { pattern } from "../_declarative/settings-text.ts";
+import { openTable, type Table } from "../_declarative/tables.ts";
 import type { Counts } from "../_declarative/values.ts";
 
 const settings = z
@@ -81,8 +83,9 @@ export default defineMapper({
   settings,
 
   async map(context) {
+    const table = await openTable(context.lookup, context.settings.lookup);
     const counts = { missing: 0, dropped: 0 };
-    for (const sheet of await wantedSheets(context)) await readSheet(context, sheet, counts);
+    for (const sheet of await wantedSheets(context)) await readSheet(context, sheet, table, counts);
     tellCounts(context.log, counts);
   },
 });
@@ -106,7 +109,12 @@ async function wantedSheets({ file, settings }: Context): Promise<readonly strin
   });
 }
 
-async function readSheet(context: Context, sheet: string, counts: Counts): Promise<void> {
+async function readSheet(
+  context: Context,
+  sheet: string,
+  table: Table | undefined,
+  counts: Counts,
+): Promise<void> {
   const { file, settings } = context;
   const { headerAt, headerRow, headerRows } = settings;
   const before = await rowsBefore(context, sheet);
@@ -119,7 +127,7 @@ async function readSheet(context: Context, sheet: string, counts: Counts): Promi
   let take: TakeRow | undefined;
   const begin = () => {
     const columns = headerRows === 0 ? numberedColumns() : headedColumns(filled(header, settings.fillHeader));
-    const scope = { columns, facts };
+    const scope = { columns, facts, table };
     // Sheets end each row at its last filled cell.
     const ragged = { mayBeShort: true, mayBeLong: settings.ragged === "allow" };
     return checkedWidth(bindRows(context, settings, scope, counts), scope, ragged);
