@@ -31,7 +31,9 @@ export default defineMapper({
   settings,
 
   async map({ file, settings, emit, eachRow, number, time, unit, log }) {
+    const isSheet = await isArchive(file);
     const values = new Values({
+      isSheet,
       settings,
       emit,
       number,
@@ -80,7 +82,7 @@ export default defineMapper({
         });
     }
 
-    if (await isArchive(file)) await eachRow<readonly CellValue[]>(file.xlsx(), takeRow);
+    if (isSheet) await eachRow<readonly CellValue[]>(file.xlsx(), takeRow);
     else await eachRow<Cells>(file.csv({ delimiter: ";", encoding: settings.encoding }), takeRow);
     if (layouts === 0)
       throw new FileError(

@@ -13,12 +13,16 @@ const MISSING: ReadonlySet<string> = new Set(["", "NA", "NAN", "NULL"]);
 interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | "number" | "time"> {
   readonly targetOf: ReturnType<typeof targetMaker>;
   readonly converter: Converter;
+  readonly isSheet: boolean;
 }
 
 export class Values {
   readonly #tools: Tools;
   /** The stage of processing by target: raw and corrected values of one step would overwrite each other. */
   readonly #stages = new Map<Target, string>();
+  #layout: Layout | undefined;
+  /** Cells that each row below the header must have. */
+  #cells = 0;
   missing = 0;
 
   constructor(tools: Tools) {
@@ -29,16 +33,24 @@ export class Values {
   take(cells: Cells, layout: Layout, before: Head): Head {
     let head = before;
     for (const { at, field } of layout.head) head = withField(head, field, textAt(cells, at));
-    if (cells.length < Math.min(2, layout.width))
-      throw new RowError(`the row has ${cells.length} cells where the header has ${layout.width}`, {
-        hint: "Cells are missing: was the file cut off here?",
-      });
-    const lastValue = layout.values.at(-1)?.at ?? 0;
-    if (cells.length <= lastValue && layout.values.length === 1)
-      throw new RowError("the row ends before its value", { hint: "Was the file cut off here?" });
+    this.#checkWidth(cells, layout);
     const tags = this.#tagsOf(cells, layout);
     for (const value of layout.values) this.#takeValue(cells, layout, head, value, tags);
     return head;
+  }
+
+  /** Some exports leave out the delimiters of empty cells at the end, but then in every row; workbooks end rows at the last filled cell. */
+  #checkWidth(cells: Cells, layout: Layout): void {
+    if (this.#tools.isSheet) return;
+    if (layout !== this.#layout) {
+      this.#layout = layout;
+      const least = layout.values.length === 1 ? (layout.values[0]?.at ?? 0) + 1 : 2;
+      this.#cells = Math.min(layout.width, Math.max(cells.length, least));
+    }
+    if (cells.length >= this.#cells) return;
+    throw new RowError(`the row has ${cells.length} cells where the others have ${this.#cells}`, {
+      hint: "Cells are missing: was the file cut off here?",
+    });
   }
 
   #takeValue(

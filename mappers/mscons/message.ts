@@ -32,6 +32,8 @@ interface Quantity {
   refused: boolean;
 }
 
+const REFUSED = { target: { variableId: 0 }, value: Number.NaN, unit: undefined, qualifier: "" } as const;
+
 export class Message {
   readonly #tools: Tools;
   #zone: string | undefined;
@@ -75,7 +77,8 @@ export class Message {
         this.#product = component(segment, 2);
         break;
       case "PIA":
-        this.#product = component(segment, 1) || this.#product;
+        if (component(segment, 0) === "5" || this.#product === "")
+          this.#product = component(segment, 1) || this.#product;
         break;
       case "QTY":
         this.#takeQuantity(segment);
@@ -131,11 +134,26 @@ export class Message {
 
   #takeQuantity(segment: Segment): void {
     this.finish();
-    const { settings, number, targetOf, separators } = this.#tools;
     if (!this.#inProduct) throw new RowError("a quantity, and no LIN before it that names its product");
+    try {
+      this.#quantity = {
+        ...this.#quantityOf(segment),
+        segment,
+        dates: new Map(),
+        status: [],
+        refused: false,
+      };
+    } catch (thrown) {
+      // What follows belongs to the quantity that was refused, and not to its product.
+      this.#quantity = { ...REFUSED, segment, dates: new Map(), status: [], refused: true };
+      throw thrown;
+    }
+  }
+
+  #quantityOf(segment: Segment): Pick<Quantity, "target" | "value" | "unit" | "qualifier"> {
+    const { settings, number, targetOf, separators } = this.#tools;
     const code = component(segment, 0, 2);
-    this.#quantity = {
-      segment,
+    return {
       target: targetOf({
         location: this.#location,
         product: this.#product,
@@ -147,9 +165,6 @@ export class Message {
       ),
       unit: code === "" ? settings.unit : unitSymbol(code),
       qualifier: component(segment, 0),
-      dates: new Map(),
-      status: [],
-      refused: false,
     };
   }
 

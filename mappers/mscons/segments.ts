@@ -33,6 +33,7 @@ const ADVICE_CHARACTERS = 9;
 /** Longest segment; a terminator that is never found would swallow the file. */
 const SEGMENT_CHARACTERS_MAX = 256 * 1024;
 const SEGMENTS_A_CHUNK = 512;
+const HEAD_BYTES = 256;
 
 /** Character sets by the syntax identifier of the UNB segment. */
 const CHARACTER_SETS: Readonly<Record<string, string>> = {
@@ -70,7 +71,7 @@ class SegmentReader {
   #count = 0;
 
   async *read(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Segment[]> {
-    for await (const read of bytes) {
+    for await (const read of withHead(bytes)) {
       // A byte order mark is no part of the interchange, whatever character set that declares.
       const chunk = this.#decoder === undefined ? withoutMark(read) : read;
       this.#decoder ??= this.#begin(chunk);
@@ -189,7 +190,10 @@ class SegmentReader {
     this.#count += 1;
     if (text === "") return undefined;
     if (text.startsWith("UNA") && this.#count === 1) return undefined;
-    const [first = [], ...elements] = this.#split(text.replace(/[\r\n]+/g, ""));
+    // Some systems break lines after so many characters; where a line end ends the segment, it is no such break.
+    const joined =
+      this.separators.terminator === "\n" ? text.replace(/\r$/, "") : text.replace(/[\r\n]+/g, "");
+    const [first = [], ...elements] = this.#split(joined);
     const tag = (first[0] ?? "").trim();
     return { tag, elements, row, column: `${tag}, segment ${this.#count}`, text };
   }
@@ -219,6 +223,22 @@ class SegmentReader {
       hint: `Segments end with "${this.separators.terminator}"; does the file declare its separators by UNA?`,
     });
   }
+}
+
+/** The first chunk holds at least the service string advice and the syntax identifier, however the bytes come. */
+async function* withHead(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head: Uint8Array | undefined = new Uint8Array();
+  for await (const chunk of bytes) {
+    if (head === undefined) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < HEAD_BYTES) continue;
+    yield head;
+    head = undefined;
+  }
+  if (head !== undefined && head.length > 0) yield head;
 }
 
 function lines(text: string): number {

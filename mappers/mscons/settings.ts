@@ -7,7 +7,7 @@ const PLACEHOLDERS = ["location", "product", "device", "sender", "receiver"] as 
 export const settings = z.strictObject({
   target: targetSetting(PLACEHOLDERS, { sourceSerialNumber: "{location}", mappingConfig: "{product}" }),
   rename: renameSetting('"1-1:1.29.0": consumption'),
-  units: unitsSetting("KWH: kWh"),
+  units: unitsSetting("kWh: MWh"),
   unit: z.string().min(1).optional().describe("Unit of quantities that name none, such as kWh."),
   timeZone: z
     .string()

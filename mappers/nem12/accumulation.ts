@@ -36,10 +36,12 @@ export class AccumulationReader {
       throw new RowError(`the 250 record has ${record.fields.length} fields, and needs at least 20`, {
         hint: "Cells are missing: was the file cut off here, or written only in part?",
       });
-    const { settings, targetOf } = this.#tools;
+    const { settings, targetOf, converter } = this.#tools;
     const identifiers = identifiersOf(record);
     const target = targetOf(identifiers);
-    const unit = unitOf(record, 19);
+    const fileUnit = unitOf(record, 19);
+    const unit = converter.unitOf(fileUnit);
+    const convert = (value: number) => converter.convert(value, fileUnit);
     const previous = this.#readAt(record, 8, "Previous");
     const current = this.#readAt(record, 13, "Current");
     if (previous.date.epochMilliseconds > current.date.epochMilliseconds)
@@ -50,12 +52,12 @@ export class AccumulationReader {
     const at = record.line;
     if (settings.accumulated !== "quantity")
       for (const { date, value, tags } of [previous, current])
-        if (value !== null) this.#tools.emit({ target, date, value, unit, tags, at });
+        if (value !== null) this.#tools.emit({ target, date, value: convert(value), unit, tags, at });
     if (settings.accumulated === "reads") return;
     this.#tools.emit({
       target: settings.accumulated === "both" ? targetOf(identifiers, settings.quantitySuffix) : target,
       date: current.date,
-      value: this.#numberAt(record, 18, "Quantity"),
+      value: convert(this.#numberAt(record, 18, "Quantity")),
       unit,
       tags: current.tags,
       at,

@@ -45,7 +45,8 @@ export class IntervalReader {
   /** Row of a 200 record that was refused: the 300 records that follow it have no target. */
   #refusedStream = 0;
   #variable: VariableDay | undefined;
-  #afterDay = false;
+  /** The day was refused, and its 400 records with it. */
+  #refusedDay = false;
   nullIntervals = 0;
 
   constructor(tools: Tools) {
@@ -55,7 +56,7 @@ export class IntervalReader {
   begin(): void {
     this.#stream = undefined;
     this.#refusedStream = 0;
-    this.#afterDay = false;
+    this.#refusedDay = false;
   }
 
   take(record: Record): void {
@@ -84,7 +85,7 @@ export class IntervalReader {
   #takeStream(record: Record): void {
     this.#stream = undefined;
     this.#refusedStream = record.row;
-    this.#afterDay = false;
+    this.#refusedDay = false;
     if (record.fields.length < 9)
       throw new RowError(`the 200 record has ${record.fields.length} fields, and needs at least 9`, {
         hint: "Cells are missing: was the file cut off here, or written only in part?",
@@ -123,13 +124,14 @@ export class IntervalReader {
   }
 
   #takeDay(record: Record): void {
-    this.#afterDay = true;
+    this.#refusedDay = true;
     const stream = this.#streamOf(record);
     const { count } = stream;
     const start = dayOf(record, 1, "IntervalDate", this.#tools);
     const at = FIRST_VALUE + count;
     const quality = this.#qualityAfterValues(record, stream);
     const day: Day = { record, stream, start, values: this.#valuesOf(record, count) };
+    this.#refusedDay = false;
     if (quality.flag === "V") this.#variable = { ...day, told: 0, refused: false };
     else this.#emit(day, 1, count, quality, field(record, at + 1), field(record, at + 2));
   }
@@ -159,7 +161,7 @@ export class IntervalReader {
   #takeQuality(record: Record): void {
     const day = this.#variable;
     if (day === undefined) {
-      if (this.#afterDay && this.#stream === undefined) return;
+      if (this.#refusedDay) return;
       throw new RowError("a 400 record, and no 300 record with quality V before it", {
         column: "RecordIndicator",
         text: "400",
@@ -178,18 +180,26 @@ export class IntervalReader {
   }
 
   #emit(day: Day, from: number, to: number, quality: Quality, reason: string, description: string): void {
-    const { settings, emit } = this.#tools;
+    const { settings, emit, converter } = this.#tools;
     if (quality.flag === "N" && settings.nullData === "drop") {
       this.nullIntervals += to - from + 1;
       return;
     }
-    const { target, unit, length } = day.stream;
+    const { target, unit: fileUnit, length } = day.stream;
+    const unit = converter.unitOf(fileUnit);
     const tags = qualityTags(quality, reason, description, settings.qualityTags);
     const shift = settings.stamp === "end" ? 0 : 1;
     const at = day.record.line;
     for (let interval = from; interval <= to; interval += 1) {
       const date = new Date(day.start + (interval - shift) * length * MINUTE_MS);
-      emit({ target, date, value: day.values[interval - 1] ?? Number.NaN, unit, tags, at });
+      emit({
+        target,
+        date,
+        value: converter.convert(day.values[interval - 1] ?? Number.NaN, fileUnit),
+        unit,
+        tags,
+        at,
+      });
     }
   }
 

@@ -1,6 +1,7 @@
 /** Meter data files of the Australian electricity market: NEM12 (interval) and NEM13 (accumulation). */
 import { defineMapper, FileError, type Line } from "headgate/mapper";
 import { targetMaker } from "../_formats/target.ts";
+import { unitConverter } from "../_formats/units.ts";
 import { AccumulationReader } from "./accumulation.ts";
 import { IntervalReader } from "./intervals.ts";
 import { fieldsOf, type Record } from "./record.ts";
@@ -15,9 +16,16 @@ export default defineMapper({
   version: "1.0.0",
   settings,
 
-  async map({ file, settings, emit, reject, eachRow, number, time, log }) {
-    const targetOf = targetMaker(settings.target, settings.rename);
-    const tools = { settings, emit, reject, number, time, targetOf };
+  async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
+    const tools = {
+      settings,
+      emit,
+      reject,
+      number,
+      time,
+      targetOf: targetMaker(settings.target, settings.rename),
+      converter: unitConverter(settings.units, unit),
+    };
     const intervals = new IntervalReader(tools);
     const accumulation = new AccumulationReader(tools);
     let version: string | undefined;

@@ -1,11 +1,13 @@
 import { type MapContext, z } from "headgate/mapper";
 import { renameSetting, type targetMaker, targetSetting } from "../_formats/target.ts";
+import { type Converter, unitsSetting } from "../_formats/units.ts";
 
 export const PLACEHOLDERS = ["nmi", "suffix", "register", "stream", "meter", "configuration"] as const;
 
 export const settings = z.strictObject({
   target: targetSetting(PLACEHOLDERS, { sourceSerialNumber: "{nmi}", mappingConfig: "{suffix}" }),
   rename: renameSetting("E1: consumption"),
+  units: unitsSetting("Wh: kWh"),
   timeZone: z
     .string()
     .min(1)
@@ -60,4 +62,5 @@ export type Settings = z.output<typeof settings>;
 export interface Tools
   extends Pick<MapContext<Settings>, "settings" | "emit" | "reject" | "number" | "time"> {
   readonly targetOf: ReturnType<typeof targetMaker>;
+  readonly converter: Converter;
 }
