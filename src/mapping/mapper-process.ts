@@ -55,7 +55,7 @@ export class MapperProcess {
   readonly #child: ChildProcess;
   readonly #limits: ProcessLimits;
   readonly #ended: Promise<void>;
-  /** Resident bytes at the start, or null where they cannot be measured from outside. */
+  /** Resident bytes at the start; null until it is ready. */
   #idleBytes: number | null = null;
   #stderr = "";
   #gone: { readonly words: string; readonly fromOutside: boolean } | null = null;
@@ -170,7 +170,7 @@ export class MapperProcess {
   #hear(message: ChildMessage): void {
     if (message.kind === "ready") {
       this.#ready = true;
-      this.#idleBytes = rssOf(this.#child.pid);
+      this.#idleBytes = message.bytes;
       preferWhenMemoryIsShort(this.#child.pid);
     } else if (message.kind === "answer") this.#settle?.({ end: "answered", ...message });
     else if (message.kind === "fault") {

@@ -34,8 +34,8 @@ export interface ChildCancel {
 }
 
 export type ChildMessage =
-  /** It can be asked. */
-  | { readonly kind: "ready" }
+  /** It can be asked; what it holds resident before any mapper, in bytes. */
+  | { readonly kind: "ready"; readonly bytes: number }
   /** It took the request up; from here the time limit counts. */
   | { readonly kind: "started" }
   | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string }

@@ -243,4 +243,4 @@ confineKill();
 const [parent = "", bytesMax = ""] = process.argv.slice(2);
 await watchFromWithin(Number(parent), Number(bytesMax));
 serve(send);
-send({ kind: "ready" });
+send({ kind: "ready", bytes: process.memoryUsage.rss() });
