@@ -86,7 +86,8 @@ export function targetMaker(
   const made = new Map<string, Target>();
   return (values, suffix = "") => {
     let key = suffix;
-    for (const name of needed) key += `\0${values[name] ?? ""}`;
+    // With lengths, so that no text can look like the border between two.
+    for (const name of needed) key += `\n${values[name]?.length ?? 0}:${values[name] ?? ""}`;
     let target = made.get(key);
     if (target === undefined) {
       target = Object.freeze(fill(template, values, rename, suffix));

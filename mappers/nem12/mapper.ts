@@ -9,6 +9,8 @@ import { settings } from "./settings.ts";
 
 const HEADER = "100";
 const END = "900";
+/** Records that a file without its first line begins with. */
+const KINDS: ReadonlySet<string> = new Set(["200", "300", "400", "500", "250", "550", END]);
 
 export default defineMapper({
   name: "nem12",
@@ -98,7 +100,7 @@ function noHeader({ row, kind }: Record): FileError {
     row,
     column: "RecordIndicator",
     text: kind,
-    hint: /^\d+$/.test(kind)
+    hint: KINDS.has(kind)
       ? "Is the start of the file missing? If the sender never writes 100 and 900 records, set `frame: optional`."
       : "This is no NEM12 or NEM13 file: these begin with the line 100,NEM12,…",
   });

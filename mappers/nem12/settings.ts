@@ -11,8 +11,8 @@ export const settings = z.strictObject({
   timeZone: z
     .string()
     .min(1)
-    .default("Etc/GMT-10")
-    .describe("Zone of the dates. Default: market time, UTC+10 all year, which IANA writes as Etc/GMT-10."),
+    .default("+10:00")
+    .describe("Zone of the dates. Default: market time, UTC+10 all year."),
   stamp: z
     .enum(["end", "start"])
     .default("end")
