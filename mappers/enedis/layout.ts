@@ -115,7 +115,10 @@ function fieldsIn<Found>(
 
 /** A row that names what a head tells: names alone, with the values in the next row, or names and values by turns. */
 export function headNames(cells: Cells): readonly (HeadField | undefined)[] | undefined {
-  const fields = cells.map((_, at) => HEAD_FIELDS[plain(textAt(cells, at))]);
+  const fields = cells.map((_, at) => {
+    const name = plain(textAt(cells, at));
+    return Object.hasOwn(HEAD_FIELDS, name) ? HEAD_FIELDS[name] : undefined;
+  });
   return fields.some((field) => field === "prm" || field === "type") ? fields : undefined;
 }
 
@@ -140,6 +143,11 @@ const WORDS: Readonly<Record<string, string>> = {
   tension: "E",
 };
 
+function wordOf(text: string): string {
+  const word = plain(text);
+  return Object.hasOwn(WORDS, word) ? (WORDS[word] ?? text) : text;
+}
+
 /** Labels of the customer's account become the codes of the professional exports; the step becomes minutes. */
 export function withField(head: Head, field: HeadField, text: string): Head {
   if (text === "") return head;
@@ -152,7 +160,7 @@ export function withField(head: Head, field: HeadField, text: string): Head {
   }
   return {
     ...head,
-    [field]: field === "business" || field === "physical" ? (WORDS[plain(text)] ?? text) : text,
+    [field]: field === "business" || field === "physical" ? wordOf(text) : text,
   };
 }
 

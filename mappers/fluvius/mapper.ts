@@ -1,6 +1,7 @@
 /** Consumption histories of Fluvius, the grid operator of Flanders: quarter-hours, hours, days. */
 import { defineMapper, FileError, RowError, type Target, type TextCells } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
+import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import { targetMaker } from "../_formats/target.ts";
 import { unitConverter } from "../_formats/units.ts";
 import { AutumnHour } from "./autumn.ts";
@@ -19,7 +20,7 @@ export default defineMapper({
     const targetOf = targetMaker(settings.target, settings.rename);
     const { convert, unitOf } = unitConverter(settings.units, unit);
     const registers = new Map<string, string>();
-    const tags = new Map<string, Readonly<Record<string, string>> | undefined>();
+    const keep = tagKeeper();
     let missing = 0;
     let columns: Columns | undefined;
     let times: Times | undefined;
@@ -79,19 +80,17 @@ export default defineMapper({
       });
     }
 
-    function tagsOf(cells: TextCells, { text }: Columns): Readonly<Record<string, string>> | undefined {
+    function tagsOf(cells: TextCells, { text }: Columns): Tags | undefined {
       if (settings.qualityTags === "none") return undefined;
-      const key = `${text(cells, "status")}|${text(cells, "calorific")}`;
-      if (tags.has(key)) return tags.get(key);
       const all = settings.qualityTags === "all";
-      const quality = statusOf(text(cells, "status"));
-      const calorific = calorificOf(text(cells, "calorific"));
-      const made = {
-        ...(quality !== "" && (all || !GOOD.has(quality)) ? { quality } : {}),
-        ...(calorific !== "" && (all || calorific !== "final") ? { calorificValue: calorific } : {}),
-      };
-      tags.set(key, Object.keys(made).length === 0 ? undefined : Object.freeze(made));
-      return tags.get(key);
+      return keep(`${text(cells, "status")}|${text(cells, "calorific")}`, () => {
+        const quality = statusOf(text(cells, "status"));
+        const calorific = calorificOf(text(cells, "calorific"));
+        return {
+          ...(quality !== "" && (all || !GOOD.has(quality)) ? { quality } : {}),
+          ...(calorific !== "" && (all || calorific !== "final") ? { calorificValue: calorific } : {}),
+        };
+      });
     }
 
     function takeRow(cells: TextCells): void {

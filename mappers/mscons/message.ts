@@ -1,6 +1,7 @@
 /** One message: segments of its header, then points of delivery with products, and the quantities of these. */
 import { type MapContext, RowError, type Target } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
+import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import type { targetMaker } from "../_formats/target.ts";
 import type { Converter } from "../_formats/units.ts";
 import { GOOD, qualityOf, unitSymbol } from "./codes.ts";
@@ -261,22 +262,13 @@ function offsetZone(text: string): string {
   return `${hours < 0 ? "-" : "+"}${String(Math.abs(hours)).padStart(2, "0")}:00`;
 }
 
-const made = new Map<string, Readonly<Record<string, string>> | undefined>();
+const keep = tagKeeper();
 
-/** The same tags are the same object. */
-function tagsOf(
-  { qualifier, status }: Quantity,
-  { qualityTags }: Settings,
-): Readonly<Record<string, string>> | undefined {
+function tagsOf({ qualifier, status }: Quantity, { qualityTags }: Settings): Tags | undefined {
   if (qualityTags === "none") return undefined;
   const told = status.join(" ");
-  const key = `${qualifier}|${told}|${qualityTags}`;
-  if (made.has(key)) return made.get(key);
-  const tags = {
+  return keep(`${qualifier}|${told}|${qualityTags}`, () => ({
     ...(qualityTags === "all" || !GOOD.has(qualifier) ? { quality: qualityOf(qualifier) } : {}),
     ...(told === "" ? {} : { status: told }),
-  };
-  const result = Object.keys(tags).length === 0 ? undefined : Object.freeze(tags);
-  made.set(key, result);
-  return result;
+  }));
 }

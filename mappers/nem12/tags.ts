@@ -1,4 +1,5 @@
 /** Quality flags, methods and reasons as tags of readings. */
+import { type Tags, tagKeeper } from "../_formats/tags.ts";
 import type { Quality } from "./record.ts";
 import type { Settings } from "./settings.ts";
 
@@ -10,7 +11,7 @@ const NAMES: Readonly<Record<string, string>> = {
   S: "substituted",
 };
 
-const made = new Map<string, Readonly<Record<string, string>>>();
+const keep = tagKeeper();
 
 /** `quality`, and where the file has them `method`, `reason`, `reasonText`. The same tags are the same object. */
 export function qualityTags(
@@ -18,18 +19,12 @@ export function qualityTags(
   reason: string,
   description: string,
   which: Settings["qualityTags"],
-): Readonly<Record<string, string>> | undefined {
+): Tags | undefined {
   if (which === "none" || (which === "notActual" && flag === "A" && reason === "")) return undefined;
-  const key = `${flag}${method}|${reason}|${description}`;
-  let tags = made.get(key);
-  if (tags === undefined) {
-    tags = Object.freeze({
-      quality: NAMES[flag] ?? flag,
-      ...(method === "" ? {} : { method }),
-      ...(reason === "" ? {} : { reason }),
-      ...(description === "" ? {} : { reasonText: description }),
-    });
-    made.set(key, tags);
-  }
-  return tags;
+  return keep(`${flag}${method}|${reason}|${description}`, () => ({
+    quality: NAMES[flag] ?? flag,
+    ...(method === "" ? {} : { method }),
+    ...(reason === "" ? {} : { reason }),
+    ...(description === "" ? {} : { reasonText: description }),
+  }));
 }
