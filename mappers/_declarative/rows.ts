@@ -58,6 +58,8 @@ function isEmpty(cell: Cells[number] | undefined): boolean {
 interface BoundColumn {
   readonly at: number;
   readonly quantity: Quantity;
+  /** Columns that its target is made of. */
+  readonly series: readonly number[];
 }
 
 type TakeTagged = (cells: Cells, tags: Tags | undefined) => void;
@@ -65,7 +67,8 @@ type TakeTagged = (cells: Cells, tags: Tags | undefined) => void;
 function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeTagged {
   const date = bindDate(tools.time, layout, scope);
   const columns = boundColumns(tools, layout, scope);
-  const series = layout.dst === "byOrder" ? seriesColumns(layout.target ?? {}, scope) : [];
+  // Rows of one series are those whose targets are made of the same cells.
+  const series = layout.dst === "byOrder" ? [...new Set(columns.flatMap(({ series }) => series))] : [];
   const [only] = columns;
 
   function takeOne(
@@ -118,10 +121,9 @@ function boundColumns(tools: Tools, layout: Layout, scope: Scope): readonly Boun
   ) => {
     const facts = new Map([...scope.facts, ["column", scope.columns.name(at)], ...Object.entries(groups)]);
     const target = { ...layout.target, ...entry.target };
-    return {
-      at,
-      quantity: bindQuantity(tools, layout, valueSettings(layout, entry), target, { ...scope, facts }),
-    };
+    const inner = { ...scope, facts };
+    const quantity = bindQuantity(tools, layout, valueSettings(layout, entry), target, inner);
+    return { at, quantity, series: seriesColumns(target, inner) };
   };
   if (layout.values === undefined) return [bind(scope.columns.find(layout.value ?? 1), {}, {})];
   return layout.values.flatMap((entry) => {
