@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger, TracedFile } from "../ledger/ledger.ts";
 import type { Batch, RejectedRow, Run } from "../model.ts";
-import { RejectedError } from "../support/errors.ts";
+import { ConfigError, RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import {
@@ -18,9 +18,12 @@ import {
   styled,
   withReadableTime,
 } from "./output.ts";
+import { traceReading } from "./trace-reading.ts";
 
 interface TraceOptions {
   readonly config: string;
+  readonly target?: string;
+  readonly date?: string;
   readonly json?: boolean;
 }
 
@@ -28,13 +31,32 @@ const ROWS_SHOWN = 10;
 const BATCHES_SHOWN = 20;
 
 export function addTrace({ program, action }: CommandFrame): void {
-  addCommand(program, "trace <id>", "The whole life of a file, by operationId, run, file name or path.", [
-    "headgate trace meters_2026-03.csv -c gateway.yaml",
+  addCommand(program, "trace [id]", "The whole life of a file, or the row that a stored reading came from.", [
+    "headgate trace meters_2026-03.csv -c gateway.yaml      # by file name, path, run or operationId",
     "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",
+    "headgate trace --target 'sourceSerialNumber=M-1 mappingConfig=kWh' --date 2026-03-01T00:00:00Z -c gateway.yaml",
   ])
     .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option(
+      "--target <fields>",
+      "target of a stored reading, as `trace` and `map --summary` write it, or as JSON",
+    )
+    .option("--date <instant>", "date of that reading, ISO 8601 with Z or an offset")
     .option("--json", "as JSON")
-    .action(action((id: string, options: TraceOptions) => trace(id, options)));
+    .action(action((id: string | undefined, options: TraceOptions) => traceAny(id, options)));
+}
+
+async function traceAny(id: string | undefined, options: TraceOptions): Promise<number> {
+  const { target, date } = options;
+  if (id !== undefined && target === undefined && date === undefined) return await trace(id, options);
+  if (id === undefined && target !== undefined && date !== undefined)
+    return await traceReading(target, date, options);
+  throw new ConfigError("HG-CLI-001", {
+    operation: "trace",
+    subject: id ?? "",
+    message: "what is to be traced is either one id, or --target and --date",
+    hint: "`headgate trace --help` shows examples.",
+  });
 }
 
 async function trace(id: string, options: TraceOptions): Promise<number> {

@@ -25,6 +25,8 @@ export interface BatchSink {
 /** One line of a row index: which rows the readings of a batch came from, in the order of its body. 0 is unknown. */
 export interface RowIndexLine {
   readonly sequence: string;
+  /** Bytes of the batch. */
+  readonly length: number;
   readonly rows: readonly number[];
   /** Name of the sheet of each reading by position in `sheets`; absent for files without sheets. */
   readonly sheetOf?: readonly number[];
@@ -157,11 +159,11 @@ async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
 
 /** JSON of a `RowIndexLine`. */
 function rowIndexLine(
-  { sequence }: BatchSlice,
+  { sequence, length }: BatchSlice,
   { rows, sheets }: BatchBody,
   sheetName: (index: number) => string | undefined,
 ): string {
-  const start = `{"sequence":${JSON.stringify(sequence)},"rows":[${rows.join(",")}]`;
+  const start = `{"sequence":${JSON.stringify(sequence)},"length":${length},"rows":[${rows.join(",")}]`;
   if (sheets === null) return `${start}}`;
   const names = Object.fromEntries([...new Set(sheets)].map((sheet) => [sheet, sheetName(sheet) ?? ""]));
   return `${start},"sheetOf":[${sheets.join(",")}],"sheets":${JSON.stringify(names)}}`;

@@ -70,6 +70,8 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     });
     return REST;
   }
+  if (result.period !== null)
+    await steps.spool.note(run.id, { ...result.period, targets: result.targets.map(({ target }) => target) });
   await steps.ledger.recordMapped(run.id, {
     batches: result.batches,
     points: result.points,

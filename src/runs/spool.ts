@@ -1,11 +1,13 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createGzip } from "node:zlib";
+import { createGunzip, createGzip, createZstdCompress } from "node:zlib";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
-import { ConfigError, systemCode } from "../support/errors.ts";
+import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { ABOUT, COMPRESSED, type RunAbout } from "./kept-readings.ts";
 import type { SpoolOptions } from "./options.ts";
 
 export interface Spool {
@@ -14,7 +16,9 @@ export interface Spool {
   segmentPath(runId: string): string;
   hasInput(runId: string): Promise<boolean>;
   hasSegment(runId: string): Promise<boolean>;
-  /** Compresses the input of a run at rest, and removes its segment. Idempotent. */
+  /** Says what the batches of a run are about, so that its readings can be traced to their rows. */
+  note(runId: string, about: RunAbout): Promise<void>;
+  /** Compresses the input, the segment and the row index of a run at rest. Idempotent. */
   retire(runId: string): Promise<void>;
   /** Brings a kept input back. False when it is not kept any more. */
   restoreInput(runId: string): Promise<boolean>;
@@ -30,7 +34,7 @@ const SEGMENT = ".segment";
 const PART = ".part";
 const KEPT = ".gz";
 /** The segment, its row index, and both while they are written. */
-const BESIDE_SEGMENT = ["", ".rows", PART, `.rows${PART}`];
+const BESIDE_SEGMENT = ["", ".rows", ABOUT, PART, `.rows${PART}`, `${ABOUT}${PART}`];
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const root = resolve(options.path);
@@ -52,10 +56,37 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     segmentPath,
     hasInput: (runId) => exists(inputPath(runId)),
     hasSegment: (runId) => exists(segmentPath(runId)),
+    async note(runId, about) {
+      try {
+        // Not synced: a power cut costs the way back from readings to rows, and nothing else.
+        await writeFile(`${segmentPath(runId)}${ABOUT}`, JSON.stringify(about));
+      } catch (cause) {
+        throw new TransientError("HG-SPOOL-004", {
+          operation: "note targets",
+          subject: runId,
+          message: `the spool cannot be written: ${wordsOf(cause)}`,
+          cause,
+        });
+      }
+    },
     async retire(runId) {
       if (await exists(inputPath(runId))) {
-        await squeeze(inputPath(runId), keptPath(runId));
+        await squeeze(inputPath(runId), `${keptPath(runId)}${PART}`, createGzip());
+        await syncFile(`${keptPath(runId)}${PART}`);
+        await publishDurably(`${keptPath(runId)}${PART}`, keptPath(runId));
         await rm(inputPath(runId), { force: true });
+      }
+      const beside = join(kept, runId);
+      if (await exists(`${segmentPath(runId)}${ABOUT}`)) {
+        for (const end of ["", ".rows"])
+          if (await exists(`${segmentPath(runId)}${end}`))
+            await squeeze(
+              `${segmentPath(runId)}${end}`,
+              `${beside}${end}${COMPRESSED}`,
+              createZstdCompress(),
+            );
+        // Last, since a search begins with it.
+        await copyFile(`${segmentPath(runId)}${ABOUT}`, `${beside}${ABOUT}`);
       }
       for (const beside of BESIDE_SEGMENT) await rm(`${segmentPath(runId)}${beside}`, { force: true });
     },
@@ -82,28 +113,29 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   };
 }
 
-async function squeeze(from: string, to: string): Promise<void> {
-  const temporary = `${to}${PART}`;
-  await pipeline(createReadStream(from), createGzip(), createWriteStream(temporary));
-  await syncFile(temporary);
-  await publishDurably(temporary, to);
+async function squeeze(from: string, to: string, how: Transform): Promise<void> {
+  await pipeline(createReadStream(from), how, createWriteStream(to));
 }
 
+/** What is kept of a run goes together. */
 async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
-  const files: { path: string; bytes: number; modifiedMs: number }[] = [];
+  const runs = new Map<string, { paths: string[]; bytes: number; modifiedMs: number }>();
   for (const name of await readdir(folder)) {
-    if (!name.endsWith(KEPT)) continue;
     const path = join(folder, name);
     const facts = await stat(path);
-    files.push({ path, bytes: facts.size, modifiedMs: facts.mtimeMs });
+    const runId = name.split(".")[0] ?? name;
+    const run = runs.get(runId) ?? { paths: [], bytes: 0, modifiedMs: 0 };
+    run.paths.push(path);
+    run.bytes += facts.size;
+    run.modifiedMs = Math.max(run.modifiedMs, facts.mtimeMs);
+    runs.set(runId, run);
   }
-  files.sort((a, b) => b.modifiedMs - a.modifiedMs);
   let total = 0;
   let removed = 0;
-  for (const file of files) {
-    total += file.bytes;
-    if (total <= limits.size && nowMs - file.modifiedMs <= limits.age) continue;
-    await rm(file.path, { force: true });
+  for (const run of [...runs.values()].sort((a, b) => b.modifiedMs - a.modifiedMs)) {
+    total += run.bytes;
+    if (total <= limits.size && nowMs - run.modifiedMs <= limits.age) continue;
+    for (const path of run.paths) await rm(path, { force: true });
     removed += 1;
   }
   return removed;

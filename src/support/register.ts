@@ -296,6 +296,11 @@ const entries = {
     hint: "Check that the disk of the spool has room and that this user may write there; the file is claimed at the next look.",
   },
 
+  "HG-SPOOL-004": {
+    title: "the spool cannot be written",
+    hint: "Check that its disk has room and that this user may write there; the file is mapped again by itself.",
+  },
+
   // ── delivery
   ...DELIVERY_ERRORS,
 

@@ -164,8 +164,8 @@ describe("a segment", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(rows).toEqual([
-      { sequence: "1", rows: [4, 6] },
-      { sequence: "2", rows: [5] },
+      { sequence: "1", length: 111, rows: [4, 6] },
+      { sequence: "2", length: 69, rows: [5] },
     ]);
   });
 

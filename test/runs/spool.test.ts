@@ -68,6 +68,19 @@ describe("the spool", () => {
     expect(readdirSync(join(folder, "kept")).sort()).toEqual(["newer.gz", "newest.gz"]);
   });
 
+  it("keeps and prunes what belongs to a run together", async () => {
+    const about = { targets: ["variableId=7"], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
+    for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(RUN)}${end}`, "x");
+    await spool.note(RUN, about);
+    writeFileSync(spool.inputPath(RUN), "input");
+    await spool.retire(RUN);
+    expect(readdirSync(join(folder, "segments"))).toEqual([]);
+    const kept = () => readdirSync(join(folder, "kept")).sort();
+    expect(kept()).toEqual([".about", ".gz", ".rows.zst", ".zst"].map((end) => `${RUN}${end}`));
+    expect(await spool.prune(Date.now() + 31 * DAY_MS)).toBe(1);
+    expect(kept()).toEqual([]);
+  });
+
   it("removes what a crash left half-compressed", async () => {
     const half = join(folder, "kept", `${RUN}.gz.part`);
     writeFileSync(half, "x");

@@ -1,0 +1,184 @@
+/**
+ * From a stored reading back to the row that it came from. The spool keeps, beside the input of a run at rest, the batches and the row
+ * index as they were mapped, compressed; and uncompressed what they are about, so that a search opens few of them.
+ */
+import { createReadStream } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { createZstdDecompress } from "node:zlib";
+import { systemCode } from "../support/errors.ts";
+
+/** What the batches of a run are about: written beside its segment, kept beside its input. */
+export interface RunAbout {
+  /** Targets in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly targets: readonly string[];
+  /** Earliest and latest date. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface ReadingQuery {
+  /** As `RunAbout.targets` has it. */
+  readonly words: string;
+  /** The same, field by field. */
+  readonly fields: Readonly<Record<string, string | number>>;
+  /** Milliseconds since 1970 in UTC. */
+  readonly atMs: number;
+}
+
+export interface FoundReading {
+  readonly runId: string;
+  /** Of the batch as it was mapped; a batch that was split later has children. */
+  readonly sequence: string;
+  readonly value: number;
+  readonly version: string | null;
+  /** Line or row; null when the mapper did not tell. */
+  readonly row: number | null;
+  readonly sheet: string | null;
+}
+
+export const ABOUT = ".about";
+export const COMPRESSED = ".zst";
+
+interface RowLine {
+  readonly sequence: string;
+  /** Bytes of the batch. */
+  readonly length: number;
+  readonly rows: readonly number[];
+  readonly sheetOf?: readonly number[];
+  readonly sheets?: Readonly<Record<string, string>>;
+}
+
+interface Element extends Readonly<Record<string, unknown>> {
+  readonly data: readonly { readonly date: string; readonly value: number; readonly version?: string }[];
+}
+
+/** Readings of a target at a date, of the newest run first. Memory holds one batch. */
+export async function* findReadings(spool: string, query: ReadingQuery): AsyncGenerator<FoundReading> {
+  for (const { runId, path, compressed } of (await abouts(spool)).toSorted((a, b) =>
+    a.runId < b.runId ? 1 : -1,
+  )) {
+    const about = JSON.parse(await readFile(`${path}${ABOUT}`, "utf8")) as RunAbout;
+    if (!holds(about, query)) continue;
+    const end = compressed ? COMPRESSED : "";
+    yield* readingsOf(runId, `${path}${end}`, `${path}.rows${end}`, query);
+  }
+}
+
+interface Place {
+  readonly runId: string;
+  /** Of the segment, without the end of a compressed one. */
+  readonly path: string;
+  readonly compressed: boolean;
+}
+
+/** A run that comes to rest meanwhile may be in both places; the kept one counts. */
+async function abouts(spool: string): Promise<readonly Place[]> {
+  const found = new Map<string, Place>();
+  for (const [folder, compressed] of [
+    ["segments", false],
+    ["kept", true],
+  ] as const)
+    for (const name of await readdir(join(spool, folder))) {
+      if (!name.endsWith(ABOUT)) continue;
+      const runId = name.split(".")[0] ?? name;
+      found.set(runId, { runId, path: join(spool, folder, name.slice(0, -ABOUT.length)), compressed });
+    }
+  return [...found.values()];
+}
+
+function holds({ targets, from, to }: RunAbout, { words, atMs }: ReadingQuery): boolean {
+  return Date.parse(from) <= atMs && atMs <= Date.parse(to) && targets.includes(words);
+}
+
+async function* readingsOf(
+  runId: string,
+  segment: string,
+  rows: string,
+  query: ReadingQuery,
+): AsyncGenerator<FoundReading> {
+  const index = opened(rows);
+  const bytes = new Bytes(opened(segment));
+  try {
+    // A line of the index for each batch, in the same order.
+    for await (const line of createInterface({ input: index, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const facts = JSON.parse(line) as RowLine;
+      yield* inBatch(runId, facts, await bytes.take(facts.length), query);
+    }
+  } catch (thrown) {
+    // Pruned while we looked.
+    if (systemCode(thrown) !== "ENOENT") throw thrown;
+  } finally {
+    index.destroy();
+    bytes.close();
+  }
+}
+
+function opened(path: string): Readable {
+  const file = createReadStream(path);
+  if (!path.endsWith(COMPRESSED)) return file;
+  const plain = createZstdDecompress();
+  file.once("error", (fault) => plain.destroy(fault));
+  plain.once("close", () => file.destroy());
+  return file.pipe(plain);
+}
+
+/** Takes a stream in pieces of known lengths. */
+class Bytes {
+  readonly #source: Readable;
+  readonly #chunks: AsyncIterator<Buffer>;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(source: Readable) {
+    this.#source = source;
+    this.#chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  }
+
+  /** Fewer at the end of the stream. */
+  async take(length: number): Promise<Buffer> {
+    const parts = [this.#held];
+    let total = this.#held.length;
+    while (total < length) {
+      const next = await this.#chunks.next();
+      if (next.done === true) break;
+      parts.push(next.value);
+      total += next.value.length;
+    }
+    const all = Buffer.concat(parts);
+    this.#held = all.subarray(length);
+    return all.subarray(0, length);
+  }
+
+  close(): void {
+    this.#source.destroy();
+  }
+}
+
+function* inBatch(
+  runId: string,
+  { sequence, rows, sheetOf, sheets }: RowLine,
+  body: Buffer,
+  { fields, atMs }: ReadingQuery,
+): Generator<FoundReading> {
+  const elements = JSON.parse(body.toString("utf8")) as readonly Element[];
+  let position = -1;
+  for (const element of elements) {
+    const isMeant = Object.entries(fields).every(([name, value]) => element[name] === value);
+    for (const { date, value, version } of element.data) {
+      position += 1;
+      if (!isMeant || Date.parse(date) !== atMs) continue;
+      const row = rows[position] ?? 0;
+      const sheet = sheets?.[String(sheetOf?.[position])] ?? "";
+      yield {
+        runId,
+        sequence,
+        value,
+        version: version ?? null,
+        row: row === 0 ? null : row,
+        sheet: sheet === "" ? null : sheet,
+      };
+    }
+  }
+}
