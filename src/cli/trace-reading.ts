@@ -92,7 +92,9 @@ function readTarget(text: string): Pick<ReadingQuery, "words" | "fields"> {
   if (!result.success || Object.keys(result.data).length === 0)
     throw invalid("--target", `${text} names no target`);
   const fields = Object.fromEntries(
-    Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+    Object.entries(result.data).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    ),
   );
   return { words: targetWords(result.data), fields };
 }
