@@ -7,13 +7,14 @@ import { createDelivery } from "./delivery/service-delivery.ts";
 import { planFinish } from "./drops/archive-name.ts";
 import { createDrop } from "./drops/create.ts";
 import type { IntakeFacts } from "./drops/intake/intake.ts";
-import { Watcher, type WatcherStatus } from "./drops/watcher.ts";
+import { Watcher, type WatcherFacts, type WatcherStatus } from "./drops/watcher.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import type { MapperVersions, MappingPool } from "./mapping/mapping.ts";
 import { openMapping } from "./mapping/open.ts";
-import type { Arrival, FinishRule, LedgerEvent, Run, Summary } from "./model.ts";
+import type { Arrival, LedgerEvent, Summary } from "./model.ts";
 import { alarmSender } from "./operations/alarm.ts";
+import { hangSign, newSecret } from "./operations/door.ts";
 import { LateFiles } from "./operations/late-files.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
 import { startOperations, type WebhookAnswer } from "./operations/server.ts";
@@ -27,15 +28,20 @@ import {
 } from "./operations/state-of-work.ts";
 import { type ClaimParts, claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
+import { confirmRule, finishAfter, webhookAddress } from "./runs/confirm-rule.ts";
 import { reviseOutcome } from "./runs/confirming.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
+import { isIdle } from "./runs/idleness.ts";
+import { liveGateway } from "./runs/live.ts";
 import { type LookupStore, openLookupStore } from "./runs/lookups.ts";
+import { carryOut } from "./runs/ordering.ts";
+import { Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool, type Spool } from "./runs/spool.ts";
-import type { ConfirmRule, DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
+import type { DropPost, RunSteps, ServicePost } from "./runs/steps.ts";
 import { ContainerCopies } from "./runs/unpacking/copies.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
-import { ConfigError } from "./support/errors.ts";
+import { ConfigError, TransientError } from "./support/errors.ts";
 import type { Logger } from "./support/log.ts";
 import { missingFiles } from "./triggers/expectation.ts";
 import { createRegistry, laneOf, type TriggerRegistry, whyUnclaimed } from "./triggers/registry.ts";
@@ -64,11 +70,6 @@ export interface Gateway {
   concerns(): Promise<string[]>;
   stop(): Promise<void>;
 }
-
-/** A drop that failed this often in a row is not waited for by `--until-idle`. */
-const FAILURES_GIVEN_UP = 3;
-/** A webhook that has not come by then is helped by reading back. */
-const WEBHOOK_PATIENCE_MS = 30_000;
 
 export async function startGateway(config: GatewayConfig, means: GatewayMeans): Promise<Gateway> {
   const closers: Closer[] = [];
@@ -100,6 +101,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const ledger = await openLedger(config.ledger, { clock, log, onEvent });
   closers.push(() => ledger.close());
   const spool = await openSpool(config.spool);
+  const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock);
 
   // Questions and outcomes can come in while the rest is being joined.
@@ -109,6 +111,10 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   ];
   let waiting: () => Promise<readonly WaitingFile[]> = async () => [];
   let statuses: () => readonly WatcherStatus[] = () => [];
+  let order: (asked: unknown) => Promise<unknown> = async () => {
+    throw new TransientError("HG-OPS-002", { operation: "take order", subject: "gateway" });
+  };
+  const secret = newSecret();
   const operations = await startOperations(config.operations, {
     ledger,
     log,
@@ -118,8 +124,10 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     drops: () => statuses(),
     receiveOutcome: (body, signature) =>
       receiveOutcome(config, { body, signature }, ledger, clock, (runId) => tell(runId)),
+    orders: { secret, take: (asked) => order(asked) },
   });
   closers.push(() => operations.close());
+  closers.push(await hangSign(config.ledger.path, { url: operations.url, secret }));
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root });
@@ -129,7 +137,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const services = openServices(config, operations.url, { ledger, log, clock }, closers);
   const onRun = () => conductor.wake();
   const shared = { ledger, log, drops, lookups, versions };
-  const parts = claimParts(config, { ...shared, registry, onRun });
+  const parts = claimParts(config, { ...shared, registry, pauses, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
   const steps = joinSteps(config, { ...shared, spool, pool, clock, services, claim });
   const recovery = await recoverRuns(steps);
@@ -144,21 +152,14 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     conductor.wake(runId);
   };
 
-  const watchers = config.drops.flatMap((options) => {
-    const drop = drops.get(options.name)?.drop;
-    return drop === undefined ? [] : [new Watcher({ drop, options, journal: ledger, claim, clock, log })];
-  });
+  const watchers = createWatchers(config, drops, { journal: ledger, claim, clock, log, pauses });
   closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
   statuses = () => watchers.map((watcher) => watcher.status());
   waiting = () =>
     waitingFiles(ledger, statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
-  const late = new LateFiles({
-    find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
-    send: alarmSender(config.operations.alarm, clock),
-    count: (missing) => metrics.countLate(missing.map((file) => file.trigger)),
-    clock,
-    log,
-  });
+  const live = liveGateway(conductor, watchers, log);
+  order = (asked) => carryOut(asked, { ledger, pauses, log, live });
+  const late = lateFiles(config, ledger, { metrics, clock, log, startedAt });
   closers.push(() => late.stop());
   const names = {
     drops: config.drops.map(({ name }) => name),
@@ -166,6 +167,7 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   };
   health = async () => [
     ...(await healthOf(statuses(), names, conductor.serviceWaits(), ledger, late.missing())),
+    ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];
 
@@ -193,6 +195,41 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
       log.info("gateway stopped");
     },
   };
+}
+
+function createWatchers(
+  config: GatewayConfig,
+  drops: ReadonlyMap<string, DropPost>,
+  {
+    pauses,
+    ...facts
+  }: Pick<WatcherFacts, "journal" | "claim" | "clock" | "log"> & { readonly pauses: Pauses },
+): readonly Watcher[] {
+  return config.drops.flatMap((options) => {
+    const drop = drops.get(options.name)?.drop;
+    const paused = () => pauses.reason("drop", options.name);
+    return drop === undefined ? [] : [new Watcher({ drop, options, paused, ...facts })];
+  });
+}
+
+function lateFiles(
+  config: GatewayConfig,
+  ledger: Ledger,
+  parts: {
+    readonly metrics: GatewayMetrics;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly startedAt: string;
+  },
+): LateFiles {
+  const { metrics, clock, log, startedAt } = parts;
+  return new LateFiles({
+    find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
+    send: alarmSender(config.operations.alarm, clock),
+    count: (missing) => metrics.countLate(missing.map((file) => file.trigger)),
+    clock,
+    log,
+  });
 }
 
 /** As many as can be mapped at once, and those that wait for a worker. */
@@ -231,8 +268,8 @@ function openServices(
   parts: { readonly ledger: Ledger; readonly log: Logger; readonly clock: Clock },
   closers: Closer[],
 ): ReadonlyMap<string, ServicePost> {
-  const webhook = webhookAddress(config, operationsUrl);
-  const confirm = confirmRule(config, webhook !== null);
+  const webhook = webhookAddress(config.operations.webhook.publicUrl, operationsUrl);
+  const confirm = confirmRule(config.push.confirm, webhook !== null);
   const services = new Map<string, ServicePost>();
   for (const options of config.services) {
     const delivery = createDelivery(options, config.push, {
@@ -245,25 +282,6 @@ function openServices(
     services.set(options.name, { delivery, confirm });
   }
   return services;
-}
-
-/** Port 0 in `webhook.publicUrl` stands for the port that `operations.listen` took. */
-function webhookAddress(config: GatewayConfig, operationsUrl: string): string | null {
-  const { publicUrl } = config.operations.webhook;
-  if (publicUrl === undefined) return null;
-  const url = new URL(publicUrl);
-  if (url.port === "0") url.port = new URL(operationsUrl).port;
-  return new URL("webhooks/outcome", `${url.href.replace(/\/$/, "")}/`).href;
-}
-
-function confirmRule(config: GatewayConfig, hasWebhook: boolean): ConfirmRule {
-  const { by, within, pollEvery } = config.push.confirm;
-  return {
-    by: by === "auto" ? (hasWebhook ? "webhook" : "read-back") : by,
-    withinMs: within,
-    patienceMs: Math.min(WEBHOOK_PATIENCE_MS, within / 2),
-    everyMs: pollEvery,
-  };
 }
 
 function joinSteps(
@@ -287,7 +305,7 @@ function joinSteps(
     copies: new ContainerCopies(parts.spool),
     dropPost: (name) => drops.get(name),
     servicePost: (name) => services.get(name),
-    finishAfter: (run, rule) => finishAfter(config, run, rule),
+    finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
     planFinish,
     currentMapper: (name) =>
       versions.current(name).catch((thrown: unknown) => {
@@ -295,13 +313,6 @@ function joinSteps(
         throw thrown;
       }),
   };
-}
-
-/** Archiving waits for acceptance, deleting for the confirmation, unless the trigger says otherwise (invariant 1). */
-function finishAfter(config: GatewayConfig, run: Run, rule: FinishRule): "accepted" | "confirmed" {
-  if (config.push.confirm.by === "none") return "accepted";
-  const trigger = config.triggers.find((one) => one.name === run.binding.trigger);
-  return trigger?.finishAfter ?? (rule.action === "delete" ? "confirmed" : "accepted");
 }
 
 function intakeFacts(
@@ -329,12 +340,14 @@ function claimParts(
     readonly drops: ReadonlyMap<string, DropPost>;
     readonly lookups: LookupStore;
     readonly versions: MapperVersions;
+    readonly pauses: Pauses;
     readonly onRun: () => void;
   },
 ): ClaimParts {
-  const { registry, drops } = parts;
+  const { registry, drops, pauses } = parts;
   return {
     ...parts,
+    pausedTrigger: (name) => pauses.reason("trigger", name),
     dropPost: (name) => drops.get(name),
     planFinish,
     unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
@@ -372,25 +385,4 @@ async function receiveOutcome(
   const runId = await ledger.recordOutcome(outcome);
   if (runId !== null) await tell(runId);
   return { status: runId === null ? "unknown" : "recorded" };
-}
-
-async function isIdle(watchers: readonly Watcher[], conductor: Conductor): Promise<boolean> {
-  const dropsAtRest = () =>
-    watchers.every((watcher) => {
-      const { completePolls, consecutiveFailures, settlingCount, leftCount } = watcher.status();
-      if (consecutiveFailures > 0) return consecutiveFailures >= FAILURES_GIVEN_UP;
-      return completePolls > 0 && settlingCount === 0 && leftCount === 0;
-    });
-  const runsAtRest = async () => {
-    const { inHand, runs } = await conductor.pending();
-    return inHand === 0 && runs.length === 0;
-  };
-  if (!dropsAtRest() || !(await runsAtRest())) return false;
-  // Files may have come while the last ones were worked on.
-  await Promise.allSettled(
-    watchers
-      .filter((watcher) => watcher.status().consecutiveFailures === 0)
-      .map((watcher) => watcher.pollNow()),
-  );
-  return dropsAtRest() && (await runsAtRest());
 }

@@ -232,8 +232,32 @@ export interface Run {
   /** Decided once, before the source file is touched. */
   readonly finishPlan: FinishPlan | null;
   readonly finishedAt: IsoInstant | null;
+  /** A person had it done again. */
+  readonly replay: Replay | null;
   readonly createdAt: IsoInstant;
   readonly changedAt: IsoInstant;
+}
+
+/** What a run does again, and how. */
+export interface Replay {
+  /** The run that it follows, of the same arrival. */
+  readonly of: string;
+  /** Only readings that no earlier run of this arrival had accepted. */
+  readonly rejectedOnly: boolean;
+  /** Also readings whose dates later runs have delivered. */
+  readonly overwrite: boolean;
+  readonly by: string;
+  /** The later runs whose dates were left out; known when it is mapped, so that it can be mapped again with equal bytes. */
+  readonly spared?: readonly string[] | undefined;
+}
+
+/** A drop that is not polled, or a trigger that claims nothing, until a person lets it go on. */
+export interface Pause {
+  readonly kind: "drop" | "trigger";
+  readonly name: string;
+  readonly at: IsoInstant;
+  readonly by: string;
+  readonly why: string;
 }
 
 // ───────────────────────────────────────────────────────────── batches

@@ -1,14 +1,18 @@
 /** The commands of `headgate`, and what they have in common: `--help` with an example, exit 0, 1 or 2, errors in three parts. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addCancel } from "./cancel.ts";
 import { addCheck } from "./check.ts";
 import type { CommandFrame } from "./command.ts";
 import { addDemo } from "./demo.ts";
+import { addForget } from "./forget.ts";
 import { addGateway } from "./gateway.ts";
 import { addHub } from "./hub.ts";
 import { addMap } from "./map.ts";
 import { addMapper } from "./mapper.ts";
 import { exitCodeOf, printError } from "./output.ts";
+import { addPause } from "./pause.ts";
+import { addQuarantine } from "./quarantine.ts";
 import { addRuns } from "./runs.ts";
 import { addTrace } from "./trace.ts";
 import { addTrigger } from "./trigger.ts";
@@ -32,7 +36,21 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
         exitCode = await work(...args);
       },
   };
-  for (const add of [addDemo, addGateway, addHub, addCheck, addMap, addMapper, addTrigger, addRuns, addTrace])
+  for (const add of [
+    addDemo,
+    addGateway,
+    addHub,
+    addCheck,
+    addMap,
+    addMapper,
+    addTrigger,
+    addRuns,
+    addTrace,
+    addQuarantine,
+    addCancel,
+    addPause,
+    addForget,
+  ])
     add(frame);
   try {
     await program.parseAsync([...argv]);

@@ -4,6 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 import { missingWords } from "../operations/late-files.ts";
 import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import { missingFiles } from "../triggers/expectation.ts";
@@ -103,9 +104,10 @@ async function printDrops(config: GatewayConfig): Promise<void> {
   }
 }
 
-type DropNote = Pick<DropState, "drop" | "lastError" | "nextPollAt" | "eventsArrive">;
+type DropNote = Pick<DropState, "drop" | "paused" | "lastError" | "nextPollAt" | "eventsArrive">;
 
-function dropNote({ lastError, nextPollAt, eventsArrive }: DropNote): string | null {
+function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): string | null {
+  if (paused !== undefined && paused !== null) return paused;
   const next = nextPollAt === null ? "" : `, and is looked at again at ${when(nextPollAt)}`;
   if (lastError !== null) return `cannot be looked through: ${lastError.message}${next}`;
   return eventsArrive === false
@@ -126,9 +128,11 @@ async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): P
   }
 }
 
-function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
+async function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
+  const pauses = await Pauses.read(ledger);
   const places = config.drops.map(({ name, settle }) => ({
     drop: name,
+    paused: pauses.reason("drop", name),
     waiting: [],
     eventsArrive: null,
     overdueAfterMs: settle.limit,

@@ -17,6 +17,8 @@ export interface WatcherFacts extends PickupFacts {
     Pick<DropOptions, "every" | "backoffMax"> &
     Partial<Pick<DropOptions, "cron" | "timeZone" | "jitter" | "finish">>;
   readonly log: Logger;
+  /** Why a person has it not polled; null while it is. */
+  readonly paused?: () => string | null;
 }
 
 export interface WatcherStatus {
@@ -24,6 +26,8 @@ export interface WatcherStatus {
   readonly kind: DropKind;
   /** When a poll last ended without an error. */
   readonly lastCompletePoll: IsoInstant | null;
+  /** Why a person has it not polled; null while it is. */
+  readonly paused: string | null;
   readonly completePolls: number;
   readonly consecutiveFailures: number;
   readonly lastError: {
@@ -120,7 +124,8 @@ export class Watcher {
   }
 
   /** See `Pickup.rematch`. */
-  rematch(): Promise<number> {
+  async rematch(): Promise<number> {
+    if (this.#paused() !== null) return 0;
     return this.#pickup.rematch(this.#stopping.signal);
   }
 
@@ -140,6 +145,7 @@ export class Watcher {
     return {
       drop: drop.name,
       kind: drop.kind,
+      paused: this.#paused(),
       lastCompletePoll: this.#lastComplete === null ? null : isoInstant(this.#lastComplete),
       completePolls: this.#completePolls,
       consecutiveFailures: this.#failures,
@@ -162,12 +168,22 @@ export class Watcher {
     };
   }
 
+  #paused(): string | null {
+    return this.#facts.paused?.() ?? null;
+  }
+
   async #run(): Promise<void> {
     const stopped = this.#stopping.signal;
     const { clock } = this.#facts;
     while (!stopped.aborted) {
       const wanted = this.#wanted;
       this.#wanted = null;
+      if (this.#paused() !== null) {
+        this.#changed = false;
+        wanted?.resolve(NOTHING);
+        await this.#rest(NOTHING);
+        continue;
+      }
       this.#inProgress = true;
       this.#nextPollAt = null;
       const begunMs = this.#facts.clock.monotonicMs();

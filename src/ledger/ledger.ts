@@ -20,9 +20,11 @@ import type {
   LedgerEvent,
   MapperIdentity,
   Outcome,
+  Pause,
   Points,
   Reason,
   RejectedRow,
+  Replay,
   Run,
   RunState,
 } from "../model.ts";
@@ -57,7 +59,7 @@ export interface Ledger {
   // ── runs
 
   /** Opens a run in state `claimed` for an arrival, which becomes `matched`. The id sorts by time. */
-  openRun(arrivalId: number, binding: Binding, lane: string): Promise<Run>;
+  openRun(arrivalId: number, binding: Binding, lane: string, replay?: Replay): Promise<Run>;
   /** The only way in which a run changes state. `from` guards against two hands; fields that are absent stay as they are. */
   advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
   /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
@@ -124,6 +126,25 @@ export interface Ledger {
   /** Files that lie at a drop now or were worked on since, by standing and by drop, and the points of runs worked on since. */
   tally(since: IsoInstant): Promise<Tally>;
 
+  // ── what operators order
+
+  /** Runs in these states that are the latest of their arrivals, newest first, with their arrivals. */
+  restingIn(states: readonly RunState[], limit: number): Promise<readonly RestingRun[]>;
+  /** What lies or lay at a path, oldest first; also in other drops when none is named. Without entries of containers. */
+  arrivalsAt(path: string, drop?: string): Promise<readonly Arrival[]>;
+  /**
+   * Forgets every version of a file at a drop, entries of containers included, with their runs and events, so that what lies there
+   * is taken as if it were new. `RejectedError` while something of it is under way, and nothing was forgotten.
+   */
+  forget(drop: string, path: string): Promise<Forgotten>;
+  pauses(): Promise<readonly Pause[]>;
+  /** Replaces the reason of an earlier one. */
+  pause(pause: Omit<Pause, "at">): Promise<Pause>;
+  /** False when it was not paused. */
+  resume(kind: Pause["kind"], name: string): Promise<boolean>;
+  /** Delivered runs of other arrivals to the same service, opened after `run` and before `before`, that share a target with one of these. */
+  laterRuns(run: Run, targets: readonly TargetKey[], before: string): Promise<readonly Run[]>;
+
   close(): Promise<void>;
 }
 
@@ -170,6 +191,7 @@ export interface RunChange {
   readonly rejected?: readonly RejectedRow[];
   /** Binds a run that has no batches yet to another version of its mapper. */
   readonly mapper?: MapperIdentity;
+  readonly replay?: Replay;
   readonly finishPlan?: FinishPlan;
   /** The source was finished, now; an archived or deleted arrival has gone from its drop. */
   readonly finished?: { readonly at: IsoInstant; readonly left: boolean };
@@ -213,6 +235,20 @@ export interface EntriesState {
   readonly done: number;
   /** At rest in another way, with the state of the run or of the arrival. */
   readonly staying: readonly { readonly path: string; readonly state: RunState | ArrivalState }[];
+}
+
+export interface RestingRun {
+  readonly run: Run;
+  readonly arrival: Arrival;
+}
+
+/** What the ledger knew until it forgot it. */
+export interface Forgotten {
+  readonly arrivals: number;
+  readonly runs: readonly string[];
+  readonly acceptedPoints: number;
+  /** Batches that were sent and never answered. */
+  readonly unanswered: number;
 }
 
 /** A container is followed by its entries. */

@@ -110,6 +110,8 @@ const COMMITS = [
   "poll.recorded",
   "poll.completed",
   "arrivals.pruned",
+  "arrivals.forgotten",
+  "pause.changed",
 ] as const;
 
 /** Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and `.after` it. */

@@ -1,12 +1,13 @@
 /** Prometheus metrics, fed by the ledger's events: what is counted is what was committed. */
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { LedgerEvent } from "../model.ts";
+import type { LedgerEvent, Pause } from "../model.ts";
 
 export class GatewayMetrics {
   readonly registry: Registry;
   readonly #steps: Counter<"drop" | "event">;
   readonly #lastEvent: Gauge<"drop">;
   readonly #late: Gauge<"trigger">;
+  readonly #paused: Gauge<"kind" | "name">;
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -28,6 +29,18 @@ export class GatewayMetrics {
       labelNames: ["trigger"],
       registers: [registry],
     });
+    this.#paused = new Gauge({
+      name: "headgate_paused",
+      help: "1 for each drop that is not polled and each trigger that claims nothing, since a person said so",
+      labelNames: ["kind", "name"],
+      registers: [registry],
+    });
+  }
+
+  /** What a person has paused now. */
+  countPauses(pauses: readonly Pause[]): void {
+    this.#paused.reset();
+    for (const { kind, name } of pauses) this.#paused.set({ kind, name }, 1);
   }
 
   /** Which triggers miss a file now. */

@@ -8,8 +8,10 @@ import fastify, {
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RunState } from "../model.ts";
+import { HeadgateError, RejectedError } from "../support/errors.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
+import { knocksRightly } from "./door.ts";
 import type { OperationsOptions } from "./options.ts";
 import type { DropState, HealthPart, WaitingFile } from "./state-of-work.ts";
 
@@ -25,6 +27,11 @@ export interface OperationsParts {
   waiting(): Promise<readonly WaitingFile[]>;
   drops(): readonly DropState[];
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
+  /** Orders of persons, of those alone who know the secret (`door.ts`); without it none are taken. */
+  readonly orders?: {
+    readonly secret: string;
+    take(order: unknown): Promise<unknown>;
+  };
 }
 
 export interface OperationsServer {
@@ -52,6 +59,7 @@ export async function startOperations(
   addHealth(app, parts);
   addQuestions(app, parts);
   addWebhook(app, parts);
+  if (parts.orders !== undefined) addOrders(app, parts.orders, parts.log);
   const url = await listenOrExplain(app, options.listen, "operations.listen");
   return { url, close: () => app.close() };
 }
@@ -99,6 +107,35 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
     // An operation that is not ours is answered with success too: the sender cannot do better by trying again.
     return reply.code(200).send(answer);
   });
+}
+
+function addOrders(app: FastifyInstance, orders: NonNullable<OperationsParts["orders"]>, log: Logger): void {
+  app.post("/operations/orders", async (request, reply) => {
+    if (!knocksRightly(request.headers.authorization, orders.secret)) {
+      log.warn({ from: request.ip }, "an order without the secret was refused");
+      return problem(reply, 401, "only who may read the secret beside the ledger may order");
+    }
+    try {
+      return await orders.take(parsed(String(request.body ?? "")));
+    } catch (thrown) {
+      if (!(thrown instanceof HeadgateError)) throw thrown;
+      const { code, operation, subject, message, hint } = thrown;
+      return reply
+        .code(thrown instanceof RejectedError ? 409 : 503)
+        .type("application/problem+json")
+        .send({ title: "cannot be done", code, operation, subject, detail: message, hint });
+    }
+  });
+}
+
+/** Undefined when it is no JSON. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    // Whoever takes orders refuses it.
+    return undefined;
+  }
 }
 
 function problem(reply: FastifyReply, status: number, detail: string): FastifyReply {

@@ -8,6 +8,8 @@ export interface DropState {
   readonly drop: string;
   readonly kind: DropKind;
   readonly lastCompletePoll: IsoInstant | null;
+  /** Why a person has it not polled; null while it is. */
+  readonly paused?: string | null;
   readonly completePolls: number;
   readonly consecutiveFailures: number;
   readonly lastError: {
@@ -33,7 +35,7 @@ export interface DropState {
 }
 
 /** What the daemon, or without it the configuration, tells of a drop whose files wait. */
-export interface WaitingPlace extends Pick<DropState, "drop" | "waiting" | "eventsArrive"> {
+export interface WaitingPlace extends Pick<DropState, "drop" | "waiting" | "eventsArrive" | "paused"> {
   /** Milliseconds after which an unsettled file counts as overdue, where nobody who watches says so. */
   readonly overdueAfterMs?: number;
 }
@@ -61,7 +63,7 @@ export interface HealthPart {
 }
 
 /** Where runs rest that a person has to look at. */
-const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded"];
+export const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded"];
 const SHOWN = 20;
 const LOOKED_THROUGH = 1_000;
 
@@ -74,7 +76,7 @@ export async function healthOf(
 ): Promise<readonly HealthPart[]> {
   const parts: HealthPart[] = drops.map((state) => ({
     part: `drop ${state.drop}`,
-    ready: state.lastError === null && state.lastCompletePoll !== null,
+    ready: isPaused(state) || (state.lastError === null && state.lastCompletePoll !== null),
     reason: dropWords(state),
   }));
   for (const service of configured.services) {
@@ -162,6 +164,8 @@ function waitingArrival(arrival: Arrival, place: WaitingPlace, nowMs: number): W
   const file = { drop, path: arrival.path, state: arrival.state, runId: null, eventsArrive };
   if (arrival.state !== "settling")
     return { ...file, since: arrival.changedAt, reason: arrival.reason, overdue: false };
+  if (place.paused !== undefined && place.paused !== null)
+    return { ...file, since: arrival.seenAt, reason: place.paused, overdue: false };
   const told = place.waiting.find(({ path }) => path === arrival.path);
   const waitedMs = nowMs - Date.parse(arrival.seenAt);
   return {
@@ -210,7 +214,13 @@ export async function concernsOf(
   return concerns;
 }
 
-function dropWords({ lastError, lastCompletePoll, overdueCount }: DropState): string {
+/** It does what it was told to. */
+function isPaused({ paused }: DropState): boolean {
+  return paused !== undefined && paused !== null;
+}
+
+function dropWords({ paused, lastError, lastCompletePoll, overdueCount }: DropState): string {
+  if (paused !== undefined && paused !== null) return paused;
   if (lastError !== null) return lastError.message;
   if (lastCompletePoll === null) return "not looked through yet";
   const overdue = overdueCount === 0 ? "" : `; ${overdueCount} files have not settled for too long`;
@@ -219,12 +229,10 @@ function dropWords({ lastError, lastCompletePoll, overdueCount }: DropState): st
 
 /** Runs whose file still lies where it lay, so that nobody has seen to it, and those that came to rest since. */
 async function needAPerson(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
-  const found: Run[] = [];
-  for (const run of await ledger.recentRuns(LOOKED_THROUGH, NEEDS_A_PERSON)) {
-    const recent = since !== null && run.changedAt >= since;
-    if (recent || (await ledger.arrival(run.arrivalId))?.goneAt === null) found.push(run);
-  }
-  return found;
+  const resting = await ledger.restingIn(NEEDS_A_PERSON, LOOKED_THROUGH);
+  return resting
+    .filter(({ run, arrival }) => arrival.goneAt === null || (since !== null && run.changedAt >= since))
+    .map(({ run }) => run);
 }
 
 export async function summarise(

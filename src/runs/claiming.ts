@@ -45,6 +45,8 @@ export interface ClaimParts {
   unpacking(drop: string): Unpacking | undefined;
   /** How a file came, when its drop knows. */
   provenance(file: Pick<Arrival, "drop" | "path">): Provenance | null;
+  /** Why a person has a trigger claim nothing; null while it does. */
+  pausedTrigger(name: string): string | null;
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
   dropPost(name: string): DropPost | undefined;
   planFinish: RunSteps["planFinish"];
@@ -75,6 +77,13 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
     if (arrival.state !== "unmatched" || arrival.reason !== why)
       await parts.ledger.advanceArrival(arrival.id, "unmatched", why);
     await finishUnmatched(arrival, parts);
+    return;
+  }
+  const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
+  if (paused !== null) {
+    // It waits where it lies, and is offered again when the trigger goes on: no rule for unmatched files is for it.
+    if (arrival.state !== "unmatched" || arrival.reason !== paused)
+      await parts.ledger.advanceArrival(arrival.id, "unmatched", paused);
     return;
   }
   if (others.length > 0) {

@@ -59,6 +59,10 @@ export class Conductor {
   readonly #told = new Set<string>();
   readonly #faults = new Map<string, number>();
   readonly #tasks = new Set<Promise<void>>();
+  /** Of the runs in hand: how to end the step, and when it has ended. */
+  readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
+  /** Runs that no hand may take. */
+  readonly #barred = new Set<string>();
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #pumping: Promise<void> | null = null;
@@ -160,9 +164,25 @@ export class Conductor {
     return this.#waits.failing();
   }
 
+  /** Ends the step that the run is in, and lets nobody take the run until the work is done. */
+  async withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T> {
+    this.#barred.add(runId);
+    try {
+      const stepper = this.#steppers.get(runId);
+      stepper?.stop.abort();
+      await stepper?.ended;
+      return await work();
+    } finally {
+      this.#barred.delete(runId);
+      this.#waits.release(runId);
+      this.wake(runId);
+    }
+  }
+
   /** Cancels what can be done again, lets what is being recorded end, and resolves when all hands are empty. */
   async stop(): Promise<void> {
     this.#abort.abort();
+    for (const { stop } of this.#steppers.values()) stop.abort();
     clearTimeout(this.#timer);
     await this.#pumping;
     await Promise.allSettled(this.#tasks);
@@ -207,17 +227,20 @@ export class Conductor {
 
   #begin(run: Run, desk: Desk): void {
     desk.inHand.set(run.id, run);
-    const task = this.#take(run, desk).finally(() => {
+    const stop = new AbortController();
+    const task = this.#take(run, desk, stop.signal).finally(() => {
       desk.inHand.delete(run.id);
       this.#told.delete(run.id);
+      this.#steppers.delete(run.id);
       this.#tasks.delete(task);
       this.wake();
     });
+    this.#steppers.set(run.id, { stop, ended: task });
     this.#tasks.add(task);
   }
 
   #isInHand(runId: string): boolean {
-    return this.#desks.some((desk) => desk.inHand.has(runId));
+    return this.#barred.has(runId) || this.#desks.some((desk) => desk.inHand.has(runId));
   }
 
   #waitsStill(run: Run, desk: Desk): boolean {
@@ -226,10 +249,10 @@ export class Conductor {
     return left > 0;
   }
 
-  async #take(run: Run, desk: Desk): Promise<void> {
-    const result = await this.#stepOrFault(run, desk);
+  async #take(run: Run, desk: Desk, signal: AbortSignal): Promise<void> {
+    const result = await this.#stepOrFault(run, desk, signal);
     this.#waits.release(run.id);
-    if (this.#abort.signal.aborted) return;
+    if (signal.aborted) return;
     const { service } = run.binding;
     if (result.move !== "wait") {
       if (desk.name === "delivery") this.#waits.succeeded(service);
@@ -252,13 +275,13 @@ export class Conductor {
   }
 
   /** Never rejects: whatever happens to one run, the others go on. */
-  async #stepOrFault(run: Run, desk: Desk): Promise<StepResult> {
+  async #stepOrFault(run: Run, desk: Desk, signal: AbortSignal): Promise<StepResult> {
     try {
-      const result = await this.#step(run, desk);
+      const result = await this.#step(run, desk, signal);
       this.#faults.delete(run.id);
       return result;
     } catch (thrown) {
-      if (this.#abort.signal.aborted) return REST;
+      if (signal.aborted) return REST;
       try {
         return await this.#afterFault(run, thrown);
       } catch (second) {
@@ -271,8 +294,7 @@ export class Conductor {
     }
   }
 
-  #step(run: Run, desk: Desk): Promise<StepResult> {
-    const signal = this.#abort.signal;
+  #step(run: Run, desk: Desk, signal: AbortSignal): Promise<StepResult> {
     if (run.state === "claimed") return fetchInput(run, this.#steps, signal);
     if (run.state === "fetched" && run.binding.unpack !== undefined)
       return openContainer(run, this.#steps, signal);

@@ -250,6 +250,23 @@ const entries = {
     hint: "Put the drop back under the same name, so that its files can be taken to their end.",
   },
 
+  "HG-RUN-009": {
+    title: "the input of the run is not to be had any more",
+    hint: "Its kept copy was pruned (`spool.keepInputs`), and the drop has no such version of it. Send the file again.",
+  },
+  "HG-RUN-010": {
+    title: "the run was cancelled by a person",
+    hint: "`headgate replay RUN` does it again.",
+  },
+  "HG-RUN-011": {
+    title: "the run is not in a state for this",
+    hint: "`headgate trace RUN` shows how it stands.",
+  },
+  "HG-RUN-012": {
+    title: "what the earlier runs of the file delivered is not kept any more",
+    hint: "Without it nobody can tell what is left to deliver: replay the whole run, without `--rejected`.",
+  },
+
   // ── containers: compressed arrivals
   "HG-PACK-001": {
     title: "the container cannot be unpacked",
@@ -326,10 +343,23 @@ const entries = {
     hint: "The mapper, its settings or the file changed within one run. Nothing of it is sent; `headgate replay RUN` makes a new run.",
   },
 
+  "HG-LEDG-006": {
+    title: "something of this file is under way",
+    hint: "Wait until it is at rest, or cancel its run first: `headgate cancel RUN`.",
+  },
+  "HG-LEDG-007": {
+    title: "the ledger is not whole",
+    hint: "`headgate ledger check` says what is wrong, and `--repair` repairs what can be; otherwise `headgate ledger restore FILE` puts a backup in its place.",
+  },
+
   // ── operations
   "HG-OPS-001": {
     title: "an alarm was not accepted",
     hint: "It is sent again. Check `operations.alarm.url`.",
+  },
+  "HG-OPS-002": {
+    title: "the gateway does not take the order",
+    hint: "Is it another one than that of this configuration, or is it just starting or ending? Try again, or stop it: without a gateway the order goes to its ledger.",
   },
 
   // ── hub

@@ -18,6 +18,7 @@ import {
   slice,
   steppingClock,
 } from "./fixtures.ts";
+import { operatorConformance } from "./operator-conformance.ts";
 import { pollConformance } from "./poll-conformance.ts";
 import { pruneConformance } from "./prune-conformance.ts";
 
@@ -35,6 +36,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     const current = () => ledger;
     describe("polls", () => pollConformance(current));
     describe("pruning", () => pruneConformance(current));
+    describe("orders of persons", () => operatorConformance(current));
     describe("containers", () => containerConformance(current));
     describe("arrivals", () => arrivals(current));
     describe("runs", () => runs(current));

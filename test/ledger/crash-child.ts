@@ -93,5 +93,7 @@ await step(
   ["b", "c", "d", "e", "f", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
   () => list(ledger, "field", []),
 );
+await step([], () => ledger.pause({ kind: "drop", name: "field", by: "ann", why: "the server moves" }));
+await step([], () => ledger.forget("field", "nothing"));
 await step([], () => ledger.prune("1970-01-01T00:00:00.000Z", 10));
 await ledger.close();

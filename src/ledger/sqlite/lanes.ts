@@ -16,7 +16,7 @@ export function recordTargets(store: Store, runId: string, targets: readonly Tar
   for (const target of targets) insert.run(runId, digestOf(target));
 }
 
-function digestOf({ kind, target }: TargetKey): bigint {
+export function digestOf({ kind, target }: TargetKey): bigint {
   return createHash("sha256").update(`${kind}\0${target}`).digest().readBigInt64LE(0);
 }
 

@@ -16,6 +16,7 @@ import { eventMethods } from "./events.ts";
 import { openFault } from "./faults.ts";
 import { takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
+import { operatorMethods } from "./operator.ts";
 import { outcomeMethods } from "./outcomes.ts";
 import { SqlitePoll } from "./poll.ts";
 import { pruningMethods } from "./pruning.ts";
@@ -128,6 +129,7 @@ function assemble(store: Store, lock: ProcessLock | null): Ledger {
     ...eventMethods(store),
     ...traceMethods(store),
     ...tallyMethods(store),
+    ...operatorMethods(store),
     close: async () => {
       try {
         store.close();

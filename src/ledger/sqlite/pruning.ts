@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger.ts";
 import { rows, type Store } from "./store.ts";
 
 /** Children before parents. Each takes the arrival's id. */
-const DELETIONS = [
+export const DELETIONS = [
   "DELETE FROM events WHERE arrival_id = ?",
   "UPDATE arrivals SET run_id = NULL WHERE id = ?",
   "DELETE FROM run_targets WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
@@ -20,7 +20,7 @@ export function pruningMethods(store: Store): Pick<Ledger, "prune"> {
   };
 }
 
-/** Inside a write. An accepted run of which more may be told is not at rest. */
+/** Inside a write. An accepted run of which more may be told is not at rest; after a replay only that one has to be good. */
 function prune(store: Store, goneBefore: IsoInstant, limit: number): number {
   const due = rows<{ id: number }>(
     store.sql(`SELECT id FROM arrivals WHERE gone_at < ?
@@ -28,7 +28,8 @@ function prune(store: Store, goneBefore: IsoInstant, limit: number): number {
         WHERE lying.drop_name = arrivals.drop_name AND lying.path = arrivals.path AND lying.gone_at IS NULL)
       AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
-        OR NOT (runs.state IN ('confirmed', 'empty', 'opened', 'cancelled') OR (runs.state = 'accepted' AND runs.settled = 1))))
+        OR (runs.state = 'accepted' AND runs.settled = 0)
+        OR (runs.state NOT IN ('accepted', 'confirmed', 'empty', 'opened', 'cancelled') AND runs.id = arrivals.run_id)))
       ORDER BY gone_at LIMIT ?`),
     goneBefore,
     limit,

@@ -9,6 +9,7 @@ import type {
   LedgerEvent,
   Outcome,
   Reason,
+  Replay,
   Run,
   RunState,
 } from "../../model.ts";
@@ -68,6 +69,7 @@ export interface RunRow {
   readonly finish_plan: string | null;
   readonly finished_at: string | null;
   readonly settled: number;
+  readonly replay: string | null;
   readonly created_at: string;
   readonly changed_at: string;
 }
@@ -97,6 +99,7 @@ export function toRun(row: RunRow): Run {
     },
     finishPlan: fromJson<FinishPlan>(row.finish_plan),
     finishedAt: row.finished_at,
+    replay: fromJson<Replay>(row.replay),
     createdAt: row.created_at,
     changedAt: row.changed_at,
   };

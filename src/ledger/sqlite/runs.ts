@@ -1,4 +1,4 @@
-import type { Binding, Reason, RejectedRow, Run, RunState } from "../../model.ts";
+import type { Binding, Reason, RejectedRow, Replay, Run, RunState } from "../../model.ts";
 import { createRunIds } from "../../support/run-id.ts";
 import type { Ledger, RunChange, RunFilter } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
@@ -27,10 +27,10 @@ export function runMethods(store: Store): RunMethods {
   const last = row<{ id: string }>(store.sql("SELECT id FROM runs ORDER BY id DESC LIMIT 1"));
   const nextId = createRunIds(last?.id);
   return {
-    openRun: (arrivalId, binding, lane) =>
+    openRun: (arrivalId, binding, lane, replay) =>
       store.write(["arrival.matched", "run.claimed"], () => {
         const id = nextId(store.clock.now().epochMilliseconds);
-        return openRun(store, id, arrivalId, binding, lane);
+        return openRun(store, { id, arrivalId, binding, lane, replay });
       }),
     advanceRun: (id, from, to, change) =>
       store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
@@ -59,12 +59,20 @@ export function mustFindRun(store: Store, id: string): Run {
   return run;
 }
 
-function openRun(store: Store, id: string, arrivalId: number, binding: Binding, lane: string): Run {
+interface NewRun {
+  readonly id: string;
+  readonly arrivalId: number;
+  readonly binding: Binding;
+  readonly lane: string;
+  readonly replay: Replay | undefined;
+}
+
+function openRun(store: Store, { id, arrivalId, binding, lane, replay }: NewRun): Run {
   const arrival = mustFindArrival(store, arrivalId);
   const now = store.now();
   store
-    .sql(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, created_at, changed_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?)`)
+    .sql(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, replay, created_at, changed_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?)`)
     .run(
       id,
       arrivalId,
@@ -75,6 +83,7 @@ function openRun(store: Store, id: string, arrivalId: number, binding: Binding, 
       arrival.sha256,
       bindingId(store, binding),
       lane,
+      replay === undefined ? null : JSON.stringify(replay),
       now,
       now,
     );
@@ -86,9 +95,20 @@ function openRun(store: Store, id: string, arrivalId: number, binding: Binding, 
     runId: id,
     operationId: null,
     what: "run.claimed",
-    detail: `by trigger ${binding.trigger} for mapper ${binding.mapper.name} ${binding.mapper.version}`,
+    detail: claimWords(binding, replay),
   });
   return mustFindRun(store, id);
+}
+
+function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): string {
+  const claimed = `by trigger ${trigger} for mapper ${mapper.name} ${mapper.version}`.trimEnd();
+  if (replay === undefined) return claimed;
+  const how = [
+    replay.rejectedOnly ? "only what was not accepted" : "",
+    replay.overwrite ? "overwriting" : "",
+  ];
+  const words = how.filter((word) => word !== "").join(", ");
+  return `replay of run ${replay.of}, ordered by ${replay.by}${words === "" ? "" : ` (${words})`}; ${claimed}`;
 }
 
 function bindingId(store: Store, binding: Binding): number {
@@ -97,6 +117,9 @@ function bindingId(store: Store, binding: Binding): number {
   return known?.id ?? Number(store.sql("INSERT INTO bindings (json) VALUES (?)").run(json).lastInsertRowid);
 }
 
+/** Others may have to wait for it, or must not be overwritten by a replay. */
+const KEEPS_TARGETS: readonly RunState[] = [...OPEN_RUN_STATES, "held", "accepted", "confirmed", "discarded"];
+
 /** Inside a write. */
 export function moveRun(store: Store, id: string, from: RunState, to: RunState, change: RunChange): Run {
   const run = mustFindRun(store, id);
@@ -104,8 +127,7 @@ export function moveRun(store: Store, id: string, from: RunState, to: RunState, 
     throw brokenInvariant("advance run", id, `run ${id} is ${run.state}, and not ${from} as was thought`);
   assertTransition("run", id, from, to);
   applyChange(store, run, to, change);
-  const waitsForNone: readonly string[] = [...OPEN_RUN_STATES, "held"];
-  if (!waitsForNone.includes(to)) store.sql("DELETE FROM run_targets WHERE run_id = ?").run(id);
+  if (!KEEPS_TARGETS.includes(to)) store.sql("DELETE FROM run_targets WHERE run_id = ?").run(id);
   appendEvent(store, {
     arrivalId: run.arrivalId,
     runId: id,
@@ -141,7 +163,7 @@ function applyChange(store: Store, run: Run, to: RunState, change: RunChange): v
       mapped = coalesce(?, mapped), accepted = coalesce(?, accepted), stored = coalesce(?, stored),
       rejected = coalesce(?, rejected), discarded = coalesce(?, discarded),
       finish_plan = coalesce(finish_plan, ?), finished_at = coalesce(finished_at, ?),
-      settled = coalesce(?, settled), changed_at = ? WHERE id = ?`)
+      settled = coalesce(?, settled), replay = coalesce(?, replay), changed_at = ? WHERE id = ?`)
     .run(
       to,
       change.sha256 ?? null,
@@ -154,6 +176,7 @@ function applyChange(store: Store, run: Run, to: RunState, change: RunChange): v
       plan,
       change.finished?.at ?? null,
       change.settled === undefined ? null : Number(change.settled),
+      change.replay === undefined ? null : JSON.stringify(change.replay),
       store.now(),
       run.id,
     );

@@ -1,0 +1,101 @@
+/** `headgate pause` and `headgate resume`: a drop that is not polled, a trigger that claims nothing. */
+import { nearestName } from "../config/document.ts";
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { Pause } from "../model.ts";
+import { ConfigError } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { print, printJson } from "./output.ts";
+
+interface PauseOptions extends SaidOptions {
+  readonly drop?: boolean;
+  readonly trigger?: boolean;
+}
+
+export function addPause(frame: CommandFrame): void {
+  addOne(
+    frame,
+    "pause",
+    "A drop is not polled, or a trigger claims nothing, until it is resumed; also after a restart. Runs under way go on.",
+    'headgate pause field -c gateway.yaml --reason "the server moves"',
+    pause,
+  );
+  addOne(
+    frame,
+    "resume",
+    "Lets a paused drop or trigger go on; files that waited for the trigger are offered to it again.",
+    "headgate resume field -c gateway.yaml",
+    resume,
+  );
+}
+
+function addOne(
+  { program, action }: CommandFrame,
+  name: "pause" | "resume",
+  description: string,
+  example: string,
+  work: (name: string, options: PauseOptions) => Promise<number>,
+): void {
+  addCommand(program, `${name} <name>`, description, [example])
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--drop", "the drop of this name, where a trigger has the same one")
+    .option("--trigger", "the trigger of this name, where a drop has the same one")
+    .option("--reason <words>", "why, for those who ask later")
+    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--json", "as JSON")
+    .action(action((one: string, options: PauseOptions) => work(one, options)));
+}
+
+async function pause(name: string, options: PauseOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const kind = kindOf(name, options, config);
+  const { answer, daemon } = await giveOrder(config, { order: "pause", kind, name, ...saidBy(options) });
+  if (options.json === true) printJson(answer);
+  else {
+    print(`the ${kind} ${name} is paused: ${EFFECTS[kind]}`);
+    if (daemon === null) print(daemonWords(daemon));
+  }
+  return 0;
+}
+
+const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
+  drop: "it is not polled; what was taken from it before goes on",
+  trigger: "it claims nothing; its files wait at their drops, and no other trigger takes them",
+};
+
+async function resume(name: string, options: PauseOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const kind = kindOf(name, options, config);
+  const { answer, daemon } = await giveOrder(config, { order: "resume", kind, name, ...saidBy(options) });
+  if (options.json === true) printJson(answer);
+  else {
+    print(answer.wasPaused ? `the ${kind} ${name} goes on` : `the ${kind} ${name} was not paused`);
+    if (daemon === null && answer.wasPaused) print(daemonWords(daemon));
+  }
+  return 0;
+}
+
+/** `ConfigError` when the name is unknown, or could be both. */
+function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Pause["kind"] {
+  const names = {
+    drop: config.drops.map((one) => one.name),
+    trigger: config.triggers.map((one) => one.name),
+  };
+  const wanted = (["drop", "trigger"] as const).filter(
+    (kind) => options.drop === options.trigger || options[kind] === true,
+  );
+  const found = wanted.filter((kind) => names[kind].includes(name));
+  const [kind] = found;
+  if (kind !== undefined && found.length === 1) return kind;
+  const known = wanted.flatMap((one) => names[one]);
+  const nearest = nearestName(name, known);
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read argument",
+    subject: name,
+    message:
+      kind === undefined
+        ? `there is no ${wanted.join(" or ")} ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
+        : `a drop and a trigger have the name ${name}`,
+    hint: kind === undefined ? `There are: ${known.join(", ")}.` : "Say which with --drop or --trigger.",
+  });
+}

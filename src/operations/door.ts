@@ -1,0 +1,54 @@
+/**
+ * How commands reach the daemon that owns a ledger: it writes its address and a secret beside the ledger, where only its own user
+ * can read them. So who may write the ledger may order, and nobody else: not a neighbour on the network, nor a page in a browser.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { chmod, readFile, rm, writeFile } from "node:fs/promises";
+import { z } from "zod";
+import { ConfigError, systemCode } from "../support/errors.ts";
+
+const sign = z.object({ url: z.string(), secret: z.string(), pid: z.number() });
+export type DoorSign = z.output<typeof sign>;
+
+const OWNER_ONLY = 0o600;
+
+function signPath(ledgerPath: string): string {
+  return `${ledgerPath}.daemon`;
+}
+
+export function newSecret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** Answers how to take it down. */
+export async function hangSign(
+  ledgerPath: string,
+  facts: Omit<DoorSign, "pid">,
+): Promise<() => Promise<void>> {
+  const path = signPath(ledgerPath);
+  try {
+    await rm(path, { force: true });
+    await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
+    await chmod(path, OWNER_ONLY);
+  } catch (cause) {
+    throw new ConfigError("HG-LEDG-002", { operation: "tell where commands go", subject: path, cause });
+  }
+  return () => rm(path, { force: true });
+}
+
+/** Null when there is none, or one that cannot be read by this user. */
+export async function readSign(ledgerPath: string): Promise<DoorSign | null> {
+  try {
+    return sign.parse(JSON.parse(await readFile(signPath(ledgerPath), "utf8")));
+  } catch (thrown) {
+    if (systemCode(thrown) !== undefined || thrown instanceof SyntaxError || thrown instanceof z.ZodError)
+      return null;
+    throw thrown;
+  }
+}
+
+/** `Bearer <secret>`, compared in constant time. */
+export function knocksRightly(authorization: string | undefined, secret: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${secret}`));
+}

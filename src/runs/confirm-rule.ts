@@ -1,0 +1,49 @@
+/** How outcomes are learned, by the configuration. */
+import type { FinishRule, Run } from "../model.ts";
+import type { ConfirmRule } from "./steps.ts";
+
+/** A webhook that has not come by then is helped by reading back. */
+const WEBHOOK_PATIENCE_MS = 30_000;
+
+/** Port 0 in `webhook.publicUrl` stands for the port that `operations.listen` took. */
+export function webhookAddress(publicUrl: string | undefined, operationsUrl: string): string | null {
+  if (publicUrl === undefined) return null;
+  const url = new URL(publicUrl);
+  if (url.port === "0") url.port = new URL(operationsUrl).port;
+  return new URL("webhooks/outcome", `${url.href.replace(/\/$/, "")}/`).href;
+}
+
+export function confirmRule(
+  {
+    by,
+    within,
+    pollEvery,
+  }: {
+    readonly by: "auto" | ConfirmRule["by"];
+    readonly within: number;
+    readonly pollEvery: number;
+  },
+  hasWebhook: boolean,
+): ConfirmRule {
+  return {
+    by: by === "auto" ? (hasWebhook ? "webhook" : "read-back") : by,
+    withinMs: within,
+    patienceMs: Math.min(WEBHOOK_PATIENCE_MS, within / 2),
+    everyMs: pollEvery,
+  };
+}
+
+/** Archiving waits for acceptance, deleting for the confirmation, unless the trigger says otherwise (invariant 1). */
+export function finishAfter(
+  by: "auto" | ConfirmRule["by"],
+  triggers: readonly {
+    readonly name: string;
+    readonly finishAfter?: "accepted" | "confirmed" | undefined;
+  }[],
+  run: Run,
+  rule: FinishRule,
+): "accepted" | "confirmed" {
+  if (by === "none") return "accepted";
+  const trigger = triggers.find((one) => one.name === run.binding.trigger);
+  return trigger?.finishAfter ?? (rule.action === "delete" ? "confirmed" : "accepted");
+}

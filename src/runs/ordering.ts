@@ -1,0 +1,132 @@
+/** Carries out what a person orders: in the daemon, or on the ledger alone when none runs; the next start takes it up from there. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run, RunState } from "../model.ts";
+import { RejectedError } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { type Answers, type CancelledRun, type ForgottenFile, type Order, order } from "./orders.ts";
+import type { Pauses } from "./pauses.ts";
+
+export interface OrderParts {
+  readonly ledger: Ledger;
+  readonly pauses: Pauses;
+  readonly log: Logger;
+  /** Absent when no gateway runs. */
+  readonly live?: LiveGateway;
+}
+
+export interface LiveGateway {
+  /** See `Conductor.withoutHands`. */
+  withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T>;
+  /** The drop is paused, goes on, or something of it was forgotten. */
+  dropChanged(name: string): void;
+  /** Unmatched files are offered to the triggers again. */
+  triggersChanged(): void;
+}
+
+const CANCELLABLE: readonly RunState[] = [
+  "claimed",
+  "fetched",
+  "mapping",
+  "mapped",
+  "delivering",
+  "held",
+  "quarantined",
+];
+
+/** `RejectedError` when it cannot be done, or is no order. */
+export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answers[Order["order"]]> {
+  const { data: what, error } = order.safeParse(asked);
+  if (error !== undefined)
+    throw new RejectedError("HG-OPS-002", {
+      operation: "take order",
+      subject: "gateway",
+      message: `it is no order that this gateway knows: ${error.issues[0]?.message ?? ""}`,
+      hint: "Are the command and the gateway of the same version?",
+    });
+  parts.log.info({ ...what }, "a person ordered");
+  switch (what.order) {
+    case "cancel":
+      return cancel(what, parts);
+    case "forget":
+      return forget(what, parts);
+    case "pause": {
+      const pause = await parts.pauses.set({
+        kind: what.kind,
+        name: what.name,
+        by: what.by,
+        why: what.why,
+      });
+      if (what.kind === "drop") parts.live?.dropChanged(what.name);
+      return pause;
+    }
+    case "resume": {
+      const wasPaused = await parts.pauses.end(what.kind, what.name);
+      if (what.kind === "drop") parts.live?.dropChanged(what.name);
+      else parts.live?.triggersChanged();
+      return { wasPaused };
+    }
+  }
+}
+
+async function cancel(
+  { run: id, by, why }: Extract<Order, { order: "cancel" }>,
+  parts: OrderParts,
+): Promise<CancelledRun> {
+  const live = parts.live;
+  const work = () => cancelNow(id, by, why, parts.ledger);
+  return live === undefined ? work() : live.withoutHands(id, work);
+}
+
+/** A batch that was sent stays as it is: nobody knows what became of it, and it is said so. */
+async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
+  const run = await mustFindRun(id, ledger);
+  if (!CANCELLABLE.includes(run.state))
+    throw new RejectedError("HG-RUN-011", {
+      operation: "cancel run",
+      subject: id,
+      message: `run ${id} of ${run.path} is ${run.state}: there is nothing left to cancel`,
+    });
+  const batches = await ledger.batches(id);
+  const unknown = batches.filter(({ state }) => state === "sending").map((batch) => batch.operationId);
+  const facts = [
+    `cancelled by ${by}${why === "" ? "" : `: ${why}`}`,
+    ...(run.points.accepted === 0 ? [] : [`${run.points.accepted} points were accepted before and stay`]),
+    ...(unknown.length === 0
+      ? []
+      : [
+          `the outcome of ${unknown.length === 1 ? "operation" : "operations"} ${unknown.join(", ")} is not known: sent, and not answered`,
+        ]),
+  ];
+  const message = facts.join("; ");
+  await ledger.advanceRun(id, run.state, "cancelled", {
+    reason: { code: "HG-RUN-010", message },
+    detail: message,
+  });
+  return { run: id, file: run.path, was: run.state, acceptedPoints: run.points.accepted, unknown };
+}
+
+async function mustFindRun(id: string, ledger: Ledger): Promise<Run> {
+  const run = await ledger.run(id);
+  if (run !== null) return run;
+  throw new RejectedError("HG-CLI-002", {
+    operation: "find run",
+    subject: id,
+    message: `there is no run ${id} in the ledger`,
+  });
+}
+
+async function forget(
+  { drop, path, by, why }: Extract<Order, { order: "forget" }>,
+  parts: OrderParts,
+): Promise<ForgottenFile> {
+  const forgotten = await parts.ledger.forget(drop, path);
+  if (forgotten.arrivals === 0)
+    throw new RejectedError("HG-CLI-002", {
+      operation: "forget",
+      subject: path,
+      message: `the ledger knows no file ${path} at the drop ${drop}`,
+    });
+  parts.log.warn({ drop, path, by, why, ...forgotten }, "the ledger forgot a file");
+  parts.live?.dropChanged(drop);
+  return { drop, path, ...forgotten };
+}

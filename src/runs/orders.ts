@@ -1,0 +1,50 @@
+/** What a person may order of a gateway, as it travels from the command line to the daemon; and what is answered. */
+import { z } from "zod";
+import type { Pause, RunState } from "../model.ts";
+
+/** Who orders, and why, for the ledger. */
+const said = { by: z.string().min(1).max(200), why: z.string().max(500) };
+
+export const order = z.discriminatedUnion("order", [
+  z.strictObject({ order: z.literal("cancel"), run: z.string(), ...said }),
+  z.strictObject({
+    order: z.literal("pause"),
+    kind: z.enum(["drop", "trigger"]),
+    name: z.string(),
+    ...said,
+  }),
+  z.strictObject({
+    order: z.literal("resume"),
+    kind: z.enum(["drop", "trigger"]),
+    name: z.string(),
+    ...said,
+  }),
+  z.strictObject({ order: z.literal("forget"), drop: z.string(), path: z.string(), ...said }),
+]);
+export type Order = z.output<typeof order>;
+
+export interface Answers {
+  readonly cancel: CancelledRun;
+  readonly pause: Pause;
+  readonly resume: { readonly wasPaused: boolean };
+  readonly forget: ForgottenFile;
+}
+
+export interface CancelledRun {
+  readonly run: string;
+  readonly file: string;
+  readonly was: RunState;
+  /** Points that the service has. */
+  readonly acceptedPoints: number;
+  /** Operations that were sent and whose outcome is not known. */
+  readonly unknown: readonly string[];
+}
+
+export interface ForgottenFile {
+  readonly drop: string;
+  readonly path: string;
+  readonly arrivals: number;
+  readonly runs: readonly string[];
+  readonly acceptedPoints: number;
+  readonly unanswered: number;
+}

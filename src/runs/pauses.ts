@@ -1,0 +1,66 @@
+/** Drops that are not polled and triggers that claim nothing, as the ledger has it. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Pause } from "../model.ts";
+
+type PauseLedger = Pick<Ledger, "pauses" | "pause" | "resume">;
+
+export class Pauses {
+  readonly #ledger: PauseLedger;
+  readonly #onRead: (all: readonly Pause[]) => void;
+  #all: readonly Pause[] = [];
+
+  private constructor(ledger: PauseLedger, onRead: (all: readonly Pause[]) => void) {
+    this.#ledger = ledger;
+    this.#onRead = onRead;
+  }
+
+  /** `onRead` is told at once and after each change. */
+  static async read(
+    ledger: PauseLedger,
+    onRead: (all: readonly Pause[]) => void = () => undefined,
+  ): Promise<Pauses> {
+    const pauses = new Pauses(ledger, onRead);
+    await pauses.#read();
+    return pauses;
+  }
+
+  async #read(): Promise<void> {
+    this.#all = await this.#ledger.pauses();
+    this.#onRead(this.#all);
+  }
+
+  list(): readonly Pause[] {
+    return this.#all;
+  }
+
+  /** Why it is paused, in words; null when it is not. */
+  reason(kind: Pause["kind"], name: string): string | null {
+    const pause = this.#all.find((one) => one.kind === kind && one.name === name);
+    return pause === undefined ? null : pauseWords(pause);
+  }
+
+  /** Of triggers; a drop that is paused says so itself. */
+  health(): readonly { readonly part: string; readonly ready: true; readonly reason: string }[] {
+    return this.#all
+      .filter(({ kind }) => kind === "trigger")
+      .map((pause) => ({ part: `trigger ${pause.name}`, ready: true, reason: pauseWords(pause) }));
+  }
+
+  async set(pause: Omit<Pause, "at">): Promise<Pause> {
+    const set = await this.#ledger.pause(pause);
+    await this.#read();
+    return set;
+  }
+
+  /** False when it was not paused. */
+  async end(kind: Pause["kind"], name: string): Promise<boolean> {
+    const ended = await this.#ledger.resume(kind, name);
+    await this.#read();
+    return ended;
+  }
+}
+
+/** `drop field is paused since 2026-03-01T10:00:00.000Z by ann: the server moves` */
+export function pauseWords({ kind, name, at, by, why }: Pause): string {
+  return `the ${kind} ${name} is paused since ${at} by ${by}${why === "" ? "" : `: ${why}`} (\`headgate resume ${name}\`)`;
+}

@@ -1,0 +1,138 @@
+import { expect, it } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Run } from "../../src/model.ts";
+import { BINDING, claimed, deliver, entry, list, mapped, record, sight } from "./fixtures.ts";
+
+const FINISHED = { finished: { at: "2026-03-01T00:00:00.000Z", left: false } } as const;
+const BROKEN = { reason: { code: "HG-MAP-004", message: "no number" } };
+
+export function operatorConformance(ledger: () => Ledger): void {
+  async function delivered(path: string, targets: readonly string[] = ["A"]): Promise<Run> {
+    const run = await deliver(ledger(), await mapped(ledger(), path, record(targets)));
+    return ledger().noteRun(run.id, { ...FINISHED, settled: true });
+  }
+  const replayOf = (run: Run) =>
+    ledger().openRun(run.arrivalId, BINDING, "lane", {
+      of: run.id,
+      rejectedOnly: false,
+      overwrite: false,
+      by: "ann",
+    });
+  const target = (name: string) => ({ kind: "sourceEan", target: name });
+
+  it("a pause stays until it ends, and says who and why", async () => {
+    const set = await ledger().pause({ kind: "drop", name: "field", by: "ann", why: "moves" });
+    await ledger().pause({ kind: "trigger", name: "field", by: "bob", why: "" });
+    expect(await ledger().pauses()).toMatchObject([set, { kind: "trigger", by: "bob" }]);
+    await ledger().pause({ kind: "drop", name: "field", by: "eve", why: "moved" });
+    expect((await ledger().pauses())[0]).toMatchObject({ by: "eve", why: "moved" });
+    expect(await ledger().resume("drop", "field")).toBe(true);
+    expect(await ledger().resume("drop", "field")).toBe(false);
+    expect(await ledger().pauses()).toHaveLength(1);
+  });
+
+  it("forgets every version of a file and says what it knew, so that it comes as new", async () => {
+    const first = await delivered("in/a.csv");
+    await list(ledger(), "field", []);
+    const again = await sight(ledger(), "in/a.csv");
+    await ledger().advanceArrival(again.arrival.id, "duplicate", "came before");
+    const other = await delivered("in/b.csv");
+    expect(await ledger().arrivalsAt("in/a.csv")).toHaveLength(2);
+    expect(await ledger().forget("elsewhere", "in/a.csv")).toMatchObject({ arrivals: 0 });
+    expect(await ledger().forget("field", "in/a.csv")).toEqual({
+      arrivals: 2,
+      runs: [first.id],
+      acceptedPoints: 10,
+      unanswered: 0,
+    });
+    expect(await ledger().run(first.id)).toBeNull();
+    expect(await ledger().run(other.id)).not.toBeNull();
+    const fresh = await sight(ledger(), "in/a.csv");
+    expect(fresh.seen).toBe("new");
+    expect(await ledger().duplicateOf(fresh.arrival, "sha-in/a.csv")).toBeNull();
+  });
+
+  it("forgets nothing of a file while something of it is under way", async () => {
+    const running = await mapped(ledger(), "running.csv");
+    const accepted = await deliver(ledger(), await mapped(ledger(), "accepted.csv", record(["B"])));
+    for (const path of ["running.csv", "accepted.csv"])
+      await expect(ledger().forget("field", path)).rejects.toMatchObject({ code: "HG-LEDG-006" });
+    for (const run of [running, accepted]) expect(await ledger().events(run.arrivalId)).not.toEqual([]);
+  });
+
+  it("forgets a container with its entries, and not while one of them is under way", async () => {
+    const container = await claimed(ledger(), "c.zip");
+    await ledger().advanceRun(container.id, "claimed", "fetched");
+    await ledger().recordOpened(container.id, [entry("a.csv")], "1 entry");
+    const [inside] = (await ledger().entries(container.arrivalId)).unclaimed;
+    const run = await ledger().openRun(inside?.id ?? 0, BINDING, "lane");
+    await expect(ledger().forget("field", "c.zip")).rejects.toMatchObject({ code: "HG-LEDG-006" });
+    await ledger().advanceRun(run.id, "claimed", "cancelled");
+    await ledger().noteRun(run.id, FINISHED);
+    await ledger().noteRun(container.id, { settled: true });
+    expect(await ledger().forget("field", "c.zip")).toMatchObject({ arrivals: 2 });
+    expect(await ledger().trace("a.csv")).toEqual([]);
+  });
+
+  it("tells of runs at rest only the latest of each file, with where it lies", async () => {
+    const old = await claimed(ledger(), "a.csv");
+    await ledger().advanceRun(old.id, "claimed", "quarantined", BROKEN);
+    const other = await claimed(ledger(), "b.csv");
+    await ledger().advanceRun(other.id, "claimed", "quarantined", BROKEN);
+    const ids = async () => (await ledger().restingIn(["quarantined"], 9)).map(({ run }) => run.id);
+    expect(await ids()).toEqual([other.id, old.id]);
+    const replay = await replayOf(old);
+    expect(await ids()).toEqual([other.id]);
+    await ledger().advanceRun(replay.id, "claimed", "quarantined", BROKEN);
+    expect(await ids()).toEqual([replay.id, other.id]);
+    expect((await ledger().restingIn(["quarantined"], 1))[0]?.arrival).toMatchObject({ path: "a.csv" });
+  });
+
+  it("a replay is a new run of the same arrival that names the run before it", async () => {
+    const old = await delivered("a.csv");
+    const replay = await replayOf(old);
+    expect(replay).toMatchObject({
+      arrivalId: old.arrivalId,
+      state: "claimed",
+      sha256: old.sha256,
+      replay: { of: old.id, by: "ann" },
+    });
+    expect(old.replay).toBeNull();
+    expect((await ledger().runOf(old.arrivalId))?.id).toBe(replay.id);
+    const told = (await ledger().events(old.arrivalId)).at(-1);
+    expect(told).toMatchObject({ what: "run.claimed", detail: expect.stringContaining(old.id) });
+    const noted = await ledger().noteRun(replay.id, {
+      replay: { of: old.id, rejectedOnly: false, overwrite: false, by: "ann", spared: ["x"] },
+    });
+    expect(noted.replay?.spared).toEqual(["x"]);
+  });
+
+  it("finds later delivered runs of other files that share a target", async () => {
+    const old = await delivered("old.csv", ["A", "B"]);
+    const shares = await delivered("shares.csv", ["B", "C"]);
+    await delivered("else.csv", ["D"]);
+    const open = await mapped(ledger(), "open.csv", record(["A"]));
+    const replay = await replayOf(old);
+    const beyond = await delivered("beyond.csv", ["A"]);
+    const ids = async (names: readonly string[], before: string) =>
+      (await ledger().laterRuns(old, names.map(target), before)).map(({ id }) => id);
+    expect(await ids(["A", "B"], replay.id)).toEqual([shares.id]);
+    expect(await ids(["A"], replay.id)).toEqual([]);
+    expect(await ids(["A", "B"], "~")).toEqual([shares.id, beyond.id]);
+    await deliver(ledger(), open);
+    expect(await ids(["A"], replay.id)).toEqual([open.id]);
+  });
+
+  it("forgets a file whose broken run was replayed with success, when its time has come", async () => {
+    const old = await claimed(ledger(), "a.csv");
+    await ledger().advanceRun(old.id, "claimed", "quarantined", BROKEN);
+    await ledger().noteRun(old.id, FINISHED);
+    const replay = await replayOf(old);
+    await ledger().advanceRun(replay.id, "claimed", "fetched");
+    await ledger().advanceRun(replay.id, "fetched", "empty");
+    await list(ledger(), "field", []);
+    expect(await ledger().prune("2999-01-01T00:00:00.000Z", 9)).toBe(0);
+    await ledger().noteRun(replay.id, FINISHED);
+    expect(await ledger().prune("2999-01-01T00:00:00.000Z", 9)).toBe(1);
+  });
+}
