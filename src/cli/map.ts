@@ -1,17 +1,16 @@
 /** `headgate map`: the first phase alone, without a service. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
-import { loadMapper } from "../mapping/load-mapper.ts";
 import { lookupFile } from "../mapping/lookup.ts";
-import { mapFile } from "../mapping/map-file.ts";
 import { locateMapper } from "../mapping/mapper-files.ts";
 import type { LookupFile, MapResult } from "../mapping/mapping.ts";
-import { createCountingSink, createMemorySink } from "../mapping/segment-writer.ts";
-import type { RejectedRow } from "../model.ts";
+import { workersOptions } from "../mapping/options.ts";
+import type { MapperIdentity, RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
+import { mapApart } from "./dry-run.ts";
 import {
   foundWords,
   placeWords,
@@ -38,10 +37,8 @@ interface MapOptions {
   readonly watch?: boolean;
 }
 
-/** One batch of everything: what is printed is the whole payload. */
-const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 512_000_000 };
-/** A summary shows no payload: batches small enough that one at a time costs little memory. */
-const SUMMARY_LIMITS = { ...LIMITS, bytesMax: 16_000_000 };
+/** Large batches, so that hardly ever a target is printed in two parts. */
+const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 const SHOWN = 20;
 
 export function addMap({ program, stop, action }: CommandFrame): void {
@@ -89,80 +86,115 @@ export function addMap({ program, stop, action }: CommandFrame): void {
 
 /** What is wrong is shown, and mended by the next change. */
 async function watchMap(file: string, options: MapOptions, stop: AbortSignal): Promise<number> {
-  await repeatOnChange(async () => {
-    print(styled("bold", `${basename(file)} by ${options.mapper}`));
-    await map(file, options, stop).catch((thrown: unknown) => {
-      if (!stop.aborted) printError(thrown);
-    });
-    const modulePath = await locateMapper(
-      options.folder.map((folder) => resolve(folder)),
-      options.mapper,
-    );
-    // A mapper of one file watches that alone; one with a folder, whatever lies there.
-    const own =
-      modulePath === null
-        ? []
-        : [/^mapper\.[jt]s$/.test(basename(modulePath)) ? dirname(modulePath) : modulePath];
-    return [resolve(file), ...own];
-  }, stop);
+  const folders = foldersOf(options, configOf(options));
+  await repeatOnChange(
+    async () => {
+      const modulePath = await locateMapper(folders, options.mapper);
+      if (modulePath === null) return [resolve(file)];
+      // A mapper of one file watches that alone; one with a folder, whatever lies there.
+      return [resolve(file), /^mapper\.[jt]s$/.test(basename(modulePath)) ? dirname(modulePath) : modulePath];
+    },
+    async () => {
+      print(styled("bold", `${basename(file)} by ${options.mapper}`));
+      await map(file, options, stop).catch((thrown: unknown) => {
+        if (!stop.aborted) printError(thrown);
+      });
+    },
+    stop,
+  );
   return 0;
 }
 
 async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
   await mustBeFile(file);
   const settings = parseSettings(options.settings);
-  const config = options.config === undefined ? undefined : loadGatewayConfig(options.config);
-  const folders = options.folder.map((folder) => resolve(folder));
-  const catalogue = createCatalogue([...folders, ...(config?.mappers.folders ?? [])]);
-  const entry = await catalogue.find(options.mapper);
-  if (entry === null) {
-    const known = (await catalogue.list()).map((one) => one.identity.name);
-    throw new ConfigError("HG-MAP-001", {
-      operation: "find mapper",
-      subject: options.mapper,
-      message: `there is no mapper ${options.mapper}; there are ${known.join(", ")}`,
-    });
-  }
+  const config = configOf(options);
+  const folders = foldersOf(options, config);
+  const mapper = await findMapper(folders, options.mapper);
+  const run = {
+    job: {
+      inputPath: resolve(file),
+      fileName: options.name ?? basename(file),
+      filePath: options.name ?? file,
+      binding: {
+        mapper,
+        settings,
+        rows: options.lenient === true ? ("lenient" as const) : ("strict" as const),
+        rejectShare: parseShare(options.rejectShare),
+        limits: LIMITS,
+      },
+      lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
+    },
+    workers: config?.workers ?? workersOptions.parse({}),
+    folders,
+    note,
+  };
   const summaryOnly = options.summary === true || options.json === true;
-  const payload = createMemorySink();
-  const name = options.name ?? basename(file);
-  const result = await mapFile({
-    inputPath: resolve(file),
-    fileName: name,
-    filePath: options.name ?? file,
-    mapper: await loadMapper(entry.modulePath, entry.identity.digest),
-    settings,
-    rows: options.lenient === true ? "lenient" : "strict",
-    rejectShare: parseShare(options.rejectShare),
-    limits: summaryOnly ? SUMMARY_LIMITS : LIMITS,
-    lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
-    sink: summaryOnly ? createCountingSink() : payload,
-    signal,
-    log: { info: note, warn: note },
+  const result = await mapApart(run, signal, async (mapped, bodies) => {
+    if (summaryOnly) printSummary(mapped, options.json === true);
+    else {
+      if (mapped.status === "mapped") await printPayload(bodies());
+      noteRefusals(mapped);
+    }
+    return mapped;
   });
-  if (summaryOnly) printSummary(result, options.json === true);
-  else {
-    if (result.status === "mapped") printPayload(payload.bodies);
-    noteRefusals(result);
-  }
   if (result.status === "mapped") return 0;
   const { reason } = result;
   throw new RejectedError("HG-CLI-006", {
     operation: "map",
     subject: file,
-    message: `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, mapper ${entry.identity.name} ${entry.identity.version}]`,
+    message: `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
     ...(reason.hint === undefined ? {} : { hint: reason.hint }),
   });
+}
+
+function configOf({ config }: MapOptions): GatewayConfig | undefined {
+  return config === undefined ? undefined : loadGatewayConfig(config);
+}
+
+function foldersOf({ folder }: MapOptions, config: GatewayConfig | undefined): readonly string[] {
+  return [...folder.map((one) => resolve(one)), ...(config?.mappers.folders ?? [])];
+}
+
+async function findMapper(folders: readonly string[], name: string): Promise<MapperIdentity> {
+  const catalogue = createCatalogue(folders);
+  try {
+    const entry = await catalogue.find(name);
+    if (entry !== null) return entry.identity;
+    const known = (await catalogue.list()).map((one) => one.identity.name);
+    throw new ConfigError("HG-MAP-001", {
+      operation: "find mapper",
+      subject: name,
+      message: `there is no mapper ${name}; there are ${known.join(", ")}`,
+    });
+  } finally {
+    await catalogue.close();
+  }
 }
 
 function note(message: string): void {
   process.stderr.write(`${message}\n`);
 }
 
-function printPayload(bodies: readonly Buffer[]): void {
-  // Identifier kinds are never mixed in one push, so there may be several bodies.
-  const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
-  printJson(elements);
+/** Identifier kinds are never mixed in one push, so there may be several bodies; what is printed is one array. */
+async function printPayload(bodies: AsyncIterable<Buffer>): Promise<void> {
+  if (process.stdout.isTTY) {
+    const elements: unknown[] = [];
+    for await (const body of bodies) elements.push(...(JSON.parse(body.toString("utf8")) as unknown[]));
+    printJson(elements);
+    return;
+  }
+  let before = "[";
+  for await (const body of bodies) {
+    await written(`${before}${body.toString("utf8", 1, body.length - 1)}`);
+    before = ",";
+  }
+  print(before === "[" ? "[]" : "]");
+}
+
+/** Whoever reads the payload may be slower than we are. */
+function written(text: string): Promise<void> {
+  return new Promise((done) => process.stdout.write(text, () => done()));
 }
 
 /** Refused rows go to standard error, so that the payload stays JSON. A single one of a strict file is the error itself. */

@@ -1,16 +1,21 @@
 /** Doing something again whenever files change, until the command is stopped. */
+import { once } from "node:events";
 import { watch } from "chokidar";
 import { print, styled } from "./output.ts";
 
 /** Editors write in several steps. */
 const SETTLE_MS = 150;
 
-/** `work` prints what it did and answers the files that it depends on; it rejects with nothing: faults are printed as well. */
+/**
+ * `work` prints what it did and rejects with nothing: faults are printed as well. `paths` are the files that it depends on; they are
+ * watched before it reads them, so that no change between goes unseen.
+ */
 export async function repeatOnChange(
-  work: () => Promise<readonly string[]>,
+  paths: () => Promise<readonly string[]>,
+  work: () => Promise<void>,
   stop: AbortSignal,
 ): Promise<void> {
-  const watcher = watch([], {
+  const watcher = watch([...(await paths())], {
     ignoreInitial: true,
     awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: 50 },
   });
@@ -19,11 +24,13 @@ export async function repeatOnChange(
   watcher.on("all", wake);
   stop.addEventListener("abort", wake, { once: true });
   try {
+    await once(watcher, "ready");
     while (!stop.aborted) {
       changed = Promise.withResolvers<void>();
-      watcher.add([...(await work())]);
+      await work();
       print(styled("dim", "waiting for a change; Ctrl-C ends"));
       if (!stop.aborted) await changed.promise;
+      watcher.add([...(await paths())]);
     }
   } finally {
     await watcher.close();

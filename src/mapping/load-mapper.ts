@@ -3,6 +3,7 @@ import { registerHooks } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ConfigError, wordsOf } from "../support/errors.ts";
+import { faultyLine } from "./author-frames.ts";
 import type { Mapper } from "./mapper.ts";
 import { nameOf } from "./mapper-files.ts";
 
@@ -41,7 +42,8 @@ export async function loadMapper(modulePath: string, digest: string, origin?: st
   try {
     loaded = await import(`${pathToFileURL(modulePath).href}?v=${digest}`);
   } catch (cause) {
-    throw refusal(modulePath, wordsOf(cause), cause);
+    const line = faultyLine(cause);
+    throw refusal(modulePath, `${wordsOf(cause)}${line === undefined ? "" : ` (${line})`}`, cause);
   }
   const mapper = (loaded as { readonly default?: unknown }).default;
   if (!isMapper(mapper)) throw refusal(modulePath, "its default export is not made by defineMapper");

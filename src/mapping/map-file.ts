@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
 import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
+import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { createContext } from "./context.ts";
 import { writeIso } from "./iso-text.ts";
@@ -215,7 +216,7 @@ function thrownReason(thrown: unknown, tracker: RowTracker, mapper: string): Rea
   }
   if (isFileError(thrown)) return fileReason(thrown, tracker);
   if (thrown instanceof ConfigError) return reasonOf(thrown.code, thrown.message, undefined, thrown.hint);
-  return reasonOf("HG-MAP-007", `the mapper ${mapper} threw: ${wordsOf(thrown)}${authorFrames(thrown)}`);
+  return reasonOf("HG-MAP-007", `the mapper ${mapper} threw: ${wordsOf(thrown)}${framesWords(thrown)}`);
 }
 
 function fileReason(thrown: FileError, tracker: RowTracker): Reason {
@@ -230,19 +231,8 @@ function fileReason(thrown: FileError, tracker: RowTracker): Reason {
 
 const FRAMES_MAX = 3;
 
-/** The frames of the stack that are the author's own. */
-function authorFrames(thrown: unknown): string {
-  if (!(thrown instanceof Error) || thrown.stack === undefined) return "";
-  const frames = thrown.stack
-    .split("\n")
-    .filter((line) => /^\s+at /.test(line) && line.includes("?v="))
-    .slice(0, FRAMES_MAX)
-    .map((line) =>
-      line
-        .trim()
-        .replace(/\?v=[0-9a-f]+/, "")
-        .replace(/file:\/\/\S*\/([^/]+\/[^/]+)$/, "$1"),
-    );
+function framesWords(thrown: unknown): string {
+  const frames = authorFrames(thrown, FRAMES_MAX);
   return frames.length === 0 ? "" : ` (${frames.join(", ")})`;
 }
 

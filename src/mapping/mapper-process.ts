@@ -145,6 +145,8 @@ export class MapperProcess {
 
   /** Resolves when it has ended. */
   async kill(): Promise<void> {
+    // An idle one keeps no event loop, but somebody waits for its end now.
+    if (this.isAlive) this.#child.ref();
     this.#child.kill("SIGKILL");
     await this.#ended;
   }

@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Worker } from "node:worker_threads";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
+import { authorFrames } from "./author-frames.ts";
 import { CappedLog } from "./capped-log.ts";
 import { runCase } from "./cases.ts";
 import { loadMapper } from "./load-mapper.ts";
@@ -223,12 +224,7 @@ function serve(send: ReturnType<typeof takeChannel>): void {
 /** With the author's own line, which tells more than the words alone. */
 function faultWords(thrown: unknown): string {
   try {
-    const frame =
-      thrown instanceof Error ? thrown.stack?.split("\n").find((line) => line.includes("?v=")) : undefined;
-    const at = frame
-      ?.trim()
-      .replace(/\?v=[0-9a-f]+/, "")
-      .replace(/file:\/\/\S*\/([^/]+\/[^/]+)$/, "$1");
+    const [at] = authorFrames(thrown, 1);
     return at === undefined ? printable(thrown) : `${printable(thrown)} (${at})`;
   } catch {
     return printable(thrown);

@@ -1,10 +1,10 @@
 /** `headgate map` on every file of the scenario. What each must give was read from the files by other means than the mappers. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { runCli } from "../../src/cli/program.ts";
 import type { PushElement } from "../../src/wire/index.ts";
+import { captureShown } from "./shown.ts";
 
 const project = join(import.meta.dirname, "../..");
 const samples = join(project, "samples/drops");
@@ -149,25 +149,8 @@ const SAMPLES: readonly Sample[] = [
   },
 ];
 
-let stdout = "";
-let stderr = "";
-
-beforeEach(() => {
-  stdout = "";
-  stderr = "";
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    stdout += String(text);
-    return true;
-  });
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    stderr += String(text);
-    return true;
-  });
-});
-afterEach(() => vi.restoreAllMocks());
-
-const map = (file: string, ...args: string[]) =>
-  runCli(["node", "headgate", "map", file, ...args], new AbortController().signal);
+const shown = captureShown();
+const map = (file: string, ...args: string[]) => shown.headgate(["map", file, ...args]);
 
 function seriesOf(elements: readonly PushElement[]): Series[] {
   const byTarget = new Map<string, [string, number][]>();
@@ -188,6 +171,7 @@ function seriesOf(elements: readonly PushElement[]): Series[] {
 describe.each(SAMPLES)("$file", ({ file, mapper, settings = {}, gives }) => {
   it("gives what stands in it", async () => {
     const code = await map(join(samples, file), "--mapper", mapper, "--settings", JSON.stringify(settings));
+    const { stdout, stderr } = shown;
     if ("refusal" in gives) {
       expect(stderr).toMatch(gives.refusal);
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -224,6 +208,6 @@ it.each([
   ["/dev/null", "this is a device or a pipe, and not a file"],
 ])("refuses %o as wrong usage", async (file, why) => {
   expect(await map(file, "--mapper", "standard")).toBe(2);
-  expect(stderr).toContain(`why: ${why}`);
-  expect(stderr).toContain("do: Name one file");
+  expect(shown.stderr).toContain(`why: ${why}`);
+  expect(shown.stderr).toContain("do: Name one file");
 });

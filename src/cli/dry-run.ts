@@ -1,0 +1,53 @@
+/** One file through one mapper as the gateway does it, in a process with its limits, and the segment read back. */
+import { createReadStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { MapJob, MapResult } from "../mapping/mapping.ts";
+import type { WorkersOptions } from "../mapping/options.ts";
+import { createMappingPool } from "../mapping/pool.ts";
+import type { BatchSlice } from "../model.ts";
+import { createLog } from "../support/log.ts";
+
+export interface DryRun {
+  readonly job: Omit<MapJob, "runId" | "segmentPath">;
+  readonly workers: WorkersOptions;
+  /** Absolute folders of mappers. */
+  readonly folders: readonly string[];
+  /** What the mapper logs and prints, line by line. */
+  note(message: string): void;
+}
+
+/**
+ * `show` is given the result, and the bodies of the batches one by one; afterwards nothing is left. In this process a mapper that loops
+ * could not be stopped, one that exits would look like a success, and what it prints would stand amid the payload.
+ */
+export async function mapApart<Shown>(
+  { job, workers, folders, note }: DryRun,
+  signal: AbortSignal,
+  show: (result: MapResult, bodies: () => AsyncGenerator<Buffer>) => Promise<Shown>,
+): Promise<Shown> {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-map-"));
+  const segmentPath = join(folder, "segment");
+  const log = createLog("info", {
+    write: (line) => note(String((JSON.parse(line) as { msg?: unknown }).msg)),
+  });
+  const pool = createMappingPool({ ...workers, count: 1 }, folders, log);
+  try {
+    const result = await pool.map({ ...job, runId: "map", segmentPath }, signal);
+    const batches = result.status === "mapped" ? result.batches : [];
+    return await show(result, () => bodiesOf(segmentPath, batches));
+  } finally {
+    await pool.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function* bodiesOf(segmentPath: string, batches: readonly BatchSlice[]): AsyncGenerator<Buffer> {
+  for (const { offset, length } of batches) {
+    const parts: Buffer[] = [];
+    for await (const part of createReadStream(segmentPath, { start: offset, end: offset + length - 1 }))
+      parts.push(part as Buffer);
+    yield Buffer.concat(parts);
+  }
+}

@@ -1,0 +1,71 @@
+/** `headgate map` with mappers that their authors are still writing: it tells what the gateway would, and can always be stopped. */
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { captureShown } from "./shown.ts";
+
+const shown = captureShown();
+let site: string;
+
+beforeAll(async () => {
+  site = await mkdtemp(join(tmpdir(), "headgate-"));
+  await mkdir(join(site, "mappers"));
+  await writeFile(join(site, "a.csv"), "a\n1\n");
+});
+afterAll(() => rm(site, { recursive: true, force: true }));
+
+async function map(body: string, stop?: AbortSignal): Promise<number> {
+  await writeFile(
+    join(site, "mappers/acme.ts"),
+    `import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: "acme", summary: "Files of ACME", async map({ emit }) {
+  ${body}
+  emit({ target: { variableId: 7 }, date: "2026-03-01T00:00:00Z", value: 1 });
+} });
+`,
+  );
+  return shown.headgate(
+    ["map", join(site, "a.csv"), "--mapper", "acme", "--folder", join(site, "mappers")],
+    stop,
+  );
+}
+
+const PAYLOAD = '[{"variableId":7,"data":[{"date":"2026-03-01T00:00:00Z","value":1}]}]\n';
+
+it("keeps what a mapper prints out of the payload", async () => {
+  expect(await map('console.log("debugging"); process.stdout.write("more of it\\n");'), shown.stderr).toBe(0);
+  expect(shown).toMatchObject({ stdout: PAYLOAD, stderr: "debugging\nmore of it\n" });
+});
+
+it("takes a mapper that exits for no success", async () => {
+  expect(await map("process.exit(0);")).toBe(1);
+  expect(shown.stdout).toBe("");
+  expect(shown.stderr).toContain("the mapper acme ended its process with exit code 0");
+});
+
+it("stops a mapper that loops when it is told to, and leaves nothing behind", async () => {
+  const temporary = join(site, "temporary");
+  await mkdir(temporary);
+  vi.stubEnv("TMPDIR", temporary);
+  const stop = new AbortController();
+  const ended = map(
+    'console.log("here"); await new Promise((go) => setTimeout(go, 20)); for (;;);',
+    stop.signal,
+  );
+  await expect.poll(() => shown.stderr, { timeout: 20_000 }).toContain("here");
+  stop.abort();
+  expect(await ended).toBe(1);
+  expect(shown.stderr).toContain("mapping was cancelled");
+  expect(await readdir(temporary)).toEqual([]);
+  vi.unstubAllEnvs();
+});
+
+it.each([
+  ["const n: number = ;", "(mappers/acme.ts:3)"],
+  ["enum Kind { one }", "(mappers/acme.ts:3)"],
+  ["throw new Error('no');", "(at Object.map (mappers/acme.ts:3:9))"],
+])("names the line of %j", async (body, place) => {
+  await map(body);
+  expect(shown.stderr).toContain(place);
+});
