@@ -5,7 +5,7 @@ import { Marks } from "../support/marks.ts";
 import { DoneFiles } from "./done-files.ts";
 import type { Drop } from "./drop.ts";
 import { whySkipped } from "./initial.ts";
-import { Oldest } from "./oldest.ts";
+import { type Aged, Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
 import { Settling } from "./settling.ts";
 
@@ -20,6 +20,7 @@ export interface PickupJournal {
     limit?: number,
     after?: number,
   ): Promise<readonly Arrival[]>;
+  settlingAges(drop: string, limit: number, after: number): Promise<readonly Aged[]>;
 }
 
 export interface PickupPoll {
@@ -155,8 +156,7 @@ export class Pickup {
       const oldest = new Oldest(this.#facts.options.perPollMax);
       const found = { ...this.#listed, claimed: 0, left: 0, gone: 0 };
       try {
-        for await (const arrival of this.#arrivalsIn("settling"))
-          if (this.#ready.has(arrival.id)) oldest.add(arrival);
+        await this.#addLeft(oldest);
       } catch (error) {
         return { ...found, error };
       }
@@ -186,6 +186,16 @@ export class Pickup {
     const turn = this.#busy.then(work);
     this.#busy = turn.catch(() => undefined); // Its caller hears of it.
     return turn;
+  }
+
+  async #addLeft(oldest: Oldest): Promise<void> {
+    const { drop, journal } = this.#facts;
+    for (let after = 0, more = true; more; ) {
+      const some = await journal.settlingAges(drop.name, READ_AT_ONCE, after);
+      for (const age of some) if (this.#ready.has(age.id)) oldest.add(age);
+      after = some.at(-1)?.id ?? after;
+      more = some.length === READ_AT_ONCE;
+    }
   }
 
   async *#arrivalsIn(state: ArrivalState): AsyncGenerator<Arrival> {

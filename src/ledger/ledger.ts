@@ -43,6 +43,8 @@ export interface Ledger {
     limit?: number,
     after?: number,
   ): Promise<readonly Arrival[]>;
+  /** Of those in state `settling` what their age is told by, `after` an id, in the order of ids. */
+  settlingAges(drop: string, limit: number, after: number): Promise<readonly ArrivalAge[]>;
   arrival(id: number): Promise<Arrival | null>;
   /**
    * The latest earlier arrival at the same (drop, path) that was delivered or is under way, when it has the same digest, or null.
@@ -219,6 +221,9 @@ export interface MappedRecord {
   readonly targets: readonly TargetKey[];
   readonly detail: string;
 }
+
+/** Of an arrival what its age is told by. */
+export type ArrivalAge = Pick<Arrival, "id" | "path" | "mtime">;
 
 /** A target for comparison: its identifier kind and its words. */
 export interface TargetKey {

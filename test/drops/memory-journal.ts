@@ -56,6 +56,10 @@ export class MemoryJournal implements PickupJournal {
     return found.slice(0, limit);
   }
 
+  settlingAges(drop: string, limit: number, after: number): Promise<readonly Arrival[]> {
+    return this.arrivalsIn(drop, ["settling"], limit, after);
+  }
+
   async advanceArrival(id: number, state: ArrivalState, reason: string): Promise<Arrival> {
     const arrival = this.arrivals.find((one) => one.id === id);
     if (arrival === undefined) throw new Error(`no arrival ${id}`);

@@ -37,6 +37,25 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await ledger().arrival(arrival.id))?.goneAt).not.toBeNull();
   });
 
+  it("tells the ages of what settles at a drop in parts, by id, and of nothing else", async () => {
+    const { sightings } = await list(
+      ledger(),
+      "field",
+      ["a", "b", "c", "d"].map((path) => entry(path, 100, `${path}1`)),
+    );
+    const [a, b, c, d] = sightings.map(({ arrival }) => arrival.id);
+    await sight(ledger(), "e", "other");
+    await ledger().advanceArrival(b ?? 0, "unmatched", "no trigger");
+    const first = await ledger().settlingAges("field", 2, 0);
+    expect(first).toEqual([
+      { id: a, path: "a", mtime: "a1" },
+      { id: c, path: "c", mtime: "c1" },
+    ]);
+    expect(await ledger().settlingAges("field", 2, c ?? 0)).toEqual([{ id: d, path: "d", mtime: "d1" }]);
+    await list(ledger(), "field", [entry("d", 100, "d1")]);
+    expect((await ledger().settlingAges("field", 9, 0)).map(({ path }) => path)).toEqual(["d"]);
+  });
+
   it("says what has gone only when the listing was complete", async () => {
     const [, b] = (await list(ledger(), "field", [entry("a"), entry("b")])).sightings;
     const broken = await ledger().beginPoll("field");

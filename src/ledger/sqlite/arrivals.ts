@@ -1,13 +1,16 @@
 import { basename } from "node:path/posix";
 import type { Arrival, ArrivalState } from "../../model.ts";
-import type { Ledger } from "../ledger.ts";
+import type { ArrivalAge, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { row, rows, type Store } from "./store.ts";
 
-type ArrivalMethods = Pick<Ledger, "arrival" | "arrivalsIn" | "advanceArrival" | "duplicateOf">;
+type ArrivalMethods = Pick<
+  Ledger,
+  "arrival" | "arrivalsIn" | "settlingAges" | "advanceArrival" | "duplicateOf"
+>;
 
 const NO_LIMIT = -1;
 
@@ -16,6 +19,7 @@ export function arrivalMethods(store: Store): ArrivalMethods {
     arrival: async (id) => findArrival(store, id),
     arrivalsIn: async (drop, states, limit, after) =>
       arrivalsIn(store, drop, states, limit ?? NO_LIMIT, after ?? 0),
+    settlingAges: async (drop, limit, after) => settlingAges(store, drop, limit, after),
     advanceArrival: (id, to, reason) =>
       store.write(`arrival.${to}`, () => {
         if (to === "matched")
@@ -75,6 +79,15 @@ function arrivalsIn(
   );
   const sorted = found.map(toArrival).sort((a, b) => a.id - b.id);
   return limit === NO_LIMIT ? sorted : sorted.slice(0, limit);
+}
+
+/** Rows as arrays: as objects they cost several times as much memory, and here there may be all files of a drop. */
+function settlingAges(store: Store, drop: string, limit: number, after: number): readonly ArrivalAge[] {
+  const statement = store.sql(`SELECT id, path, mtime FROM arrivals
+    WHERE drop_name = ? AND state = 'settling' AND gone_at IS NULL AND id > ? ORDER BY id LIMIT ?`);
+  statement.setReturnArrays(true);
+  const found = rows<readonly [number, string, string]>(statement, drop, after, limit);
+  return found.map(([id, path, mtime]) => ({ id, path, mtime }));
 }
 
 function duplicateOf(store: Store, arrival: Arrival, sha256: string): Arrival | null {
