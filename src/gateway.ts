@@ -12,7 +12,7 @@ import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import type { MapperVersions, MappingPool } from "./mapping/mapping.ts";
 import { openMapping } from "./mapping/open.ts";
-import type { Arrival, LedgerEvent, Summary } from "./model.ts";
+import type { Arrival, BatchLimits, LedgerEvent, Summary } from "./model.ts";
 import { alarmSender } from "./operations/alarm.ts";
 import { hangSign, newSecret } from "./operations/door.ts";
 import { LateFiles } from "./operations/late-files.ts";
@@ -158,7 +158,8 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   waiting = () =>
     waitingFiles(ledger, statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
   const live = liveGateway(conductor, watchers, log);
-  order = (asked) => carryOut(asked, { ledger, pauses, log, live });
+  const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
+  order = (asked) => carryOut(asked, { ledger, spool, pauses, binding, log, live });
   const late = lateFiles(config, ledger, { metrics, clock, log, startedAt });
   closers.push(() => late.stop());
   const names = {
@@ -359,8 +360,12 @@ function claimParts(
     },
     laneOf,
     defaultService: config.services[0]?.name ?? "",
-    limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
+    limits: batchLimits(config),
   };
+}
+
+function batchLimits({ push }: GatewayConfig): BatchLimits {
+  return { pointsMax: push.batch.points, bytesMax: push.batch.bytes };
 }
 
 async function receiveOutcome(

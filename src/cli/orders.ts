@@ -5,13 +5,17 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import { readSign } from "../operations/door.ts";
+import { openLookupStore } from "../runs/lookups.ts";
 import { carryOut } from "../runs/ordering.ts";
 import type { Answers, Order } from "../runs/orders.ts";
 import { Pauses } from "../runs/pauses.ts";
+import type { BindingParts } from "../runs/replay-binding.ts";
+import { openSpool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
+import { laneOf } from "../triggers/registry.ts";
 
 /** A step that has to end first may take a moment. */
 const ANSWER_MS = 60_000;
@@ -44,12 +48,24 @@ export async function giveOrder<Asked extends Order>(
   const ledger = await ownLedger(config);
   if (ledger === null) return askDaemon(config, asked);
   try {
-    const parts = { ledger, pauses: await Pauses.read(ledger), log: silentLog };
+    const spool = await openSpool(config.spool);
+    const binding = await bindingParts(config, spool.root);
+    const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog };
     const answer = await carryOut(asked, parts);
     return { answer: answer as Answers[Asked["order"]], daemon: null };
   } finally {
     await ledger.close();
   }
+}
+
+/** What replays are bound to, by the configuration as it is now. */
+export async function bindingParts(config: GatewayConfig, spoolRoot: string): Promise<BindingParts> {
+  return {
+    triggers: config.triggers,
+    lookups: await openLookupStore(config.lookups, spoolRoot, systemClock),
+    limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
+    laneOf,
+  };
 }
 
 export function requireLedger(config: GatewayConfig): void {

@@ -13,6 +13,7 @@ import { addMapper } from "./mapper.ts";
 import { exitCodeOf, printError } from "./output.ts";
 import { addPause } from "./pause.ts";
 import { addQuarantine } from "./quarantine.ts";
+import { addReplay } from "./replay.ts";
 import { addRuns } from "./runs.ts";
 import { addTrace } from "./trace.ts";
 import { addTrigger } from "./trigger.ts";
@@ -47,6 +48,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     addRuns,
     addTrace,
     addQuarantine,
+    addReplay,
     addCancel,
     addPause,
     addForget,

@@ -82,7 +82,11 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
 }
 
 /** As the ledger knows it, or else as a path into the folder of a local drop. */
-async function findFiles(id: string, ledger: Ledger, config: GatewayConfig): Promise<readonly TracedFile[]> {
+export async function findFiles(
+  id: string,
+  ledger: Ledger,
+  config: GatewayConfig,
+): Promise<readonly TracedFile[]> {
   const files = await ledger.trace(id);
   if (files.length > 0) return files;
   for (const drop of config.drops) {
@@ -124,6 +128,11 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     fact("reason", `${placeWords(place)}${message}${foundWords(message, place)} [${code}]`);
     if (run.reason.hint !== undefined) fact("what to do", run.reason.hint);
   }
+  if (run.replay !== null)
+    fact(
+      "replay of",
+      `run ${run.replay.of}, ordered by ${run.replay.by}${run.replay.rejectedOnly ? ", only what was not accepted" : ""}${run.replay.overwrite ? ", overwriting" : ""}`,
+    );
   fact("trigger", `${trigger}, rows ${rows}`);
   fact("mapper", `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`);
   for (const { name, path, digest } of lookups)

@@ -2,12 +2,14 @@
 import type { Run } from "../model.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
+import { fetchReplayed } from "./replaying.ts";
 import { containerOf, fetchSource } from "./source.ts";
 import { entryOf, NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;
 
 export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  if (run.replay !== null) return fetchReplayed(run, run.replay, steps, signal);
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.state === "duplicate") {
     await cancel(run, steps, { code: "HG-RUN-001", message: arrival.reason });

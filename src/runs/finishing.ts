@@ -21,7 +21,8 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   const post = steps.dropPost(run.drop);
   if (post === undefined)
     return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
-  const rule = end === null ? ({ action: "leave" } as const) : post.finish[end];
+  const left = run.replay !== null && (await steps.ledger.arrival(run.arrivalId))?.goneAt !== null;
+  const rule = end === null || left ? ({ action: "leave" } as const) : post.finish[end];
   if (run.state === "accepted" && steps.finishAfter(run, rule) === "confirmed") return REST;
 
   const container = await containerOf(run, steps);
@@ -29,9 +30,9 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   const plan = run.finishPlan ?? steps.planFinish(rule, entryOf(run), run.id);
   if (run.finishPlan === null) await steps.ledger.noteRun(run.id, { finishPlan: plan });
   const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
-  const left = plan.action !== "leave" && result !== "changed";
+  const leaves = plan.action !== "leave" && result !== "changed";
   await steps.ledger.noteRun(run.id, {
-    finished: { at: isoInstant(steps.clock.now()), left },
+    finished: { at: isoInstant(steps.clock.now()), left: leaves },
     event: `source.${result === "done" ? PAST[plan.action] : result}`,
     detail:
       result === "changed"

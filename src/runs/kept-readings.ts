@@ -116,7 +116,8 @@ async function* readingsOf(
   }
 }
 
-function opened(path: string): Readable {
+/** Of a file that is compressed or not, by its name. */
+export function opened(path: string): Readable {
   const file = createReadStream(path);
   if (!path.endsWith(COMPRESSED)) return file;
   const plain = createZstdDecompress();

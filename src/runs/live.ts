@@ -23,6 +23,7 @@ export function liveGateway(
   };
   return {
     withoutHands: (runId, work) => conductor.withoutHands(runId, work),
+    onRun: () => conductor.wake(),
     dropChanged(name) {
       const some = watchers.filter((watcher) => watcher.status().drop === name);
       rematch(some);

@@ -5,6 +5,7 @@ import type { MappedFile, MapResult } from "../mapping/mapping.ts";
 import type { Batch, Run } from "../model.ts";
 import { publishDurably } from "../support/durable.ts";
 import { faultPoint } from "../support/faults.ts";
+import { spareDelivered, waitForEarlier } from "./replaying.ts";
 import { fetchSource } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
@@ -21,8 +22,13 @@ export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): 
     });
     return NEXT;
   }
+  if (run.replay !== null) {
+    const wait = await waitForEarlier(run, steps);
+    if (wait !== null) return wait;
+  }
+  if (run.binding.mapper.digest === "") return await bindMapper(run, steps);
   await steps.ledger.advanceRun(run.id, "fetched", "mapping", { detail: mapperWords(run) });
-  const result = await mapOnce(run, steps, signal).catch(async (thrown) => {
+  const result = await mapAndSpare(run, steps, signal).catch(async (thrown) => {
     await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
       detail: "mapping was interrupted and is done again",
     });
@@ -30,6 +36,21 @@ export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): 
   });
   faultPoint("run.map.segment");
   return await recordResult(run, result, steps);
+}
+
+/** A run that a person ordered takes the version of the mapper that there is when its turn comes. */
+async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
+  if (await rebind(run, steps)) return NEXT;
+  const message = `the mapper ${run.binding.mapper.name} does not exist, or cannot be loaded`;
+  const reason = { code: "HG-MAP-001", message };
+  await steps.ledger.advanceRun(run.id, "fetched", "quarantined", { reason, detail: message });
+  return REST;
+}
+
+async function mapAndSpare(run: Run, steps: RunSteps, signal: AbortSignal): Promise<MapResult> {
+  const result = await mapOnce(run, steps, signal);
+  const sparing = run.replay !== null && result.status === "mapped";
+  return sparing ? await spareDelivered(run, run.replay, result, steps) : result;
 }
 
 /** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
@@ -40,7 +61,10 @@ async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
   await steps.ledger.noteRun(run.id, {
     mapper,
     event: "run.rebound",
-    detail: `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
+    detail:
+      before.digest === ""
+        ? `to the mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`
+        : `the mapper ${mapper.name} is ${mapper.version} (${mapper.digest.slice(0, 12)}) now; it was ${before.version} (${before.digest.slice(0, 12)}) when the file was claimed`,
   });
   return true;
 }
@@ -63,7 +87,10 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     return REST;
   }
   if (result.batches.length === 0) {
-    const message = "the file holds no readings";
+    const message =
+      run.replay !== null && result.targets.length > 0
+        ? "nothing is left to deliver: every reading was delivered later, or accepted before"
+        : "the file holds no readings";
     await steps.ledger.advanceRun(run.id, "mapping", "empty", {
       reason: { code: "HG-RUN-003", message },
       detail: message,
@@ -83,6 +110,11 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
   return NEXT;
 }
 
+async function isInputHere({ id, replay }: Run, { spool }: RunSteps): Promise<boolean> {
+  if ((await spool.hasInput(id)) || (await spool.restoreInput(id))) return true;
+  return replay !== null && (await spool.restoreInput(id, replay.of));
+}
+
 /** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). */
 export async function rebuildSegment(
   run: Run,
@@ -90,7 +122,7 @@ export async function rebuildSegment(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
+  if (!(await isInputHere(run, steps))) {
     const post = steps.dropPost(run.drop);
     if (post === undefined)
       return `the spool lost the segment, and the drop ${run.drop} is not in the configuration any more`;
@@ -101,7 +133,7 @@ export async function rebuildSegment(
       return "the spool lost the segment, and the file at the drop has other content now";
     await publishDurably(part, steps.spool.inputPath(run.id));
   }
-  const result = await mapOnce(run, steps, signal);
+  const result = await mapAndSpare(run, steps, signal);
   if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;
   // What a split had appended is put back by delivery, which verifies it.
   const roots = batches.filter((batch) => !batch.sequence.includes("."));

@@ -3,13 +3,25 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { type Answers, type CancelledRun, type ForgottenFile, type Order, order } from "./orders.ts";
+import {
+  type Answers,
+  type CancelledRun,
+  type ForgottenFile,
+  type Order,
+  order,
+  type ReplayedRun,
+} from "./orders.ts";
 import type { Pauses } from "./pauses.ts";
+import { type BindingParts, replayBinding } from "./replay-binding.ts";
+import { attemptsBefore } from "./sparing.ts";
+import type { Spool } from "./spool.ts";
 
 export interface OrderParts {
   readonly ledger: Ledger;
   readonly pauses: Pauses;
   readonly log: Logger;
+  readonly spool: Pick<Spool, "holdsInput">;
+  readonly binding: BindingParts;
   /** Absent when no gateway runs. */
   readonly live?: LiveGateway;
 }
@@ -19,6 +31,8 @@ export interface LiveGateway {
   withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T>;
   /** The drop is paused, goes on, or something of it was forgotten. */
   dropChanged(name: string): void;
+  /** A run was opened. */
+  onRun(): void;
   /** Unmatched files are offered to the triggers again. */
   triggersChanged(): void;
 }
@@ -49,6 +63,8 @@ export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answe
       return cancel(what, parts);
     case "forget":
       return forget(what, parts);
+    case "replay":
+      return replay(what, parts);
     case "pause": {
       const pause = await parts.pauses.set({
         kind: what.kind,
@@ -129,4 +145,63 @@ async function forget(
   parts.log.warn({ drop, path, by, why, ...forgotten }, "the ledger forgot a file");
   parts.live?.dropChanged(drop);
   return { drop, path, ...forgotten };
+}
+
+const REPLAYABLE: readonly RunState[] = [
+  "accepted",
+  "confirmed",
+  "empty",
+  "discarded",
+  "quarantined",
+  "cancelled",
+];
+
+async function replay(
+  asked: Extract<Order, { order: "replay" }>,
+  { ledger, spool, binding, live }: OrderParts,
+): Promise<ReplayedRun> {
+  const { run: id, rejectedOnly, overwrite, by, trigger, mapper, settings } = asked;
+  const of = await mustFindRun(id, ledger);
+  await assertReplayable(of, ledger);
+  await assertInput(of, ledger, spool);
+  const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
+  const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
+    of: of.id,
+    rejectedOnly,
+    overwrite,
+    by,
+  });
+  live?.onRun();
+  return { run: run.id, of: of.id, drop: run.drop, file: run.path };
+}
+
+async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
+  const latest = (await ledger.runOf(of.arrivalId)) ?? of;
+  const facts = { operation: "replay", subject: of.id };
+  if (of.binding.unpack !== undefined)
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${of.id} opened the container ${of.path}: its entries are replayed, each by its own run`,
+      hint: `\`headgate trace ${of.path}\` shows the runs of the entries; \`headgate forget\` has the whole container opened again.`,
+    });
+  for (const run of [of, latest]) {
+    if (REPLAYABLE.includes(run.state)) continue;
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${run.id} of ${run.path} is ${run.state}: only what is at rest is replayed`,
+      hint: `Wait for it, or give it up first: \`headgate cancel ${run.id}\`.`,
+    });
+  }
+}
+
+/** The drop is asked when the run is fetched. */
+async function assertInput(of: Run, ledger: Ledger, spool: OrderParts["spool"]): Promise<void> {
+  for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return;
+  const arrival = await ledger.arrival(of.arrivalId);
+  if (arrival !== null && arrival.goneAt === null) return;
+  throw new RejectedError("HG-RUN-009", {
+    operation: "replay",
+    subject: of.id,
+    message: `the input of run ${of.id} is not kept any more, and ${of.path} has gone from its drop`,
+  });
 }

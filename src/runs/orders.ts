@@ -19,6 +19,16 @@ export const order = z.discriminatedUnion("order", [
     name: z.string(),
     ...said,
   }),
+  z.strictObject({
+    order: z.literal("replay"),
+    run: z.string(),
+    trigger: z.string().optional(),
+    mapper: z.string().optional(),
+    settings: z.record(z.string(), z.unknown()).optional(),
+    rejectedOnly: z.boolean(),
+    overwrite: z.boolean(),
+    ...said,
+  }),
   z.strictObject({ order: z.literal("forget"), drop: z.string(), path: z.string(), ...said }),
 ]);
 export type Order = z.output<typeof order>;
@@ -28,6 +38,7 @@ export interface Answers {
   readonly pause: Pause;
   readonly resume: { readonly wasPaused: boolean };
   readonly forget: ForgottenFile;
+  readonly replay: ReplayedRun;
 }
 
 export interface CancelledRun {
@@ -38,6 +49,14 @@ export interface CancelledRun {
   readonly acceptedPoints: number;
   /** Operations that were sent and whose outcome is not known. */
   readonly unknown: readonly string[];
+}
+
+export interface ReplayedRun {
+  /** The new run. */
+  readonly run: string;
+  readonly of: string;
+  readonly drop: string;
+  readonly file: string;
 }
 
 export interface ForgottenFile {

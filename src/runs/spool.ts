@@ -2,12 +2,12 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { copyFile, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Transform } from "node:stream";
+import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip, createZstdCompress } from "node:zlib";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
-import { ABOUT, COMPRESSED, type RunAbout } from "./kept-readings.ts";
+import { ABOUT, COMPRESSED, opened, type RunAbout } from "./kept-readings.ts";
 import type { SpoolOptions } from "./options.ts";
 
 export interface Spool {
@@ -20,8 +20,14 @@ export interface Spool {
   note(runId: string, about: RunAbout): Promise<void>;
   /** Compresses the input, the segment and the row index of a run at rest. Idempotent. */
   retire(runId: string): Promise<void>;
-  /** Brings a kept input back. False when it is not kept any more. */
-  restoreInput(runId: string): Promise<boolean>;
+  /** Brings a kept input back, also one of another run of the same file. False when it is not kept any more. */
+  restoreInput(runId: string, from?: string): Promise<boolean>;
+  /** Whether it can be brought back. */
+  holdsInput(runId: string): Promise<boolean>;
+  /** Copies the input of a run into a file, synced. False when it is not kept any more. */
+  copyInput(runId: string, to: string): Promise<boolean>;
+  /** The batches of a run, one after another; null when they are not kept any more. */
+  openSegment(runId: string): Promise<Readable | null>;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
   /** Removes what a crash left half-written. Only before anything is written. */
@@ -50,6 +56,15 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const inputPath = (runId: string) => join(inputs, runId);
   const segmentPath = (runId: string) => join(segments, `${runId}${SEGMENT}`);
   const keptPath = (runId: string) => join(kept, `${runId}${KEPT}`);
+  async function copyInput(runId: string, to: string): Promise<boolean> {
+    if (await exists(inputPath(runId))) await copyFile(inputPath(runId), to);
+    else if (await exists(keptPath(runId)))
+      await pipeline(createReadStream(keptPath(runId)), createGunzip(), createWriteStream(to));
+    else return false;
+    await syncFile(to);
+    return true;
+  }
+
   return {
     root,
     inputPath,
@@ -90,13 +105,18 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
       for (const beside of BESIDE_SEGMENT) await rm(`${segmentPath(runId)}${beside}`, { force: true });
     },
-    async restoreInput(runId) {
-      if (!(await exists(keptPath(runId)))) return false;
+    async restoreInput(runId, from = runId) {
       const temporary = `${inputPath(runId)}${PART}`;
-      await pipeline(createReadStream(keptPath(runId)), createGunzip(), createWriteStream(temporary));
-      await syncFile(temporary);
+      if (!(await copyInput(from, temporary))) return false;
       await publishDurably(temporary, inputPath(runId));
       return true;
+    },
+    holdsInput: async (runId) => (await exists(inputPath(runId))) || exists(keptPath(runId)),
+    copyInput,
+    async openSegment(runId) {
+      const beside = join(kept, `${runId}${COMPRESSED}`);
+      if (await exists(segmentPath(runId))) return opened(segmentPath(runId));
+      return (await exists(beside)) ? opened(beside) : null;
     },
     async residents() {
       const names = [...(await readdir(inputs)), ...(await readdir(segments))];

@@ -267,6 +267,11 @@ const entries = {
     hint: "Without it nobody can tell what is left to deliver: replay the whole run, without `--rejected`.",
   },
 
+  "HG-RUN-013": {
+    title: "nobody can tell which dates later runs have delivered",
+    hint: "Nothing was sent. `--overwrite` sends every reading, also those that later files have corrected.",
+  },
+
   // ── containers: compressed arrivals
   "HG-PACK-001": {
     title: "the container cannot be unpacked",

@@ -105,6 +105,7 @@ export function operatorConformance(ledger: () => Ledger): void {
       replay: { of: old.id, rejectedOnly: false, overwrite: false, by: "ann", spared: ["x"] },
     });
     expect(noted.replay?.spared).toEqual(["x"]);
+    await expect(replayOf(old)).rejects.toMatchObject({ code: "HG-LEDG-006" });
   });
 
   it("finds later delivered runs of other files that share a target", async () => {

@@ -1,4 +1,5 @@
-import type { Binding, Reason, RejectedRow, Replay, Run, RunState } from "../../model.ts";
+import type { Arrival, Binding, Reason, RejectedRow, Replay, Run, RunState } from "../../model.ts";
+import { RejectedError } from "../../support/errors.ts";
 import { createRunIds } from "../../support/run-id.ts";
 import type { Ledger, RunChange, RunFilter } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
@@ -69,6 +70,7 @@ interface NewRun {
 
 function openRun(store: Store, { id, arrivalId, binding, lane, replay }: NewRun): Run {
   const arrival = mustFindArrival(store, arrivalId);
+  if (replay !== undefined) assertAtRest(store, arrival);
   const now = store.now();
   store
     .sql(`INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, replay, created_at, changed_at)
@@ -98,6 +100,21 @@ function openRun(store: Store, { id, arrivalId, binding, lane, replay }: NewRun)
     detail: claimWords(binding, replay),
   });
   return mustFindRun(store, id);
+}
+
+/** Two persons may order the same at once. */
+function assertAtRest(store: Store, { id, path }: Arrival): void {
+  const open: readonly RunState[] = [...OPEN_RUN_STATES, "held"];
+  const latest = row<RunRow>(
+    store.sql(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id DESC LIMIT 1`),
+    id,
+  );
+  if (latest === undefined || !open.includes(latest.state)) return;
+  throw new RejectedError("HG-LEDG-006", {
+    operation: "replay",
+    subject: path,
+    message: `run ${latest.id} of ${path} is under way (${latest.state})`,
+  });
 }
 
 function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): string {

@@ -1,0 +1,204 @@
+/** `headgate replay`: runs again from the kept input, with what differs shown before it is sent. */
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run } from "../model.ts";
+import { ConfigError, RejectedError } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
+import { openLedgerToRead } from "./ledger-view.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { print, printJson, styled } from "./output.ts";
+import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
+import { findFiles } from "./trace.ts";
+
+interface ReplayOptions extends SaidOptions {
+  readonly trigger?: string;
+  readonly mapper?: string;
+  readonly settings?: string;
+  readonly rejected?: boolean;
+  readonly overwrite?: boolean;
+  readonly dryRun?: boolean;
+  readonly diff: boolean;
+}
+
+const SHOWN = 20;
+const DATES_SHOWN = 10;
+
+export function addReplay({ program, stop, action }: CommandFrame): void {
+  addCommand(
+    program,
+    "replay <runs...>",
+    "Runs files again, from the input that the spool keeps, by the trigger and the mapper of now. A replay is a new run with operations of its own. Dates that later runs have delivered are left out.",
+    [
+      "headgate replay 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --dry-run",
+      "headgate replay meters_2026-03.csv -c gateway.yaml --rejected",
+    ],
+  )
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--dry-run", "show what would be sent beside what was sent before, and send nothing")
+    .option("--rejected", "only readings that the service has not accepted of an earlier run of the file")
+    .option("--overwrite", "send also the dates that later runs have delivered")
+    .option("--trigger <name>", "by another trigger")
+    .option("--mapper <name>", "by another mapper")
+    .option("--settings <json>", "with other settings of the mapper than the trigger's")
+    .option("--no-diff", "do not map it before to show what differs")
+    .option("--reason <words>", "why, for those who ask later")
+    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--json", "as JSON")
+    .action(action((names: string[], options: ReplayOptions) => replayAll(names, options, stop)));
+}
+
+async function replayAll(
+  names: readonly string[],
+  options: ReplayOptions,
+  stop: AbortSignal,
+): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const wish = wishOf(options);
+  const runs = await findRuns(names, options.config, config);
+  const results: unknown[] = [];
+  let left: string | null = "";
+  for (const run of runs) {
+    const plan = options.diff
+      ? await withLedger(options.config, (ledger) => planReplay(run, wish, config, ledger, stop))
+      : null;
+    if (plan !== null && options.json !== true) printPlan(plan);
+    if (options.dryRun === true) {
+      results.push(plan);
+      continue;
+    }
+    const { rejectedOnly, overwrite, trigger, mapper, settings } = wish;
+    const { answer, daemon } = await giveOrder(config, {
+      order: "replay",
+      run: run.id,
+      rejectedOnly,
+      overwrite,
+      trigger,
+      mapper,
+      settings,
+      ...saidBy(options),
+    });
+    results.push({ ...answer, plan });
+    left = daemon;
+    if (options.json !== true)
+      print(
+        `${styled("green", "replay")}  run ${answer.run} takes ${answer.file} at ${answer.drop} again (headgate trace ${answer.run} -c ${options.config})`,
+      );
+  }
+  if (options.json === true) printJson(results);
+  else if (options.dryRun === true) print("nothing was sent (--dry-run)");
+  else if (left === null) print(daemonWords(left));
+  return 0;
+}
+
+function wishOf(options: ReplayOptions): ReplayWish {
+  return {
+    rejectedOnly: options.rejected === true,
+    overwrite: options.overwrite === true,
+    trigger: options.trigger,
+    mapper: options.mapper,
+    settings: options.settings === undefined ? undefined : settingsOf(options.settings),
+  };
+}
+
+function settingsOf(text: string): Record<string, unknown> {
+  const invalid = (cause?: unknown) =>
+    new ConfigError("HG-CLI-001", {
+      operation: "read option",
+      subject: "--settings",
+      message: `${text} is not a JSON object`,
+      cause,
+    });
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw invalid(cause);
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw invalid();
+  return parsed as Record<string, unknown>;
+}
+
+async function withLedger<T>(configPath: string, work: (ledger: Ledger) => Promise<T>): Promise<T> {
+  const { ledger } = await openLedgerToRead(configPath);
+  try {
+    return await work(ledger);
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** All of them, before anything is ordered. */
+function findRuns(
+  names: readonly string[],
+  configPath: string,
+  config: GatewayConfig,
+): Promise<readonly Run[]> {
+  return withLedger(configPath, async (ledger) => {
+    const found: Run[] = [];
+    for (const name of names) found.push(await findRun(name, ledger, config));
+    return found;
+  });
+}
+
+/** A run by its id, or the latest run of a file, when the name means one file alone. */
+async function findRun(name: string, ledger: Ledger, config: GatewayConfig): Promise<Run> {
+  const run = await ledger.run(name);
+  if (run !== null) return run;
+  const latest = (await findFiles(name, ledger, config)).flatMap(({ runs }) => {
+    const last = runs.at(-1)?.run;
+    return last === undefined || last.binding.unpack !== undefined ? [] : [last];
+  });
+  const [only] = latest;
+  if (only !== undefined && latest.length === 1) return only;
+  const facts = { operation: "replay", subject: name };
+  if (only === undefined)
+    throw new RejectedError("HG-CLI-002", { ...facts, message: `the ledger knows no run or file ${name}` });
+  throw new RejectedError("HG-CLI-002", {
+    ...facts,
+    message: `${latest.length} files are named so: ${latest
+      .slice(0, SHOWN)
+      .map(({ id, path, drop, createdAt }) => `${path} at ${drop} of ${createdAt} (run ${id})`)
+      .join(", ")}`,
+    hint: "Name the runs.",
+  });
+}
+
+function printPlan(plan: ReplayPlan): void {
+  const { readings, later, differences, mapper } = plan;
+  print(
+    `${styled("bold", plan.file)} at ${plan.drop}, run ${plan.run}, by trigger ${plan.trigger} and mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`,
+  );
+  const left = later.reduce((sum, one) => sum + one.readings, 0);
+  print(
+    `  ${readings.mapped} readings mapped, ${plan.refusedRows} rows refused; ${readings.sent} to send: ${readings.added} new, ${readings.changed} with another value, ${readings.unchanged} as before`,
+  );
+  if (readings.acceptedBefore > 0)
+    print(`  ${readings.acceptedBefore} left out, since they were accepted before`);
+  if (readings.dropped > 0)
+    print(
+      `  ${readings.dropped} that were accepted before are not in the new payload; they stay at the service`,
+    );
+  if (left > 0)
+    print(
+      styled(
+        "yellow",
+        `  ${left} ${plan.overwrites ? "overwrite what later runs have delivered" : "left out, since later runs have delivered their dates (--overwrite sends them)"}:`,
+      ),
+    );
+  for (const one of later) {
+    const more = one.dates.length > DATES_SHOWN ? ", …" : "";
+    print(`    run ${one.run} of ${one.file}: ${one.dates.slice(0, DATES_SHOWN).join(", ")}${more}`);
+    if (more !== "") print(`      ${one.readings} readings from ${one.from} to ${one.to}`);
+  }
+  for (const run of plan.notKept)
+    print(styled("yellow", `  what run ${run} delivered is not kept any more, and is missing here`));
+  for (const difference of differences.slice(0, SHOWN)) print(`  ${differenceLine(difference)}`);
+  if (differences.length > SHOWN) print("  … (--json shows more)");
+}
+
+function differenceLine({ target, date, version, before, after }: Difference): string {
+  const where = `${target} ${date}${version === null ? "" : ` (${version})`}`;
+  if (before === null) return styled("green", `+ ${where}: ${after}`);
+  if (after === null) return styled("red", `- ${where}: ${before}`);
+  return styled("yellow", `~ ${where}: ${before} → ${after}`);
+}

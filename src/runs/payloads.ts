@@ -1,0 +1,133 @@
+/** The readings in the batches of a run, as they lie in the spool; and sets of readings on the disk, since a file may hold any number. */
+import { rm } from "node:fs/promises";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { Readable } from "node:stream";
+import type { BatchSlice, PushElement, PushReading } from "../model.ts";
+
+/** A reading with what identifies its variable. */
+export interface PayloadReading {
+  /** JSON of the identification; equal for equal targets. */
+  readonly target: string;
+  /** Milliseconds since 1970 in UTC. */
+  readonly atMs: number;
+  /** Empty when it has none. */
+  readonly version: string;
+  readonly value: number;
+}
+
+export function parseBody(body: Buffer): readonly PushElement[] {
+  return JSON.parse(body.toString("utf8")) as readonly PushElement[];
+}
+
+/** Fields in the order of their names, whichever way they were written. */
+export function targetOf({ data: _data, tags: _tags, version: _version, ...target }: PushElement): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(target).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+export function readingOf(element: PushElement, target: string, reading: PushReading): PayloadReading {
+  return {
+    target,
+    atMs: Date.parse(reading.date),
+    version: reading.version ?? element.version ?? "",
+    value: reading.value,
+  };
+}
+
+export function readingsOf(elements: readonly PushElement[]): readonly PayloadReading[] {
+  return elements.flatMap((element) => {
+    const target = targetOf(element);
+    return element.data.map((reading) => readingOf(element, target, reading));
+  });
+}
+
+/** The bodies of slices of a segment, in the order of their offsets. Memory holds one of them. */
+export async function* bodiesOf(
+  segment: Readable,
+  slices: readonly BatchSlice[],
+): AsyncGenerator<{ readonly slice: BatchSlice; readonly body: Buffer }> {
+  const ordered = slices.toSorted((a, b) => a.offset - b.offset);
+  let next = 0;
+  let at = 0;
+  let held: Buffer[] = [];
+  try {
+    for await (const chunk of segment as AsyncIterable<Buffer>) {
+      let rest = chunk;
+      for (let slice = ordered[next]; slice !== undefined && rest.length > 0; slice = ordered[next]) {
+        const skipped = Math.min(rest.length, Math.max(0, slice.offset - at));
+        at += skipped;
+        rest = rest.subarray(skipped);
+        const wanted = slice.offset + slice.length - at;
+        const part = rest.subarray(0, Math.max(0, wanted));
+        if (part.length > 0) held.push(part);
+        at += part.length;
+        rest = rest.subarray(part.length);
+        if (at < slice.offset + slice.length) break;
+        yield { slice, body: Buffer.concat(held) };
+        held = [];
+        next += 1;
+      }
+      at += rest.length;
+      if (next === ordered.length) return;
+    }
+  } finally {
+    segment.destroy();
+  }
+}
+
+/** Readings of a payload, by target, date and version. */
+export class ReadingSet {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  readonly #insert: StatementSync;
+  readonly #value: StatementSync;
+  readonly #dated: StatementSync;
+
+  /** Takes the path for a file of its own. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#db = new DatabaseSync(path);
+    this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; DROP TABLE IF EXISTS readings;
+      CREATE TABLE readings (target TEXT, at INTEGER, version TEXT, value REAL, run TEXT, PRIMARY KEY (target, at, version)) WITHOUT ROWID`);
+    this.#insert = this.#db.prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?)");
+    this.#value = this.#db.prepare("SELECT value FROM readings WHERE target = ? AND at = ? AND version = ?");
+    this.#dated = this.#db.prepare("SELECT run FROM readings WHERE target = ? AND at = ? LIMIT 1");
+  }
+
+  add(readings: readonly PayloadReading[], run: string): void {
+    this.#db.exec("BEGIN");
+    for (const { target, atMs, version, value } of readings)
+      this.#insert.run(target, atMs, version, value, run);
+    this.#db.exec("COMMIT");
+  }
+
+  /** Undefined when it is not in the set. */
+  valueOf({ target, atMs, version }: PayloadReading): number | undefined {
+    return (this.#value.get(target, atMs, version) as { value: number } | undefined)?.value;
+  }
+
+  /** The run that has a reading of this target and date, whatever its version; undefined when none has. */
+  runOf({ target, atMs }: Pick<PayloadReading, "target" | "atMs">): string | undefined {
+    return (this.#dated.get(target, atMs) as { run: string } | undefined)?.run;
+  }
+
+  remove({ target, atMs, version }: PayloadReading): void {
+    this.#db
+      .prepare("DELETE FROM readings WHERE target = ? AND at = ? AND version = ?")
+      .run(target, atMs, version);
+  }
+
+  get size(): number {
+    return (this.#db.prepare("SELECT count(*) AS n FROM readings").get() as { n: number }).n;
+  }
+
+  first(count: number): readonly PayloadReading[] {
+    return this.#db
+      .prepare('SELECT target, at AS "atMs", version, value FROM readings ORDER BY target, at LIMIT ?')
+      .all(count) as unknown as readonly PayloadReading[];
+  }
+
+  async close(): Promise<void> {
+    if (this.#db.isOpen) this.#db.close();
+    await rm(this.#path, { force: true });
+  }
+}

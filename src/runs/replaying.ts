@@ -1,0 +1,218 @@
+/** The steps of a run that a person ordered again: its input comes from the spool, and what must not be sent is taken out of its segment. */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open, rm } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import type { MappedFile } from "../mapping/mapping.ts";
+import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
+import { publishDurably, syncFile } from "../support/durable.ts";
+import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
+import { fetchSource } from "./source.ts";
+import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./sparing.ts";
+import { entryOf, NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+const DROP_MISSING_WAIT_MS = 60_000;
+/** Longest time until a replay that waits for another run is looked at again. */
+const BLOCKED_WAIT_MS = 5_000;
+
+/** `claimed → fetched`: from the copy that the spool keeps, or else from the drop while the same version lies there. */
+export async function fetchReplayed(
+  run: Run,
+  replay: Replay,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const sha256 = (await fromSpool(run, replay, steps)) ?? (await fromDrop(run, steps, signal));
+  if (sha256 === null) {
+    const message = "the input is not kept any more, and this version of the file is not at its drop";
+    const reason = { code: "HG-RUN-009", message };
+    await steps.ledger.advanceRun(run.id, "claimed", "quarantined", { reason, detail: message });
+    return REST;
+  }
+  if (typeof sha256 !== "string") return sha256;
+  await steps.ledger.advanceRun(run.id, "claimed", "fetched", {
+    sha256,
+    reason: null,
+    detail: `sha256 ${sha256}`,
+  });
+  return NEXT;
+}
+
+async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps): Promise<string | null> {
+  const of = await ledger.run(replay.of);
+  for (const { id } of of === null ? [] : await attemptsBefore(of, ledger)) {
+    if (!(await spool.restoreInput(run.id, id))) continue;
+    const sha256 = await digestOf(spool.inputPath(run.id));
+    if (run.sha256 === null || sha256 === run.sha256) return sha256;
+    await rm(spool.inputPath(run.id), { force: true });
+  }
+  return null;
+}
+
+async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise<string | StepResult | null> {
+  const post = steps.dropPost(run.drop);
+  if (post === undefined)
+    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  const arrival = await steps.ledger.arrival(run.arrivalId);
+  if (arrival?.parentId === null) {
+    const there = await post.drop.stat(run.path, signal);
+    const { size, mtime } = entryOf(run);
+    if (there === null || there.size !== size || there.mtime !== mtime) return null;
+  }
+  const { sha256 } = await fetchSource(run, steps.spool.inputPath(run.id), steps, signal);
+  return run.sha256 === null || sha256 === run.sha256 ? sha256 : null;
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return hash.digest("hex");
+}
+
+/** What came between has to be at rest: only then is it known which dates were delivered later. Null when nothing is in the way. */
+export async function waitForEarlier(run: Run, { ledger }: RunSteps): Promise<StepResult | null> {
+  const before = await ledger.blockedBy(run);
+  if (before === null) return null;
+  const reason = `the replay waits for ${before.path} (${before.state}), which may deliver the same dates`;
+  return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: before.id };
+}
+
+/** The file as it is to be sent: what must be spared is out of the segment and its row index. */
+export async function spareDelivered(
+  run: Run,
+  replay: Replay,
+  mapped: MappedFile,
+  steps: RunSteps,
+): Promise<MappedFile> {
+  const of = await steps.ledger.run(replay.of);
+  if (of === null || mapped.batches.length === 0) return mapped;
+  const question = { of, before: run.id, targets: mapped.targets };
+  const later = replay.overwrite ? [] : await runsToSpare(replay, question, steps);
+  if (!replay.overwrite && replay.spared === undefined)
+    await steps.ledger.noteRun(run.id, { replay: { ...replay, spared: later.map(({ id }) => id) } });
+  if (later.length === 0 && !replay.rejectedOnly) return mapped;
+  const path = steps.spool.segmentPath(run.id);
+  const spared = await whatToSpare(replay, later, await attemptsBefore(of, steps.ledger), path, steps);
+  try {
+    const { batches, left } = await rewriteSegment(path, mapped.batches, (element) =>
+      sparing(element, spared),
+    );
+    const points = batches.reduce((sum, batch) => sum + batch.points, 0);
+    const inWhich = later.length === 0 ? "" : ` (${later.map(({ id }) => id).join(", ")})`;
+    await steps.ledger.noteRun(run.id, {
+      event: "run.spared",
+      detail: `${left.later} readings are left out since later runs have delivered their dates${inWhich}, ${left.accepted} since they were accepted before`,
+    });
+    return { ...mapped, batches, points };
+  } finally {
+    await spared.close();
+  }
+}
+
+/** A replay that is mapped again spares what it spared before. */
+async function runsToSpare(
+  replay: Replay,
+  question: Parameters<typeof laterRunsOf>[0],
+  steps: RunSteps,
+): Promise<readonly Run[]> {
+  if (replay.spared === undefined) return laterRunsOf(question, steps);
+  const runs = await Promise.all(replay.spared.map((id) => steps.ledger.run(id)));
+  return runs.filter((run) => run !== null);
+}
+
+export interface LeftOut {
+  later: number;
+  accepted: number;
+}
+
+/** Why a reading stays out, for each of an element. */
+export type Judge = (element: PushElement) => readonly (keyof LeftOut | null)[];
+
+export function sparing(
+  element: PushElement,
+  { later, accepted }: Pick<Spared, "later" | "accepted">,
+): readonly (keyof LeftOut | null)[] {
+  const target = targetOf(element);
+  return element.data.map((one) => {
+    const reading = readingOf(element, target, one);
+    if (later.runOf(reading) !== undefined) return "later";
+    return accepted.valueOf(reading) === undefined ? null : "accepted";
+  });
+}
+
+interface RowLine extends Readonly<Record<string, unknown>> {
+  readonly rows: readonly number[];
+  readonly sheetOf?: readonly number[];
+}
+
+/** Writes the segment and its row index anew, without what the judge leaves out. */
+async function rewriteSegment(
+  path: string,
+  slices: readonly BatchSlice[],
+  judge: Judge,
+): Promise<{ readonly batches: readonly BatchSlice[]; readonly left: LeftOut }> {
+  const batches: BatchSlice[] = [];
+  const left: LeftOut = { later: 0, accepted: 0 };
+  const segment = await open(`${path}.part`, "w");
+  const rows = await open(`${path}.rows.part`, "w");
+  const before = await open(`${path}.rows`, "r");
+  try {
+    const lines = before.readLines()[Symbol.asyncIterator]();
+    let offset = 0;
+    for await (const { body } of bodiesOf(createReadStream(path), slices)) {
+      const line = JSON.parse((await lines.next()).value ?? "{}") as RowLine;
+      const { elements, kept } = without(parseBody(body), judge, left);
+      if (elements.length === 0) continue;
+      const bytes = Buffer.from(JSON.stringify(elements), "utf8");
+      const sequence = String(batches.length + 1);
+      const points = elements.reduce((sum, element) => sum + element.data.length, 0);
+      const digest = createHash("sha256").update(bytes).digest("hex");
+      batches.push({ sequence, offset, length: bytes.length, points, digest });
+      offset += bytes.length;
+      await segment.write(bytes);
+      await rows.write(`${JSON.stringify(rowsWithout(line, kept, { sequence, length: bytes.length }))}\n`);
+    }
+    lines.return?.();
+  } finally {
+    await Promise.all([segment.close(), rows.close(), before.close()]);
+  }
+  await syncFile(`${path}.part`);
+  await syncFile(`${path}.rows.part`);
+  await publishDurably(`${path}.rows.part`, `${path}.rows`);
+  await publishDurably(`${path}.part`, path);
+  return { batches, left };
+}
+
+/** What stays, and for each reading of the body whether it does. */
+function without(
+  elements: readonly PushElement[],
+  judge: Judge,
+  left: LeftOut,
+): { readonly elements: readonly PushElement[]; readonly kept: readonly boolean[] } {
+  const kept: boolean[] = [];
+  const remaining = elements.flatMap((element) => {
+    const verdicts = judge(element);
+    for (const verdict of verdicts) {
+      kept.push(verdict === null);
+      if (verdict !== null) left[verdict] += 1;
+    }
+    const data = element.data.filter((_, index) => verdicts[index] === null);
+    return data.length === 0 ? [] : [{ ...element, data }];
+  });
+  return { elements: remaining, kept };
+}
+
+function rowsWithout(
+  line: RowLine,
+  kept: readonly boolean[],
+  facts: { readonly sequence: string; readonly length: number },
+): RowLine {
+  const stays = (_: unknown, index: number) => kept[index] === true;
+  const { sheetOf } = line;
+  return {
+    ...line,
+    ...facts,
+    rows: line.rows.filter(stays),
+    ...(sheetOf === undefined ? {} : { sheetOf: sheetOf.filter(stays) }),
+  };
+}
