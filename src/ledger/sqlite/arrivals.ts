@@ -4,7 +4,7 @@ import type { ArrivalAge, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
-import { type ArrivalRow, toArrival } from "./rows.ts";
+import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
 import { row, rows, type Store } from "./store.ts";
 
 type ArrivalMethods = Pick<
@@ -31,8 +31,10 @@ export function arrivalMethods(store: Store): ArrivalMethods {
 }
 
 export function findArrival(store: Store, id: number): Arrival | null {
-  const found = row<ArrivalRow>(store.sql("SELECT * FROM arrivals WHERE id = ?"), id);
-  return found === undefined ? null : toArrival(found);
+  const statement = store.sql(`SELECT ${ARRIVAL_COLUMNS} FROM arrivals WHERE id = ?`);
+  statement.setReturnArrays(true);
+  const found = row<ArrivalCells>(statement, id);
+  return found === undefined ? null : arrivalOfCells(found);
 }
 
 export function mustFindArrival(store: Store, id: number): Arrival {

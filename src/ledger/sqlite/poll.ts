@@ -9,7 +9,7 @@ import { Marks } from "../../support/marks.ts";
 import type { PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { appendEvent, appendOrRenewEvent } from "./events.ts";
-import { type ArrivalRow, toArrival } from "./rows.ts";
+import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
 import { row, type Store } from "./store.ts";
 
 /** Arrivals that are marked as gone in one transaction. */
@@ -129,9 +129,12 @@ export class SqlitePoll implements PollRecord {
 
   #add(entry: FileEntry): Sighting {
     const now = this.#store.now();
-    const added = row<ArrivalRow>(
+    const statement =
       this.#store.sql(`INSERT INTO arrivals (drop_name, path, name, size, mtime, state, reason, seen_at, changed_at)
-        VALUES (?, ?, ?, ?, ?, 'settling', 'seen for the first time', ?, ?) RETURNING *`),
+        VALUES (?, ?, ?, ?, ?, 'settling', 'seen for the first time', ?, ?) RETURNING ${ARRIVAL_COLUMNS}`);
+    statement.setReturnArrays(true);
+    const added = row<ArrivalCells>(
+      statement,
       this.#drop,
       entry.path,
       basename(entry.path),
@@ -141,8 +144,9 @@ export class SqlitePoll implements PollRecord {
       now,
     );
     if (added === undefined) throw brokenInvariant("record poll", entry.path, "no row came back");
-    this.#tell(added.id, "arrival.settling", sizeWords(entry));
-    return { arrival: toArrival(added), seen: "new" };
+    const arrival = arrivalOfCells(added);
+    this.#tell(arrival.id, "arrival.settling", sizeWords(entry));
+    return { arrival, seen: "new" };
   }
 
   #change(found: ArrivalRow, entry: FileEntry): Sighting {

@@ -46,6 +46,31 @@ export function toArrival(row: ArrivalRow): Arrival {
   };
 }
 
+/** Columns in the order of `ArrivalCells`. */
+export const ARRIVAL_COLUMNS =
+  "id, parent_id, drop_name, path, size, mtime, sha256, state, reason, seen_at, changed_at, gone_at";
+
+/** A row as an array: as an object it costs several times as much memory, and a drop may have a hundred thousand. */
+export type ArrivalCells = readonly [
+  id: number,
+  parentId: number | null,
+  drop: string,
+  path: string,
+  size: number,
+  mtime: string,
+  sha256: string | null,
+  state: ArrivalState,
+  reason: string,
+  seenAt: string,
+  changedAt: string,
+  goneAt: string | null,
+];
+
+export function arrivalOfCells(cells: ArrivalCells): Arrival {
+  const [id, parentId, drop, path, size, mtime, sha256, state, reason, seenAt, changedAt, goneAt] = cells;
+  return { id, parentId, drop, path, size, mtime, sha256, state, reason, seenAt, changedAt, goneAt };
+}
+
 /** With the binding joined. */
 export interface RunRow {
   readonly id: string;

@@ -137,12 +137,12 @@ export class Store {
   }
 
   #tellEvents(): void {
+    if (this.#onEvent === undefined) return;
+    const statement = this.sql("SELECT drop_name, path FROM arrivals WHERE id = ?");
+    statement.setReturnArrays(true);
     for (const event of this.#events) {
-      const file = row<{ drop_name: string; path: string }>(
-        this.sql("SELECT drop_name, path FROM arrivals WHERE id = ?"),
-        event.arrivalId,
-      );
-      this.#onEvent?.({ ...event, drop: file?.drop_name ?? "", path: file?.path ?? "" });
+      const [drop, path] = row<readonly [string, string]>(statement, event.arrivalId) ?? ["", ""];
+      this.#onEvent({ ...event, drop, path });
     }
   }
 
