@@ -78,6 +78,33 @@ const SAMPLES: readonly Sample[] = [
     target: { sourceSerialNumber: "J-1", mappingConfig: "value" },
   },
   {
+    name: "lines-filled-up-before-the-header",
+    file: "filled.csv",
+    content: `Water;19.04.26;\n;;\nDay;Time;Reading\n${HOURS.map((hour) => `01.03.26;${two(hour)}:00;${hour + 1},5`).join("\n")}\n`,
+    zone: "Europe/Paris",
+    target: { sourceSerialNumber: "METER-1", mappingConfig: "Reading" },
+  },
+  {
+    name: "names-that-repeat-and-lack",
+    file: "names.csv",
+    content: `When;State;State;Energy kWh;\n${HOURS.map((hour) => `2026-03-01 ${two(hour)}:00:00;ok;fine;${hour + 1}.5;x`).join("\n")}\n`,
+    zone: "Europe/Paris",
+    target: { sourceSerialNumber: "METER-1", mappingConfig: "Energy kWh" },
+  },
+  {
+    name: "records-within-an-object",
+    file: "within.json",
+    content: JSON.stringify({
+      energy: {
+        unit: "Wh",
+        measuredBy: "meter",
+        "of the day": HOURS.map((hour) => ({ date: `2026-03-01 ${two(hour)}:00:00`, value: hour + 1.5 })),
+      },
+    }),
+    zone: "Europe/Paris",
+    target: { sourceSerialNumber: "METER-1", mappingConfig: "value" },
+  },
+  {
     name: "lines-of-records",
     file: "lines.ndjson",
     content: HOURS.map(

@@ -38,6 +38,8 @@ function declarativeSettings({ table: { reader }, columns, timeZone }: SourceInp
   const mapper = DECLARATIVE[reader.kind];
   const { date, values, source, quantity, missing } = columns;
   if (mapper === null || date === null || values.length === 0) return null;
+  // Names that are not clear are for code to deal with.
+  if ("naming" in reader && (reader.naming.hasDuplicates || reader.naming.hasUnnamed)) return null;
   const [only] = values;
   const single = values.length === 1 && only !== undefined;
   const decimal = values.some((value) => value.decimal === ",") ? { decimal: "," } : {};

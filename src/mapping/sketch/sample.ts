@@ -6,6 +6,7 @@ import { RejectedError } from "../../support/errors.ts";
 import type { CellValue, JsonItem, XmlElement } from "../mapper.ts";
 import { RowTracker } from "../place.ts";
 import { createMapperFile } from "../readers/mapper-file.ts";
+import { sketchColumns } from "./columns.ts";
 
 /** How the mapper reads the rows. */
 export type SampleReader =
@@ -17,11 +18,18 @@ export type SampleReader =
       /** Lines before the header. */
       readonly skipLines: number;
       readonly hasHeader: boolean;
+      readonly naming: Naming;
     }
-  | { readonly kind: "xlsx"; readonly headerRow: number }
+  | { readonly kind: "xlsx"; readonly headerRow: number; readonly naming: Naming }
   | { readonly kind: "json"; readonly path: string }
   | { readonly kind: "ndjson" }
   | { readonly kind: "xml"; readonly element: string };
+
+/** What the reader has to be told about the names of the header. */
+export interface Naming {
+  readonly hasDuplicates: boolean;
+  readonly hasUnnamed: boolean;
+}
 
 export interface SampleTable {
   readonly reader: SampleReader;
@@ -110,16 +118,59 @@ function textTable(head: Head): SampleTable | null {
   if (best === null) return null;
   const { width, delimiter } = best;
   const wide = best.rows.filter(({ cells }) => cells.length === width);
-  // Some programs fill up the lines before the header with empty cells.
-  const begin = wide.findIndex(({ cells }) => cells.filter((cell) => cell.trim() !== "").length > width / 2);
-  const rows = begin === -1 ? [] : wide.slice(begin);
+  const rows = wide.slice(firstRow(wide, width));
   const [first] = rows;
   if (first === undefined) return null;
-  const hasHeader = first.cells.every((cell) => !/^[\d.,:/+-]+$/.test(cell.trim()));
+  const hasHeader = !first.cells.some(isFigure);
+  const { names, naming } = hasHeader ? nameColumns(first.cells) : numberColumns(first.cells);
+  const { encoding } = head;
   return {
-    reader: { kind: "csv", delimiter, encoding: head.encoding, skipLines: first.line - 1, hasHeader },
-    columns: first.cells.map((cell, at) => (hasHeader ? cell.trim() : String(at + 1))),
+    reader: { kind: "csv", delimiter, encoding, skipLines: first.line - 1, hasHeader, naming },
+    columns: names,
     rows: rows.slice(hasHeader ? 1 : 0, ROWS_MAX).map(({ cells }) => cells),
+  };
+}
+
+/** A number, a date or a time. */
+function isFigure(cell: string): boolean {
+  return /^(?=.*\d)[\d.,:/+-]+(?:[ T][\d.,:/+-]+)?Z?$/.test(cell.trim());
+}
+
+/** Rows that are looked at to tell data from what stands before it. */
+const ALIKE = 5;
+
+/**
+ * The header, or the first row of data where there is none: some programs fill up the lines before the header with empty cells. Data begins
+ * where a column has figures from row to row.
+ */
+function firstRow(wide: readonly ParsedRow[], width: number): number {
+  const data = wide.findIndex((_, at) => {
+    const rows = wide.slice(at, at + ALIKE);
+    return wide[0]?.cells.some((__, column) => rows.every(({ cells }) => isFigure(cells[column] ?? "")));
+  });
+  const header = wide[data - 1];
+  if (header !== undefined && !header.cells.some(isFigure)) return data - 1;
+  const filled = wide.findIndex(({ cells }) => cells.filter((cell) => cell.trim() !== "").length > width / 2);
+  return filled === -1 ? wide.length : filled;
+}
+
+/** As the readers name columns that are told to number duplicates. */
+function nameColumns(cells: readonly string[]): { names: string[]; naming: Naming } {
+  const counts = new Map<string, number>();
+  const names = cells.map((cell) => {
+    const name = cell.trim();
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    return name === "" || count === 1 ? name : `${name} (${count})`;
+  });
+  const hasDuplicates = [...counts].some(([name, count]) => name !== "" && count > 1);
+  return { names, naming: { hasDuplicates, hasUnnamed: counts.has("") } };
+}
+
+function numberColumns(cells: readonly string[]): { names: string[]; naming: Naming } {
+  return {
+    names: cells.map((_, at) => String(at + 1)),
+    naming: { hasDuplicates: false, hasUnnamed: false },
   };
 }
 
@@ -166,9 +217,10 @@ async function workbookTable(path: string): Promise<SampleTable | null> {
   const at = rows.findIndex(isHeader);
   const header = rows[at];
   if (header === undefined) return null;
+  const { names, naming } = nameColumns(header.map((cell) => String(cell ?? "")));
   return {
-    reader: { kind: "xlsx", headerRow: at + 1 },
-    columns: header.map((cell) => String(cell ?? "")),
+    reader: { kind: "xlsx", headerRow: at + 1, naming },
+    columns: names,
     rows: rows.slice(at + 1).map((cells) => header.map((_, column) => cellText(cells[column] ?? null))),
   };
 }
@@ -186,22 +238,42 @@ async function jsonTable(path: string, head: string): Promise<SampleTable | null
     lines.slice(0, -1).every((line) => /^\s*\{.*\}\s*$/.test(line) || line.trim() === "")
   )
     return recordTable({ kind: "ndjson" }, await firstOf(file.ndjson()));
-  for (const candidate of jsonPaths(head)) {
+  const tables: SampleTable[] = [];
+  for (const candidate of [...jsonLists(head), "$.*"]) {
     const items = await firstOf(file.json({ path: candidate }));
     const table = recordTable({ kind: "json", path: candidate }, items);
-    if (table !== null && table.columns.length >= 2) return table;
+    if (table !== null && table.columns.length >= 2) tables.push(table);
   }
-  return null;
+  return tables.find(hasReadings) ?? tables[0] ?? null;
 }
 
-/** Paths of lists in the head of a document, the outermost first. */
-function jsonPaths(head: string): string[] {
-  const keys = [...new Set([...head.matchAll(/"([A-Za-z_]\w*)"\s*:\s*\[/g)].map(([, key]) => key ?? ""))];
-  return [
-    "$.*",
-    ...keys.map((key) => `$.${key}.*`),
-    ...keys.flatMap((outer) => keys.map((inner) => `$.${outer}[*].${inner}.*`)),
-  ];
+function hasReadings(table: SampleTable): boolean {
+  const { date, values } = sketchColumns(table);
+  return date !== null && values.length > 0;
+}
+
+/** Paths of the lists of objects in the head of a document, in their order. */
+function jsonLists(head: string): string[] {
+  const found = new Set<string>();
+  /** Of each object and list that is open: its path, up to the field that it is at. */
+  const open: { readonly isList: boolean; readonly path: string; field: string }[] = [];
+  for (const [token] of head.matchAll(/"(?:[^"\\]|\\.)*"\s*:?|[{}[\]]/g)) {
+    const around = open.at(-1);
+    if (token === "}" || token === "]") open.pop();
+    else if (token.endsWith(":")) {
+      const name: unknown = JSON.parse(token.slice(0, -1));
+      if (around !== undefined) around.field = `${around.path}${fieldStep(String(name))}`;
+    } else if (token === "{" || token === "[") {
+      const path = around === undefined ? "$" : around.isList ? `${around.path}[*]` : around.field;
+      if (token === "{" && around?.isList === true) found.add(`${around.path}.*`);
+      open.push({ isList: token === "[", path, field: path });
+    }
+  }
+  return [...found];
+}
+
+function fieldStep(name: string): string {
+  return /^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
 }
 
 function recordTable(reader: SampleReader, items: readonly JsonItem[]): SampleTable | null {

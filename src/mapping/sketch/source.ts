@@ -1,6 +1,6 @@
 /** The text of a mapper's module, as a person would have written it. */
 import type { SketchedColumns, ValueColumn } from "./columns.ts";
-import type { SampleReader, SampleTable } from "./sample.ts";
+import type { Naming, SampleReader, SampleTable } from "./sample.ts";
 
 export interface SourceInput {
   readonly name: string;
@@ -86,11 +86,12 @@ function readerSource(reader: SampleReader): string {
         ...(reader.delimiter === "," ? [] : [`delimiter: ${text(reader.delimiter)}`]),
         ...(reader.encoding === undefined ? [] : [`encoding: ${text(reader.encoding)}`]),
         ...(reader.skipLines === 0 ? [] : [`skipLines: ${reader.skipLines}`]),
+        ...namingOptions(reader.naming),
       ];
       return `file.csv(${options.length === 0 ? "" : `{ ${options.join(", ")} }`})`;
     }
     case "xlsx":
-      return `file.xlsx({ columns: true${reader.headerRow === 1 ? "" : `, headerRow: ${reader.headerRow}`} })`;
+      return `file.xlsx({ ${["columns: true", ...(reader.headerRow === 1 ? [] : [`headerRow: ${reader.headerRow}`]), ...namingOptions(reader.naming)].join(", ")} })`;
     case "json":
       return `file.json({ path: ${text(reader.path)} })`;
     case "ndjson":
@@ -98,6 +99,10 @@ function readerSource(reader: SampleReader): string {
     case "xml":
       return `file.xml({ elements: ${text(reader.element)} })`;
   }
+}
+
+function namingOptions({ hasDuplicates, hasUnnamed }: Naming): string[] {
+  return [...(hasDuplicates ? ['duplicates: "number"'] : []), ...(hasUnnamed ? ['unnamed: "skip"'] : [])];
 }
 
 function rowName({ kind }: SampleReader): string {
