@@ -14,15 +14,35 @@ export type TakeRow = (cells: Cells) => void;
 
 export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeRow {
   const status = bindStatus(layout.status, scope);
-  const take =
-    layout.day === undefined
-      ? bindValues(tools, layout, scope, counts)
-      : bindDay(tools, layout, scope, counts);
+  if (layout.day !== undefined) {
+    const take = bindDay(tools, layout, scope, counts);
+    return (cells) => {
+      const tags = status?.(cells);
+      if (tags === "drop") counts.dropped += 1;
+      else take(cells, tags);
+    };
+  }
+  const { dateOf, take } = bindValues(tools, layout, scope, counts);
+  // A row that is dropped or refused tells all the same where its series stands in the repeated hour, but its date may be none.
+  const isFollowed = layout.dst === "byOrder";
   return (cells) => {
+    const date = isFollowed ? attempt(() => dateOf(cells)) : undefined;
     const tags = status?.(cells);
     if (tags === "drop") counts.dropped += 1;
-    else take(cells, tags);
+    else take(cells, date === undefined ? dateOf(cells) : date(), tags);
   };
+}
+
+/** Does it now, and gives or throws what came of it when asked for. */
+function attempt<Result>(work: () => Result): () => Result {
+  try {
+    const result = work();
+    return () => result;
+  } catch (thrown) {
+    return () => {
+      throw thrown;
+    };
+  }
 }
 
 /** What a row may have less or more than the header. */
@@ -62,9 +82,13 @@ interface BoundColumn {
   readonly series: readonly number[];
 }
 
-type TakeTagged = (cells: Cells, tags: Tags | undefined) => void;
+interface BoundValues {
+  /** Once a row, in their order. */
+  readonly dateOf: (cells: Cells) => Reading["date"];
+  readonly take: (cells: Cells, when: Reading["date"], tags: Tags | undefined) => void;
+}
 
-function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeTagged {
+function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts): BoundValues {
   const date = bindDate(tools.time, layout, scope);
   const columns = boundColumns(tools, layout, scope);
   // Rows of one series are those whose targets are made of the same cells.
@@ -101,15 +125,16 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
     });
   }
 
-  return (cells, rowTags) => {
-    let key = "";
-    for (const at of series) key += `${cellText(cells[at], "")}\n`;
-    const when = date.read(cells, key);
-    if (columns.length === 1 && only !== undefined) {
-      takeOne(only, when, cells, rowTags);
-      return;
-    }
-    eachCell(tools, cells, columns, (column) => takeOne(column, when, cells, rowTags));
+  return {
+    dateOf(cells) {
+      let key = "";
+      for (const at of series) key += `${cellText(cells[at], "")}\n`;
+      return date.read(cells, key);
+    },
+    take(cells, when, rowTags) {
+      if (columns.length === 1 && only !== undefined) takeOne(only, when, cells, rowTags);
+      else eachCell(tools, cells, columns, (column) => takeOne(column, when, cells, rowTags));
+    },
   };
 }
 

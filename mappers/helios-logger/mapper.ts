@@ -30,6 +30,11 @@ export default defineMapper({
     let failed = 0;
     const rows = file.csv({ columns: true, delimiter: ";", encoding: settings.encoding });
     await eachRow(rows, (row) => {
+      const meter = row["Zähler"] ?? "";
+      // The file tells the passes of the repeated autumn hour apart only by the order of its rows, those without a reading included.
+      const date = time.local(row["Zeitpunkt"] ?? "", "dd.MM.yyyy HH:mm:ss", settings.timeZone, {
+        byOrder: meter,
+      });
       const status = STATUS[row["Status"] ?? ""];
       if (status === undefined) {
         reject(row, {
@@ -44,13 +49,9 @@ export default defineMapper({
         failed += 1;
         return;
       }
-      const meter = row["Zähler"] ?? "";
       emit({
         target: { sourceSerialNumber: meter, mappingConfig: settings.mappingConfig },
-        // The file tells the passes of the repeated autumn hour apart only by the order of its rows.
-        date: time.local(row["Zeitpunkt"] ?? "", "dd.MM.yyyy HH:mm:ss", settings.timeZone, {
-          byOrder: meter,
-        }),
+        date,
         value: number(row["Wirkarbeit kWh"] ?? "", { decimal: "," }),
         tags: status === "substituted" ? { quality: "substituted" } : undefined,
         unit: "kWh",

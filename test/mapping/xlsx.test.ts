@@ -196,6 +196,7 @@ describe("a workbook written by other programs", () => {
 
   it.each([
     ["a number", "<c><v>-1.5E2</v></c>", -150],
+    ["blanks in place of a number", "<c><v> </v></c>", null],
     [
       "a rich text in the cell",
       `<c t="inlineStr"><is><r><t>a</t></r><r><t xml:space="preserve"> b</t></r></is></c>`,

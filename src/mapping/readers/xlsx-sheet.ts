@@ -148,6 +148,8 @@ export class SheetHandler implements PartHandler {
 
   #number(text: string): CellValue {
     const number = Number(text);
+    // JavaScript takes blanks for 0.
+    if (text.trim() === "") return null;
     if (!Number.isFinite(number)) return text;
     const format = this.#book.dateFormat(this.#style);
     return format === undefined ? number : serialDate(number, format, this.#book.is1904);
