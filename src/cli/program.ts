@@ -8,6 +8,7 @@ import { addDemo } from "./demo.ts";
 import { addForget } from "./forget.ts";
 import { addGateway } from "./gateway.ts";
 import { addHub } from "./hub.ts";
+import { addLedger } from "./ledger.ts";
 import { addMap } from "./map.ts";
 import { addMapper } from "./mapper.ts";
 import { exitCodeOf, printError } from "./output.ts";
@@ -49,6 +50,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     addTrace,
     addQuarantine,
     addReplay,
+    addLedger,
     addCancel,
     addPause,
     addForget,

@@ -4,6 +4,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerOptions } from "./options.ts";
+import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
 import { openSqliteLedger } from "./sqlite/open.ts";
 
 export interface LedgerMeans {
@@ -21,4 +22,18 @@ export function openLedger(
   means: LedgerMeans,
 ): Promise<Ledger> {
   return openSqliteLedger({ path: options.path, ...means });
+}
+
+/** A consistent copy, also while a gateway writes the ledger. */
+export function backupLedger(options: Pick<LedgerOptions, "kind" | "path">, to: string): Promise<LedgerCopy> {
+  return backupSqliteLedger(options.path, to);
+}
+
+/** Puts a copy in the place of the ledger, which is kept beside. `ConfigError` while a gateway owns it. */
+export function restoreLedger(
+  options: Pick<LedgerOptions, "kind" | "path">,
+  from: string,
+  clock: Clock,
+): Promise<Restored> {
+  return restoreSqliteLedger(options.path, from, clock);
 }

@@ -47,7 +47,8 @@ export function assertCurrent(db: DatabaseSync, path: string): void {
     throw otherVersion(path, `has schema ${version}, this Headgate reads ${newest}; start the gateway once`);
 }
 
-function assertOurs(db: DatabaseSync, path: string): number {
+/** Answers the version of its schema; 0 for an empty file. */
+export function assertOurs(db: DatabaseSync, path: string): number {
   const version = pragma(db, "user_version");
   const application = pragma(db, "application_id");
   const tables = row<{ n: number }>(db.prepare("SELECT count(*) AS n FROM sqlite_schema"))?.n ?? 0;

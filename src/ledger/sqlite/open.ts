@@ -38,7 +38,7 @@ export interface SqliteLedgerMeans {
 const BUSY_TIMEOUT_MS = 5_000;
 const FOLDER_MODE = 0o750;
 /** What files were delivered is no business of other users. The log files of SQLite take over this mode. */
-const FILE_MODE = 0o640;
+export const FILE_MODE = 0o640;
 
 /** `ConfigError` when it is in use (`HG-LEDG-001`), cannot be opened (`-002`) or is of another version (`-003`). */
 export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
@@ -67,7 +67,8 @@ function harmless({ onEvent, log }: SqliteLedgerMeans): OnEvent | undefined {
   };
 }
 
-function claim(path: string): ProcessLock {
+/** The lock of its owner; the folder and the file are made when they are missing. */
+export function claim(path: string): ProcessLock {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
     for (const file of [path, `${path}.lock`]) closeSync(openSync(file, "a", FILE_MODE));

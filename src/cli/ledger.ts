@@ -1,0 +1,66 @@
+/** `headgate ledger`: backups of the record of what was done. */
+import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { backupLedger, restoreLedger } from "../ledger/open.ts";
+import { systemClock } from "../support/clock.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
+import { requireLedger } from "./orders.ts";
+import { print, printJson, styled } from "./output.ts";
+
+interface LedgerOptions {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+export function addLedger({ program, action }: CommandFrame): void {
+  const ledger = addCommand(program, "ledger", "The durable record of what was done.", [
+    "headgate ledger backup /var/backups/ledger.sqlite -c gateway.yaml",
+  ]);
+  addCommand(
+    ledger,
+    "backup <file>",
+    "A consistent copy of the ledger, also while a gateway writes it. An existing file is not touched.",
+    ["headgate ledger backup /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
+  )
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--json", "as JSON")
+    .action(action((file: string, options: LedgerOptions) => backup(file, options)));
+  addCommand(
+    ledger,
+    "restore <file>",
+    "Puts a backup in the place of the ledger, and keeps the old one beside it. Refused while a gateway runs.",
+    ["headgate ledger restore /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
+  )
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--json", "as JSON")
+    .action(action((file: string, options: LedgerOptions) => restore(file, options)));
+}
+
+async function backup(file: string, options: LedgerOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  requireLedger(config);
+  const copy = await backupLedger(config.ledger, file);
+  if (options.json === true) printJson(copy);
+  else print(`${copy.path}: ${copy.runs} runs, up to ${copy.upTo ?? "now, and nothing in it"}`);
+  return 0;
+}
+
+async function restore(file: string, options: LedgerOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const result = await restoreLedger(config.ledger, file, systemClock);
+  if (options.json === true) {
+    printJson(result);
+    return 0;
+  }
+  const { restored, replaced } = result;
+  print(`restored: ${config.ledger.path}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`);
+  if (replaced !== null) print(`the one before is kept as ${replaced.path}`);
+  const until = replaced?.upTo ?? null;
+  if (until !== null && (restored.upTo === null || until > restored.upTo))
+    print(
+      styled(
+        "yellow",
+        `What was done from ${restored.upTo ?? "the beginning"} to ${until} is not in it: files of that time that still lie at their drops are taken as new, and delivered again.`,
+      ),
+    );
+  return 0;
+}
