@@ -2,6 +2,7 @@
 import { type Reading, RowError } from "headgate/mapper";
 import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
+import { attempt } from "./faults.ts";
 import type { Layout } from "./settings.ts";
 import { bindStatus, type Tags } from "./statuses.ts";
 import { seriesColumns } from "./targets.ts";
@@ -31,18 +32,6 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
     if (tags === "drop") counts.dropped += 1;
     else take(cells, date === undefined ? dateOf(cells) : date(), tags);
   };
-}
-
-/** Does it now, and gives or throws what came of it when asked for. */
-function attempt<Result>(work: () => Result): () => Result {
-  try {
-    const result = work();
-    return () => result;
-  } catch (thrown) {
-    return () => {
-      throw thrown;
-    };
-  }
 }
 
 /** What a row may have less or more than the header. */

@@ -1,5 +1,6 @@
 /** Rows of values below a header. */
 import { FileError, type MapContext, RowError, type Target } from "headgate/mapper";
+import { attempt } from "../_declarative/faults.ts";
 import { inColumn } from "../_formats/columns.ts";
 import type { targetMaker } from "../_formats/target.ts";
 import type { Converter } from "../_formats/units.ts";
@@ -8,6 +9,7 @@ import type { Settings } from "./settings.ts";
 
 const MINUTE_MS = 60_000;
 const PRM = /^\d{14}$/;
+const OFFSET = /(?:Z|[+-]\d{2}:?\d{2})$/i;
 const MISSING: ReadonlySet<string> = new Set(["", "NA", "NAN", "NULL"]);
 
 interface Tools extends Pick<MapContext<Settings>, "settings" | "emit" | "number" | "time"> {
@@ -63,16 +65,26 @@ export class Values {
     const { settings, emit, number, converter } = this.#tools;
     const cell = cells[column.at];
     const text = textAt(cells, column.at);
-    if (MISSING.has(text.toUpperCase())) {
-      // Registers that the tariff does not use are no gaps.
-      if (layout.values.length === 1) this.missing += 1;
-      return;
-    }
     const unit = column.unit || head.unit;
     const isIndex = layout.values.length > 1;
     const asEnergy = settings.meanPower === "energy" && /^k?W$/.test(unit);
     const energyUnit = asEnergy ? `${unit}h` : unit;
-    const target = this.#targetOf(head, isIndex ? column.name : energyUnit || column.name, energyUnit);
+    const isMissing = MISSING.has(text.toUpperCase());
+    if (isMissing && (isIndex || OFFSET.test(textAt(cells, layout.date)))) {
+      // Registers that the tariff does not use are no gaps.
+      if (!isIndex) this.missing += 1;
+      return;
+    }
+    // Also a row without a value tells where its series stands in the repeated hour of autumn, unless it is no row of values at all.
+    const place = attempt(() => {
+      const target = this.#targetOf(head, isIndex ? column.name : energyUnit || column.name, energyUnit);
+      return { target, date: this.#dateOf(cells, layout, head, target, isIndex) };
+    });
+    if (isMissing) {
+      this.missing += 1;
+      return;
+    }
+    const { target, date } = place();
     const read =
       typeof cell === "number"
         ? cell
@@ -80,7 +92,7 @@ export class Values {
     const value = asEnergy ? (read * this.#stepOf(head)) / 60 : read;
     emit({
       target,
-      date: this.#dateOf(cells, layout, head, target, isIndex),
+      date,
       value: energyUnit === "" ? value : converter.convert(value, energyUnit),
       unit: energyUnit === "" ? undefined : converter.unitOf(energyUnit),
       tags,
