@@ -1,8 +1,9 @@
-/** `headgate ledger`: backups of the record of what was done. */
+/** `headgate ledger`: whether the record of what was done is whole, and backups of it. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { backupLedger, restoreLedger } from "../ledger/open.ts";
 import { systemClock } from "../support/clock.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
+import { addLedgerCheck } from "./ledger-check.ts";
 import { requireLedger } from "./orders.ts";
 import { print, printJson, styled } from "./output.ts";
 
@@ -11,10 +12,11 @@ interface LedgerOptions {
   readonly json?: boolean;
 }
 
-export function addLedger({ program, action }: CommandFrame): void {
+export function addLedger({ program, stop, action }: CommandFrame): void {
   const ledger = addCommand(program, "ledger", "The durable record of what was done.", [
     "headgate ledger backup /var/backups/ledger.sqlite -c gateway.yaml",
   ]);
+  addLedgerCheck(ledger, stop, action);
   addCommand(
     ledger,
     "backup <file>",

@@ -146,6 +146,10 @@ export interface Ledger {
   resume(kind: Pause["kind"], name: string): Promise<boolean>;
   /** Delivered runs of other arrivals to the same service, opened after `run` and before `before`, that share a target with one of these. */
   laterRuns(run: Run, targets: readonly TargetKey[], before: string): Promise<readonly Run[]>;
+  /** What contradicts itself: damage of the file, states and counts that do not fit. */
+  check(): Promise<readonly LedgerFault[]>;
+  /** Puts right what can be put right from the rest, and says so in the life of the file. False when it cannot. */
+  repair(fault: LedgerFault): Promise<boolean>;
 
   close(): Promise<void>;
 }
@@ -245,6 +249,15 @@ export interface EntriesState {
 export interface RestingRun {
   readonly run: Run;
   readonly arrival: Arrival;
+}
+
+export interface LedgerFault {
+  /** `file`, `run <id>` or `arrival <id>`. */
+  readonly subject: string;
+  /** Such as `is accepted, and has no batches`. */
+  readonly words: string;
+  /** Null when a backup has to be restored. */
+  readonly repair: "recount" | "relink" | null;
 }
 
 /** What the ledger knew until it forgot it. */

@@ -30,6 +30,12 @@ export interface Spool {
   openSegment(runId: string): Promise<Readable | null>;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
+  /** The input of a run, kept or not; null when it is not here. */
+  openInput(runId: string): Promise<Readable | null>;
+  /** Ids of runs whose inputs are kept. */
+  keptInputs(): Promise<readonly string[]>;
+  /** Removes what is damaged. */
+  discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
   /** Removes what a crash left half-written. Only before anything is written. */
   sweep(): Promise<void>;
   /** Removes kept inputs beyond their age or size, oldest first. Answers how many. */
@@ -56,6 +62,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const inputPath = (runId: string) => join(inputs, runId);
   const segmentPath = (runId: string) => join(segments, `${runId}${SEGMENT}`);
   const keptPath = (runId: string) => join(kept, `${runId}${KEPT}`);
+  const places = { input: inputPath, segment: segmentPath, kept: keptPath };
+
   async function copyInput(runId: string, to: string): Promise<boolean> {
     if (await exists(inputPath(runId))) await copyFile(inputPath(runId), to);
     else if (await exists(keptPath(runId)))
@@ -118,6 +126,17 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       if (await exists(segmentPath(runId))) return opened(segmentPath(runId));
       return (await exists(beside)) ? opened(beside) : null;
     },
+    async openInput(runId) {
+      if (await exists(inputPath(runId))) return createReadStream(inputPath(runId));
+      if (!(await exists(keptPath(runId)))) return null;
+      const plain = createGunzip();
+      // Its faults are those of what is read.
+      pipeline(createReadStream(keptPath(runId)), plain).catch(() => undefined);
+      return plain;
+    },
+    keptInputs: async () =>
+      (await readdir(kept)).filter((name) => name.endsWith(KEPT)).map((name) => name.slice(0, -KEPT.length)),
+    discard: (runId, what) => rm(places[what](runId), { force: true }),
     async residents() {
       const names = [...(await readdir(inputs)), ...(await readdir(segments))];
       return new Set(names.map((name) => name.split(".")[0] ?? name));

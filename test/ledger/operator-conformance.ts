@@ -124,6 +124,16 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ids(["A"], replay.id)).toEqual([open.id]);
   });
 
+  it("finds nothing wrong with what it wrote itself", async () => {
+    const old = await delivered("a.csv");
+    await mapped(ledger(), "b.csv");
+    const broken = await claimed(ledger(), "c.csv");
+    await ledger().advanceRun(broken.id, "claimed", "quarantined", BROKEN);
+    const replay = await replayOf(old);
+    await ledger().advanceRun(replay.id, "claimed", "cancelled");
+    expect(await ledger().check()).toEqual([]);
+  });
+
   it("forgets a file whose broken run was replayed with success, when its time has come", async () => {
     const old = await claimed(ledger(), "a.csv");
     await ledger().advanceRun(old.id, "claimed", "quarantined", BROKEN);

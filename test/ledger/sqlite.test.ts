@@ -8,7 +8,7 @@ import { ledgerOptions } from "../../src/ledger/options.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
 import { InvariantError } from "../../src/support/errors.ts";
 import { ledgerConformance } from "./conformance.ts";
-import { BINDING, claimed, entry, list, mapped, steppingClock } from "./fixtures.ts";
+import { BINDING, claimed, deliver, entry, list, mapped, record, steppingClock } from "./fixtures.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -84,6 +84,36 @@ describe("an SQLite ledger's file", () => {
     db.exec(sql);
     db.close();
   }
+});
+
+describe("a ledger that was changed by hand", () => {
+  it("says what contradicts itself, and puts right what follows from the rest", async () => {
+    const path = join(folder, "l.sqlite");
+    const first = await openSqliteLedger({ path, clock: steppingClock() });
+    const run = await deliver(first, await mapped(first, "a.csv"));
+    const other = await mapped(first, "b.csv", record(["B"]));
+    await first.close();
+    const db = new DatabaseSync(path);
+    db.exec(`PRAGMA foreign_keys = OFF; UPDATE runs SET accepted = 3 WHERE id = '${run.id}';
+      UPDATE arrivals SET run_id = NULL WHERE id = ${other.arrivalId}; DELETE FROM batches WHERE run_id = '${other.id}';
+      INSERT INTO run_targets VALUES ('nobody', 1)`);
+    db.close();
+    const ledger = await openSqliteLedger({ path, clock: steppingClock() });
+    const found = await ledger.check();
+    expect(found.map(({ subject, repair }) => [subject, repair]).sort()).toEqual(
+      [
+        ["file", null],
+        [`run ${other.id}`, null],
+        [`run ${run.id}`, "recount"],
+        [`arrival ${other.arrivalId}`, "relink"],
+      ].sort(),
+    );
+    for (const fault of found) await ledger.repair(fault);
+    expect((await ledger.check()).map(({ repair }) => repair)).toEqual([null, null]);
+    expect((await ledger.run(run.id))?.points.accepted).toBe(10);
+    expect((await ledger.events(run.arrivalId)).at(-1)?.what).toBe("ledger.repaired");
+    await ledger.close();
+  });
 });
 
 describe("writes that share a commit", () => {

@@ -11,6 +11,7 @@ import type { Ledger, PollRecord } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { arrivalMethods } from "./arrivals.ts";
 import { batchMethods } from "./batches.ts";
+import { checkingMethods } from "./checking.ts";
 import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
 import { openFault } from "./faults.ts";
@@ -131,6 +132,7 @@ function assemble(store: Store, lock: ProcessLock | null): Ledger {
     ...traceMethods(store),
     ...tallyMethods(store),
     ...operatorMethods(store),
+    ...checkingMethods(store),
     close: async () => {
       try {
         store.close();

@@ -1,0 +1,86 @@
+/** `headgate ledger check`: whether ledger, spool and drops agree; with `--repair` what can be put right is. */
+import type { Command } from "commander";
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import { createDrop } from "../drops/create.ts";
+import type { Drop } from "../drops/drop.ts";
+import { openLedger } from "../ledger/open.ts";
+import { checkAll, type Finding } from "../runs/checking.ts";
+import { openSpool } from "../runs/spool.ts";
+import { systemClock } from "../support/clock.ts";
+import { silentLog } from "../support/log.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
+import { requireLedger } from "./orders.ts";
+import { print, printJson, styled } from "./output.ts";
+
+interface CheckOptions {
+  readonly config: string;
+  readonly repair?: boolean;
+  readonly drops: boolean;
+  readonly json?: boolean;
+}
+
+/** For one question to a drop. */
+const STAT_MS = 30_000;
+
+export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: CommandFrame["action"]): void {
+  addCommand(
+    ledger,
+    "check",
+    "Whether ledger, spool and drops agree, also beside a gateway that runs. Exit 1 when something is wrong that was not repaired.",
+    ["headgate ledger check -c gateway.yaml", "headgate ledger check -c gateway.yaml --repair"],
+  )
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--repair", "put right what can be put right; only while no gateway runs")
+    .option("--no-drops", "do not ask the drops for files that only they have")
+    .option("--json", "as JSON")
+    .action(action((options: CheckOptions) => check(options, stop)));
+}
+
+async function check(options: CheckOptions, stop: AbortSignal): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  requireLedger(config);
+  const repair = options.repair === true;
+  const ledger = await openLedger(config.ledger, { clock: systemClock, readOnly: !repair });
+  const drops = new Map<string, Drop>();
+  const findings: Finding[] = [];
+  try {
+    const spool = await openSpool(config.spool);
+    const stat = (name: string, path: string) =>
+      dropOf(name, options.drops ? config : null, drops)?.stat(path, AbortSignal.timeout(STAT_MS)) ?? null;
+    for await (const finding of checkAll({ ledger, spool, stat, repair }, stop)) {
+      findings.push(finding);
+      if (options.json !== true) printFinding(finding);
+    }
+  } finally {
+    for (const drop of drops.values()) await drop.close();
+    await ledger.close();
+  }
+  const left = findings.filter(({ repaired }) => !repaired);
+  if (options.json === true) printJson(findings);
+  else if (findings.length === 0) print("ledger, spool and drops agree");
+  else print(`${findings.length} found, ${findings.length - left.length} repaired${advice(left, repair)}`);
+  return left.length === 0 ? 0 : 1;
+}
+
+/** An intake has its files in the spool. */
+function dropOf(name: string, config: GatewayConfig | null, drops: Map<string, Drop>): Drop | undefined {
+  const options = config?.drops.find((one) => one.name === name);
+  if (options === undefined || options.kind === "http") return undefined;
+  const drop = drops.get(name) ?? createDrop(options, { log: silentLog });
+  drops.set(name, drop);
+  return drop;
+}
+
+function advice(left: readonly Finding[], repair: boolean): string {
+  if (left.length === 0) return "";
+  if (!repair && left.some(({ remedy }) => remedy !== null))
+    return "; `--repair` puts right what can be put right, while no gateway runs";
+  return left.some(({ about }) => about === "ledger")
+    ? "; `headgate ledger restore FILE` puts a backup in the place of a damaged ledger"
+    : "";
+}
+
+function printFinding({ about, subject, what, remedy, repaired }: Finding): void {
+  const state = repaired ? styled("green", "repaired") : styled("red", "wrong");
+  print(`${state}  ${about}: ${subject}: ${what}${remedy === null ? "" : ` (${remedy})`}`);
+}

@@ -1,0 +1,108 @@
+/** What in a ledger contradicts itself, and what of that can be put right from the rest. */
+import type { Ledger, LedgerFault } from "../ledger.ts";
+import { recountAnswers, recountOutcomes } from "./batches.ts";
+import { appendEvent } from "./events.ts";
+import { mustFindRun } from "./runs.ts";
+import { rows, type Store } from "./store.ts";
+
+/** More of one kind say nothing new. */
+const EACH_MAX = 200;
+
+interface Found {
+  readonly subject: string | number;
+  readonly words: string;
+}
+
+interface Question {
+  readonly repair: LedgerFault["repair"];
+  /** Rows of `subject` and `words`. */
+  readonly sql: string;
+}
+
+const QUESTIONS: readonly Question[] = [
+  {
+    repair: null,
+    sql: `SELECT id AS subject, 'is ' || state || ', and has no batches' AS words FROM runs
+      WHERE state IN ('mapped', 'delivering', 'accepted', 'confirmed', 'discarded')
+        AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)`,
+  },
+  {
+    repair: null,
+    sql: `SELECT runs.id AS subject, 'is ' || runs.state || ', and its batch ' || batches.sequence || ' is ' || batches.state AS words
+      FROM runs JOIN batches ON batches.run_id = runs.id
+      WHERE runs.state IN ('accepted', 'confirmed', 'discarded') AND batches.state IN ('ready', 'sending', 'rejected')`,
+  },
+  {
+    repair: null,
+    sql: `SELECT runs.id AS subject, 'has ' || runs.mapped || ' points mapped, and batches of ' || sum(batches.points) AS words
+      FROM runs JOIN batches ON batches.run_id = runs.id AND batches.state <> 'split'
+      GROUP BY runs.id HAVING sum(batches.points) <> runs.mapped`,
+  },
+  {
+    repair: "recount",
+    sql: `SELECT runs.id AS subject, 'counts ' || runs.accepted || ' points accepted, and its batches ' || sum(iif(batches.state = 'accepted', batches.points, 0)) AS words
+      FROM runs JOIN batches ON batches.run_id = runs.id
+      GROUP BY runs.id HAVING sum(iif(batches.state = 'accepted', batches.points, 0)) <> runs.accepted`,
+  },
+  {
+    repair: "relink",
+    sql: `SELECT arrivals.id AS subject, 'names the run ' || coalesce(arrivals.run_id, 'none') || ' as its latest, which is ' || max(runs.id) AS words
+      FROM arrivals JOIN runs ON runs.arrival_id = arrivals.id
+      GROUP BY arrivals.id HAVING arrivals.run_id IS NOT max(runs.id)`,
+  },
+  {
+    repair: null,
+    sql: `SELECT id AS subject, 'is matched, and has no run' AS words FROM arrivals
+      WHERE state = 'matched' AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id)`,
+  },
+];
+
+export function checkingMethods(store: Store): Pick<Ledger, "check" | "repair"> {
+  return {
+    check: async () => store.read(() => check(store)),
+    repair: (fault) => store.write("run.noted", () => repair(store, fault)),
+  };
+}
+
+function check(store: Store): readonly LedgerFault[] {
+  const damage = rows<{ integrity_check: string }>(store.sql(`PRAGMA integrity_check(${EACH_MAX})`))
+    .filter((found) => found.integrity_check !== "ok")
+    .map((found) => ({ subject: "file", words: found.integrity_check, repair: null }));
+  const foreign = rows<{ table: string; parent: string; n: number }>(
+    store.sql(`SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`),
+  ).map(({ table, parent, n }) => ({
+    subject: "file",
+    words: `${n} rows of ${table} refer to ${parent} that are not there`,
+    repair: null,
+  }));
+  const contradictions = QUESTIONS.flatMap(({ sql, repair }) =>
+    rows<Found>(store.sql(`${sql} LIMIT ${EACH_MAX}`)).map(({ subject, words }) => ({
+      subject: typeof subject === "number" ? `arrival ${subject}` : `run ${subject}`,
+      words,
+      repair,
+    })),
+  );
+  return [...damage, ...foreign, ...contradictions];
+}
+
+/** Inside a write. */
+function repair(store: Store, { subject, words, repair: how }: LedgerFault): boolean {
+  const id = subject.slice(subject.indexOf(" ") + 1);
+  if (how === "recount") {
+    recountAnswers(store, id);
+    recountOutcomes(store, id);
+    tell(store, mustFindRun(store, id).arrivalId, words);
+  } else if (how === "relink") {
+    store
+      .sql(
+        "UPDATE arrivals SET run_id = (SELECT max(id) FROM runs WHERE arrival_id = arrivals.id) WHERE id = ?",
+      )
+      .run(Number(id));
+    tell(store, Number(id), words);
+  }
+  return how !== null;
+}
+
+function tell(store: Store, arrivalId: number, words: string): void {
+  appendEvent(store, { arrivalId, runId: null, operationId: null, what: "ledger.repaired", detail: words });
+}
