@@ -1,5 +1,4 @@
 /** `headgate map`: the first phase alone, without a service. */
-import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
@@ -8,9 +7,10 @@ import { locateMapper } from "../mapping/mapper-files.ts";
 import type { LookupFile, MapResult } from "../mapping/mapping.ts";
 import { workersOptions } from "../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../model.ts";
-import { ConfigError, RejectedError, systemCode } from "../support/errors.ts";
+import { ConfigError, RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { mapApart } from "./dry-run.ts";
+import { mustBeFile } from "./must-be-file.ts";
 import {
   foundWords,
   placeWords,
@@ -106,7 +106,7 @@ async function watchMap(file: string, options: MapOptions, stop: AbortSignal): P
 }
 
 async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
-  await mustBeFile(file);
+  await mustBeFile("map", file);
   const settings = parseSettings(options.settings);
   const config = configOf(options);
   const folders = foldersOf(options, config);
@@ -276,24 +276,4 @@ function parseLookup(given: string): LookupFile {
     subject: "--lookup",
     message: `${given} is not of the form NAME=PATH`,
   });
-}
-
-async function mustBeFile(path: string): Promise<void> {
-  const facts = { operation: "map", subject: path };
-  const hint = "Name one file, such as samples/drops/local/standard_building_2026-03.csv.";
-  if (path.trim() === "")
-    throw new ConfigError("HG-CLI-001", { ...facts, message: "the name of the file is empty", hint });
-  let isFolder: boolean;
-  try {
-    const found = await stat(path);
-    if (found.isFile()) return;
-    isFolder = found.isDirectory();
-  } catch (cause) {
-    const message = systemCode(cause) === "ENOENT" ? "there is no such file" : "the file cannot be read";
-    throw new ConfigError("HG-CLI-001", { ...facts, message, hint, cause });
-  }
-  const message = isFolder
-    ? "this is a directory, and not a file"
-    : "this is a device or a pipe, and not a file: it cannot be read twice";
-  throw new ConfigError("HG-CLI-001", { ...facts, message, hint });
 }

@@ -2,6 +2,8 @@
 import { dirname, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
+import { BUNDLED_FOLDER } from "../mapping/catalogue.ts";
+import { locateMapper } from "../mapping/mapper-files.ts";
 import { sketchColumns } from "../mapping/sketch/columns.ts";
 import { type Proposal, propose } from "../mapping/sketch/propose.ts";
 import { readSample, type SampleTable } from "../mapping/sketch/sample.ts";
@@ -9,6 +11,7 @@ import { emptySource } from "../mapping/sketch/source.ts";
 import { mustBeNew, type WrittenMapper, writeMapper } from "../mapping/sketch/write.ts";
 import { ConfigError } from "../support/errors.ts";
 import { ianaZone } from "../wire/index.ts";
+import { mustBeFile } from "./must-be-file.ts";
 import { print, printJson, styled } from "./output.ts";
 
 export interface NewOptions {
@@ -21,6 +24,7 @@ export interface NewOptions {
 export async function newMapper(name: string, options: NewOptions, stop: AbortSignal): Promise<number> {
   const folder = resolve(options.folder);
   await mustBeNew(folder, name);
+  await mustNotHide(name);
   const ask = createAsker(options.json === true, stop);
   try {
     const path = options.sample ?? (await ask("A sample of the files (its path; empty for none): "));
@@ -47,6 +51,17 @@ export async function newMapper(name: string, options: NewOptions, stop: AbortSi
   }
 }
 
+/** A mapper of one's own would take the place of one that comes with Headgate, for every trigger that names it. */
+async function mustNotHide(name: string): Promise<void> {
+  if ((await locateMapper([BUNDLED_FOLDER], name)) === null) return;
+  throw new ConfigError("HG-CLI-001", {
+    operation: "make mapper",
+    subject: name,
+    message: `a mapper ${name} comes with Headgate, and the new one would take its place`,
+    hint: "Choose another name, such as that of the vendor.",
+  });
+}
+
 interface Sketch {
   readonly path: string;
   readonly table: SampleTable;
@@ -54,6 +69,7 @@ interface Sketch {
 }
 
 async function sketchSample(name: string, path: string, options: NewOptions, ask: Asker): Promise<Sketch> {
+  await mustBeFile("look at sample", path);
   const full = resolve(path);
   const table = await readSample(full);
   const columns = sketchColumns(table);

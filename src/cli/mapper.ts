@@ -5,10 +5,10 @@ import { caseSample, listCases, runCase, updateCase } from "../mapping/cases.ts"
 import { createCatalogue } from "../mapping/catalogue.ts";
 import type { CatalogueEntry } from "../mapping/mapping.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../mapping/testing/index.ts";
-import { ConfigError, wordsOf } from "../support/errors.ts";
+import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { type NewOptions, newMapper } from "./mapper-new.ts";
-import { print, printJson, printTable, styled } from "./output.ts";
+import { print, printError, printJson, printTable, styled } from "./output.ts";
 
 interface ListOptions {
   readonly folder: readonly string[];
@@ -98,7 +98,34 @@ interface TestedCase {
   readonly detail?: string;
 }
 
+/** Cases run in this process, so that an author can debug them; a mapper that exits is no success there. */
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
+  let at = "";
+  const tellExit = () => {
+    process.exitCode = 1;
+    printError(
+      new RejectedError("HG-MAP-011", {
+        operation: "test mapper",
+        subject: at,
+        message: "it ended the process, or waits for what never comes",
+      }),
+    );
+  };
+  process.once("exit", tellExit);
+  try {
+    return await testAll(names, options, (mapper) => {
+      at = mapper;
+    });
+  } finally {
+    process.off("exit", tellExit);
+  }
+}
+
+async function testAll(
+  names: readonly string[],
+  options: TestOptions,
+  begin: (mapper: string) => void,
+): Promise<number> {
   const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
   const entries =
     names.length === 0
@@ -106,6 +133,7 @@ async function test(names: readonly string[], options: TestOptions): Promise<num
       : await Promise.all(names.map((name) => mustFind(catalogue, name)));
   const results: TestedCase[] = [];
   for (const { identity, modulePath } of entries) {
+    begin(identity.name);
     const tell = (one: Omit<TestedCase, "mapper">) => {
       results.push({ mapper: identity.name, ...one });
       if (options.json !== true) printTested(identity.name, one);

@@ -1,6 +1,6 @@
 /** `headgate mapper new`: what it makes of samples of each kind works at once, and says when it has to be told more. */
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -200,6 +200,32 @@ it("makes an empty mapper that loads, without a sample, and never one over anoth
   expect(await headgate("mapper", "new", "Not a name")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("hyphens"),
+  });
+});
+
+it.each([
+  [["standard"], "comes with Headgate"],
+  [["acme", "--sample", "nowhere.csv"], "there is no such file"],
+  [["acme", "--sample", "mappers"], "this is a directory"],
+])("refuses %j, and makes nothing", async (args, why) => {
+  expect(await headgate("mapper", "new", ...args)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(why),
+  });
+  await expect(access(join(site, "mappers", args[0] ?? ""))).rejects.toThrow("ENOENT");
+});
+
+it("takes a mapper that exits in the middle of its cases for no success", async () => {
+  const folder = join(site, "exiting/exits");
+  await mkdir(join(folder, "cases/first"), { recursive: true });
+  await writeFile(
+    join(folder, "mapper.ts"),
+    'import { defineMapper } from "headgate/mapper";\nexport default defineMapper({ name: "exits", summary: "", map: () => process.exit(0) });\n',
+  );
+  await writeFile(join(folder, "cases/first/input.csv"), "a\n");
+  expect(await headgate("mapper", "test", "exits", "--folder", join(site, "exiting"))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("failed: test mapper exits"),
   });
 });
 

@@ -1,0 +1,24 @@
+/** An argument that has to name a file. */
+import { stat } from "node:fs/promises";
+import { ConfigError, systemCode } from "../support/errors.ts";
+
+/** Throws a `ConfigError` for what is no file that can be read again and again. */
+export async function mustBeFile(operation: string, path: string): Promise<void> {
+  const facts = { operation, subject: path };
+  const hint = "Name one file, such as samples/drops/local/standard_building_2026-03.csv.";
+  if (path.trim() === "")
+    throw new ConfigError("HG-CLI-001", { ...facts, message: "the name of the file is empty", hint });
+  let isFolder: boolean;
+  try {
+    const found = await stat(path);
+    if (found.isFile()) return;
+    isFolder = found.isDirectory();
+  } catch (cause) {
+    const message = systemCode(cause) === "ENOENT" ? "there is no such file" : "the file cannot be read";
+    throw new ConfigError("HG-CLI-001", { ...facts, message, hint, cause });
+  }
+  const message = isFolder
+    ? "this is a directory, and not a file"
+    : "this is a device or a pipe, and not a file: it cannot be read twice";
+  throw new ConfigError("HG-CLI-001", { ...facts, message, hint });
+}
