@@ -26,8 +26,8 @@ const NOT_PASSED: Readonly<Record<string, string>> = {
     "the drop of the scene processes what lies there at the first contact, and has no done-files",
   "run.held": "nothing holds a run yet",
   "batch.ready": "batches become ready by `run.mapped` and `batch.split`",
-  "arrivals.forgotten": "nobody orders here; `operator.test.ts` orders",
-  "pause.changed": "nobody orders here; `operator.test.ts` orders",
+  "arrivals.forgotten": "nobody orders here; `crash.test.ts` kills there",
+  "pause.changed": "nobody orders here; `crash.test.ts` kills there",
   "event.added": "a file of a temporary name has an event; none lies here",
 };
 

@@ -190,3 +190,47 @@ it("without a gateway the next start takes it, from the drop when the input is n
   const gone = await run("replay", last.id, "-c", config(), "--no-diff");
   expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-RUN-009") });
 });
+
+it("waits for a later file that was under way when it was ordered, and leaves out what that one delivers", async () => {
+  const variable = await rig.variable("fifth");
+  rig.put("in/fifth.csv", `${variable},2026-03-01,1\n${variable},2026-03-02,2\n`);
+  const first = await settled(await open(1), "fifth.csv");
+  const away = await open(1, "none", "strict", {
+    services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }],
+  });
+  rig.put("in/fifth_correction.csv", `${variable},2026-03-02,22\n`);
+  await until("the correction is under way", async () => {
+    const [latest] = await away.ledger.recentRuns(1);
+    return latest?.path === "fifth_correction.csv" && latest.state === "delivering";
+  });
+  const [told] = await json("replay", first.id, "--no-diff", "--settings", FIVE);
+  await until("the replay waits", async () => {
+    const waiting = (await (await fetch(`${away.operationsUrl}/operations/waiting`)).json()) as {
+      runId: string;
+      reason: string;
+    }[];
+    return waiting.some(({ runId, reason }) => runId === told.run && reason.includes("fifth_correction.csv"));
+  });
+  const gateway = await open(1);
+  const after = await settled(gateway, "fifth.csv");
+  expect(after).toMatchObject({ id: told.run, state: "confirmed", points: { mapped: 1 } });
+  expect(await rig.stored(variable)).toEqual({ "2026-03-01": 5, "2026-03-02": 22 });
+});
+
+it("rests in quarantine when nobody can tell which dates a later file delivered", async () => {
+  const variable = await rig.variable("sixth");
+  const gateway = await open(1);
+  rig.put("in/sixth.csv", `${variable},2026-03-01,1\n`);
+  const first = await settled(gateway, "sixth.csv");
+  rig.put("in/sixth_more.csv", `${variable},2026-03-09,9\n`);
+  const later = await settled(gateway, "sixth_more.csv");
+  const kept = join(rig.folder, "state/spool/kept");
+  rmSync(join(kept, `${later.id}.zst`));
+  const [plan] = await json("replay", first.id, "--dry-run");
+  expect(plan.notKept).toEqual([later.id]);
+  await json("replay", first.id, "--no-diff");
+  expect(await settled(gateway, "sixth.csv")).toMatchObject({
+    state: "quarantined",
+    reason: { code: "HG-RUN-013", message: expect.stringContaining(later.id) },
+  });
+});
