@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defaultServerConditions } from "vite";
 import { defineConfig } from "vitest/config";
 
@@ -7,6 +8,8 @@ export default defineConfig({
   // Mappers import the contract by its package name: in tests from the sources, as in a checkout.
   ssr: { resolve: { conditions: ["headgate-source", ...defaultServerConditions] } },
   test: {
+    // Many tests start the real program: compiled once, it starts in a third of the time.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url)) },
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/support/leaks.ts"],
     pool: "forks",

@@ -94,6 +94,7 @@ it("pushes, custom pushes and uploads of an outage are delivered once when the s
   await service.comes();
   await rig.idle();
 
+  expect(await rig.gateway.ledger.runsIn(["quarantined", "discarded", "held", "cancelled"])).toEqual([]);
   expect(await service.stored(byId)).toEqual([
     [hour(0), 1],
     [hour(1), 3],
