@@ -7,7 +7,7 @@ import { readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { z } from "zod";
 import { syncDirectory, writeDurably } from "../support/durable.ts";
-import { ConfigError, systemCode } from "../support/errors.ts";
+import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { digestMapper, type MapperContent, nameOf } from "./mapper-files.ts";
 import type { MapperModule } from "./messages.ts";
 
@@ -40,6 +40,7 @@ const TOUCH_MS = 3_600_000;
 export function createMapperCopies(root: string, nowMs: () => number): MapperCopies {
   /** Copies whose bytes were compared with their digest by this process, and when their use was last written. */
   const known = new Map<string, { readonly module: MapperModule; touchedMs: number }>();
+  const makings = new Map<string, Promise<MapperModule>>();
   const folderOf = (name: string, digest: string) => join(root, name, digest);
 
   async function find(name: string, digest: string): Promise<MapperModule | null> {
@@ -59,20 +60,39 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
     return entry.module;
   }
 
+  async function make(modulePath: string, content: MapperContent): Promise<MapperModule> {
+    const name = nameOf(modulePath);
+    try {
+      await writeCopy(folderOf(name, content.digest), modulePath, content);
+    } catch (thrown) {
+      throw systemCode(thrown) === undefined ? thrown : notKept(name, wordsOf(thrown), thrown);
+    }
+    const made = await find(name, content.digest);
+    if (made === null) throw notKept(name, "what was written there reads otherwise");
+    return made;
+  }
+
+  /** A fault of the disk, which is none of the file that is to be mapped. */
+  function notKept(name: string, why: string, cause?: unknown): TransientError {
+    return new TransientError("HG-SPOOL-004", {
+      operation: "copy mapper",
+      subject: name,
+      message: `the mapper ${name} cannot be copied to ${root}: ${why}`,
+      cause,
+    });
+  }
+
   return {
     find,
     async keep(modulePath, content) {
       const name = nameOf(modulePath);
       const found = await find(name, content.digest);
       if (found !== null) return found;
-      await writeCopy(folderOf(name, content.digest), modulePath, content);
-      const made = await find(name, content.digest);
-      if (made !== null) return made;
-      throw new ConfigError("HG-MAP-003", {
-        operation: "copy mapper",
-        subject: modulePath,
-        message: `the mapper ${name} cannot be copied to ${root}: what was written there reads otherwise`,
-      });
+      // Files that come together ask for the same copy: one of them makes it.
+      const folder = folderOf(name, content.digest);
+      const making = makings.get(folder) ?? make(modulePath, content).finally(() => makings.delete(folder));
+      makings.set(folder, making);
+      return await making;
     },
     current: (name) => readJson(join(root, name, CURRENT), currentVersion),
     setCurrent: (name, version) => writeDurably(join(root, name, CURRENT), JSON.stringify(version)),
@@ -144,7 +164,7 @@ async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | null
   try {
     text = await readFile(path, "utf8");
   } catch (thrown) {
-    if (systemCode(thrown) === "ENOENT") return null;
+    if (systemCode(thrown) === "ENOENT" || systemCode(thrown) === "ENOTDIR") return null;
     throw thrown;
   }
   const parsed = schema.safeParse(JSON.parse(text));
