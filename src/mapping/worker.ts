@@ -68,10 +68,21 @@ function watchFromWithin(parent: number, bytesMax: number): Promise<void> {
 
 /** Mappers cannot reach other processes: 0 and negative numbers stand for groups, the gateway's own among them. */
 function confineKill(): void {
-  process.kill = (target, signal) => {
+  const raw = Reflect.get(process, "_kill") as (target: number, signal: number) => number;
+  const confined = (target: number) => {
     if (target !== pid) throw new Error("a mapper may not send signals to other processes");
+  };
+  process.kill = (target, signal) => {
+    confined(target);
     return kill(target, signal);
   };
+  Object.assign(process, {
+    _kill: (target: number, signal: number) => {
+      confined(target);
+      return raw(target, signal);
+    },
+    _debugProcess: confined,
+  });
 }
 
 /** What a mapper prints goes to the log. */
@@ -238,5 +249,7 @@ process.on("disconnect", end);
 confineKill();
 const [parent = "", bytesMax = ""] = process.argv.slice(2);
 await watchFromWithin(Number(parent), Number(bytesMax));
+// A thread of a mapper's own would have signals that are not confined. Absent when the process was started without permissions.
+if (process.permission !== undefined) process.permission.drop("worker");
 serve(send);
 send({ kind: "ready", bytes: process.memoryUsage.rss() });

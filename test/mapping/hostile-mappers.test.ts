@@ -151,11 +151,14 @@ describe("the process of a mapper", () => {
           async () => (await import("node:fs")).writeFileSync("/var/headgate-test", ""),
           () => process.kill(process.ppid, 0),
           () => process.kill(0, "SIGTERM"),
+          () => process._kill(process.ppid, 0),
+          () => process._debugProcess(process.ppid),
+          async () => new (await import("node:worker_threads")).Worker("process.kill(process.ppid, 0)", { eval: true }),
         ]) try { await reach(); } catch (thrown) { refused.push(/restricted|may not send signals/.test(thrown.message)); }
         ${emitting("refused.filter(Boolean).length")}`,
     });
     expect(await map("reaches")).toMatchObject({ status: "mapped" });
-    expect(await valueIn(folder, "reaches")).toBe(5);
+    expect(await valueIn(folder, "reaches")).toBe(8);
   });
 
   it("that somebody else ends is no fault of the file: it is mapped once more", async () => {
