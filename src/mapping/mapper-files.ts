@@ -50,8 +50,10 @@ export interface MapperContent {
   readonly files: readonly { readonly path: string; readonly bytes: Buffer }[];
 }
 
-export async function readMapper(modulePath: string): Promise<MapperContent> {
+export async function readMapper(givenPath: string): Promise<MapperContent> {
   const hash = createHash("sha256");
+  // Imports are resolved to absolute paths: a file must not count twice because it was named in another way.
+  const modulePath = resolve(givenPath);
   const root = dirname(modulePath);
   const files: { path: string; bytes: Buffer }[] = [];
   const seen = new Set(await ownFiles(modulePath));

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { digestMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
 
@@ -24,6 +24,12 @@ describe("the digest of a mapper", () => {
     const before = await digestMapper(mapper);
     await write("_shared/marks.ts", "export const mark = 2;");
     expect(await digestMapper(mapper)).not.toBe(before);
+  });
+
+  it("is the same however the module is named, also for files that import each other", async () => {
+    await write("acme/columns.ts", "export const columns = 1;");
+    const mapper = await write("acme/mapper.ts", 'import { columns } from "./columns.ts";');
+    expect(await digestMapper(relative(process.cwd(), mapper))).toBe(await digestMapper(mapper));
   });
 
   it("changes with a file that a mapper of one file imports", async () => {
