@@ -52,6 +52,6 @@ it("ends with a mapper whose cases pass, as good as the settings", async () => {
 });
 
 it("shows a bad row with its column", async () => {
-  const expected = await readFile(join(site, "mappers/acme/cases/strange-meter/expected.err.json"), "utf8");
+  const expected = await readFile(join(site, "mappers/acme/cases/strange-meter/expected.err"), "utf8");
   expect(JSON.parse(expected)).toMatchObject({ place: { row: 3, column: "Meter", text: "B-1" } });
 });

@@ -1,6 +1,6 @@
 /**
  * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml` and `lookups/`, and `expected.json` (the elements of all
- * batches) or `expected.err.json` (code, message and place). Run by the tests here and by `headgate mapper test`.
+ * batches) or `expected.err` (code, message and place). Run by the tests here and by `headgate mapper test`.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ export interface CaseOutcome {
   /** What the case expects; undefined when it has no expected file. */
   readonly expected: unknown;
   /** Name of the file that `actual` belongs into. */
-  readonly file: "expected.json" | "expected.err.json";
+  readonly file: "expected.json" | "expected.err";
 }
 
 export interface CaseSample {
@@ -110,8 +110,8 @@ export async function runCase(modulePath: string, name: string, casesOf = module
   };
   const result = await withFixedClock(() => mapFile(request));
   const actual = outcomeOf(result, sink.bodies);
-  const file = result.status === "mapped" ? "expected.json" : "expected.err.json";
-  const expectedFile = files.find((candidate) => /^expected\.(?:err\.)?json$/.test(candidate));
+  const file = result.status === "mapped" ? "expected.json" : "expected.err";
+  const expectedFile = files.find((candidate) => /^expected\.(?:json|err)$/.test(candidate));
   const expected =
     expectedFile === undefined ? undefined : JSON.parse(await readFile(join(folder, expectedFile), "utf8"));
   return { name, actual, expected, file };
@@ -120,7 +120,7 @@ export async function runCase(modulePath: string, name: string, casesOf = module
 /** Makes the case expect what the mapper makes of it now. */
 export async function updateCase(modulePath: string, outcome: CaseOutcome): Promise<void> {
   const folder = join(dirname(modulePath), "cases", outcome.name);
-  const other = outcome.file === "expected.json" ? "expected.err.json" : "expected.json";
+  const other = outcome.file === "expected.json" ? "expected.err" : "expected.json";
   await rm(join(folder, other), { force: true });
   await writeFile(join(folder, outcome.file), `${JSON.stringify(outcome.actual, null, 2)}\n`);
 }
