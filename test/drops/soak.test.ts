@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { FaultRig } from "./fault-rig.ts";
 import { never, type OpenField, openFtp, openLocal, openSftp } from "./field.ts";
 
-const POLLS = Number(process.env["HEADGATE_SOAK"] ?? 300);
+const POLLS = Number(process.env["HEADGATE_SOAK"] ?? 100);
 const KINDS: Readonly<Record<string, OpenField>> = {
   local: openLocal,
   SFTP: openSftp,
