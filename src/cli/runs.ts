@@ -2,6 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
+import { readSign } from "../operations/door.ts";
 import { missingWords } from "../operations/late-files.ts";
 import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { Pauses } from "../runs/pauses.ts";
@@ -82,10 +83,7 @@ async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean)
     return 0;
   }
   await printMissing(config, ledger);
-  if (told === null)
-    print(
-      styled("dim", `no gateway answers at ${config.operations.listen}; this is what its ledger tells\n`),
-    );
+  if (told === null) print(styled("dim", "no gateway answers now; this is what its ledger tells\n"));
   else await printDrops(config);
   if (files.length === 0) print("nothing waits");
   else printTable(["drop", "file", "state", "since", "waits for"], files.map(waitingRow));
@@ -117,13 +115,13 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
 
 /** The running daemon knows how far a file has settled; null when none answers. */
 async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
+  const sign = await readSign(config.ledger.path);
+  const base = sign?.url ?? `http://${config.operations.listen}`;
   try {
-    const answer = await fetch(`http://${config.operations.listen}/operations/${what}`, {
-      signal: AbortSignal.timeout(DAEMON_MS),
-    });
+    const answer = await fetch(`${base}/operations/${what}`, { signal: AbortSignal.timeout(DAEMON_MS) });
     return answer.ok ? ((await answer.json()) as T) : null;
   } catch {
-    // No daemon runs, or it listens on a port of its own choice: the ledger answers instead.
+    // No daemon runs: the ledger answers instead.
     return null;
   }
 }

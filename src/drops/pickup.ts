@@ -76,6 +76,8 @@ export interface PickupFacts {
   readonly journal: PickupJournal;
   readonly claim: Claim;
   readonly clock: Clock;
+  /** See `AGES_KEPT`. */
+  readonly agesKept?: number;
   /** A file has not settled within the drop's limit; told once a file. */
   readonly onOverdue?: (file: WaitingFile) => void;
 }
@@ -84,6 +86,8 @@ export interface PickupFacts {
 const CHUNK = 200;
 /** Arrivals read at once. */
 const READ_AT_ONCE = 100;
+/** Settled files whose ages are kept for the takes to come: to read them again means to look at every file that is left. */
+const AGES_KEPT = 20_000;
 /** Waiting files whose reasons are kept for people. */
 const WAITING_SHOWN = 100;
 
@@ -130,6 +134,9 @@ export class Pickup {
   #waiting: WaitingFile[] = [];
   /** Ids of the arrivals that the last listing showed to be settled and that were not taken yet. */
   #ready = new Marks();
+  #readyCount = 0;
+  /** The oldest of these, oldest first. */
+  #left: readonly Aged[] = [];
   /** What the last listing found. */
   #listed: PickupReport = NOTHING;
   #busy: Promise<unknown> = Promise.resolve();
@@ -153,14 +160,13 @@ export class Pickup {
   /** Takes what the last listing showed to be settled and no poll has taken yet, without listing again. Otherwise as `poll`. */
   takeLeft(signal: AbortSignal): Promise<PickupReport> {
     return this.#inTurn(async () => {
-      const oldest = new Oldest(this.#facts.options.perPollMax);
       const found = { ...this.#listed, claimed: 0, left: 0, gone: 0 };
       try {
-        await this.#addLeft(oldest);
+        if (this.#left.length === 0 && this.#readyCount > 0) await this.#readLeft();
       } catch (error) {
         return { ...found, error };
       }
-      return this.#take(found, oldest, null, signal);
+      return this.#take(found, null, signal);
     });
   }
 
@@ -188,14 +194,25 @@ export class Pickup {
     return turn;
   }
 
-  async #addLeft(oldest: Oldest): Promise<void> {
+  async #readLeft(): Promise<void> {
     const { drop, journal } = this.#facts;
+    const oldest = this.#newOldest();
     for (let after = 0, more = true; more; ) {
       const some = await journal.settlingAges(drop.name, READ_AT_ONCE, after);
       for (const age of some) if (this.#ready.has(age.id)) oldest.add(age);
       after = some.at(-1)?.id ?? after;
       more = some.length === READ_AT_ONCE;
     }
+    this.#keep(oldest);
+  }
+
+  #newOldest(): Oldest {
+    return new Oldest(Math.max(this.#facts.options.perPollMax, this.#facts.agesKept ?? AGES_KEPT));
+  }
+
+  #keep(oldest: Oldest): void {
+    this.#left = oldest.take();
+    this.#readyCount = this.#left.length + oldest.beyond;
   }
 
   async *#arrivalsIn(state: ArrivalState): AsyncGenerator<Arrival> {
@@ -210,33 +227,38 @@ export class Pickup {
 
   async #poll(signal: AbortSignal): Promise<PickupReport> {
     const tally: Tally = { ...NOTHING };
-    const oldest = new Oldest(this.#facts.options.perPollMax);
+    const oldest = this.#newOldest();
     this.#ready = new Marks();
     const error = await this.#listAndSettle(tally, oldest, signal);
+    this.#keep(oldest);
     this.#listed = { ...tally };
     // A settled file is settled, also when another folder of the drop could not be listed.
-    return this.#take(tally, oldest, error, signal);
+    return this.#take(tally, error, signal);
   }
 
-  async #take(
-    found: PickupReport,
-    oldest: Oldest,
-    error: unknown,
-    signal: AbortSignal,
-  ): Promise<PickupReport> {
-    const tally: Tally = { ...found, left: oldest.beyond };
+  async #take(found: PickupReport, error: unknown, signal: AbortSignal): Promise<PickupReport> {
+    const { journal, claim, options } = this.#facts;
+    const batch = this.#left.slice(0, options.perPollMax);
+    const tally: Tally = { ...found, left: this.#readyCount - batch.length };
+    let done = 0;
     try {
-      for (const { id } of oldest.take()) {
+      for (const { id } of batch) {
         if (signal.aborted) break;
-        const arrival = await this.#facts.journal.arrival(id);
-        if (arrival?.state !== "settling") continue;
-        await this.#facts.claim(arrival);
-        this.#forget(id);
+        const arrival = await journal.arrival(id);
+        if (arrival?.state === "settling") {
+          await claim(arrival);
+          this.#forget(id);
+          tally.claimed += 1;
+        }
         this.#ready.delete(id);
-        tally.claimed += 1;
+        done += 1;
       }
     } catch (thrown) {
       return { ...tally, error: error ?? thrown };
+    } finally {
+      // What was not come to is offered again.
+      this.#left = this.#left.slice(done);
+      this.#readyCount -= done;
     }
     return error === null ? tally : { ...tally, error };
   }

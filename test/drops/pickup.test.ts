@@ -23,11 +23,12 @@ beforeEach(async () => {
 });
 afterEach(() => field.close());
 
-function pickup(settings: Settings = {}): Pickup {
+function pickup(settings: Settings = {}, agesKept?: number): Pickup {
   const options = dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings });
   return new Pickup({
     drop: field.drop,
     options,
+    ...(agesKept === undefined ? {} : { agesKept }),
     journal,
     clock,
     claim: async ({ id, path }) => {
@@ -122,6 +123,28 @@ describe("pick-up", () => {
     expect(claimed).toEqual(names);
     expect(await poll(picking)).toMatchObject({ listed: 7, settling: 2, claimed: 0 });
     expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0 });
+  });
+
+  test("looks up again what is left when there are more files than it keeps in mind, and goes on after a failed claim", async () => {
+    const picking = pickup({ perPollMax: 2 }, 3);
+    const names = Array.from({ length: 11 }, (_, at) => `${String(at).padStart(2, "0")}.csv`);
+    for (const name of names) await field.write(name, "content", new Date(Date.UTC(2026, 0, 1)));
+    await picking.poll(never);
+    let { left } = await poll(picking);
+    expect(left).toBe(9);
+    const advance = journal.advanceArrival.bind(journal);
+    journal.advanceArrival = () => Promise.reject(new Error("the disk is full"));
+    expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0, error: expect.any(Error) });
+    journal.advanceArrival = advance;
+    claimed.pop();
+    const lefts: number[] = [];
+    while (left > 0) {
+      ({ left } = await picking.takeLeft(never));
+      lefts.push(left);
+    }
+    expect(claimed).toEqual(names);
+    expect(lefts.at(-1)).toBe(0);
+    expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0, left: 0 });
   });
 
   test("takes no other version than the one that settled, and none that has gone", async () => {
