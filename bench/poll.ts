@@ -1,5 +1,6 @@
 /** Polls a drop twice and tells CPU seconds and peak memory: `poll.ts KIND ROOT ACCESS LEDGER|bare`. */
 import { opendir, stat } from "node:fs/promises";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { Client } from "basic-ftp";
 import ssh2 from "ssh2";
@@ -21,6 +22,8 @@ export interface PollAnswer {
 const [kind = "local", root = "", accessText = "{}", ledgerPath = "bare"] = process.argv.slice(2);
 const access = JSON.parse(accessText) as FieldAnswer;
 
+// Processes of a bench are ended from outside, which writes no cache.
+flushCompileCache();
 const answer = ledgerPath === "bare" ? await bareListing() : await twoPolls();
 process.stdout.write(`${JSON.stringify(answer)}\n`);
 setInterval(() => {}, 60_000);
