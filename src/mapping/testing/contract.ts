@@ -2,13 +2,12 @@
  * What every mapper keeps to, whatever its format: an odd file ends in readings or in a reason that names the fault, never in a crash of
  * the mapper; the same bytes give the same batches; what stops the mapping from outside is not swallowed.
  */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Mapper } from "../mapper.ts";
 import { withFixedClock } from "./fixed-clock.ts";
-import { type MapTestOptions, type MapTestResult, mapPath } from "./map-text.ts";
+import { type MapTestOptions, type MapTestResult, mapPath, mapText } from "./map-text.ts";
 
 export interface ContractSample extends Omit<MapTestOptions, "signal"> {
   /** A file that the mapper maps without a refused row. */
@@ -96,20 +95,12 @@ async function unreadable(mapper: Mapper, sample: ContractSample): Promise<void>
     throw new Error("an input that cannot be read was taken for a file with readings or faults");
 }
 
-async function mapBytes(
+function mapBytes(
   mapper: Mapper,
   bytes: string | Uint8Array,
   sample: ContractSample,
 ): Promise<MapTestResult> {
-  const folder = await mkdtemp(join(tmpdir(), "headgate-"));
-  try {
-    const fileName = sample.fileName ?? basename(sample.path);
-    const path = join(folder, basename(fileName));
-    await writeFile(path, bytes);
-    return await mapPath(mapper, path, { ...sample, fileName });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return mapText(mapper, bytes, { ...sample, fileName: sample.fileName ?? basename(sample.path) });
 }
 
 function mustMap({ status, reason, rejectedCount }: MapTestResult): void {
