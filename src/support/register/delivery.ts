@@ -1,5 +1,5 @@
-/** The codes of delivery; a section of the register (`register.ts`). */
-import type { RegisterEntry } from "./register-entry.ts";
+/** The codes of delivery; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
 
 export const DELIVERY_ERRORS = {
   "HG-PUSH-001": {

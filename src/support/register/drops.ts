@@ -1,0 +1,70 @@
+/** The codes of drops and the HTTP intake; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
+
+export const DROP_ERRORS = {
+  "HG-DROP-001": {
+    title: "the drop cannot be reached",
+    hint: "It is tried again at every poll. Check the host, the port and the network.",
+  },
+  "HG-DROP-002": {
+    title: "the folder of the drop does not exist",
+    hint: "Create the folder, or correct the drop's `path`.",
+  },
+  "HG-DROP-003": {
+    title: "the server refuses the credentials",
+    hint: "Check the drop's `username` and its `password`, `privateKey` or `agent`.",
+  },
+  "HG-DROP-004": {
+    title: "the server's host key is not one of the pinned keys",
+    hint: "Compare the fingerprint with the one that the server's owner tells you; if it is right, add it to the drop's `hostKeys`.",
+  },
+  "HG-DROP-005": {
+    title: "the path leads out of the drop",
+    hint: "Such a path is never followed. Find out who made this name or link.",
+  },
+  "HG-DROP-006": {
+    title: "the file is no longer at the drop",
+    hint: "The sender or another program took it away. It is taken again when it comes back.",
+  },
+  "HG-DROP-007": {
+    title: "the drop does not permit it",
+    hint: "Give the gateway's user the right to list and read, and to rename and delete when files are archived or deleted.",
+  },
+  "HG-DROP-008": {
+    title: "the file changed while it was fetched",
+    hint: "It settles again and is then fetched anew. If this repeats, raise the drop's `settle.observations` or `settle.interval`.",
+  },
+  "HG-DROP-009": {
+    title: "the source file could not be archived or deleted",
+    hint: "It still lies at the drop and is tried again. Check rights and space at the drop.",
+  },
+  "HG-DROP-010": {
+    title: "the file is larger than the drop allows",
+    hint: "Raise the drop's `maxFileSize` if this file is meant to be taken.",
+  },
+  "HG-DROP-011": {
+    title: "the server's TLS certificate is not trusted",
+    hint: "Correct `host` to a name in the certificate, or give the issuing certificate as the drop's `ca`.",
+  },
+  "HG-DROP-012": {
+    title: "the work at the drop was interrupted",
+    hint: "The gateway or the drop is being stopped; the work goes on at the next start.",
+  },
+  "HG-DROP-013": {
+    title: "the fetched copy cannot be written",
+    hint: "Check the space and the rights of the spool's folder. The source file is untouched.",
+  },
+
+  "HG-INTK-001": {
+    title: "the folder of the intake cannot be opened",
+    hint: "Check `spool.path`, that its disk has room, and that this user may write there.",
+  },
+  "HG-INTK-002": {
+    title: "the TLS key or certificate of the intake is not valid",
+    hint: "Give `tls.key` and `tls.cert` as PEM text, for example by ${file:PATH}; the two must belong together.",
+  },
+  "HG-DROP-017": {
+    title: "the server shows only a part of a folder",
+    hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that fewer lie there. What is listed is taken all the same.",
+  },
+} as const satisfies Record<string, RegisterEntry>;

@@ -1,0 +1,21 @@
+/** The codes of the hub; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
+
+export const HUB_ERRORS = {
+  "HG-HUB-001": {
+    title: "the store of the hub cannot be opened",
+    hint: "Check the path of `store` and that this user may write there.",
+  },
+  "HG-HUB-002": {
+    title: "the store of the hub was written by a newer version",
+    hint: "Use the newer version of Headgate, or another `store.path`. Nothing was changed.",
+  },
+  "HG-HUB-003": {
+    title: "the store of the hub is in use by another process",
+    hint: "One hub at a time may own an SQLite store. Stop the other one, or give this one its own `store.path`.",
+  },
+  "HG-HUB-004": {
+    title: "an account, client or user of the configuration is not consistent",
+    hint: "Correct `accounts`, `clients` or `users` as the message says.",
+  },
+} as const satisfies Record<string, RegisterEntry>;

@@ -1,0 +1,34 @@
+/** The codes of the ledger; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
+
+export const LEDGER_ERRORS = {
+  "HG-LEDG-001": {
+    title: "the ledger is in use by another process",
+    hint: "One gateway at a time may own an SQLite ledger. Stop the other one, or give this one its own `ledger.path`.",
+  },
+  "HG-LEDG-002": {
+    title: "the ledger cannot be opened",
+    hint: "Check `ledger.path`, that it is on a local disk, and that this user may read and write there.",
+  },
+  "HG-LEDG-003": {
+    title: "the ledger was written by another version of Headgate",
+    hint: "A newer Headgate cannot be followed by an older one on the same ledger; an older ledger is brought up when the gateway starts.",
+  },
+  "HG-LEDG-004": {
+    title: "the ledger cannot be written or read now",
+    hint: "Nothing was changed, and it is tried again. Check that its disk is neither full nor read-only.",
+  },
+  "HG-LEDG-005": {
+    title: "a file mapped again gives other bytes than before",
+    hint: "The mapper, its settings or the file changed within one run. Nothing of it is sent; `headgate replay RUN` makes a new run.",
+  },
+
+  "HG-LEDG-006": {
+    title: "something of this file is under way",
+    hint: "Wait until it is at rest, or cancel its run first: `headgate cancel RUN`.",
+  },
+  "HG-LEDG-007": {
+    title: "the ledger is not whole",
+    hint: "`headgate ledger check` says what is wrong, and `--repair` repairs what can be; otherwise `headgate ledger restore FILE` puts a backup in its place.",
+  },
+} as const satisfies Record<string, RegisterEntry>;

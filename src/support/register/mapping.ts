@@ -1,0 +1,85 @@
+/** The codes of mapping; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
+
+export const MAPPING_ERRORS = {
+  "HG-MAP-001": {
+    title: "the mapper does not exist",
+    hint: "`headgate mapper list` shows the mappers that were found; correct the trigger's `mapper`.",
+  },
+  "HG-MAP-002": {
+    title: "the mapper changed since this run was made",
+    hint: "A run maps with exactly the mapper that it was made with. Put that version back, or replay the run with the current one.",
+  },
+  "HG-MAP-003": {
+    title: "the mapper cannot be loaded",
+    hint: "`headgate mapper list` shows the fault; correct the module and try again.",
+  },
+  "HG-MAP-004": {
+    title: "the settings do not fit the mapper",
+    hint: "Correct the trigger's `metadata`; `headgate mapper list` shows what the mapper takes.",
+  },
+  "HG-MAP-005": {
+    title: "the mapper refused a row",
+    hint: "Correct the row and send the file again; `rows: lenient` on the trigger pushes the good rows and reports the others.",
+  },
+  "HG-MAP-006": {
+    title: "the mapper refused every row",
+    hint: "Is this the mapper for this kind of file? Check the trigger's `mapper` and `metadata`.",
+  },
+  "HG-MAP-007": {
+    title: "the mapper failed",
+    hint: "This is a fault of the mapper, not of the file's format: its author needs this message and the file.",
+  },
+  "HG-MAP-008": {
+    title: "the file cannot be read in this format",
+    hint: "Open it in an editor: is it complete, and of the format and encoding that the mapper expects?",
+  },
+  "HG-MAP-009": {
+    title: "mapping took longer than the limit",
+    hint: "Raise `workers.timeLimit` if the file is large; otherwise the mapper may be in an endless loop.",
+  },
+  "HG-MAP-010": {
+    title: "mapping took more memory than the limit",
+    hint: "Raise `workers.memory` if the file is large; otherwise the mapper keeps too much.",
+  },
+  "HG-MAP-011": {
+    title: "the process of the mapper ended while it mapped the file",
+    hint: "The mapper ended its own process or left work behind that failed: its author needs this message and the file.",
+  },
+  "HG-MAP-012": {
+    title: "a reading is larger than a batch may be",
+    hint: "Shorten its tags or version, or raise `push.batch.bytes`.",
+  },
+  "HG-MAP-013": {
+    title: "mapping was cancelled",
+    hint: "The gateway is stopping; the file is mapped again when it runs.",
+  },
+  "HG-MAP-014": {
+    title: "the segment cannot be written",
+    hint: "Check that the disk of the spool has room and that this user may write there.",
+  },
+  "HG-MAP-015": {
+    title: "the mapper refused the file",
+    hint: "The message says what is missing; correct the file or the trigger's `metadata`.",
+  },
+  "HG-MAP-016": {
+    title: "the local copy of the input cannot be read",
+    hint: "Check the disk of the spool; the file is fetched and mapped again.",
+  },
+  "HG-MAP-017": {
+    title: "no process for the mapper could be started",
+    hint: "Check that the machine has memory and processes left; the file is mapped again.",
+  },
+  "HG-MAP-018": {
+    title: "a golden case of the mapper does not come out as expected",
+    hint: "`headgate mapper test NAME` shows the difference; correct the mapper, or its case with `--update`.",
+  },
+  "HG-MAP-030": {
+    title: "the lookup table cannot be used",
+    hint: "Correct the table or its entry in `lookups`, then replay the run; `headgate check` reads every table.",
+  },
+  "HG-MAP-031": {
+    title: "more rows were refused than the trigger tolerates",
+    hint: "The refused rows are listed with their reasons. Correct the file and send it again, or raise `rejectShare` of the trigger, then replay the run.",
+  },
+} as const satisfies Record<string, RegisterEntry>;

@@ -1,0 +1,13 @@
+/** The codes of operations; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
+
+export const OPERATIONS_ERRORS = {
+  "HG-OPS-001": {
+    title: "an alarm was not accepted",
+    hint: "It is sent again. Check `operations.alarm.url`.",
+  },
+  "HG-OPS-002": {
+    title: "the gateway does not take the order",
+    hint: "Is it another one than that of this configuration, or is it just starting or ending? Try again, or stop it: without a gateway the order goes to its ledger.",
+  },
+} as const satisfies Record<string, RegisterEntry>;
