@@ -12,6 +12,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url)) },
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/support/leaks.ts"],
+    globalSetup: ["test/support/postgres-server.ts"],
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,
