@@ -1,0 +1,29 @@
+/** Joins the expectations of the triggers with the alarm. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { alarmSender } from "../operations/alarm.ts";
+import { LateFiles } from "../operations/late-files.ts";
+import type { GatewayMetrics } from "../operations/metrics.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import { missingFiles } from "../triggers/expectation.ts";
+
+export function lateFiles(
+  config: GatewayConfig,
+  ledger: Ledger,
+  parts: {
+    readonly metrics: GatewayMetrics;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly startedAt: string;
+  },
+): LateFiles {
+  const { metrics, clock, log, startedAt } = parts;
+  return new LateFiles({
+    find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
+    send: alarmSender(config.operations.alarm, clock),
+    count: (missing) => metrics.countLate(missing.map((file) => file.trigger)),
+    clock,
+    log,
+  });
+}

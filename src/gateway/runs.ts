@@ -1,0 +1,91 @@
+/** Joins what leads a run from its claim to its end. */
+import { availableParallelism } from "node:os";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import { planFinish } from "../drops/archive-name.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { MapperVersions, MappingPool } from "../mapping/mapping.ts";
+import type { Arrival, BatchLimits } from "../model.ts";
+import type { ClaimParts } from "../runs/claiming.ts";
+import { finishAfter } from "../runs/confirm-rule.ts";
+import type { LookupStore } from "../runs/lookups.ts";
+import type { Pauses } from "../runs/pauses.ts";
+import type { Spool } from "../runs/spool.ts";
+import type { DropPost, RunSteps, ServicePost } from "../runs/steps.ts";
+import { ContainerCopies } from "../runs/unpacking/copies.ts";
+import type { Clock } from "../support/clock.ts";
+import { ConfigError } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
+
+export function claimParts(
+  config: GatewayConfig,
+  parts: {
+    readonly ledger: Ledger;
+    readonly log: Logger;
+    readonly registry: TriggerRegistry;
+    readonly drops: ReadonlyMap<string, DropPost>;
+    readonly lookups: LookupStore;
+    readonly versions: MapperVersions;
+    readonly pauses: Pauses;
+    readonly onRun: () => void;
+  },
+): ClaimParts {
+  const { registry, drops, pauses } = parts;
+  return {
+    ...parts,
+    pausedTrigger: (name) => pauses.reason("trigger", name),
+    dropPost: (name) => drops.get(name),
+    planFinish,
+    unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
+    provenance: ({ drop, path }) => drops.get(drop)?.drop.provenance?.(path) ?? null,
+    match: ({ drop, path }, provenance) => {
+      const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
+      const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);
+      return { claimed: verdict.claimed, others: verdict.others, why: whyUnclaimed(verdict) };
+    },
+    laneOf,
+    defaultService: config.services[0]?.name ?? "",
+    limits: batchLimits(config),
+  };
+}
+
+export function joinSteps(
+  config: GatewayConfig,
+  parts: {
+    readonly ledger: Ledger;
+    readonly spool: Spool;
+    readonly lookups: LookupStore;
+    readonly pool: MappingPool;
+    readonly versions: MapperVersions;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly drops: ReadonlyMap<string, DropPost>;
+    readonly services: ReadonlyMap<string, ServicePost>;
+    readonly claim: (arrival: Arrival) => Promise<void>;
+  },
+): RunSteps {
+  const { drops, services, versions, ...own } = parts;
+  return {
+    ...own,
+    copies: new ContainerCopies(parts.spool),
+    dropPost: (name) => drops.get(name),
+    servicePost: (name) => services.get(name),
+    finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
+    planFinish,
+    currentMapper: (name) =>
+      versions.current(name).catch((thrown: unknown) => {
+        if (thrown instanceof ConfigError) return null;
+        throw thrown;
+      }),
+  };
+}
+
+export function batchLimits({ push }: GatewayConfig): BatchLimits {
+  return { pointsMax: push.batch.points, bytesMax: push.batch.bytes };
+}
+
+/** As many as can be mapped at once, and those that wait for a worker. */
+export function intakeHands({ count, queue, perDrop }: GatewayConfig["workers"]) {
+  const workers = count === "auto" ? availableParallelism() : count;
+  return { intakeHands: workers + queue, intakePerDrop: perDrop === "all" ? workers + queue : perDrop };
+}
