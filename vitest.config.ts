@@ -4,9 +4,12 @@ import { defineConfig } from "vitest/config";
 
 const report = process.env["HEADGATE_TEST_REPORT"];
 
+// Node itself loads the packages: "module" is for bundlers, and leads it to files that it cannot resolve.
+const conditions = defaultServerConditions.filter((condition) => condition !== "module");
+
 export default defineConfig({
   // Mappers import the contract by its package name: in tests from the sources, as in a checkout.
-  ssr: { resolve: { conditions: ["headgate-source", ...defaultServerConditions] } },
+  ssr: { resolve: { conditions: ["headgate-source", ...conditions] } },
   test: {
     // Many tests start the real program: compiled once, it starts in a third of the time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url)) },

