@@ -146,6 +146,11 @@ export interface Ledger {
   resume(kind: Pause["kind"], name: string): Promise<boolean>;
   /** Delivered runs of other arrivals to the same service, opened after `run` and before `before`, that share a target with one of these. */
   laterRuns(run: Run, targets: readonly TargetKey[], before: string): Promise<readonly Run[]>;
+  /**
+   * Runs of other arrivals to the same service, opened after it, that share a target with it and are delivering or delivered: they went
+   * by while it was held. In the order in which they were opened, up to a number of them.
+   */
+  overtakers(run: Run, limit: number): Promise<readonly Run[]>;
   /** What contradicts itself: damage of the file, states and counts that do not fit. */
   check(): Promise<readonly LedgerFault[]>;
   /** Puts right what can be put right from the rest, and says so in the life of the file. False when it cannot. */

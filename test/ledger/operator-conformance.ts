@@ -124,6 +124,20 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ids(["A"], replay.id)).toEqual([open.id]);
   });
 
+  it("finds the runs of other files that went by a held one and share a target", async () => {
+    const held = await mapped(ledger(), "held.csv", record(["A", "B"]));
+    await ledger().advanceRun(held.id, "mapped", "held");
+    const ids = async (limit = 9) => (await ledger().overtakers(held, limit)).map(({ id }) => id);
+    await delivered("else.csv", ["D"]);
+    const waiting = await mapped(ledger(), "waiting.csv", record(["A"]));
+    expect(await ids()).toEqual([]);
+    await ledger().advanceRun(waiting.id, "mapped", "delivering");
+    const shares = await delivered("shares.csv", ["B", "C"]);
+    expect(await ids()).toEqual([waiting.id, shares.id]);
+    expect(await ids(1)).toEqual([waiting.id]);
+    expect(await ledger().overtakers(shares, 9)).toEqual([]);
+  });
+
   it("finds nothing wrong with what it wrote itself", async () => {
     const old = await delivered("a.csv");
     await mapped(ledger(), "b.csv");

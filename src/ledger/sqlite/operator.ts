@@ -12,7 +12,7 @@ import { row, rows, type Store } from "./store.ts";
 
 type OperatorMethods = Pick<
   Ledger,
-  "restingIn" | "arrivalsAt" | "forget" | "pauses" | "pause" | "resume" | "laterRuns"
+  "restingIn" | "arrivalsAt" | "forget" | "pauses" | "pause" | "resume" | "laterRuns" | "overtakers"
 >;
 
 export function operatorMethods(store: Store): OperatorMethods {
@@ -29,6 +29,7 @@ export function operatorMethods(store: Store): OperatorMethods {
         return removed.changes > 0;
       }),
     laterRuns: async (run, targets, before) => store.read(() => laterRuns(store, run, targets, before)),
+    overtakers: async (run, limit) => store.read(() => overtakers(store, run, limit)),
   };
 }
 
@@ -127,6 +128,22 @@ function laterRuns(store: Store, run: Run, targets: readonly TargetKey[], before
     const later = toRun(found);
     return later.arrivalId !== run.arrivalId && later.binding.service === run.binding.service ? [later] : [];
   });
+}
+
+/** From the few runs that are younger, or from their targets, whichever the planner finds less. */
+function overtakers(store: Store, run: Run, limit: number): readonly Run[] {
+  const statement = store.sql(`${SELECT_RUN} WHERE runs.id > ? AND runs.arrival_id <> ?
+      AND runs.state IN ('delivering', 'accepted', 'confirmed', 'discarded')
+      AND runs.id IN (SELECT other.run_id FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
+        WHERE own.run_id = ? AND other.run_id > ?)
+    ORDER BY runs.id`);
+  const found: Run[] = [];
+  for (const one of statement.iterate(run.id, run.arrivalId, run.id, run.id) as Iterable<unknown>) {
+    const later = toRun(one as RunRow);
+    if (later.binding.service === run.binding.service) found.push(later);
+    if (found.length === limit) break;
+  }
+  return found;
 }
 
 const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "discarded"];
