@@ -135,6 +135,3 @@ export function statements(database: DatabaseSync) {
   };
 }
 export type Statements = ReturnType<typeof statements>;
-
-export const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
-export const number = (value: unknown): number | null => (typeof value === "number" ? value : null);

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ClientRecord, IdentityStore, UserRecord } from "../store.ts";
-import { number, type Row, statements, text, write } from "./database.ts";
+import { number, text } from "../structure-rows.ts";
+import { type Row, statements, write } from "./database.ts";
 
 export function createIdentityStore(database: DatabaseSync): IdentityStore {
   const { get, all, run } = statements(database);

@@ -2,10 +2,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../../support/clock.ts";
 import type { IngestStore, IngestTransaction, TargetQuery, VariableFacts, WriteReading } from "../store.ts";
+import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
 import { intakePath } from "./index.ts";
 import { intakeId } from "./operations.ts";
-import { factsOf, VARIABLE_FACTS } from "./points.ts";
 
 const WRITER_TIMEOUT_MS = 30_000;
 

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { isoOfMs } from "../../time.ts";
 import type { DueWebhook, NewOperation, OperationRecord, OperationStore, Outcome } from "../store.ts";
-import { type Row, type Statements, statements, text, write } from "./database.ts";
+import { text } from "../structure-rows.ts";
+import { type Row, type Statements, statements, write } from "./database.ts";
 
 /** The id of the queue, made with it. Together with `seq` it names an operation for ever, also when the queue's file is made anew. */
 export function intakeId(intake: DatabaseSync): string {

@@ -1,29 +1,27 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { Holding, PointRange, PointRow, PointStore, PointView, VariableFacts } from "../store.ts";
-import { number, type Row, type Statements, statements, text, write } from "./database.ts";
-import { Where } from "./filters.ts";
+import { factsOf, number, text, VARIABLE_FACTS } from "../structure-rows.ts";
+import { Where } from "../where.ts";
+import { type Row, type Statements, statements, write } from "./database.ts";
+import { bound, SQLITE } from "./dialect.ts";
 
 const CHUNK = 2_000;
 /** Beyond every date that a point can have. */
 const FAR_MS = 8_640_000_000_000_000;
-
-export const VARIABLE_FACTS = `variable.id, variable.source_id, variable.unit_id, variable.is_versioned,
-  coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone
-  FROM variable JOIN source ON source.id = variable.source_id JOIN site ON site.id = source.site_id`;
 
 export function createPointStore(database: DatabaseSync): PointStore {
   const tools = statements(database);
   return {
     ...removal(database, tools),
     async select(accountId, filter) {
-      const where = new Where()
+      const where = new Where(SQLITE)
         .among("variable.id", filter.ids)
         .among("variable.source_id", filter.sourceIds)
         .among("variable.variable_type_id", filter.variableTypeIds)
         .sharing("variable.tags", filter.tags);
       if (accountId !== null) where.equal("variable.account_id", accountId);
       const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
-      return tools.all(sql, ...where.values).map(factsOf);
+      return tools.all(sql, ...where.values.map(bound)).map(factsOf);
     },
     read: (variable, range) => readChunks(tools, variable, range),
     async count(variable, range) {
@@ -87,17 +85,6 @@ function removal(database: DatabaseSync, tools: Statements): Pick<PointStore, "h
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
-  };
-}
-
-export function factsOf(row: Row): VariableFacts {
-  return {
-    id: Number(row["id"]),
-    sourceId: Number(row["source_id"]),
-    unitId: Number(row["unit_id"]),
-    isVersioned: row["is_versioned"] === 1,
-    sourceZoneId: String(row["source_zone"]),
-    siteZoneId: String(row["site_zone"]),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Changes and removals of structure, each in one transaction. */
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import type { SqlValue } from "../filter-sql.ts";
 import type { Removal, StructureEntity, StructureStore } from "../store.ts";
-import { type Row, type Statements, write } from "./database.ts";
 import {
   SOURCES,
   siteColumns,
@@ -10,7 +10,9 @@ import {
   sourceOf,
   variableColumns,
   variableOf,
-} from "./structure-rows.ts";
+} from "../structure-rows.ts";
+import { type Row, type Statements, write } from "./database.ts";
+import { bound } from "./dialect.ts";
 
 type Changes = Pick<StructureStore, "changeSite" | "changeSource" | "changeVariable" | "remove">;
 
@@ -24,15 +26,11 @@ export function structureChanges(database: DatabaseSync, tools: Statements): Cha
       id,
       accountId,
     );
-  const update = (
-    entity: StructureEntity,
-    id: number,
-    columns: Record<string, SQLInputValue | undefined>,
-  ) => {
+  const update = (entity: StructureEntity, id: number, columns: Record<string, SqlValue | undefined>) => {
     const names = Object.keys(columns);
     tools.run(
       `UPDATE ${entity} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE id = ?`,
-      ...Object.values(columns).map((value) => value ?? null),
+      ...Object.values(columns).map(bound),
       id,
     );
   };

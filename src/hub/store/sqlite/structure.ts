@@ -1,9 +1,6 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import type { SqlValue } from "../filter-sql.ts";
 import type { StructureStore } from "../store.ts";
-import { type Statements, statements, write } from "./database.ts";
-import { installFolding } from "./filter-sql.ts";
-import { listPage, Where } from "./filters.ts";
-import { structureChanges } from "./structure-changes.ts";
 import {
   SOURCES,
   siteColumns,
@@ -12,7 +9,11 @@ import {
   sourceOf,
   variableColumns,
   variableOf,
-} from "./structure-rows.ts";
+} from "../structure-rows.ts";
+import { Where } from "../where.ts";
+import { type Statements, statements, write } from "./database.ts";
+import { bound, installFolding, listPage, SQLITE } from "./dialect.ts";
+import { structureChanges } from "./structure-changes.ts";
 
 const SITES = { columns: "*", from: "site", order: "id" };
 const VARIABLES = { columns: "*", from: "variable", order: "id" };
@@ -25,7 +26,7 @@ export function createStructureStore(database: DatabaseSync): StructureStore {
     ...creators(database, tools),
     ...structureChanges(database, tools),
     async sites(accountId, filter, page) {
-      const where = new Where()
+      const where = new Where(SQLITE)
         .equal("account_id", accountId)
         .among("id", filter.ids)
         .holding("site", filter.where);
@@ -33,7 +34,7 @@ export function createStructureStore(database: DatabaseSync): StructureStore {
       return { rows: rows.map(siteOf), total };
     },
     async sources(accountId, filter, page) {
-      const where = new Where()
+      const where = new Where(SQLITE)
         .equal("source.account_id", accountId)
         .among("source.id", filter.ids)
         .among("source.site_id", filter.siteIds)
@@ -48,7 +49,7 @@ export function createStructureStore(database: DatabaseSync): StructureStore {
       return { rows: rows.map(sourceOf), total };
     },
     async variables(accountId, filter, page) {
-      const where = new Where()
+      const where = new Where(SQLITE)
         .equal("account_id", accountId)
         .among("id", filter.ids)
         .among("source_id", filter.sourceIds)
@@ -64,10 +65,10 @@ function creators(
   database: DatabaseSync,
   tools: Statements,
 ): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
-  const insert = (table: string, columns: Record<string, SQLInputValue | undefined>): number => {
+  const insert = (table: string, columns: Record<string, SqlValue | undefined>): number => {
     const names = Object.keys(columns);
     const sql = `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
-    return tools.run(sql, ...Object.values(columns).map((value) => value ?? null)).id;
+    return tools.run(sql, ...Object.values(columns).map(bound)).id;
   };
   const owned = (table: "site" | "source", id: number, accountId: number) =>
     tools.get(`SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?`, id, accountId) !== undefined;
@@ -78,7 +79,7 @@ function creators(
       write(database, () => {
         if (!owned("site", body.siteId, accountId)) return null;
         const id = insert("source", { account_id: accountId, ...sourceColumns(body) });
-        const [row] = listPage(tools, SOURCES, new Where().equal("source.id", id), FIRST).rows;
+        const [row] = listPage(tools, SOURCES, new Where(SQLITE).equal("source.id", id), FIRST).rows;
         return row === undefined ? null : sourceOf(row);
       }),
     createVariable: (accountId, body) =>

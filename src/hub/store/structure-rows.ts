@@ -1,7 +1,13 @@
-/** Sites, sources and variables as rows of their tables. */
-import type { SiteBody, SourceBody, VariableBody } from "../../../wire/index.ts";
-import type { StoredSite, StoredSource, StoredVariable } from "../store.ts";
-import { number, type Row, text } from "./database.ts";
+/** Sites, sources and variables as rows of their tables, which have the same columns in both stores. */
+import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import type { StoredSite, StoredSource, StoredVariable, VariableFacts } from "./store.ts";
+
+/** JSON as text. A truth value is 1 or 0 where the database has none. */
+type Row = Readonly<Record<string, unknown>>;
+
+export const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
+export const number = (value: unknown): number | null => (typeof value === "number" ? value : null);
+export const truth = (value: unknown): boolean => value === true || value === 1;
 
 /** Sources are shown with the names of their sites. */
 export const SOURCES = {
@@ -9,6 +15,10 @@ export const SOURCES = {
   from: "source JOIN site ON site.id = source.site_id",
   order: "source.id",
 };
+
+export const VARIABLE_FACTS = `variable.id, variable.source_id, variable.unit_id, variable.is_versioned,
+  coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone
+  FROM variable JOIN source ON source.id = variable.source_id JOIN site ON site.id = source.site_id`;
 
 export function siteColumns(body: SiteBody) {
   return {
@@ -55,7 +65,7 @@ export function variableColumns(body: VariableBody) {
     mapping_config: body.mappingConfig,
     divider: body.divider,
     tags: JSON.stringify(body.tags ?? []),
-    is_versioned: body.isVersioned === true ? 1 : 0,
+    is_versioned: body.isVersioned === true,
   };
 }
 
@@ -109,7 +119,19 @@ export function variableOf(row: Row): StoredVariable {
     aggregate: number(row["aggregate"]),
     mappingConfig: text(row["mapping_config"]),
     tags: JSON.parse(String(row["tags"])),
-    isVersioned: row["is_versioned"] === 1,
+    isVersioned: truth(row["is_versioned"]),
     divider: number(row["divider"]),
+  };
+}
+
+/** Of a row of the columns `VARIABLE_FACTS`. */
+export function factsOf(row: Row): VariableFacts {
+  return {
+    id: Number(row["id"]),
+    sourceId: Number(row["source_id"]),
+    unitId: Number(row["unit_id"]),
+    isVersioned: truth(row["is_versioned"]),
+    sourceZoneId: String(row["source_zone"]),
+    siteZoneId: String(row["site_zone"]),
   };
 }

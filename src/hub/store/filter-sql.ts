@@ -1,0 +1,142 @@
+/**
+ * Filter expressions as parameterised SQL: every value is a parameter (`?`), every column comes from a table of our own. One compiler
+ * for both stores; what their dialects say differently is a `SqlDialect`.
+ */
+import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "./filter.ts";
+
+export type SqlValue = string | number | boolean | null | readonly (string | number)[];
+
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+export interface SqlDialect {
+  /** A test that a column is one of a list, which is the one parameter. */
+  among(column: string): string;
+  /** An item of FROM: the texts of a JSON array, as `held.value`. */
+  labels(column: string): string;
+  /** A text without regard to case, compared by code points. */
+  folded(text: string): string;
+  /** After LIKE, where the pattern has no escape character. */
+  readonly unescaped: string;
+  /** Fields of forms in `source.client_data`; the one parameter is what `formPath` makes. Null where the field is of another type. */
+  readonly formText: string;
+  /** true and false count as 1 and 0. */
+  readonly formNumber: string;
+  formPath(path: readonly string[]): SqlValue;
+}
+
+/** How rows of the other entity belong to a row of this one. */
+const RELATED: Readonly<Record<FilterEntity, Partial<Record<FilterEntity, string>>>> = {
+  site: {
+    source: "source WHERE source.site_id = site.id",
+    variable: "variable JOIN source ON source.id = variable.source_id WHERE source.site_id = site.id",
+  },
+  source: {
+    site: "site WHERE site.id = source.site_id",
+    variable: "variable WHERE variable.source_id = source.id",
+  },
+  variable: {
+    source: "source WHERE source.id = variable.source_id",
+    site: "site JOIN source ON source.site_id = site.id WHERE source.id = variable.source_id",
+  },
+};
+
+/** What `SqlDialect.folded` does to values. */
+export function foldedText(text: string): string {
+  return text.normalize("NFC").toLowerCase();
+}
+
+/** `of` is the entity whose rows are filtered; its table goes by its own name in the query. */
+export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDialect): Condition {
+  switch (node.kind) {
+    case "and":
+    case "or": {
+      const parts = node.nodes.map((one) => conditionOf(one, of, dialect));
+      return {
+        sql: `(${parts.map(({ sql }) => sql).join(node.kind === "and" ? " AND " : " OR ")})`,
+        values: parts.flatMap(({ values }) => values),
+      };
+    }
+    case "not": {
+      const { sql, values } = conditionOf(node.node, of, dialect);
+      return { sql: `NOT ${sql}`, values };
+    }
+    case "empty":
+      return related(node.field, of, emptyTest(node.field, dialect));
+    case "compare":
+      return related(node.field, of, comparison(node.field, node.operator, node.value, dialect));
+  }
+}
+
+function related(field: FilterField, of: FilterEntity, test: Condition): Condition {
+  const entity = field.kind === "form" ? "source" : field.entity;
+  // Without a value a test is false and its negation true: never SQL's third answer.
+  const sql = `coalesce((${test.sql}), false)`;
+  const { values } = test;
+  if (entity === of) return { sql, values };
+  return { sql: `EXISTS (SELECT 1 FROM ${RELATED[of][entity]} AND ${sql})`, values };
+}
+
+function columnOf(field: FilterField & { kind: "standard" }): string {
+  return `${field.entity}.${field.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
+}
+
+function emptyTest(field: FilterField, { formText, formPath }: SqlDialect): Condition {
+  if (field.kind === "form") return { sql: `coalesce(${formText}, '') = ''`, values: [formPath(field.path)] };
+  const empty = field.name === "tags" ? "[]" : "";
+  return { sql: `coalesce(CAST(${columnOf(field)} AS TEXT), '') = '${empty}'`, values: [] };
+}
+
+function comparison(
+  field: FilterField,
+  operator: FilterOperator,
+  value: string | number | boolean,
+  dialect: SqlDialect,
+): Condition {
+  const isText = typeof value === "string";
+  if (field.kind === "form") {
+    const path = dialect.formPath(field.path);
+    const test = isText
+      ? textTest(dialect.formText, operator, value, dialect)
+      : numberTest(dialect.formNumber, operator, Number(value));
+    return { sql: test.sql, values: [path, ...test.values] };
+  }
+  const column = columnOf(field);
+  if (field.name === "tags") {
+    const { sql, values } = textTest("held.value", operator, String(value), dialect);
+    return { sql: `EXISTS (SELECT 1 FROM ${dialect.labels(column)} WHERE ${sql})`, values };
+  }
+  if (isText) return textTest(column, operator, value, dialect);
+  if (typeof value === "boolean") return { sql: `${column} ${operator} ?`, values: [value] };
+  return numberTest(column, operator, value);
+}
+
+/** A whole column compares with 1.5 as well. */
+function numberTest(column: string, operator: FilterOperator, value: number): Condition {
+  return { sql: `${column} ${operator} CAST(? AS DOUBLE PRECISION)`, values: [value] };
+}
+
+function textTest(
+  column: string,
+  operator: FilterOperator,
+  value: string,
+  { folded, unescaped }: SqlDialect,
+): Condition {
+  const text = foldedText(value);
+  const escaped = text.replace(/[\\%_]/g, (mark) => `\\${mark}`);
+  const like = `${folded(column)} LIKE ?`;
+  switch (operator) {
+    case "like":
+      return { sql: `${like}${unescaped}`, values: [text] };
+    case "contains":
+      return { sql: `${like} ESCAPE '\\'`, values: [`%${escaped}%`] };
+    case "startswith":
+      return { sql: `${like} ESCAPE '\\'`, values: [`${escaped}%`] };
+    case "endswith":
+      return { sql: `${like} ESCAPE '\\'`, values: [`%${escaped}`] };
+    default:
+      return { sql: `${folded(column)} ${operator} ?`, values: [text] };
+  }
+}

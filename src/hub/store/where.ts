@@ -1,0 +1,51 @@
+/** Parameterised WHERE clauses (`?`) for either dialect; a list travels as one parameter, so that its length has no limit. */
+import type { FilterEntity, FilterNode } from "./filter.ts";
+import { conditionOf, type SqlDialect, type SqlValue } from "./filter-sql.ts";
+
+type List = readonly (string | number)[] | undefined;
+
+export class Where {
+  private readonly clauses: string[] = [];
+  private readonly dialect: SqlDialect;
+  readonly values: SqlValue[] = [];
+
+  constructor(dialect: SqlDialect) {
+    this.dialect = dialect;
+  }
+
+  equal(column: string, value: number): this {
+    this.clauses.push(`${column} = ?`);
+    this.values.push(value);
+    return this;
+  }
+
+  among(column: string, list: List): this {
+    if (list === undefined) return this;
+    this.clauses.push(this.dialect.among(column));
+    this.values.push(list);
+    return this;
+  }
+
+  /** For a column that holds a JSON array: any of its values is in the list. */
+  sharing(column: string, list: List): this {
+    if (list === undefined) return this;
+    const { labels, among } = this.dialect;
+    this.clauses.push(`EXISTS (SELECT 1 FROM ${labels(column)} WHERE ${among("held.value")})`);
+    this.values.push(list);
+    return this;
+  }
+
+  /** Expressions over the rows of an entity: all of them hold. */
+  holding(entity: FilterEntity, nodes: readonly FilterNode[] | undefined): this {
+    for (const node of nodes ?? []) {
+      const { sql, values } = conditionOf(node, entity, this.dialect);
+      this.clauses.push(sql);
+      this.values.push(...values);
+    }
+    return this;
+  }
+
+  get sql(): string {
+    return this.clauses.length === 0 ? "" : `WHERE ${this.clauses.join(" AND ")}`;
+  }
+}
