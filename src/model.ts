@@ -17,9 +17,9 @@
  * ledger      the durable record of arrivals, runs, batches and outcomes
  * hub         the measurement data service (token, push, base interfaces) and its store
  */
-import type { FileTrigger, PushElement, PushReading, WebhookBody } from "./wire/index.ts";
+import type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody } from "./wire/index.ts";
 
-export type { FileTrigger, PushElement, PushReading, WebhookBody };
+export type { FileTrigger, PushElement, PushReading, PushTarget, WebhookBody };
 
 /** ISO 8601 instant in UTC, such as `2026-03-01T00:15:00.000Z`. */
 export type IsoInstant = string;
@@ -157,6 +157,8 @@ export interface Binding {
   readonly limits: BatchLimits;
   /** The tables of the configuration, with the content that they had when the run was claimed. */
   readonly lookups?: readonly BoundLookup[] | undefined;
+  /** `run`: the id of the run is the version of readings that have none of their own. */
+  readonly version?: "run" | undefined;
   /** Prefix of the operation ids, from the trigger or the command line. */
   readonly operationPrefix?: string | undefined;
   /** The arrival is a container, which is opened instead of mapped. */
@@ -286,6 +288,20 @@ export interface Batch extends BatchSlice {
   readonly answer: string | null;
   readonly acceptedAt: IsoInstant | null;
   readonly outcome: Outcome | null;
+}
+
+/** What the batches of a run hold for one target: for the guard, kept beside the segment and never sent. */
+export interface TargetFacts {
+  readonly target: PushTarget;
+  /** Readings. */
+  readonly points: number;
+  /** Earliest and latest date, in milliseconds since 1970 in UTC. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Readings without a version. */
+  readonly untagged: number;
+  /** As the mapper declared it. */
+  readonly unit?: string | undefined;
 }
 
 // ───────────────────────────────────────────────────────────── outcomes

@@ -145,7 +145,11 @@ export function* batchBodies(
       if (builder.points > 0) yield builder.take();
       if (!builder.add(group, readings)) throw oversize(index, group, readings, builder.tried, limits);
     }
+    // Within a group they come in the order of their dates.
+    if (group.points === 0) group.from = readings.date;
+    group.to = readings.date;
     group.points += 1;
+    if (readings.extra.version === "") group.untagged += 1;
     totals.points += 1;
     if (readings.date < totals.from) totals.from = readings.date;
     if (readings.date > totals.to) totals.to = readings.date;

@@ -25,6 +25,8 @@ export interface ContextParts<Settings> {
   readonly rejections: Rejections;
   readonly tracker: RowTracker;
   readonly lookups?: readonly LookupFile[] | undefined;
+  /** Version of readings that have none of their own. */
+  readonly version?: string | undefined;
   readonly log: MapContext<Settings>["log"];
   readonly signal: AbortSignal;
 }
@@ -80,7 +82,7 @@ function cellText(where: unknown, column: string | undefined): string | undefine
 }
 
 function createEmit<Settings>(
-  { index, rejections, tracker }: ContextParts<Settings>,
+  { index, rejections, tracker, version: stamp }: ContextParts<Settings>,
   instants: Instants,
 ): (reading: Reading) => void {
   const frozen = new WeakMap<object, Group>();
@@ -110,9 +112,9 @@ function createEmit<Settings>(
     checkPlausible(date, reading.date);
     const value = finiteValue(reading.value);
     const extra =
-      version === undefined && tags === undefined && batchTags === undefined
+      version === undefined && tags === undefined && batchTags === undefined && stamp === undefined
         ? 0
-        : index.extra(checkedVersion(version), checkedTags(tags), checkedTags(batchTags));
+        : index.extra(checkedVersion(version) ?? stamp, checkedTags(tags), checkedTags(batchTags));
     if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
     const place = at === undefined ? tracker : (placeOf(at) ?? placeAt(at, tracker));
     const row = place.row ?? 0;

@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
 import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
+import { targetWords } from "../wire/index.ts";
 import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { createContext } from "./context.ts";
@@ -28,6 +29,8 @@ export interface MapFileRequest {
   readonly rows: Binding["rows"];
   readonly rejectShare?: Binding["rejectShare"];
   readonly limits: BatchLimits;
+  /** Version of readings that have none of their own. */
+  readonly version?: string | undefined;
   readonly sink: BatchSink;
   readonly lookups?: readonly LookupFile[] | undefined;
   readonly signal: AbortSignal;
@@ -107,10 +110,10 @@ async function runMapper(
   const size = await sizeOf(request);
   const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
-  const { log = NO_LOG, lookups, signal } = request;
+  const { log = NO_LOG, lookups, version, signal } = request;
   try {
     await request.mapper.map(
-      createContext({ file, settings, index, rejections, tracker, lookups, log, signal }),
+      createContext({ file, settings, index, rejections, tracker, lookups, version, log, signal }),
     );
     return null;
   } catch (thrown) {
@@ -237,12 +240,11 @@ function framesWords(thrown: unknown): string {
 }
 
 function targetsOf(index: ReadingIndex): MappedTarget[] {
-  return index.groups.map(({ kind, words, points, unit }) => ({
-    kind,
-    target: words,
-    points,
-    ...(unit === undefined ? {} : { unit }),
-  }));
+  return index.groups.map(({ kind, target, points, from, to, untagged, unit }) => {
+    const declared = unit === undefined ? {} : { unit };
+    const facts = { target, points, fromMs: from, toMs: to, untagged, ...declared };
+    return { kind, target: targetWords(target), points, ...declared, facts };
+  });
 }
 
 function periodOf({ points, from, to }: BatchTotals): { from: string; to: string } | null {

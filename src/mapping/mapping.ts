@@ -1,5 +1,13 @@
 /** What the rest of the gateway asks of mapping: a catalogue of mappers, and a pool that maps one file into one segment. */
-import type { BatchSlice, Binding, MapperIdentity, Reason, RejectedReason, RejectedRow } from "../model.ts";
+import type {
+  BatchSlice,
+  Binding,
+  MapperIdentity,
+  Reason,
+  RejectedReason,
+  RejectedRow,
+  TargetFacts,
+} from "../model.ts";
 
 /** One file to map. Everything is plain data, since it crosses to a worker. */
 export interface MapJob {
@@ -9,7 +17,7 @@ export interface MapJob {
   /** Base name and path at the drop. */
   readonly fileName: string;
   readonly filePath: string;
-  readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "rejectShare" | "limits">;
+  readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "rejectShare" | "limits" | "version">;
   /** The tables that the run is bound to. */
   readonly lookups?: readonly LookupFile[] | undefined;
   /** The segment is written to `<segmentPath>.part`, synced, and renamed when it is complete. */
@@ -70,6 +78,7 @@ export interface MappedTarget {
   readonly points: number;
   /** As the mapper declared it. */
   readonly unit?: string | undefined;
+  readonly facts: TargetFacts;
 }
 
 export interface MappingPool {

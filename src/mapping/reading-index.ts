@@ -28,8 +28,11 @@ export class Group {
   /** JSON of the target: little to keep for each of many. */
   readonly #json: string;
   unit: string | undefined;
-  /** Readings to push. Known when all batches are made. */
+  /** Readings to push, their earliest and latest date, and how many have no version. Known when all batches are made. */
   points = 0;
+  from = 0;
+  to = 0;
+  untagged = 0;
 
   constructor(id: number, kindOrder: number, kind: IdentifierKind, json: string) {
     this.id = id;
@@ -38,9 +41,13 @@ export class Group {
     this.#json = json;
   }
 
+  get target(): PushTarget {
+    return JSON.parse(this.#json) as PushTarget;
+  }
+
   /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
   get words(): string {
-    return targetWords(JSON.parse(this.#json) as PushTarget);
+    return targetWords(this.target);
   }
 
   /** Start of the element's JSON: `{"sourceSerialNumber":"M-1","mappingConfig":"kWh","data":[`; `element` see `Extra`. */

@@ -157,7 +157,7 @@ function mapJob(
   signal: AbortSignal,
   log: CappedLog,
 ) {
-  const { settings, rows, rejectShare, limits } = job.binding;
+  const { settings, rows, rejectShare, limits, version } = job.binding;
   return mapFile({
     inputPath: job.inputPath,
     fileName: job.fileName,
@@ -167,6 +167,7 @@ function mapJob(
     rows,
     rejectShare,
     limits,
+    version: version === "run" ? job.runId : undefined,
     lookups: job.lookups,
     sink: createSegmentPart(partPath),
     signal,

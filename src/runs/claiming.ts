@@ -21,6 +21,7 @@ export interface ClaimingTrigger {
   readonly rows: Binding["rows"];
   readonly rejectShare?: number | undefined;
   readonly lane?: string | undefined;
+  readonly version?: Binding["version"];
   readonly operationPrefix?: string | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
@@ -105,6 +106,7 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
       rows: claimed.rows,
       ...(claimed.rows === "strict" ? {} : { rejectShare: claimed.rejectShare }),
       limits: parts.limits,
+      ...(claimed.version === undefined ? {} : { version: claimed.version }),
       ...(lookups.length === 0 ? {} : { lookups }),
       operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
     },

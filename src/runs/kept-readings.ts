@@ -3,30 +3,15 @@
  * index as they were mapped, compressed; and uncompressed what they are about, so that a search opens few of them.
  */
 import { createReadStream } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { systemCode } from "../support/errors.ts";
+import { ABOUT, type AboutQuery, isAbout } from "./about.ts";
 
-/** What the batches of a run are about: written beside its segment, kept beside its input. */
-export interface RunAbout {
-  /** Targets in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
-  readonly targets: readonly string[];
-  /** Earliest and latest date. */
-  readonly from: string;
-  readonly to: string;
-}
-
-export interface ReadingQuery {
-  /** As `RunAbout.targets` has it. */
-  readonly words: string;
-  /** The same, field by field. */
-  readonly fields: Readonly<Record<string, string | number>>;
-  /** Milliseconds since 1970 in UTC. */
-  readonly atMs: number;
-}
+export type ReadingQuery = AboutQuery;
 
 export interface FoundReading {
   readonly runId: string;
@@ -39,7 +24,6 @@ export interface FoundReading {
   readonly sheet: string | null;
 }
 
-export const ABOUT = ".about";
 export const COMPRESSED = ".zst";
 
 interface RowLine {
@@ -60,8 +44,7 @@ export async function* findReadings(spool: string, query: ReadingQuery): AsyncGe
   for (const { runId, path, compressed } of (await abouts(spool)).toSorted((a, b) =>
     a.runId < b.runId ? 1 : -1,
   )) {
-    const about = JSON.parse(await readFile(`${path}${ABOUT}`, "utf8")) as RunAbout;
-    if (!holds(about, query)) continue;
+    if (!(await isAbout(`${path}${ABOUT}`, query))) continue;
     const end = compressed ? COMPRESSED : "";
     yield* readingsOf(runId, `${path}${end}`, `${path}.rows${end}`, query);
   }
@@ -87,10 +70,6 @@ async function abouts(spool: string): Promise<readonly Place[]> {
       found.set(runId, { runId, path: join(spool, folder, name.slice(0, -ABOUT.length)), compressed });
     }
   return [...found.values()];
-}
-
-function holds({ targets, from, to }: RunAbout, { words, atMs }: ReadingQuery): boolean {
-  return Date.parse(from) <= atMs && atMs <= Date.parse(to) && targets.includes(words);
 }
 
 async function* readingsOf(

@@ -97,8 +97,7 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     });
     return REST;
   }
-  if (result.period !== null)
-    await steps.spool.note(run.id, { ...result.period, targets: result.targets.map(({ target }) => target) });
+  await noteAbout(run, result, steps);
   await steps.ledger.recordMapped(run.id, {
     batches: result.batches,
     points: result.points,
@@ -108,6 +107,12 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     detail: mappedWords(result),
   });
   return NEXT;
+}
+
+async function noteAbout(run: Run, { period, targets }: MappedFile, steps: RunSteps): Promise<void> {
+  if (period === null) return;
+  const held = targets.map(({ facts }) => facts).filter(({ points }) => points > 0);
+  await steps.spool.note(run.id, { ...period, targets: held });
 }
 
 async function isInputHere({ id, replay }: Run, { spool }: RunSteps): Promise<boolean> {
@@ -138,7 +143,10 @@ export async function rebuildSegment(
   // What a split had appended is put back by delivery, which verifies it.
   const roots = batches.filter((batch) => !batch.sequence.includes("."));
   const differs = roots.some((batch, index) => result.batches[index]?.digest !== batch.digest);
-  if (!differs && result.batches.length === roots.length) return null;
+  if (!differs && result.batches.length === roots.length) {
+    await noteAbout(run, result, steps);
+    return null;
+  }
   await rm(steps.spool.segmentPath(run.id), { force: true });
   return "mapped again, the file gives other bytes than the ledger has; nothing of it is sent";
 }

@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Readable } from "node:stream";
-import type { BatchSlice, PushElement, PushReading } from "../model.ts";
+import type { BatchSlice, PushElement, PushReading, PushTarget } from "../model.ts";
 
 /** A reading with what identifies its variable. */
 export interface PayloadReading {
@@ -20,7 +20,10 @@ export function parseBody(body: Buffer): readonly PushElement[] {
 }
 
 /** Fields in the order of their names, whichever way they were written. */
-export function targetOf({ data: _data, tags: _tags, version: _version, ...target }: PushElement): string {
+export function targetOf(
+  element: PushTarget | PushElement | Readonly<Record<string, string | number>>,
+): string {
+  const { data: _data, tags: _tags, version: _version, ...target } = element as PushElement;
   return JSON.stringify(Object.fromEntries(Object.entries(target).sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 

@@ -35,11 +35,16 @@ export async function replayBinding(
     });
   const service = trigger?.service ?? run.binding.service;
   const lookups = await parts.lookups.bind();
-  const { lookups: _bound, unpack: _unpack, rejectShare, ...before } = run.binding;
+  const { lookups: _bound, unpack: _unpack, rejectShare, version, ...before } = run.binding;
   const rules =
     trigger === undefined
-      ? { rows: before.rows, settings: before.settings, share: rejectShare }
-      : { rows: trigger.rows, settings: trigger.metadata, share: trigger.rejectShare };
+      ? { rows: before.rows, settings: before.settings, share: rejectShare, version }
+      : {
+          rows: trigger.rows,
+          settings: trigger.metadata,
+          share: trigger.rejectShare,
+          version: trigger.version,
+        };
   // Settings belong to their mapper.
   const isOther =
     otherwise.mapper !== undefined && otherwise.mapper !== (trigger?.mapper ?? before.mapper.name);
@@ -57,6 +62,7 @@ export async function replayBinding(
       rows: rules.rows,
       ...(rules.rows === "strict" ? {} : { rejectShare: rules.share }),
       limits: parts.limits,
+      ...(rules.version === undefined ? {} : { version: rules.version }),
       ...(lookups.length === 0 ? {} : { lookups }),
     },
     lane: trigger === undefined ? run.lane : parts.laneOf(trigger, run.drop, service),

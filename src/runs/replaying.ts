@@ -94,7 +94,7 @@ export async function spareDelivered(
   const path = steps.spool.segmentPath(run.id);
   const spared = await whatToSpare(replay, later, await attemptsBefore(of, steps.ledger), path, steps);
   try {
-    const { batches, left } = await rewriteSegment(path, mapped.batches, (element) =>
+    const { batches, left, targets } = await rewriteSegment(path, mapped.batches, (element) =>
       sparing(element, spared),
     );
     const points = batches.reduce((sum, batch) => sum + batch.points, 0);
@@ -103,7 +103,11 @@ export async function spareDelivered(
       event: "run.spared",
       detail: `${left.later} readings are left out since later runs have delivered their dates${inWhich}, ${left.accepted} since they were accepted before`,
     });
-    return { ...mapped, batches, points };
+    // Of a file of which nothing is left it is still said what it held.
+    const stays = mapped.targets.filter(
+      ({ facts }) => batches.length === 0 || targets.has(targetOf(facts.target)),
+    );
+    return { ...mapped, batches, points, targets: stays };
   } finally {
     await spared.close();
   }
@@ -150,9 +154,15 @@ async function rewriteSegment(
   path: string,
   slices: readonly BatchSlice[],
   judge: Judge,
-): Promise<{ readonly batches: readonly BatchSlice[]; readonly left: LeftOut }> {
+): Promise<{
+  readonly batches: readonly BatchSlice[];
+  readonly left: LeftOut;
+  /** Of which something stays; see `targetOf`. */
+  readonly targets: ReadonlySet<string>;
+}> {
   const batches: BatchSlice[] = [];
   const left: LeftOut = { later: 0, accepted: 0 };
+  const targets = new Set<string>();
   const segment = await open(`${path}.part`, "w");
   const rows = await open(`${path}.rows.part`, "w");
   const before = await open(`${path}.rows`, "r");
@@ -163,6 +173,7 @@ async function rewriteSegment(
       const line = JSON.parse((await lines.next()).value ?? "{}") as RowLine;
       const { elements, kept } = without(parseBody(body), judge, left);
       if (elements.length === 0) continue;
+      for (const element of elements) targets.add(targetOf(element));
       const bytes = Buffer.from(JSON.stringify(elements), "utf8");
       const sequence = String(batches.length + 1);
       const points = elements.reduce((sum, element) => sum + element.data.length, 0);
@@ -180,7 +191,7 @@ async function rewriteSegment(
   await syncFile(`${path}.rows.part`);
   await publishDurably(`${path}.rows.part`, `${path}.rows`);
   await publishDurably(`${path}.part`, path);
-  return { batches, left };
+  return { batches, left, targets };
 }
 
 /** What stays, and for each reading of the body whether it does. */

@@ -1,13 +1,15 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip, createZstdCompress } from "node:zlib";
+import type { TargetFacts } from "../model.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
-import { ABOUT, COMPRESSED, opened, type RunAbout } from "./kept-readings.ts";
+import { ABOUT, type RunAbout, readFacts, writeAbout } from "./about.ts";
+import { COMPRESSED, opened } from "./kept-readings.ts";
 import type { SpoolOptions } from "./options.ts";
 
 export interface Spool {
@@ -16,8 +18,14 @@ export interface Spool {
   segmentPath(runId: string): string;
   hasInput(runId: string): Promise<boolean>;
   hasSegment(runId: string): Promise<boolean>;
-  /** Says what the batches of a run are about, so that its readings can be traced to their rows. */
+  /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
   note(runId: string, about: RunAbout): Promise<void>;
+  /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
+  facts(
+    runId: string,
+    perPart: number,
+    take: (part: readonly TargetFacts[]) => Promise<void>,
+  ): Promise<boolean>;
   /** Compresses the input, the segment and the row index of a run at rest. Idempotent. */
   retire(runId: string): Promise<void>;
   /** Brings a kept input back, also one of another run of the same file. False when it is not kept any more. */
@@ -81,8 +89,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     hasSegment: (runId) => exists(segmentPath(runId)),
     async note(runId, about) {
       try {
-        // Not synced: a power cut costs the way back from readings to rows, and nothing else.
-        await writeFile(`${segmentPath(runId)}${ABOUT}`, JSON.stringify(about));
+        await writeAbout(`${segmentPath(runId)}${ABOUT}`, about);
       } catch (cause) {
         throw new TransientError("HG-SPOOL-004", {
           operation: "note targets",
@@ -92,6 +99,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
         });
       }
     },
+    facts: (runId, perPart, take) => readFacts(`${segmentPath(runId)}${ABOUT}`, perPart, take),
     async retire(runId) {
       if (await exists(inputPath(runId))) {
         await squeeze(inputPath(runId), `${keptPath(runId)}${PART}`, createGzip());

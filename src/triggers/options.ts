@@ -48,6 +48,12 @@ export const triggerOptions = z.strictObject({
     .describe(
       "Runs of one lane that share a target deliver in the order of their arrival. By default a lane is one drop and one trigger; triggers that name the same lane share it.",
     ),
+  version: z
+    .enum(["run"])
+    .optional()
+    .describe(
+      "run: readings that the mapper gives no version carry the id of their run as VersionTag, so that a delivery can be told from others, and sent again replaces its own entry instead of making a further version. A replay is a run of its own, and so has a tag of its own.",
+    ),
   operationPrefix: z
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, "expected up to 64 letters, digits, dots, hyphens or underscores")

@@ -69,7 +69,7 @@ describe("the spool", () => {
   });
 
   it("keeps and prunes what belongs to a run together", async () => {
-    const about = { targets: ["variableId=7"], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
+    const about = { targets: [], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
     for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(RUN)}${end}`, "x");
     await spool.note(RUN, about);
     writeFileSync(spool.inputPath(RUN), "input");
