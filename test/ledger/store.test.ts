@@ -3,19 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { row, Store } from "../../src/ledger/sqlite/store.ts";
+import { execute } from "../../src/ledger/records/store.ts";
+import { row, SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { TransientError } from "../../src/support/errors.ts";
 import { steppingClock } from "./fixtures.ts";
 
 let folder: string;
 let db: DatabaseSync;
-let store: Store;
+let store: SqliteStore;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "headgate-"));
   const path = join(folder, "s.sqlite");
   db = new DatabaseSync(path);
   db.exec("PRAGMA journal_mode = WAL; CREATE TABLE notes (text TEXT NOT NULL UNIQUE)");
-  store = new Store(db, path, steppingClock(), false);
+  store = new SqliteStore(db, path, steppingClock(), false);
 });
 afterEach(async () => {
   store.close();
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 const count = () => row<{ n: number }>(store.sql("SELECT count(*) AS n FROM notes"))?.n;
-const note = (text: string) => store.write("note", () => store.sql("INSERT INTO notes VALUES (?)").run(text));
+const note = (text: string) => store.write("note", () => execute("INSERT INTO notes VALUES (?)", text));
 
 it("a full disk ends the whole group as something that may pass, changes nothing, and the next write succeeds", async () => {
   db.exec("PRAGMA max_page_count = 10");

@@ -7,24 +7,12 @@ import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { ProcessLock } from "../../support/process-lock.ts";
-import type { Ledger, PollRecord } from "../ledger.ts";
-import { brokenInvariant } from "../states.ts";
-import { arrivalMethods } from "./arrivals.ts";
-import { batchMethods } from "./batches.ts";
-import { checkingMethods } from "./checking.ts";
-import { containerMethods } from "./containers.ts";
-import { eventMethods } from "./events.ts";
+import type { Ledger } from "../ledger.ts";
+import { ledgerMethods } from "../records/methods.ts";
 import { openFault } from "./faults.ts";
 import { takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
-import { operatorMethods } from "./operator.ts";
-import { outcomeMethods } from "./outcomes.ts";
-import { SqlitePoll } from "./poll.ts";
-import { pruningMethods } from "./pruning.ts";
-import { runMethods } from "./runs.ts";
-import { type OnEvent, Store } from "./store.ts";
-import { tallyMethods } from "./tally.ts";
-import { traceMethods } from "./trace.ts";
+import { type OnEvent, SqliteStore } from "./store.ts";
 
 export interface SqliteLedgerMeans {
   readonly path: string;
@@ -44,12 +32,13 @@ export const FILE_MODE = 0o640;
 /** `ConfigError` when it is in use (`HG-LEDG-001`), cannot be opened (`-002`) or is of another version (`-003`). */
 export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
   const path = resolve(means.path);
-  if (means.readOnly === true) return assemble(new Store(openToRead(path), path, means.clock, true), null);
+  if (means.readOnly === true)
+    return assemble(new SqliteStore(openToRead(path), path, means.clock, true), null);
   const lock = claim(path);
   try {
     const db = openToWrite(path, means.log);
     await syncDirectory(dirname(path));
-    return assemble(new Store(db, path, means.clock, false, harmless(means)), lock);
+    return assemble(new SqliteStore(db, path, means.clock, false, harmless(means)), lock);
   } catch (thrown) {
     lock.release();
     throw thrown;
@@ -118,21 +107,9 @@ function connect(path: string, readOnly: boolean): DatabaseSync {
   }
 }
 
-function assemble(store: Store, lock: ProcessLock | null): Ledger {
-  const polls = new Set<string>();
+function assemble(store: SqliteStore, lock: ProcessLock | null): Ledger {
   return {
-    beginPoll: async (drop) => beginPoll(store, polls, drop),
-    ...arrivalMethods(store),
-    ...pruningMethods(store),
-    ...runMethods(store),
-    ...containerMethods(store),
-    ...batchMethods(store),
-    ...outcomeMethods(store),
-    ...eventMethods(store),
-    ...traceMethods(store),
-    ...tallyMethods(store),
-    ...operatorMethods(store),
-    ...checkingMethods(store),
+    ...ledgerMethods(store),
     close: async () => {
       try {
         store.close();
@@ -141,11 +118,4 @@ function assemble(store: Store, lock: ProcessLock | null): Ledger {
       }
     },
   };
-}
-
-function beginPoll(store: Store, polls: Set<string>, drop: string): PollRecord {
-  if (polls.has(drop))
-    throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is under way already`);
-  polls.add(drop);
-  return new SqlitePoll(store, drop, () => polls.delete(drop));
 }

@@ -7,7 +7,11 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
+import { createRunIds } from "../../support/run-id.ts";
+import { lastRunId } from "../records/runs.ts";
+import type { Statement, Steps, Store, Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
+import { sqliteDialect } from "./dialect.ts";
 import { isPassing, readFault, writeFault } from "./faults.ts";
 
 /** Called with each event after it was committed, with the file that it is about. */
@@ -23,12 +27,16 @@ interface Write {
   readonly fail: (thrown: unknown) => void;
 }
 
-export class Store {
+export class SqliteStore implements Store {
   readonly path: string;
   readonly clock: Clock;
+  readonly dialect = sqliteDialect;
   readonly #db: DatabaseSync;
   readonly #readOnly: boolean;
   readonly #statements = new Map<string, StatementSync>();
+  /** Those that answer rows as arrays. */
+  readonly #cellStatements = new Map<string, StatementSync>();
+  #runIds: ((unixMs: number) => string) | undefined;
   readonly #onEvent: OnEvent | undefined;
   #queue: Write[] = [];
   /** Events of the transaction that is open, for the observer. */
@@ -52,6 +60,14 @@ export class Store {
     if (this.#onEvent !== undefined) this.#events.push(event);
   }
 
+  *nextRunId(): Steps<string> {
+    if (this.#runIds === undefined) {
+      const last = yield* lastRunId();
+      this.#runIds ??= createRunIds(last);
+    }
+    return this.#runIds(this.clock.now().epochMilliseconds);
+  }
+
   /** The prepared statement of this text; prepared once. */
   sql(text: string): StatementSync {
     let statement = this.#statements.get(text);
@@ -62,19 +78,22 @@ export class Store {
     return statement;
   }
 
-  /** Several reads of one state of the ledger. */
-  read<T>(work: () => T): T {
-    if (this.#db.isTransaction) return work();
-    this.#db.exec("BEGIN");
-    try {
-      return work();
-    } finally {
-      this.#db.exec("COMMIT");
-    }
+  async look<T>(work: () => Steps<T>): Promise<T> {
+    return readable(() => this.#drive(work()));
   }
 
-  /** `what` names the fault points `ledger.<what>.before` and `.after` the commit. */
-  write<T>(what: string | readonly string[], work: () => T): Promise<T> {
+  async read<T>(work: () => Steps<T>): Promise<T> {
+    return readable(() => {
+      this.#db.exec("BEGIN");
+      try {
+        return this.#drive(work());
+      } finally {
+        this.#db.exec("COMMIT");
+      }
+    });
+  }
+
+  write<T>(what: string | readonly string[], work: () => Steps<T>): Promise<T> {
     if (this.#readOnly || !this.#db.isOpen) {
       return Promise.reject(
         brokenInvariant("write ledger", this.path, this.#readOnly ? "opened for reading only" : "closed"),
@@ -84,7 +103,7 @@ export class Store {
       this.#queue.push({
         what: typeof what === "string" ? [what] : what,
         work: () => {
-          const value = work();
+          const value = this.#drive(work());
           return () => resolve(value);
         },
         fail: reject,
@@ -138,12 +157,49 @@ export class Store {
 
   #tellEvents(): void {
     if (this.#onEvent === undefined) return;
-    const statement = this.sql("SELECT drop_name, path FROM arrivals WHERE id = ?");
-    statement.setReturnArrays(true);
+    const statement = this.#cells("SELECT drop_name, path FROM arrivals WHERE id = ?");
     for (const event of this.#events) {
       const [drop, path] = row<readonly [string, string]>(statement, event.arrivalId) ?? ["", ""];
       this.#onEvent({ ...event, drop, path });
     }
+  }
+
+  #drive<T>(steps: Steps<T>): T {
+    let next = steps.next();
+    while (next.done !== true) next = steps.next(this.#answer(next.value));
+    return next.value;
+  }
+
+  #answer(statement: Statement): unknown {
+    switch (statement.want) {
+      case "row":
+        return this.sql(statement.sql).get(...statement.values);
+      case "rows":
+        return this.sql(statement.sql).all(...statement.values);
+      case "cells":
+        return this.#cells(statement.sql).all(...statement.values);
+      case "changes":
+        return Number(this.sql(statement.sql).run(...statement.values).changes);
+      case "row each": {
+        const prepared = this.#cells(statement.sql);
+        return statement.tuples.map((values) => prepared.get(...values));
+      }
+      case "changes each": {
+        const prepared = this.sql(statement.sql);
+        for (const values of statement.tuples) prepared.run(...values);
+        return undefined;
+      }
+    }
+  }
+
+  #cells(text: string): StatementSync {
+    let statement = this.#cellStatements.get(text);
+    if (statement === undefined) {
+      statement = this.#db.prepare(text);
+      statement.setReturnArrays(true);
+      this.#cellStatements.set(text, statement);
+    }
+    return statement;
   }
 
   /** Null when this one failed and was taken back. A fault of the disk is thrown: it ends the whole group. */
@@ -164,16 +220,14 @@ export class Store {
   }
 }
 
-/** Positional parameters, as `node:sqlite` takes them. */
-export type Value = string | number | bigint | null;
+/** A row as the caller's SELECT shapes it. */
+export function row<Row>(statement: StatementSync, ...values: Value[]): Row | undefined {
+  return readable(() => statement.get(...values) as unknown as Row | undefined);
+}
 
 /** The rows of a statement as the caller's SELECT shapes them. */
 export function rows<Row>(statement: StatementSync, ...values: Value[]): readonly Row[] {
-  return readable(() => statement.all(...values) as readonly unknown[] as readonly Row[]);
-}
-
-export function row<Row>(statement: StatementSync, ...values: Value[]): Row | undefined {
-  return readable(() => statement.get(...values) as unknown as Row | undefined);
+  return statement.all(...values) as readonly unknown[] as readonly Row[];
 }
 
 function readable<T>(work: () => T): T {

@@ -1,10 +1,10 @@
 /** Forgets what went from the drops long ago, so that the ledger does not grow for ever. */
 import type { IsoInstant } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
-import { rows, type Store } from "./store.ts";
+import { execute, rows, type Steps, type Store } from "./store.ts";
 
 /** Children before parents. Each takes the arrival's id. */
-export const DELETIONS = [
+const DELETIONS = [
   "DELETE FROM events WHERE arrival_id = ?",
   "UPDATE arrivals SET run_id = NULL WHERE id = ?",
   "DELETE FROM run_targets WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
@@ -16,28 +16,33 @@ export const DELETIONS = [
 
 export function pruningMethods(store: Store): Pick<Ledger, "prune"> {
   return {
-    prune: (goneBefore, limit) => store.write("arrivals.pruned", () => prune(store, goneBefore, limit)),
+    prune: (goneBefore, limit) => store.write("arrivals.pruned", () => prune(goneBefore, limit)),
   };
 }
 
+/** Inside a write: all that is known of an arrival. */
+export function* deleteArrival(id: number): Steps<void> {
+  for (const deletion of DELETIONS) yield* execute(deletion, id);
+}
+
 /** Inside a write. An accepted run of which more may be told is not at rest; after a replay only that one has to be good. */
-function prune(store: Store, goneBefore: IsoInstant, limit: number): number {
-  const due = rows<{ id: number }>(
-    store.sql(`SELECT id FROM arrivals WHERE gone_at < ?
+function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
+  const due = yield* rows<{ id: number }>(
+    `SELECT id FROM arrivals WHERE gone_at < ?
       AND NOT EXISTS (SELECT 1 FROM arrivals AS lying
         WHERE lying.drop_name = arrivals.drop_name AND lying.path = arrivals.path AND lying.gone_at IS NULL)
       AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
         OR (runs.state = 'accepted' AND runs.settled = 0)
         OR (runs.state NOT IN ('accepted', 'confirmed', 'empty', 'opened', 'cancelled') AND runs.id = arrivals.run_id)))
-      ORDER BY gone_at LIMIT ?`),
+      ORDER BY gone_at LIMIT ?`,
     goneBefore,
     limit,
   );
-  for (const { id } of due) for (const deletion of DELETIONS) store.sql(deletion).run(id);
+  for (const { id } of due) yield* deleteArrival(id);
   if (due.length > 0)
-    store
-      .sql("DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)")
-      .run();
+    yield* execute(
+      "DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)",
+    );
   return due.length;
 }

@@ -1,6 +1,6 @@
 import type { ArrivalState, FileStanding, RunState } from "../../model.ts";
 import type { Ledger, Tally } from "../ledger.ts";
-import { row, rows, type Store } from "./store.ts";
+import { row, rows, type Steps, type Store } from "./store.ts";
 
 const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding>> = {
   claimed: "pending",
@@ -25,31 +25,31 @@ interface Group {
 }
 
 export function tallyMethods(store: Store): Pick<Ledger, "tally"> {
-  return { tally: async (since) => store.read(() => tally(store, since)) };
+  return { tally: (since) => store.read(() => tally(since)) };
 }
 
-function tally(store: Store, since: string): Tally {
+function* tally(since: string): Steps<Tally> {
   const files: Partial<Record<FileStanding, number>> = {};
   const drops: Record<string, number> = {};
-  for (const group of groups(store, since)) {
+  for (const group of yield* groups(since)) {
     const standing = standingOf(group);
     files[standing] = (files[standing] ?? 0) + group.files;
     if (standing === "delivered") drops[group.drop_name] = (drops[group.drop_name] ?? 0) + group.files;
   }
-  return { files, points: pointsSince(store, since), drops };
+  return { files, points: yield* pointsSince(since), drops };
 }
 
 /** What was only seen and went again, still settling, was never worked on. For an opened container its entries count. */
-function groups(store: Store, since: string): readonly Group[] {
-  return rows<Group>(
-    store.sql(`SELECT arrivals.drop_name, arrivals.state AS arrival, runs.state AS run, count(*) AS files
+function* groups(since: string): Steps<readonly Group[]> {
+  return yield* rows<Group>(
+    `SELECT arrivals.drop_name, arrivals.state AS arrival, runs.state AS run, count(*) AS files
       FROM arrivals LEFT JOIN runs ON runs.id = arrivals.run_id
       WHERE arrivals.id IN (
         SELECT id FROM arrivals WHERE gone_at IS NULL
         UNION SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
         UNION SELECT arrival_id FROM runs WHERE changed_at >= ?)
-        AND runs.state IS NOT 'opened'
-      GROUP BY 1, 2, 3`),
+        AND runs.state IS DISTINCT FROM 'opened'
+      GROUP BY 1, 2, 3`,
     since,
     since,
   );
@@ -60,10 +60,10 @@ function standingOf(group: Group): FileStanding {
   return group.run === null ? "pending" : STANDING_OF_RUN[group.run];
 }
 
-function pointsSince(store: Store, since: string): Tally["points"] {
-  const sums = row<Tally["points"]>(
-    store.sql(`SELECT coalesce(sum(mapped), 0) AS mapped, coalesce(sum(accepted), 0) AS accepted,
-      coalesce(sum(stored), 0) AS stored, coalesce(sum(rejected), 0) AS rejected FROM runs WHERE changed_at >= ?`),
+function* pointsSince(since: string): Steps<Tally["points"]> {
+  const sums = yield* row<Tally["points"]>(
+    `SELECT coalesce(sum(mapped), 0) AS mapped, coalesce(sum(accepted), 0) AS accepted,
+      coalesce(sum(stored), 0) AS stored, coalesce(sum(rejected), 0) AS rejected FROM runs WHERE changed_at >= ?`,
     since,
   );
   return {

@@ -6,15 +6,15 @@ import { appendEvent } from "./events.ts";
 import { blockedBy, recordTargets } from "./lanes.ts";
 import { type BatchRow, toBatch } from "./rows.ts";
 import { addRejectedRows, moveRun, mustFindRun } from "./runs.ts";
-import { row, rows, type Store } from "./store.ts";
+import { execute, executeEach, row, rows, type Steps, type Store } from "./store.ts";
 
 type BatchMethods = Pick<Ledger, "recordMapped" | "blockedBy" | "batches" | "advanceBatch" | "splitBatch">;
 
 export function batchMethods(store: Store): BatchMethods {
   return {
     recordMapped: (id, mapped) => store.write("run.mapped", () => recordMapped(store, id, mapped)),
-    blockedBy: async (run) => blockedBy(store, run),
-    batches: async (runId) => batchesOf(store, runId),
+    blockedBy: (run) => store.read(() => blockedBy(store, run)),
+    batches: (runId) => store.look(() => batchesOf(runId)),
     advanceBatch: (operationId, from, to, change) =>
       store.write(`batch.${to}`, () => {
         if (to === "split")
@@ -26,33 +26,35 @@ export function batchMethods(store: Store): BatchMethods {
   };
 }
 
-export function batchesOf(store: Store, runId: string): readonly Batch[] {
-  return rows<BatchRow>(store.sql("SELECT * FROM batches WHERE run_id = ? ORDER BY place"), runId).map(
-    toBatch,
-  );
+export function* batchesOf(runId: string): Steps<readonly Batch[]> {
+  const found = yield* rows<BatchRow>("SELECT * FROM batches WHERE run_id = ? ORDER BY place", runId);
+  return found.map(toBatch);
 }
 
-export function findBatch(store: Store, operationId: string): Batch | null {
-  const found = row<BatchRow>(store.sql("SELECT * FROM batches WHERE operation_id = ?"), operationId);
+export function* findBatch(operationId: string): Steps<Batch | null> {
+  const found = yield* row<BatchRow>("SELECT * FROM batches WHERE operation_id = ?", operationId);
   return found === undefined ? null : toBatch(found);
 }
 
 /** Mapped for the first time, or again after the segment was lost: then it must have come out the same (invariant 10). */
-function recordMapped(store: Store, id: string, mapped: MappedRecord): Run {
-  const run = mustFindRun(store, id);
-  const before = batchesOf(store, id).filter((batch) => !batch.sequence.includes("."));
+function* recordMapped(store: Store, id: string, mapped: MappedRecord): Steps<Run> {
+  const run = yield* mustFindRun(id);
+  const before = (yield* batchesOf(id)).filter((batch) => !batch.sequence.includes("."));
   if (before.length === 0) {
-    for (const slice of mapped.batches) insertBatch(store, run, slice);
+    yield* insertBatches(run, mapped.batches);
   } else if (!sameSlices(before, mapped.batches)) {
     throw new RejectedError("HG-LEDG-005", { operation: "record mapped batches", subject: id });
   }
-  recordTargets(store, id, mapped.targets);
-  store.sql("DELETE FROM rejected_rows WHERE run_id = ?").run(id);
-  addRejectedRows(store, id, mapped.rejected);
-  store.sql("UPDATE runs SET refused = ? WHERE id = ?").run(mapped.rejectedCount, id);
-  moveRun(store, id, "mapping", "mapped", { points: { mapped: mapped.points }, detail: mapped.detail });
-  recountAnswers(store, id);
-  return mustFindRun(store, id);
+  yield* recordTargets(id, mapped.targets);
+  yield* execute("DELETE FROM rejected_rows WHERE run_id = ?", id);
+  yield* addRejectedRows(id, mapped.rejected);
+  yield* execute("UPDATE runs SET refused = ? WHERE id = ?", mapped.rejectedCount, id);
+  yield* moveRun(store, id, "mapping", "mapped", {
+    points: { mapped: mapped.points },
+    detail: mapped.detail,
+  });
+  yield* recountAnswers(store, id);
+  return yield* mustFindRun(id);
 }
 
 function sameSlices(before: readonly BatchSlice[], after: readonly BatchSlice[]): boolean {
@@ -62,14 +64,18 @@ function sameSlices(before: readonly BatchSlice[], after: readonly BatchSlice[])
   return before.length === after.length && after.every((slice) => known.has(words(slice)));
 }
 
-function insertBatch(store: Store, run: Run, slice: BatchSlice): Batch {
-  const prefix = run.binding.operationPrefix;
-  const operationId = `${prefix === undefined || prefix === "" ? "" : `${prefix}-`}${run.id}-${slice.sequence}`;
-  store
-    .sql(`INSERT INTO batches (operation_id, run_id, sequence, place, offset, length, points, digest, state)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ready')`)
-    .run(
-      operationId,
+function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {
+  const prefix = binding.operationPrefix;
+  return `${prefix === undefined || prefix === "" ? "" : `${prefix}-`}${id}-${sequence}`;
+}
+
+function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<void> {
+  return executeEach(
+    `INSERT INTO batches (operation_id, run_id, sequence, place, "offset", length, points, digest, state)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ready')`,
+    ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text"],
+    slices.map((slice) => [
+      operationIdOf(run, slice),
       run.id,
       slice.sequence,
       placeOf(slice.sequence),
@@ -77,12 +83,12 @@ function insertBatch(store: Store, run: Run, slice: BatchSlice): Batch {
       slice.length,
       slice.points,
       slice.digest,
-    );
-  return mustFindBatch(store, operationId);
+    ]),
+  );
 }
 
-function mustFindBatch(store: Store, operationId: string): Batch {
-  const batch = findBatch(store, operationId);
+function* mustFindBatch(operationId: string): Steps<Batch> {
+  const batch = yield* findBatch(operationId);
   if (batch === null)
     throw brokenInvariant("find batch", operationId, `there is no operation ${operationId} in the ledger`);
   return batch;
@@ -98,14 +104,14 @@ function placeOf(sequence: string): string {
     .join(".");
 }
 
-function moveBatch(
+function* moveBatch(
   store: Store,
   operationId: string,
   from: BatchState,
   to: BatchState,
   change: BatchChange,
-): Batch {
-  const batch = mustFindBatch(store, operationId);
+): Steps<Batch> {
+  const batch = yield* mustFindBatch(operationId);
   if (batch.state !== from)
     throw brokenInvariant(
       "advance batch",
@@ -114,20 +120,19 @@ function moveBatch(
     );
   assertTransition("batch", operationId, from, to);
   const now = store.now();
-  store
-    .sql(`UPDATE batches SET state = ?, attempts = attempts + ?, answer = coalesce(?, answer),
-      accepted_at = coalesce(accepted_at, ?) WHERE operation_id = ?`)
-    .run(
-      to,
-      change.attempted === true ? 1 : 0,
-      change.answer ?? null,
-      to === "accepted" ? now : null,
-      operationId,
-    );
-  if (to === "accepted" || to === "rejected") recountAnswers(store, batch.runId);
-  const after = mustFindBatch(store, operationId);
-  appendEvent(store, {
-    arrivalId: mustFindRun(store, batch.runId).arrivalId,
+  yield* execute(
+    `UPDATE batches SET state = ?, attempts = attempts + ?, answer = coalesce(?, answer),
+      accepted_at = coalesce(accepted_at, ?) WHERE operation_id = ?`,
+    to,
+    change.attempted === true ? 1 : 0,
+    change.answer ?? null,
+    to === "accepted" ? now : null,
+    operationId,
+  );
+  if (to === "accepted" || to === "rejected") yield* recountAnswers(store, batch.runId);
+  const after = yield* mustFindBatch(operationId);
+  yield* appendEvent(store, {
+    arrivalId: (yield* mustFindRun(batch.runId)).arrivalId,
     runId: batch.runId,
     operationId,
     what: `batch.${to}`,
@@ -136,13 +141,13 @@ function moveBatch(
   return after;
 }
 
-function splitBatch(
+function* splitBatch(
   store: Store,
   operationId: string,
   children: readonly BatchSlice[],
   answer: string,
-): readonly Batch[] {
-  const parent = mustFindBatch(store, operationId);
+): Steps<readonly Batch[]> {
+  const parent = yield* mustFindBatch(operationId);
   const points = children.reduce((sum, child) => sum + child.points, 0);
   const ours = children.every((child) => /^\.\d+$/.test(child.sequence.slice(parent.sequence.length)));
   if (!ours || !children.every((child) => child.sequence.startsWith(`${parent.sequence}.`)))
@@ -153,32 +158,40 @@ function splitBatch(
       operationId,
       `the children hold ${points} points, the batch ${parent.points}`,
     );
-  moveBatch(store, operationId, "sending", "split", { answer });
-  const run = mustFindRun(store, parent.runId);
-  const made = children.map((child) => insertBatch(store, run, child));
-  recountOutcomes(store, run.id);
+  yield* moveBatch(store, operationId, "sending", "split", { answer });
+  const run = yield* mustFindRun(parent.runId);
+  yield* insertBatches(run, children);
+  yield* recountOutcomes(store, run.id);
+  const made: Batch[] = [];
+  for (const child of children) made.push(yield* mustFindBatch(operationIdOf(run, child)));
   return made;
 }
 
 /** Inside a write: points by the answers to the leaves. */
-export function recountAnswers(store: Store, runId: string): void {
-  store
-    .sql(`UPDATE runs SET changed_at = ?,
+export function* recountAnswers(store: Store, runId: string): Steps<void> {
+  yield* execute(
+    `UPDATE runs SET changed_at = ?,
       accepted = (SELECT coalesce(sum(points), 0) FROM batches WHERE run_id = runs.id AND state = 'accepted'),
       rejected = refused + (SELECT coalesce(sum(points), 0) FROM batches WHERE run_id = runs.id AND state = 'rejected')
-      WHERE id = ?`)
-    .run(store.now(), runId);
+      WHERE id = ?`,
+    store.now(),
+    runId,
+  );
 }
 
 /** Inside a write: points by the outcomes of the leaves. */
-export function recountOutcomes(store: Store, runId: string): void {
-  const leaves = batchesOf(store, runId).filter((batch) => batch.state !== "split");
+export function* recountOutcomes(store: Store, runId: string): Steps<void> {
+  const leaves = (yield* batchesOf(runId)).filter((batch) => batch.state !== "split");
   const outcomes = leaves.flatMap((batch) => (batch.outcome === null ? [] : [batch.outcome]));
   const stored = outcomes.reduce((sum, outcome) => sum + outcome.stored, 0);
   const discarded = outcomes
     .flatMap((outcome) => outcome.discarded)
     .reduce((sum, target) => sum + target.points, 0);
-  store
-    .sql("UPDATE runs SET stored = ?, discarded = ?, changed_at = ? WHERE id = ?")
-    .run(stored, discarded, store.now(), runId);
+  yield* execute(
+    "UPDATE runs SET stored = ?, discarded = ?, changed_at = ? WHERE id = ?",
+    stored,
+    discarded,
+    store.now(),
+    runId,
+  );
 }

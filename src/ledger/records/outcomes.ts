@@ -4,25 +4,27 @@ import type { Ledger } from "../ledger.ts";
 import { findBatch, recountOutcomes } from "./batches.ts";
 import { appendEvent } from "./events.ts";
 import { mustFindRun } from "./runs.ts";
-import type { Store } from "./store.ts";
+import { execute, type Steps, type Store } from "./store.ts";
 
 export function outcomeMethods(store: Store): Pick<Ledger, "recordOutcome"> {
   return { recordOutcome: (outcome) => store.write("outcome.recorded", () => recordOutcome(store, outcome)) };
 }
 
 /** The first word stands, except that the service's own word replaces what reading back had found. */
-function recordOutcome(store: Store, outcome: Outcome): string | null {
-  const batch = findBatch(store, outcome.operationId);
+function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
+  const batch = yield* findBatch(outcome.operationId);
   if (batch === null) return null;
   const known = batch.outcome;
   if (known !== null && !(known.by === "read-back" && outcome.by === "webhook")) return batch.runId;
-  store
-    .sql("UPDATE batches SET outcome = ? WHERE operation_id = ?")
-    .run(JSON.stringify(outcome), outcome.operationId);
-  store.sql("UPDATE runs SET settled = 0 WHERE id = ?").run(batch.runId);
-  recountOutcomes(store, batch.runId);
-  appendEvent(store, {
-    arrivalId: mustFindRun(store, batch.runId).arrivalId,
+  yield* execute(
+    "UPDATE batches SET outcome = ? WHERE operation_id = ?",
+    JSON.stringify(outcome),
+    outcome.operationId,
+  );
+  yield* execute("UPDATE runs SET settled = 0 WHERE id = ?", batch.runId);
+  yield* recountOutcomes(store, batch.runId);
+  yield* appendEvent(store, {
+    arrivalId: (yield* mustFindRun(batch.runId)).arrivalId,
     runId: batch.runId,
     operationId: outcome.operationId,
     what: `outcome.${outcome.by}`,

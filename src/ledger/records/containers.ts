@@ -7,7 +7,7 @@ import { mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { findRun, moveRun, mustFindRun, noteRun } from "./runs.ts";
-import { row, rows, type Store } from "./store.ts";
+import { row, rows, type Steps, type Store } from "./store.ts";
 
 export function containerMethods(
   store: Store,
@@ -15,33 +15,33 @@ export function containerMethods(
   return {
     recordOpened: (id, entries, detail) =>
       store.write("run.opened", () => recordOpened(store, id, entries, detail)),
-    entries: async (arrivalId) => store.read(() => entriesOf(store, arrivalId)),
+    entries: (arrivalId) => store.read(() => entriesOf(arrivalId)),
     restContainer: (id, seen, reason) =>
       store.write("run.noted", () => restContainer(store, id, seen, reason)),
-    runOf: async (arrivalId) => store.read(() => runOf(store, arrivalId)),
+    runOf: (arrivalId) => store.read(() => runOf(arrivalId)),
   };
 }
 
-function recordOpened(
+function* recordOpened(
   store: Store,
   id: string,
   entries: readonly Pick<FileEntry, "path" | "size">[],
   detail: string,
-): Run {
-  const container = mustFindArrival(store, mustFindRun(store, id).arrivalId);
-  moveRun(store, id, "fetched", "opened", { reason: null, detail });
-  for (const entry of entries) addEntry(store, container, entry);
-  return mustFindRun(store, id);
+): Steps<Run> {
+  const container = yield* mustFindArrival((yield* mustFindRun(id)).arrivalId);
+  yield* moveRun(store, id, "fetched", "opened", { reason: null, detail });
+  for (const entry of entries) yield* addEntry(store, container, entry);
+  return yield* mustFindRun(id);
 }
 
-function addEntry(store: Store, container: Arrival, entry: Pick<FileEntry, "path" | "size">): void {
+function* addEntry(store: Store, container: Arrival, entry: Pick<FileEntry, "path" | "size">): Steps<void> {
   const path = `${container.path}!/${entry.path}`;
   const now = store.now();
-  const added = row<{ id: number }>(
-    store.sql(`INSERT INTO arrivals
+  const added = yield* row<{ id: number }>(
+    `INSERT INTO arrivals
       (parent_id, drop_name, path, name, size, mtime, state, reason, seen_at, changed_at, gone_at)
       VALUES (?, ?, ?, ?, ?, ?, 'settling', 'its container was opened', ?, ?, ?)
-      ON CONFLICT DO NOTHING RETURNING id`),
+      ON CONFLICT DO NOTHING RETURNING id`,
     container.id,
     container.drop,
     path,
@@ -53,7 +53,7 @@ function addEntry(store: Store, container: Arrival, entry: Pick<FileEntry, "path
     container.goneAt,
   );
   if (added === undefined) return;
-  appendEvent(store, {
+  yield* appendEvent(store, {
     arrivalId: added.id,
     runId: null,
     operationId: null,
@@ -62,20 +62,18 @@ function addEntry(store: Store, container: Arrival, entry: Pick<FileEntry, "path
   });
 }
 
-function restContainer(store: Store, id: string, seen: EntriesState, reason: Reason): boolean {
-  const run = mustFindRun(store, id);
-  if (JSON.stringify(entriesOf(store, run.arrivalId)) !== JSON.stringify(seen)) return false;
+function* restContainer(store: Store, id: string, seen: EntriesState, reason: Reason): Steps<boolean> {
+  const run = yield* mustFindRun(id);
+  if (JSON.stringify(yield* entriesOf(run.arrivalId)) !== JSON.stringify(seen)) return false;
   const said = run.reason?.message === reason.message;
-  noteRun(store, id, { settled: true, reason, ...(said ? {} : { event: "container.stays" }) });
+  yield* noteRun(store, id, { settled: true, reason, ...(said ? {} : { event: "container.stays" }) });
   return true;
 }
 
-function runOf(store: Store, arrivalId: number): Run | null {
-  const id = row<{ run_id: string | null }>(
-    store.sql("SELECT run_id FROM arrivals WHERE id = ?"),
-    arrivalId,
-  )?.run_id;
-  return id === null || id === undefined ? null : findRun(store, id);
+function* runOf(arrivalId: number): Steps<Run | null> {
+  const id = (yield* row<{ run_id: string | null }>("SELECT run_id FROM arrivals WHERE id = ?", arrivalId))
+    ?.run_id;
+  return id === null || id === undefined ? null : yield* findRun(id);
 }
 
 interface EntryRow extends ArrivalRow {
@@ -85,12 +83,12 @@ interface EntryRow extends ArrivalRow {
   readonly settled: number;
 }
 
-function entriesOf(store: Store, arrivalId: number): EntriesState {
+function* entriesOf(arrivalId: number): Steps<EntriesState> {
   const unclaimed: Arrival[] = [];
   const staying: EntriesState["staying"][number][] = [];
   let underWay: string | null = null;
   let done = 0;
-  for (const entry of entryRows(store, arrivalId)) {
+  for (const entry of yield* entryRows(arrivalId)) {
     const standing = standingOf(entry);
     if (standing === "unclaimed") unclaimed.push(toArrival(entry));
     else if (standing === "under way") underWay = entry.run_id;
@@ -101,14 +99,14 @@ function entriesOf(store: Store, arrivalId: number): EntriesState {
         state: entry.state === "matched" && entry.run !== null ? entry.run : entry.state,
       });
   }
-  return { unclaimed, underWay: underWay === null ? null : findRun(store, underWay), done, staying };
+  return { unclaimed, underWay: underWay === null ? null : yield* findRun(underWay), done, staying };
 }
 
-function entryRows(store: Store, arrivalId: number): readonly EntryRow[] {
+function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {
   return rows<EntryRow>(
-    store.sql(`SELECT arrivals.*, runs.state AS run, runs.finished_at IS NOT NULL AS finished,
+    `SELECT arrivals.*, runs.state AS run, CASE WHEN runs.finished_at IS NULL THEN 0 ELSE 1 END AS finished,
         coalesce(runs.settled, 0) AS settled
-      FROM arrivals LEFT JOIN runs ON runs.id = arrivals.run_id WHERE arrivals.parent_id = ? ORDER BY arrivals.id`),
+      FROM arrivals LEFT JOIN runs ON runs.id = arrivals.run_id WHERE arrivals.parent_id = ? ORDER BY arrivals.id`,
     arrivalId,
   );
 }

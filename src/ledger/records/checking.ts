@@ -3,7 +3,7 @@ import type { Ledger, LedgerFault } from "../ledger.ts";
 import { recountAnswers, recountOutcomes } from "./batches.ts";
 import { appendEvent } from "./events.ts";
 import { mustFindRun } from "./runs.ts";
-import { rows, type Store } from "./store.ts";
+import { execute, rows, type Steps, type Store } from "./store.ts";
 
 /** More of one kind say nothing new. */
 const EACH_MAX = 200;
@@ -18,6 +18,8 @@ interface Question {
   /** Rows of `subject` and `words`. */
   readonly sql: string;
 }
+
+const ACCEPTED_POINTS = "sum(CASE WHEN batches.state = 'accepted' THEN batches.points ELSE 0 END)";
 
 const QUESTIONS: readonly Question[] = [
   {
@@ -40,15 +42,15 @@ const QUESTIONS: readonly Question[] = [
   },
   {
     repair: "recount",
-    sql: `SELECT runs.id AS subject, 'counts ' || runs.accepted || ' points accepted, and its batches ' || sum(iif(batches.state = 'accepted', batches.points, 0)) AS words
+    sql: `SELECT runs.id AS subject, 'counts ' || runs.accepted || ' points accepted, and its batches ' || ${ACCEPTED_POINTS} AS words
       FROM runs JOIN batches ON batches.run_id = runs.id
-      GROUP BY runs.id HAVING sum(iif(batches.state = 'accepted', batches.points, 0)) <> runs.accepted`,
+      GROUP BY runs.id HAVING ${ACCEPTED_POINTS} <> runs.accepted`,
   },
   {
     repair: "relink",
     sql: `SELECT arrivals.id AS subject, 'names the run ' || coalesce(arrivals.run_id, 'none') || ' as its latest, which is ' || max(runs.id) AS words
       FROM arrivals JOIN runs ON runs.arrival_id = arrivals.id
-      GROUP BY arrivals.id HAVING arrivals.run_id IS NOT max(runs.id)`,
+      GROUP BY arrivals.id HAVING arrivals.run_id IS DISTINCT FROM max(runs.id)`,
   },
   {
     repair: null,
@@ -59,50 +61,46 @@ const QUESTIONS: readonly Question[] = [
 
 export function checkingMethods(store: Store): Pick<Ledger, "check" | "repair"> {
   return {
-    check: async () => store.read(() => check(store)),
+    check: () => store.read(() => check(store)),
     repair: (fault) => store.write("run.noted", () => repair(store, fault)),
   };
 }
 
-function check(store: Store): readonly LedgerFault[] {
-  const damage = rows<{ integrity_check: string }>(store.sql(`PRAGMA integrity_check(${EACH_MAX})`))
-    .filter((found) => found.integrity_check !== "ok")
-    .map((found) => ({ subject: "file", words: found.integrity_check, repair: null }));
-  const foreign = rows<{ table: string; parent: string; n: number }>(
-    store.sql(`SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`),
-  ).map(({ table, parent, n }) => ({
-    subject: "file",
-    words: `${n} rows of ${table} refer to ${parent} that are not there`,
-    repair: null,
-  }));
-  const contradictions = QUESTIONS.flatMap(({ sql, repair }) =>
-    rows<Found>(store.sql(`${sql} LIMIT ${EACH_MAX}`)).map(({ subject, words }) => ({
-      subject: typeof subject === "number" ? `arrival ${subject}` : `run ${subject}`,
-      words,
-      repair,
-    })),
-  );
-  return [...damage, ...foreign, ...contradictions];
+function* check(store: Store): Steps<readonly LedgerFault[]> {
+  const faults = [...(yield* store.dialect.damage(EACH_MAX))];
+  for (const { sql, repair } of QUESTIONS)
+    for (const { subject, words } of yield* rows<Found>(`${sql} LIMIT ${EACH_MAX}`))
+      faults.push({
+        subject: typeof subject === "number" ? `arrival ${subject}` : `run ${subject}`,
+        words,
+        repair,
+      });
+  return faults;
 }
 
 /** Inside a write. */
-function repair(store: Store, { subject, words, repair: how }: LedgerFault): boolean {
+function* repair(store: Store, { subject, words, repair: how }: LedgerFault): Steps<boolean> {
   const id = subject.slice(subject.indexOf(" ") + 1);
   if (how === "recount") {
-    recountAnswers(store, id);
-    recountOutcomes(store, id);
-    tell(store, mustFindRun(store, id).arrivalId, words);
+    yield* recountAnswers(store, id);
+    yield* recountOutcomes(store, id);
+    yield* tell(store, (yield* mustFindRun(id)).arrivalId, words);
   } else if (how === "relink") {
-    store
-      .sql(
-        "UPDATE arrivals SET run_id = (SELECT max(id) FROM runs WHERE arrival_id = arrivals.id) WHERE id = ?",
-      )
-      .run(Number(id));
-    tell(store, Number(id), words);
+    yield* execute(
+      "UPDATE arrivals SET run_id = (SELECT max(id) FROM runs WHERE arrival_id = arrivals.id) WHERE id = ?",
+      Number(id),
+    );
+    yield* tell(store, Number(id), words);
   }
   return how !== null;
 }
 
-function tell(store: Store, arrivalId: number, words: string): void {
-  appendEvent(store, { arrivalId, runId: null, operationId: null, what: "ledger.repaired", detail: words });
+function tell(store: Store, arrivalId: number, words: string): Steps<void> {
+  return appendEvent(store, {
+    arrivalId,
+    runId: null,
+    operationId: null,
+    what: "ledger.repaired",
+    detail: words,
+  });
 }

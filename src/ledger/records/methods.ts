@@ -1,0 +1,46 @@
+/** The contract of the ledger over a store: everything but opening and closing. */
+import type { Ledger, PollRecord } from "../ledger.ts";
+import { brokenInvariant } from "../states.ts";
+import { arrivalMethods } from "./arrivals.ts";
+import { batchMethods } from "./batches.ts";
+import { checkingMethods } from "./checking.ts";
+import { containerMethods } from "./containers.ts";
+import { eventMethods } from "./events.ts";
+import { operatorMethods } from "./operator.ts";
+import { outcomeMethods } from "./outcomes.ts";
+import { LedgerPoll } from "./poll.ts";
+import { pruningMethods } from "./pruning.ts";
+import { runMethods } from "./runs.ts";
+import type { Store } from "./store.ts";
+import { tallyMethods } from "./tally.ts";
+import { traceMethods } from "./trace.ts";
+
+export function ledgerMethods(store: Store): Omit<Ledger, "close"> {
+  const polls = new Set<string>();
+  return {
+    beginPoll: (drop) => beginPoll(store, polls, drop),
+    ...arrivalMethods(store),
+    ...pruningMethods(store),
+    ...runMethods(store),
+    ...containerMethods(store),
+    ...batchMethods(store),
+    ...outcomeMethods(store),
+    ...eventMethods(store),
+    ...traceMethods(store),
+    ...tallyMethods(store),
+    ...operatorMethods(store),
+    ...checkingMethods(store),
+  };
+}
+
+async function beginPoll(store: Store, polls: Set<string>, drop: string): Promise<PollRecord> {
+  if (polls.has(drop))
+    throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is under way already`);
+  polls.add(drop);
+  try {
+    return await LedgerPoll.begin(store, drop, () => polls.delete(drop));
+  } catch (thrown) {
+    polls.delete(drop);
+    throw thrown;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * What the statements of a ledger are written against, so that they are written once: they run on SQLite, which answers at once,
+ * and on PostgreSQL, which answers over a network. A piece of work is a generator that yields statements and is given what they
+ * answer; the store of each database drives it. Text is SQL that both understand, with `?` for values in their order; where they
+ * differ, it is put together by the `Dialect`.
+ */
+import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { LedgerFault } from "../ledger.ts";
+
+export type Value = string | number | bigint | null;
+
+/** Types of columns, for statements that take many tuples at once. */
+export type ColumnType = "text" | "bigint";
+
+export type Statement =
+  | {
+      /** `cells`: rows as arrays, which cost a part of the memory of objects. */
+      readonly want: "row" | "rows" | "cells" | "changes";
+      readonly sql: string;
+      readonly values: readonly Value[];
+    }
+  | {
+      /** The same statement for each tuple: its first row, or nothing. */
+      readonly want: "row each" | "changes each";
+      readonly sql: string;
+      readonly types: readonly ColumnType[];
+      readonly tuples: readonly (readonly Value[])[];
+    };
+
+/** A piece of work on the ledger. What it answers counts only when it came to its end. It may be done again from its beginning. */
+export type Steps<T> = Generator<Statement, T, unknown>;
+
+export interface Store {
+  readonly clock: Clock;
+  readonly dialect: Dialect;
+  now(): IsoInstant;
+  /** Greater than that of every run before it. */
+  nextRunId(): Steps<string>;
+  /** Tells the observer of an event, once the transaction is committed. */
+  announce(event: LedgerEvent): void;
+  /** One statement, or several that need not see one state. */
+  look<T>(work: () => Steps<T>): Promise<T>;
+  /** Several reads of one state of the ledger. */
+  read<T>(work: () => Steps<T>): Promise<T>;
+  /** One transaction. `what` names the fault points `ledger.<what>.before` and `.after` the commit. */
+  write<T>(what: string | readonly string[], work: () => Steps<T>): Promise<T>;
+}
+
+/** What the databases say differently. Each text takes the values that its `?` show. */
+export interface Dialect {
+  /** `column` is one of the texts of a JSON array, which is the one value. */
+  among(column: string): string;
+  /** Insists on an index, where the planner can be told. */
+  indexedBy(index: string): string;
+  /** A field of a column that holds a JSON object, as text. */
+  jsonField(column: string, field: string): string;
+  /** All values of a column as one JSON array. */
+  jsonArray(column: string): string;
+  contains(column: string): string;
+  /** Takes the end twice. */
+  endsWith(expression: string): string;
+  /** What the database itself finds broken in its files. */
+  damage(most: number): Steps<readonly LedgerFault[]>;
+}
+
+export function* row<Row>(sql: string, ...values: Value[]): Steps<Row | undefined> {
+  return (yield { want: "row", sql, values }) as Row | undefined;
+}
+
+export function* rows<Row>(sql: string, ...values: Value[]): Steps<readonly Row[]> {
+  return (yield { want: "rows", sql, values }) as readonly Row[];
+}
+
+export function* cells<Row extends readonly unknown[]>(
+  sql: string,
+  ...values: Value[]
+): Steps<readonly Row[]> {
+  return (yield { want: "cells", sql, values }) as readonly Row[];
+}
+
+/** Answers how many rows it changed. */
+export function* execute(sql: string, ...values: Value[]): Steps<number> {
+  return (yield { want: "changes", sql, values }) as number;
+}
+
+/** A SELECT for each of the tuples, in their order. */
+export function* rowEach<Row>(
+  sql: string,
+  types: readonly ColumnType[],
+  tuples: readonly (readonly Value[])[],
+): Steps<readonly (Row | undefined)[]> {
+  if (tuples.length === 0) return [];
+  return (yield { want: "row each", sql, types, tuples }) as readonly (Row | undefined)[];
+}
+
+/** An `INSERT … VALUES (?, …)` for each of the tuples. */
+export function* executeEach(
+  sql: string,
+  types: readonly ColumnType[],
+  tuples: readonly (readonly Value[])[],
+): Steps<void> {
+  if (tuples.length > 0) yield { want: "changes each", sql, types, tuples };
+}
+
+export const NO_LIMIT = Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,117 @@
+/** Finds files by what a person may hold in the hand: an operationId, a run, a file name, a path, or the beginning of an id. */
+import { basename } from "node:path/posix";
+import type { Ledger, TracedFile } from "../ledger.ts";
+import { findArrival } from "./arrivals.ts";
+import { batchesOf } from "./batches.ts";
+import { eventsOf } from "./events.ts";
+import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { rejectedRowsOf } from "./runs.ts";
+import { type Dialect, rows, type Steps, type Store } from "./store.ts";
+
+/** The newest of more; a name such as `data.csv` may have come every hour for years. */
+const FILES_MAX = 50;
+/** Shorter beginnings of ids would find everything. */
+const PREFIX_MIN = 4;
+
+type Finder = (query: string, dialect: Dialect) => Steps<readonly number[]>;
+
+/** The first that finds something answers. */
+const FINDERS: readonly Finder[] = [
+  byOperation,
+  byRun,
+  byOperationPrefix,
+  byPath,
+  byName,
+  byArchived,
+  byPrefix,
+];
+
+export function traceMethods(store: Store): Pick<Ledger, "trace"> {
+  return { trace: (query) => store.read(() => trace(store, query.trim())) };
+}
+
+function* trace({ dialect }: Store, query: string): Steps<readonly TracedFile[]> {
+  if (query === "") return [];
+  for (const find of FINDERS) {
+    const found = yield* find(query, dialect);
+    if (found.length === 0) continue;
+    const lives: TracedFile[] = [];
+    for (const id of yield* withEntries(found)) lives.push(...(yield* lifeOf(id)));
+    return lives;
+  }
+  return [];
+}
+
+/** A container is followed by its entries. */
+function* withEntries(found: readonly number[]): Steps<readonly number[]> {
+  const sql = "SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?";
+  const all = new Set<number>();
+  for (const id of found) for (const one of [id, ...(yield* ids(sql, id, FILES_MAX))]) all.add(one);
+  return [...all].slice(0, FILES_MAX);
+}
+
+function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
+  const arrival = yield* findArrival(arrivalId);
+  if (arrival === null) return [];
+  const found = yield* rows<RunRow>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, arrivalId);
+  const runs: TracedFile["runs"][number][] = [];
+  for (const one of found)
+    runs.push({
+      run: toRun(one),
+      batches: yield* batchesOf(one.id),
+      rejected: yield* rejectedRowsOf(one.id),
+    });
+  return [{ arrival, runs, events: yield* eventsOf(arrivalId) }];
+}
+
+function byOperation(query: string): Steps<readonly number[]> {
+  const sql =
+    "SELECT arrival_id AS id FROM runs WHERE id = (SELECT run_id FROM batches WHERE operation_id = ?)";
+  return ids(sql, query);
+}
+
+function byRun(query: string): Steps<readonly number[]> {
+  return ids("SELECT arrival_id AS id FROM runs WHERE id = ?", query);
+}
+
+/** What stands in front of our operation ids: the operationId that a sender gave to the HTTP intake, or a trigger's own. */
+function byOperationPrefix(query: string, dialect: Dialect): Steps<readonly number[]> {
+  const sql = `SELECT runs.arrival_id AS id FROM bindings JOIN runs ON runs.binding_id = bindings.id
+    WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ? ORDER BY runs.id DESC LIMIT ?`;
+  return ids(sql, query, FILES_MAX);
+}
+
+function* byPath(query: string): Steps<readonly number[]> {
+  if (!query.includes("/")) return [];
+  const sql = "SELECT id FROM arrivals WHERE name = ? AND path = ? ORDER BY id DESC LIMIT ?";
+  return yield* ids(sql, basename(query), query, FILES_MAX);
+}
+
+function byName(query: string): Steps<readonly number[]> {
+  return ids("SELECT id FROM arrivals WHERE name = ? ORDER BY id DESC LIMIT ?", query, FILES_MAX);
+}
+
+/** Where it was archived to: the path at its drop, or the name alone. */
+function byArchived(query: string, dialect: Dialect): Steps<readonly number[]> {
+  const to = `'/' || ${dialect.jsonField("finish_plan", "to")}`;
+  const sql = `SELECT DISTINCT arrival_id AS id FROM runs
+    WHERE finish_plan IS NOT NULL AND ${dialect.contains("finish_plan")} AND ${dialect.endsWith(to)}
+    ORDER BY id DESC LIMIT ?`;
+  const end = `/${query}`;
+  return ids(sql, JSON.stringify(query).slice(1, -1), end, end, FILES_MAX);
+}
+
+function* byPrefix(query: string): Steps<readonly number[]> {
+  if (query.length < PREFIX_MIN) return [];
+  const beyond = `${query}\u{10ffff}`;
+  const sql = `SELECT arrival_id AS id FROM runs WHERE id >= ? AND id < ?
+    UNION
+    SELECT runs.arrival_id FROM batches JOIN runs ON runs.id = batches.run_id
+      WHERE operation_id >= ? AND operation_id < ?
+    ORDER BY id DESC LIMIT ?`;
+  return yield* ids(sql, query, beyond, query, beyond, FILES_MAX);
+}
+
+function* ids(sql: string, ...values: (string | number)[]): Steps<readonly number[]> {
+  return (yield* rows<{ id: number }>(sql, ...values)).map(({ id }) => id);
+}
