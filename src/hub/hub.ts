@@ -3,13 +3,17 @@
  * or `<url>/realms/<realm>/protocol/openid-connect/token`.
  */
 import Fastify, { type FastifyInstance } from "fastify";
+import { z } from "zod";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { ConfigError, systemCode } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
+import { installAccess } from "./http/access.ts";
+import { documentationRoutes } from "./http/documentation.ts";
 import { installProblems } from "./http/problems.ts";
+import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes, pushRoutes } from "./push/routes.ts";
@@ -22,6 +26,7 @@ import { siteRoutes } from "./structure/sites.ts";
 import { sourceRoutes } from "./structure/sources.ts";
 import { unsupportedRoutes } from "./structure/unsupported.ts";
 import { variableRoutes } from "./structure/variables.ts";
+import { viewRoutes } from "./structure/views.ts";
 import { createGuard } from "./token/guard.ts";
 import { createPasswords } from "./token/passwords.ts";
 import { tokenRoutes } from "./token/routes.ts";
@@ -38,6 +43,8 @@ export interface HubParts {
 export interface RunningHub {
   /** `http://host:port`, without a slash at the end. */
   readonly url: string;
+  /** Every address that the hub answers at. */
+  readonly routes: readonly HubRoute[];
   /** Completes requests and the operation in hand; the rest of the queue waits in the store. */
   close(): Promise<void>;
 }
@@ -67,18 +74,18 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });
     stops.push(() => ingestion.close());
     stops.push(startPurge(store, options, log, clock));
-    const app = buildServer({ options, store, log, clock, passwords, tokens, guard, ingestion });
+    const { app, routes } = buildServer({ options, store, log, clock, passwords, tokens, guard, ingestion });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
     log.info({ url }, "hub listens");
-    return { url, close: stopAll };
+    return { url, routes, close: stopAll };
   } catch (thrown) {
     await stopAll();
     throw thrown;
   }
 }
 
-function buildServer(context: HubContext): FastifyInstance {
+function buildServer(context: HubContext): { app: FastifyInstance; routes: readonly HubRoute[] } {
   const app = Fastify({
     bodyLimit: context.options.limits.requestBody,
     exposeHeadRoutes: false,
@@ -86,15 +93,17 @@ function buildServer(context: HubContext): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
   });
   installProblems(app, context.log);
-  app.get("/health", async () => ({
+  const routes = installAccess(app, context.guard);
+  app.get("/health", described(HEALTH), async () => ({
     status: "ok",
     pendingOperations: await context.store.operations.pending(),
   }));
-  const routes = [
+  const resources = [
     tokenRoutes,
     siteRoutes,
     sourceRoutes,
     variableRoutes,
+    viewRoutes,
     dataRoutes,
     pushRoutes,
     operationRoutes,
@@ -103,9 +112,17 @@ function buildServer(context: HubContext): FastifyInstance {
     referentialRoutes,
     unsupportedRoutes,
   ];
-  for (const resource of routes) void app.register((scope) => resource(scope, context));
-  return app;
+  for (const resource of resources) void app.register((scope) => resource(scope, context));
+  void app.register((scope) => documentationRoutes(scope, context, routes));
+  return { app, routes };
 }
+
+const HEALTH: RouteFacts = {
+  access: "open",
+  tag: "Hub",
+  summary: "Whether the hub answers, and how many operations wait",
+  answer: z.object({ status: z.literal("ok"), pendingOperations: z.int() }),
+};
 
 async function listen(app: FastifyInstance, address: string): Promise<string> {
   const colon = address.lastIndexOf(":");

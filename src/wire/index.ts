@@ -8,6 +8,7 @@ export * from "./structure.ts";
 export * from "./token.ts";
 export * from "./trigger.ts";
 export * from "./units.ts";
+export * from "./view.ts";
 export * from "./webhook.ts";
 export * from "./zones.ts";
 

@@ -26,6 +26,10 @@ export const site = z.object({
   name: z.string(),
   typeId: z.number().int().nullish(),
   timeZoneId: z.string().nullish(),
+  street: z.string().nullish(),
+  postalCode: z.string().nullish(),
+  city: z.string().nullish(),
+  country: z.string().nullish(),
 });
 export type Site = z.infer<typeof site>;
 
@@ -59,8 +63,18 @@ export const source = z.object({
   meterNumber: z.string().nullish(),
   sourceTypeId: z.number().int().nullish(),
   energyTypeId: z.number().int().nullish(),
+  energyUsageId: z.number().int().nullish(),
+  gatewayTypeId: z.number().int().nullish(),
   timeZoneId: z.string().nullish(),
+  description: z.string().nullish(),
+  localisation: z.string().nullish(),
+  meterAddress: z.string().nullish(),
+  state: z.string().nullish(),
   tags: z.array(z.string()).nullish(),
+  clientData: z.record(z.string(), z.unknown()).nullish(),
+  siteName: z.string().nullish(),
+  /** At DisplayLevel Site. */
+  site: site.nullish(),
 });
 export type Source = z.infer<typeof source>;
 
@@ -95,6 +109,7 @@ export const variable = z.object({
   mappingConfig: z.string().nullish(),
   tags: z.array(z.string()).nullish(),
   isVersioned: z.boolean().nullish(),
+  divider: z.number().nullish(),
 });
 export type Variable = z.infer<typeof variable>;
 
@@ -118,6 +133,7 @@ export const sourcesQuery = caseless(
     SiteId: listOf(queryInteger).optional(),
     SiteIds: listOf(queryInteger).optional(),
     State: listOf(z.string()).optional(),
+    States: listOf(z.string()).optional(),
     Ean: listOf(z.string()).optional(),
     Eans: listOf(z.string()).optional(),
     SerialNumber: listOf(z.string()).optional(),
@@ -125,6 +141,7 @@ export const sourcesQuery = caseless(
     MeterNumber: listOf(z.string()).optional(),
     MeterNumbers: listOf(z.string()).optional(),
     Name: listOf(z.string()).optional(),
+    Names: listOf(z.string()).optional(),
     Tags: listOf(z.string()).optional(),
     CustomFilter: z.string().optional(),
     OdmSqlFilter: z.string().optional(),
@@ -135,6 +152,14 @@ export const sourcesQuery = caseless(
 );
 export type SourcesQuery = z.infer<typeof sourcesQuery>;
 
+/** Of GET /sources/{sourceId}. */
+export const sourceQuery = caseless(
+  z.object({
+    DisplayLevel: z.string().optional(),
+    includeTimeSlicedValues: queryBoolean.optional(),
+  }),
+);
+
 export const variablesQuery = caseless(
   z.object({
     DisplayLevel: z.string().optional(),
@@ -142,6 +167,8 @@ export const variablesQuery = caseless(
     Ids: listOf(queryInteger).optional(),
     SourceId: listOf(queryInteger).optional(),
     SourceIds: listOf(queryInteger).optional(),
+    VariableTypeId: listOf(queryInteger).optional(),
+    VariableTypeIds: listOf(queryInteger).optional(),
     Tags: listOf(z.string()).optional(),
     "CalculatedFilter.ImpactingVariableId": queryInteger.optional(),
     ...paging,

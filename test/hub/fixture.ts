@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HubRoute } from "../../src/hub/http/route.ts";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
 import { createLog } from "../../src/support/log.ts";
@@ -41,6 +42,7 @@ export async function temporaryDirectory(): Promise<{ path: string; remove(): Pr
 
 export interface TestHub extends HubCalls {
   readonly options: HubOptions;
+  readonly routes: readonly HubRoute[];
   readonly directory: string;
   restart(): Promise<void>;
   close(): Promise<void>;
@@ -54,6 +56,7 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
   return {
     ...callsOf(() => running.url),
     options,
+    routes: running.routes,
     directory,
     async restart() {
       await running.close();
@@ -173,6 +176,21 @@ export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
     if (performance.now() > deadline) throw new Error("waited in vain");
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
+}
+
+/** The address of a route, with ids in the place of its parameters, and `rest` for what its wildcard takes. */
+export function addressOf(
+  route: HubRoute,
+  ids: Readonly<Record<string, number | string>>,
+  rest = "x",
+): string {
+  const entity = /^\/(site|source|variable|view)s\//.exec(route.url)?.[1] ?? "";
+  const last = /variables\/:id$/.test(route.url) ? "variable" : entity;
+  return route.url
+    .replace(/:id\b/, String(ids[last] ?? 999_999))
+    .replace(/:sourceId\b/, String(ids["source"] ?? 999_999))
+    .replace(/:\w+/g, "x")
+    .replace(/\*$/, rest);
 }
 
 /** A site, a source and variables of it; returns their ids. */

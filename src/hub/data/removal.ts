@@ -3,10 +3,11 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger } from "../../wire/caseless.ts";
 import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
 import { invalidField, invalidRequest, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
 import type { Holding } from "../store/store.ts";
 import { isoOfMs, PERIOD_RULE, readInstant } from "../time.ts";
-import { requireRight } from "../token/guard.ts";
 
 const removalQuery = caseless(
   z.object({
@@ -18,13 +19,22 @@ const removalQuery = caseless(
   }),
 );
 
+const OPTIONS = described({
+  access: "manage",
+  tag: "Data",
+  summary: "Removes points of variables; with WhatIf says what would be removed",
+  description: "The parameters may also stand in a JSON body. A removal cannot be undone.",
+  query: removalQuery,
+  answer: z.looseObject({ whatIf: z.boolean(), points: z.int(), versions: z.int() }),
+  example: { query: { VariableIds: [1], WhatIf: true } },
+});
+
 export async function removalRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  app.delete("/data", (request) => removeData(context, request));
+  app.delete("/data", OPTIONS, (request) => removeData(context, request));
 }
 
-async function removeData({ store, guard }: HubContext, request: FastifyRequest): Promise<object> {
-  const principal = await guard.authenticate(request, ["datahub-api"]);
-  requireRight(principal, "structure", "Manager");
+async function removeData({ store }: HubContext, request: FastifyRequest): Promise<object> {
+  const principal = callerOf(request);
   const body = request.body ?? {};
   if (typeof body !== "object" || Array.isArray(body)) throw invalidRequest("the body must be a JSON object");
   const query = parsed(removalQuery, { ...(request.query as object), ...body });

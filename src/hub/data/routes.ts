@@ -1,26 +1,56 @@
 /** GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { DataRow } from "../../wire/index.ts";
+import { type DataRow, dataQuery, dataRows } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { callerOf } from "../http/access.ts";
 import { invalidRequest } from "../http/problems.ts";
+import { described } from "../http/route.ts";
 import { sendCount, wantsCount } from "../structure/paging.ts";
 import { conversionWarning, WARNING_HEADER } from "./conversion.ts";
 import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
-import { countRows, dataRows } from "./rows.ts";
+import { countRows, readRows } from "./rows.ts";
 
 export async function dataRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  app.get("/data", (request, reply) => answer(context, request, reply, request.query));
-  app.post("/data", (request, reply) => answer(context, request, reply, flattened(request)));
+  app.get("/data", OPTIONS.get, (request, reply) => answer(context, request, reply, request.query));
+  app.post("/data", OPTIONS.post, (request, reply) => answer(context, request, reply, flattened(request)));
 }
 
+const DAILY_SUMS = {
+  VariableIds: [1],
+  From: "2026-03-01T00:00:00",
+  To: "2026-04-01T00:00:00",
+  TimeZoneId: "Europe/Paris",
+  Granularity: "Day",
+  Aggregation: "SUM",
+  DisplayLevel: "ValueVariableDate",
+};
+const OPTIONS = {
+  get: described({
+    access: "read",
+    tag: "Data",
+    summary: "Points of variables, or aggregates of them",
+    query: dataQuery,
+    answer: dataRows,
+    example: { query: DAILY_SUMS },
+  }),
+  post: described({
+    access: "read",
+    tag: "Data",
+    summary: "The same with the parameters in a body, which has no limit of an address",
+    body: dataQuery,
+    answer: dataRows,
+    example: { body: DAILY_SUMS },
+  }),
+};
+
 async function answer(
-  { store, guard }: HubContext,
+  { store }: HubContext,
   request: FastifyRequest,
   reply: FastifyReply,
   input: unknown,
 ): Promise<FastifyReply> {
-  const principal = await guard.authenticate(request, ["datahub-api"]);
+  const principal = callerOf(request);
   const asked = readDataRequest(input, principal);
   // Faults of the period are told also when nothing is selected.
   rangeOf(asked, "UTC", asked.page);
@@ -30,7 +60,7 @@ async function answer(
   const warning = conversionWarning(variables, asked.targetUnits);
   if (warning !== null) void reply.header(WARNING_HEADER, warning);
   void reply.type("application/json; charset=utf-8");
-  return reply.send(Readable.from(jsonArray(dataRows(store.points, asked, variables))));
+  return reply.send(Readable.from(jsonArray(readRows(store.points, asked, variables))));
 }
 
 async function* jsonArray(chunks: AsyncIterable<readonly DataRow[]>): AsyncGenerator<string> {

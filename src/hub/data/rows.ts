@@ -8,7 +8,7 @@ import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
 
 const WHOLE = { offset: 0, limit: null };
 
-export async function* dataRows(
+export async function* readRows(
   points: PointStore,
   request: DataRequest,
   variables: readonly VariableFacts[],

@@ -1,17 +1,22 @@
 /** POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*): durable first, then answered, then applied. */
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
 import { faultPoint } from "../../support/faults.ts";
 import {
   OPERATION_TIMEOUT_DEFAULT_SEC,
   type PushAccepted,
   type PushQuery,
+  pushAccepted,
+  pushBody,
   pushQuery,
 } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { HttpProblem, invalidField, notSupported, parsed } from "../http/problems.ts";
-import { notFound } from "../structure/sites.ts";
-import { type Principal, requireRight } from "../token/guard.ts";
+import { callerOf } from "../http/access.ts";
+import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
+import { described, type RouteFacts } from "../http/route.ts";
+import { notFound } from "../structure/paging.ts";
+import type { Principal } from "../token/guard.ts";
 import { countReadings, readPushBody } from "./body.ts";
 import { shownOperation } from "./operation.ts";
 
@@ -22,33 +27,47 @@ export async function pushRoutes(app: FastifyInstance, context: HubContext): Pro
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 
-  // Who calls is settled before the body is read.
-  const principals = new WeakMap<FastifyRequest, Principal>();
   app.post("/push/api/data", {
+    ...described(PUSH),
     bodyLimit: context.options.limits.body,
-    onRequest: async (request) => {
-      const principal = await context.guard.authenticatePush(request);
-      requireRight(principal, "push", "Datapusher (datapusher.standard)");
-      principals.set(request, principal);
-    },
     onResponse: async () => {
       faultPoint("hub.push.answered");
       context.ingestion.wake();
     },
-    handler: async (request) => {
-      const principal = principals.get(request) ?? (await context.guard.authenticatePush(request));
-      return receive(context, request, principal);
-    },
-  });
-  app.post("/push/api/generic/*", async (request) => {
-    await context.guard.authenticatePush(request);
-    throw notSupported("/push/api/generic/{guid}", "file triggers come with a later version");
+    handler: (request) => receive(context, request, callerOf(request)),
   });
 }
 
-export async function operationRoutes(app: FastifyInstance, { guard, store }: HubContext): Promise<void> {
-  app.get<{ Params: { "*": string } }>("/operations/*", async (request) => {
-    const { accountId } = await guard.authenticate(request, ["push-data", "datahub-api"]);
+const PUSH: RouteFacts = {
+  access: "push",
+  tag: "Push",
+  summary: "Accepts readings; they are stored afterwards",
+  description:
+    "200 means accepted, not stored: what became of the readings is told by GET /operations/{operationId} and by the webhook.",
+  query: pushQuery,
+  body: pushBody,
+  answer: pushAccepted,
+  example: {
+    query: { operationId: "docs-1" },
+    body: [{ variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 12.5 }] }],
+  },
+};
+const OPERATION: RouteFacts = {
+  access: "follow",
+  tag: "Push",
+  summary: "What became of a push",
+  rest: "operationId",
+  answer: z.looseObject({
+    operationId: z.string(),
+    account: z.string(),
+    status: z.string(),
+    received: z.int(),
+  }),
+};
+
+export async function operationRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+  app.get<{ Params: { "*": string } }>("/operations/*", described(OPERATION), async (request) => {
+    const { accountId } = callerOf(request);
     const operationId = request.params["*"];
     const operation = await store.operations.operation(accountId, operationId);
     if (operation === null) throw notFound("operation", operationId);

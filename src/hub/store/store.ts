@@ -3,7 +3,7 @@
  * They throw what the database throws (then the request is answered by 500 and logged), and `ConfigError` only when opening.
  * Ids of accounts are parameters everywhere: the store is where accounts are walls.
  */
-import type { SiteBody, SourceBody, VariableBody, WebhookBody } from "../../wire/index.ts";
+import type { SiteBody, SourceBody, VariableBody, View, ViewBody, WebhookBody } from "../../wire/index.ts";
 import type { FilterNode } from "./filter.ts";
 
 // ───────────────────────────────────────────────────────────── identity
@@ -152,6 +152,19 @@ export interface StructureStore {
   variables(accountId: number, filter: VariablesFilter, page: Page): Promise<Listing<StoredVariable>>;
 }
 
+export interface ViewsFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly entityTypes?: readonly View["entityType"][] | undefined;
+}
+
+export interface ViewStore {
+  create(accountId: number, body: ViewBody): Promise<number>;
+  /** Ordered by id. */
+  list(accountId: number, filter: ViewsFilter, page: Page): Promise<Listing<View>>;
+  /** False when the account has no such view. */
+  remove(accountId: number, id: number): Promise<boolean>;
+}
+
 // ───────────────────────────────────────────────────────────── points
 
 /** What reading and writing the points of a variable needs to know of it. Zones are ids as configured, Windows or IANA. */
@@ -282,6 +295,7 @@ export interface OperationStore {
 export interface HubStore {
   readonly identity: IdentityStore;
   readonly structure: StructureStore;
+  readonly views: ViewStore;
   readonly points: PointStore;
   readonly operations: OperationStore;
   close(): Promise<void>;

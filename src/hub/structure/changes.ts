@@ -5,15 +5,17 @@
 
 import jsonPatch, { type Operation } from "fast-json-patch";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { z } from "zod";
-import { queryBoolean } from "../../wire/caseless.ts";
-import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import { z } from "zod";
+import { caseless, queryBoolean } from "../../wire/caseless.ts";
+import { site, siteBody, source, sourceBody, variable, variableBody } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { WARNING_HEADER } from "../data/conversion.ts";
+import { callerOf } from "../http/access.ts";
 import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/problems.ts";
+import { described, type RouteFacts, type Tag } from "../http/route.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
-import { requireRight } from "../token/guard.ts";
-import { notFound, pathId, requireZone } from "./sites.ts";
+import { requireKnown } from "./known.ts";
+import { notFound, ONE, pathId } from "./paging.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 /** What a request makes of the fields as they are. */
@@ -21,6 +23,51 @@ type Edit = (current: Fields) => Fields;
 
 const SCHEMAS = { site: siteBody, source: sourceBody, variable: variableBody } as const;
 const PARENTS = { site: "site", source: "siteId", variable: "sourceId" } as const;
+
+const SHOWN = { site, source, variable } as const;
+const TAGS: Readonly<Record<StructureEntity, Tag>> = {
+  site: "Sites",
+  source: "Sources",
+  variable: "Variables",
+};
+
+const removalQuery = caseless(
+  z.object({
+    WithData: queryBoolean.optional().describe("Removes the points below, too. It cannot be undone."),
+  }),
+);
+const removed = z.object({
+  removed: z.looseObject({ sources: z.int(), variables: z.int(), points: z.int() }),
+});
+
+function optionsOf(entity: StructureEntity) {
+  const base = { access: "manage", tag: TAGS[entity], answer: SHOWN[entity] } as const;
+  const fields = SCHEMAS[entity].out.partial();
+  const example = { body: { name: "Another name" } };
+  return {
+    put: described({
+      ...base,
+      summary: `Changes a ${entity} that the body names by its id`,
+      description: "Fields that the body leaves out stay as they are. The answer is the whole entity.",
+      body: fields.extend({ id: z.int() }),
+      example: { body: { id: 1, ...example.body } },
+    }),
+    putById: described({ ...base, summary: `Changes a ${entity}`, body: fields, example }),
+    patch: described({
+      ...base,
+      summary: `Changes a ${entity} by a JSON Patch or by an object of fields, in which null clears`,
+      body: z.union([z.array(z.looseObject({ op: z.string(), path: z.string() })), z.looseObject({})]),
+      example: { body: [{ op: "replace", path: "/name", value: "Another name" }] },
+    }),
+    remove: described({
+      ...base,
+      summary: `Removes a ${entity} with everything below it`,
+      query: removalQuery,
+      answer: removed,
+      example: { query: { WithData: true } },
+    }),
+  };
+}
 
 export async function changeRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   for (const type of ["application/json-patch+json", "application/merge-patch+json"])
@@ -32,27 +79,41 @@ export async function changeRoutes(app: FastifyInstance, context: HubContext): P
     ["variable", "/variables"],
   ] as const) {
     const withId = `${path}/:id`;
-    app.put(path, (request, reply) =>
+    const options = optionsOf(entity);
+    app.put(path, options.put, (request, reply) =>
       change(context, request, reply, entity, bodyId(request.body), given(request.body)),
     );
-    app.put<WithId>(withId, (request, reply) =>
+    app.put<WithId>(withId, options.putById, (request, reply) =>
       change(context, request, reply, entity, pathId(request.params.id), given(request.body)),
     );
-    app.patch<WithId>(withId, (request, reply) =>
+    app.patch<WithId>(withId, options.patch, (request, reply) =>
       change(context, request, reply, entity, pathId(request.params.id), patch(request.body, entity)),
     );
-    app.delete<WithId>(withId, (request) => remove(context, request, entity, pathId(request.params.id)));
+    app.delete<WithId>(withId, options.remove, (request) =>
+      remove(context, request, entity, pathId(request.params.id)),
+    );
   }
+  variableOfSourceRoutes(app, context);
+}
 
+function variableOfSourceRoutes(app: FastifyInstance, context: HubContext): void {
   const ofSource = "/sources/:sourceId/variables/:id";
-  app.put<WithBoth>(ofSource, async (request, reply) => {
+  const facts: RouteFacts = {
+    access: "manage",
+    tag: "Variables",
+    summary: "Changes a variable of a source",
+    body: variableBody.out.partial(),
+    status: 204,
+    example: { body: { name: "Another name" } },
+  };
+  app.put<WithBoth>(ofSource, described(facts), async (request, reply) => {
     const sourceId = pathId(request.params.sourceId);
     await requireVariable(context, request, sourceId);
     const edit: Edit = (current) => ({ ...given(request.body)(current), sourceId });
     await change(context, request, reply, "variable", pathId(request.params.id), edit);
     return reply.code(204).send();
   });
-  app.delete<WithBoth>(ofSource, async (request) => {
+  app.delete<WithBoth>(ofSource, optionsOf("variable").remove, async (request) => {
     await requireVariable(context, request, pathId(request.params.sourceId));
     return remove(context, request, "variable", pathId(request.params.id));
   });
@@ -65,35 +126,28 @@ interface WithBoth {
   Params: { sourceId: string; id: string };
 }
 
-async function requireVariable(
-  { store, guard }: HubContext,
-  request: FastifyRequest<WithBoth>,
-  sourceId: number,
-) {
-  const { accountId } = await guard.authenticate(request, ["datahub-api"]);
+async function requireVariable({ store }: HubContext, request: FastifyRequest<WithBoth>, sourceId: number) {
+  const { accountId } = callerOf(request);
   const filter = { ids: [pathId(request.params.id)], sourceIds: [sourceId] };
-  const { rows } = await store.structure.variables(accountId, filter, { offset: 0, limit: 1 });
+  const { rows } = await store.structure.variables(accountId, filter, ONE);
   if (rows.length === 0) throw notFound(`variable of source ${sourceId}`, request.params.id);
 }
 
 async function change(
-  { store, guard }: HubContext,
+  { store }: HubContext,
   request: FastifyRequest,
   reply: FastifyReply,
   entity: StructureEntity,
   id: number,
   edit: Edit,
 ): Promise<unknown> {
-  const principal = await guard.authenticate(request, ["datahub-api"]);
-  requireRight(principal, "structure", "Manager");
+  const { accountId } = callerOf(request);
   const changed = <Schema extends z.ZodType>(schema: Schema, current: object): z.output<Schema> => {
     const body = parsed(schema, edit(current as Fields));
-    const zone = (body as { readonly timeZoneId?: string | undefined }).timeZoneId;
-    if (zone !== undefined) requireZone(zone);
+    requireKnown(entity, body as object, current);
     return body;
   };
   const { structure } = store;
-  const { accountId } = principal;
   const result =
     entity === "site"
       ? await structure.changeSite(accountId, id, (current) => changed(siteBody, current))
@@ -124,18 +178,13 @@ function settle(current: StoredVariable, body: z.output<typeof variableBody>, po
 }
 
 async function remove(
-  { store, guard }: HubContext,
+  { store }: HubContext,
   request: FastifyRequest,
   entity: StructureEntity,
   id: number,
 ): Promise<object> {
-  const principal = await guard.authenticate(request, ["datahub-api"]);
-  requireRight(principal, "structure", "Manager");
-  const asked = Object.entries(request.query as object).find(
-    ([name]) => name.toLowerCase() === "withdata",
-  )?.[1];
-  const withPoints = asked !== undefined && parsed(queryBoolean, asked);
-  const { accountId } = principal;
+  const { accountId } = callerOf(request);
+  const withPoints = parsed(removalQuery, request.query).WithData === true;
   let removal = await store.structure.remove(accountId, entity, id, false);
   let removedBefore = 0;
   if (removal.kind === "holds-points" && withPoints) {

@@ -1,10 +1,13 @@
 /** Conventions of collection endpoints (specification, *Conventions of collection endpoints*). */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { invalidField } from "../http/problems.ts";
+import { HttpProblem, invalidField } from "../http/problems.ts";
 import type { Page } from "../store/store.ts";
 
 /** Page size when only a page number is given ("not shown"). */
 export const ITEMS_PER_PAGE_DEFAULT = 100;
+
+/** The page of a single row. */
+export const ONE: Page = { offset: 0, limit: 1 };
 
 export interface PagingQuery {
   readonly "Paging.PageNumber"?: number | undefined;
@@ -52,4 +55,13 @@ export function displayLevel<Level extends string>(
   const level = levels.find((name) => name.toLowerCase() === asked.toLowerCase());
   if (level === undefined) throw invalidField("DisplayLevel", `is one of ${levels.join(", ")}`);
   return level;
+}
+
+export function pathId(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw invalidField("id", `${text} is no id`);
+  return Number(text);
+}
+
+export function notFound(what: string, id: string): HttpProblem {
+  return new HttpProblem(404, "not-found", `no ${what} ${id} in this account`);
 }

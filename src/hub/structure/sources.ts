@@ -1,57 +1,103 @@
 import type { FastifyInstance } from "fastify";
-import { sourceBody, sourcesQuery } from "../../wire/index.ts";
+import { z } from "zod";
+import { source, sourceBody, sourceQuery, sourcesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
+import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
 import type { StoredSource, StructureStore } from "../store/store.ts";
-import { requireRight } from "../token/guard.ts";
-import { both, displayLevel, pageOf, sendCount, wantsCount } from "./paging.ts";
-import { notFound, pathId, refuseViews, requireZone } from "./sites.ts";
+import { requireKnown } from "./known.ts";
+import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
+import { viewNodes } from "./views.ts";
 
 const LEVELS = ["Light", "Normal", "Verbose", "Site"] as const;
 type Level = (typeof LEVELS)[number];
 
-export async function sourceRoutes(app: FastifyInstance, { store, guard }: HubContext): Promise<void> {
-  app.get("/sources", async (request, reply) => {
-    const { accountId } = await guard.authenticate(request, ["datahub-api"]);
+const OPTIONS = {
+  list: described({
+    access: "read",
+    tag: "Sources",
+    summary: "Sources of the account",
+    query: sourcesQuery,
+    answer: z.array(source),
+    example: {
+      query: {
+        DisplayLevel: "Site",
+        State: ["Enabled"],
+        CustomFilter: "Name <> 'x'",
+        "Paging.PageNumber": 0,
+      },
+    },
+  }),
+  one: described({
+    access: "read",
+    tag: "Sources",
+    summary: "One source",
+    query: sourceQuery,
+    answer: source,
+    example: { query: { DisplayLevel: "Verbose" } },
+  }),
+  create: described({
+    access: "manage",
+    tag: "Sources",
+    summary: "Adds a source",
+    description: "The answer is the whole source.",
+    body: sourceBody,
+    answer: source,
+    example: {
+      body: {
+        name: "Main meter",
+        siteId: 1,
+        serialNumber: "MTR-0042",
+        sourceTypeId: 1,
+        energyTypeId: 1,
+        timeZoneId: "Europe/Paris",
+        tags: ["basement"],
+      },
+    },
+  }),
+};
+
+export async function sourceRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+  app.get("/sources", OPTIONS.list, async (request, reply) => {
+    const { accountId } = callerOf(request);
     const query = parsed(sourcesQuery, request.query);
-    refuseViews(query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Normal");
+    const inView = await viewNodes(store, accountId, query.ViewId, "Source");
     const filter = {
       ids: both(query.Id, query.Ids),
       siteIds: both(query.SiteId, query.SiteIds),
-      states: query.State,
+      states: both(query.State, query.States),
       eans: both(query.Ean, query.Eans),
       serialNumbers: both(query.SerialNumber, query.SerialNumbers),
       meterNumbers: both(query.MeterNumber, query.MeterNumbers),
-      names: query.Name,
+      names: both(query.Name, query.Names),
       tags: query.Tags,
-      where: expressions("source", query),
+      where: [...expressions("source", query), ...inView],
     };
     const { rows, total } = await store.structure.sources(accountId, filter, pageOf(query));
     if (wantsCount(request, query)) sendCount(reply, total);
     return shown(store.structure, accountId, rows, level);
   });
 
-  app.get<{ Params: { id: string } }>("/sources/:id", async (request) => {
-    const { accountId } = await guard.authenticate(request, ["datahub-api"]);
-    const query = parsed(sourcesQuery, request.query);
+  app.get<{ Params: { id: string } }>("/sources/:id", OPTIONS.one, async (request) => {
+    const { accountId } = callerOf(request);
+    const query = parsed(sourceQuery, request.query);
     const level = displayLevel(query.DisplayLevel, LEVELS, "Verbose");
     const ids = [pathId(request.params.id)];
-    const { rows } = await store.structure.sources(accountId, { ids }, { offset: 0, limit: 1 });
-    const [source] = await shown(store.structure, accountId, rows, level);
-    if (source === undefined) throw notFound("source", request.params.id);
-    return source;
+    const { rows } = await store.structure.sources(accountId, { ids }, ONE);
+    const [found] = await shown(store.structure, accountId, rows, level);
+    if (found === undefined) throw notFound("source", request.params.id);
+    return found;
   });
 
-  app.post("/sources", async (request) => {
-    const principal = await guard.authenticate(request, ["datahub-api"]);
-    requireRight(principal, "structure", "Manager");
+  app.post("/sources", OPTIONS.create, async (request) => {
     const body = parsed(sourceBody, request.body);
-    if (body.timeZoneId !== undefined) requireZone(body.timeZoneId);
-    const source = await store.structure.createSource(principal.accountId, body);
-    if (source === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
-    return source;
+    requireKnown("source", body);
+    const made = await store.structure.createSource(callerOf(request).accountId, body);
+    if (made === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
+    return made;
   });
 }
 
@@ -66,8 +112,8 @@ async function shown(
     return sources.map(({ id, name, siteId, serialNumber }) => ({ id, name, siteId, serialNumber }));
   if (level === "Verbose") return [...sources];
   if (level === "Normal") return sources.map(({ clientData: _, siteName: __, ...rest }) => rest);
-  const siteIds = [...new Set(sources.map((source) => source.siteId))];
+  const siteIds = [...new Set(sources.map((row) => row.siteId))];
   const { rows } = await structure.sites(accountId, { ids: siteIds }, { offset: 0, limit: null });
   const sites = new Map(rows.map((site) => [site.id, site]));
-  return sources.map((source) => ({ ...source, site: sites.get(source.siteId) }));
+  return sources.map((row) => ({ ...row, site: sites.get(row.siteId) }));
 }

@@ -1,7 +1,9 @@
 /** What the specification names and this hub does not do yet is answered by 501 with a reason, never by an empty success. */
 import type { FastifyInstance } from "fastify";
-import type { HubContext } from "../context.ts";
 import { notSupported } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 const REASONS: Readonly<Record<string, readonly string[]>> = {
   "files are taken by the gateway; storage comes with a later version": ["storage", "fileTrigger"],
@@ -9,25 +11,28 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "the specification names it without showing it": [
     "dashboards",
     "geozones",
+    "odm",
     "dataLossDetection",
     "dataQuality",
     "tenants",
+    "accounts",
+    "impersonation",
   ],
 };
 
-export async function unsupportedRoutes(app: FastifyInstance, { guard }: HubContext): Promise<void> {
-  for (const [reason, resources] of Object.entries(REASONS)) {
-    for (const resource of resources) {
-      for (const url of [`/${resource}`, `/${resource}/*`]) {
-        app.all(url, async (request) => {
-          await guard.authenticate(request, ["datahub-api"]);
-          throw notSupported(`/${resource}`, reason);
-        });
-      }
-    }
-  }
-  app.post("/sources/:id/attributes/*", async (request) => {
-    await guard.authenticate(request, ["datahub-api"]);
-    throw notSupported("POST /sources/{id}/attributes", "time-sliced attributes come with a later version");
-  });
+export async function unsupportedRoutes(app: FastifyInstance): Promise<void> {
+  const add = (method: string[], url: string, reason: string, access: "read" | "push" = "read") =>
+    app.route({
+      method,
+      url,
+      ...described({ access, tag: "Not yet", status: 501, summary: "Not supported", description: reason }),
+      handler: () => {
+        throw notSupported(url.replace(/:(\w+)/g, "{$1}").replace(/\/\*$/, ""), reason);
+      },
+    });
+  for (const [reason, resources] of Object.entries(REASONS))
+    for (const resource of resources)
+      for (const url of [`/${resource}`, `/${resource}/*`]) add(METHODS, url, reason);
+  add(["POST"], "/sources/:id/attributes/*", "time-sliced attributes come with a later version");
+  add(["POST"], "/push/api/generic/*", "file triggers come with a later version", "push");
 }

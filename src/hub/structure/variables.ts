@@ -1,56 +1,100 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { variableBody, variablesQuery } from "../../wire/index.ts";
+import { z } from "zod";
+import { variable, variableBody, variablesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { WARNING_HEADER } from "../data/conversion.ts";
+import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
-import { requireRight } from "../token/guard.ts";
-import { both, displayLevel, pageOf, sendCount, wantsCount } from "./paging.ts";
-import { notFound, pathId } from "./sites.ts";
+import { described } from "../http/route.ts";
+import { requireKnown } from "./known.ts";
+import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
 
 const LEVELS = ["Normal", "Verbose"] as const;
-const ONE = { offset: 0, limit: 1 };
+const OF_SOURCE = "/variables/source/:sourceId";
+const NEW_VARIABLE = {
+  name: "Active energy",
+  sourceId: 1,
+  variableTypeId: 0,
+  unitId: 8,
+  granularity: 15,
+  granularityTimeBase: 2,
+  quantityType: 2,
+  mappingConfig: "kWh",
+};
+
+const LIST = {
+  access: "read",
+  tag: "Variables",
+  query: variablesQuery,
+  answer: z.array(variable),
+} as const;
+const CREATE = {
+  access: "manage",
+  tag: "Variables",
+  description: "The answer is the id, a bare integer.",
+  body: variableBody,
+  answer: z.int(),
+} as const;
+const OPTIONS = {
+  list: described({
+    ...LIST,
+    summary: "Variables of the account",
+    example: { query: { SourceIds: [1], DisplayLevel: "Verbose" } },
+  }),
+  listOfSource: described({ ...LIST, summary: "Variables of one source" }),
+  one: described({ access: "read", tag: "Variables", summary: "One variable", answer: variable }),
+  create: described({ ...CREATE, summary: "Adds a variable", example: { body: NEW_VARIABLE } }),
+  createOfSource: described({
+    ...CREATE,
+    summary: "Adds a variable to the source of the path",
+    body: variableBody.out.partial({ sourceId: true }),
+    example: { body: NEW_VARIABLE },
+  }),
+};
 
 export async function variableRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  const { store, guard } = context;
-  const ofSource = "/variables/source/:sourceId";
+  const { store } = context;
 
-  app.get("/variables", (request, reply) => list(context, request, reply, undefined));
+  app.get("/variables", OPTIONS.list, (request, reply) => list(context, request, reply, undefined));
 
-  app.get<{ Params: { sourceId: string } }>(ofSource, async (request, reply) => {
-    const { accountId } = await guard.authenticate(request, ["datahub-api"]);
+  app.get<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.listOfSource, async (request, reply) => {
+    const { accountId } = callerOf(request);
     const sourceId = pathId(request.params.sourceId);
     const { rows } = await store.structure.sources(accountId, { ids: [sourceId] }, ONE);
     if (rows.length === 0) throw notFound("source", request.params.sourceId);
     return list(context, request, reply, sourceId);
   });
 
-  app.get<{ Params: { id: string } }>("/variables/:id", async (request) => {
-    const { accountId } = await guard.authenticate(request, ["datahub-api"]);
+  app.get<{ Params: { id: string } }>("/variables/:id", OPTIONS.one, async (request) => {
+    const { accountId } = callerOf(request);
     const ids = [pathId(request.params.id)];
     const { rows } = await store.structure.variables(accountId, { ids }, ONE);
     if (rows[0] === undefined) throw notFound("variable", request.params.id);
     return rows[0];
   });
 
-  app.post("/variables", (request) => create(context, request, {}));
-  app.post<{ Params: { sourceId: string } }>(ofSource, (request) =>
+  app.post("/variables", OPTIONS.create, (request) => create(context, request, {}));
+  app.post<{ Params: { sourceId: string } }>(OF_SOURCE, OPTIONS.createOfSource, (request) =>
     create(context, request, { sourceId: pathId(request.params.sourceId) }),
   );
 }
 
 async function list(
-  { store, guard }: HubContext,
+  { store }: HubContext,
   request: FastifyRequest,
   reply: FastifyReply,
   sourceId: number | undefined,
 ) {
-  const { accountId } = await guard.authenticate(request, ["datahub-api"]);
+  const { accountId } = callerOf(request);
   const query = parsed(variablesQuery, request.query);
-  if (query["CalculatedFilter.ImpactingVariableId"] !== undefined)
-    throw notSupported("CalculatedFilter.ImpactingVariableId", "it has no calculated variables yet");
   displayLevel(query.DisplayLevel, LEVELS, "Normal");
+  // No variable of this hub is calculated (a body that says so is refused), so none is impacted by any input.
+  const impacted = query["CalculatedFilter.ImpactingVariableId"] !== undefined;
+  if (impacted) void reply.header(WARNING_HEADER, "this hub has no calculated variables yet");
   const filter = {
-    ids: both(query.Id, query.Ids),
+    ids: impacted ? [] : both(query.Id, query.Ids),
     sourceIds: sourceId === undefined ? both(query.SourceId, query.SourceIds) : [sourceId],
+    variableTypeIds: both(query.VariableTypeId, query.VariableTypeIds),
     tags: query.Tags,
   };
   const { rows, total } = await store.structure.variables(accountId, filter, pageOf(query));
@@ -59,16 +103,15 @@ async function list(
 }
 
 /** The source of the path, when there is one, goes before that of the body. */
-async function create({ store, guard }: HubContext, request: FastifyRequest, fixed: object): Promise<number> {
-  const principal = await guard.authenticate(request, ["datahub-api"]);
-  requireRight(principal, "structure", "Manager");
+async function create({ store }: HubContext, request: FastifyRequest, fixed: object): Promise<number> {
   const given = typeof request.body === "object" && request.body !== null ? Object.entries(request.body) : [];
   if (given.some(([field, value]) => field.toLowerCase() === "calculated" && value !== null))
     throw notSupported("calculated", "it has no calculated variables yet");
   const names = Object.keys(fixed).map((name) => name.toLowerCase());
   const kept = given.filter(([field]) => !names.includes(field.toLowerCase()));
   const body = parsed(variableBody, { ...Object.fromEntries(kept), ...fixed });
-  const id = await store.structure.createVariable(principal.accountId, body);
+  requireKnown("variable", body);
+  const id = await store.structure.createVariable(callerOf(request).accountId, body);
   if (id === null) throw invalidField("sourceId", `no source ${body.sourceId} in this account`);
   return id;
 }

@@ -1,27 +1,27 @@
 /** Who calls: Bearer tokens on both interfaces, Basic on push (specification, *Authentication* 4 to 7, and *Errors*). */
 import type { FastifyRequest } from "fastify";
 import { API_VERSION } from "../../wire/index.ts";
+import type { AccessRule } from "../http/access.ts";
 import { HttpProblem } from "../http/problems.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import type { Passwords } from "./passwords.ts";
-import { defaultAccount, hasRight, mayEnter, type Right } from "./rights.ts";
+import { defaultAccount, hasRight, mayEnter, RIGHT_WORDS } from "./rights.ts";
 import type { Tokens } from "./tokens.ts";
 
 export interface Principal {
   readonly user: UserRecord;
   readonly accountId: number;
+  /** Null: Basic credentials name none. */
+  readonly clientId: string | null;
 }
 
 export interface Guard {
-  /** Bearer with one of the scopes: 401 otherwise. */
-  authenticate(request: FastifyRequest, scopes: readonly string[]): Promise<Principal>;
-  /** As above with push-data, or Basic. */
-  authenticatePush(request: FastifyRequest): Promise<Principal>;
+  /** Bearer with one of the scopes, or Basic where the rule takes it: 401 otherwise; without the right 403. */
+  admit(request: FastifyRequest, rule: AccessRule): Promise<Principal>;
 }
 
 export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: Passwords): Guard {
-  const authenticate: Guard["authenticate"] = async (request, scopes) => {
-    checkApiVersion(request);
+  const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorization(request);
     if (scheme !== "bearer" || token === "")
       throw unauthenticated("send `Authorization: Bearer <access token>`");
@@ -32,34 +32,39 @@ export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: 
     const user = await identity.userById(claims.userId);
     if (user === null || !mayEnter(user, claims.accountId))
       throw unauthenticated("the user of the access token may no longer enter its account");
-    return { user, accountId: claims.accountId };
+    return { user, accountId: claims.accountId, clientId: claims.clientId };
+  };
+  const byPassword = async (credentials: string): Promise<Principal> => {
+    const decoded = Buffer.from(credentials, "base64").toString("utf8");
+    const colon = decoded.indexOf(":");
+    if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
+    const user = await identity.userByName(decoded.slice(0, colon));
+    const right = await passwords.verify(
+      `user ${user?.username}`,
+      decoded.slice(colon + 1),
+      user?.passwordHash ?? null,
+    );
+    const accountId = user === null ? undefined : defaultAccount(user);
+    if (!right || user === null || accountId === undefined)
+      throw unauthenticated("wrong user name or password");
+    return { user, accountId, clientId: null };
   };
   return {
-    authenticate,
-    async authenticatePush(request) {
-      const [scheme, credentials] = authorization(request);
-      if (scheme !== "basic") return authenticate(request, ["push-data"]);
+    async admit(request, { scopes, right, basic }) {
       checkApiVersion(request);
-      const decoded = Buffer.from(credentials, "base64").toString("utf8");
-      const colon = decoded.indexOf(":");
-      if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
-      const user = await identity.userByName(decoded.slice(0, colon));
-      const right = await passwords.verify(
-        `user ${user?.username}`,
-        decoded.slice(colon + 1),
-        user?.passwordHash ?? null,
-      );
-      const accountId = user === null ? undefined : defaultAccount(user);
-      if (!right || user === null || accountId === undefined)
-        throw unauthenticated("wrong user name or password");
-      return { user, accountId };
+      const [scheme, credentials] = authorization(request);
+      const principal =
+        basic && scheme === "basic" ? await byPassword(credentials) : await byToken(request, scopes);
+      const { user } = principal;
+      if (right !== null && !hasRight(user, right))
+        throw new HttpProblem(
+          403,
+          "missing-right",
+          `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`,
+        );
+      return principal;
     },
   };
-}
-
-export function requireRight({ user }: Principal, right: Right, role: string): void {
-  if (!hasRight(user, right))
-    throw new HttpProblem(403, "missing-right", `the user ${user.username} lacks the right: ${role}`);
 }
 
 function authorization(request: FastifyRequest): [scheme: string, rest: string] {

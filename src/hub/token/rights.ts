@@ -3,6 +3,12 @@ import type { UserRecord } from "../store/store.ts";
 
 export type Right = "push" | "structure" | "every-account";
 
+export const RIGHT_WORDS: Readonly<Record<Right, string>> = {
+  push: "Datapusher (datapusher.standard)",
+  structure: "Manager",
+  "every-account": "Admin",
+};
+
 const RIGHTS: Readonly<Record<string, readonly Right[]>> = {
   User: [],
   Datapusher: ["push"],

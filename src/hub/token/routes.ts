@@ -7,8 +7,10 @@ import {
   type TokenRequest,
   type TokenResponse,
   tokenRequest,
+  tokenResponse,
 } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
 import { defaultAccount, mayEnter } from "./rights.ts";
 
@@ -40,9 +42,18 @@ export async function tokenRoutes(app: FastifyInstance, context: HubContext): Pr
     void reply.header("cache-control", "no-store");
     return grant(context, readRequest(request.body));
   };
-  app.post("/connect/token", handler);
-  app.post("/realms/:realm/protocol/openid-connect/token", handler);
+  app.post("/connect/token", described(TOKEN), handler);
+  app.post("/realms/:realm/protocol/openid-connect/token", described(TOKEN), handler);
 }
+
+const TOKEN: RouteFacts = {
+  access: "open",
+  tag: "Token",
+  summary: "An access token for a user's name and password",
+  body: tokenRequest,
+  bodyType: "application/x-www-form-urlencoded",
+  answer: tokenResponse,
+};
 
 async function grant(context: HubContext, form: TokenRequest): Promise<TokenResponse> {
   const client = await checkClient(context, form);
@@ -52,8 +63,8 @@ async function grant(context: HubContext, form: TokenRequest): Promise<TokenResp
   const user = await checkUser(context, form);
   const accountId = await chosenAccount(context, form, user);
   const token = await context.tokens.issue(
-    { userId: user.id, accountId, scopes },
-    { username: user.username, clientId: client.id },
+    { userId: user.id, accountId, scopes, clientId: client.id },
+    { username: user.username },
   );
   return {
     access_token: token,

@@ -21,13 +21,11 @@ export interface TokenClaims {
   readonly userId: number;
   readonly accountId: number;
   readonly scopes: readonly string[];
+  readonly clientId: string;
 }
 
 export interface Tokens {
-  issue(
-    claims: TokenClaims,
-    facts: { readonly username: string; readonly clientId: string },
-  ): Promise<string>;
+  issue(claims: TokenClaims, facts: { readonly username: string }): Promise<string>;
   /** Null when it is not ours, altered or expired. */
   verify(token: string): Promise<TokenClaims | null>;
 }
@@ -42,7 +40,7 @@ export async function createTokens(
   const verified = new Map<string, { claims: TokenClaims; expiresMs: number }>();
 
   return {
-    async issue({ userId, accountId, scopes }, { username, clientId }) {
+    async issue({ userId, accountId, scopes, clientId }, { username }) {
       const nowSec = Math.floor(clock.now().epochMilliseconds / 1_000);
       return new SignJWT({ account: accountId, scope: scopes.join(" "), name: username, client_id: clientId })
         .setProtectedHeader({ alg: ALGORITHM, typ: "at+jwt", kid: String(keys.current.kid) })
@@ -90,8 +88,10 @@ function claimsOf(payload: JWTPayload): TokenClaims | null {
   const userId = Number(payload.sub);
   const accountId = payload["account"];
   const scope = payload["scope"];
-  if (!Number.isInteger(userId) || typeof accountId !== "number" || typeof scope !== "string") return null;
-  return { userId, accountId, scopes: scope.split(" ") };
+  const clientId = payload["client_id"];
+  if (!Number.isInteger(userId) || typeof accountId !== "number") return null;
+  if (typeof scope !== "string" || typeof clientId !== "string") return null;
+  return { userId, accountId, scopes: scope.split(" "), clientId };
 }
 
 async function loadKeys(identity: IdentityStore, clock: Clock): Promise<{ current: JWK; all: JWK[] }> {

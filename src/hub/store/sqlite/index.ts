@@ -6,6 +6,7 @@ import { createIdentityStore } from "./identity.ts";
 import { createOperationStore, intakeId } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 import { createStructureStore } from "./structure.ts";
+import { createViewStore } from "./views.ts";
 
 /** Reads hardly ever wait in WAL; writes wait without blocking (`write`). */
 const BLOCKING_MS = 20;
@@ -31,6 +32,7 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     return {
       identity: createIdentityStore(main),
       structure: createStructureStore(main),
+      views: createViewStore(main),
       points: createPointStore(main),
       operations: createOperationStore(intake, main, intakeId(intake)),
       close,

@@ -1,0 +1,71 @@
+/**
+ * What a route asks of its caller: one table for all of them, judged before a byte of the body is read
+ * (specification, *Authentication* 3 to 7, and *Errors*).
+ */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Guard, Principal } from "../token/guard.ts";
+import type { Right } from "../token/rights.ts";
+import type { HubRoute, RouteFacts } from "./route.ts";
+
+export interface AccessRule {
+  /** One of them is enough. */
+  readonly scopes: readonly string[];
+  /** Null: the scope is enough. */
+  readonly right: Right | null;
+  /** User name and password instead of a token. */
+  readonly basic: boolean;
+}
+
+const BASE = { scopes: ["datahub-api"], basic: false } as const;
+
+/** Null: nobody has to say who they are. */
+export const ACCESS = {
+  open: null,
+  read: { ...BASE, right: null },
+  manage: { ...BASE, right: "structure" },
+  push: { scopes: ["push-data"], right: "push", basic: true },
+  follow: { scopes: ["push-data", "datahub-api"], right: null, basic: false },
+} as const satisfies Record<string, AccessRule | null>;
+
+/** Of the page that shows the interface. */
+export const DOCUMENTATION_PATH = "/docs";
+const PAGE_FILE: RouteFacts = { access: "open", tag: "Hub", summary: "A file of the page", hidden: true };
+
+export type Access = keyof typeof ACCESS;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    principal: Principal | null;
+  }
+  interface FastifyContextConfig {
+    facts?: RouteFacts;
+  }
+}
+
+/** Before any route is added: from here on a route without facts fails the start. The list grows as routes are added. */
+export function installAccess(app: FastifyInstance, guard: Guard): readonly HubRoute[] {
+  const routes: HubRoute[] = [];
+  app.decorateRequest("principal", null);
+  app.addHook("onRoute", (route) => {
+    const { method, url } = route;
+    // The page of the documentation brings routes of its own, which say nothing about themselves.
+    if (url.startsWith(DOCUMENTATION_PATH)) route.config = { ...route.config, facts: PAGE_FILE };
+    const facts = route.config?.facts;
+    if (facts === undefined)
+      throw new Error(`the route ${String(method)} ${url} does not say who may call it`);
+    for (const one of [method].flat()) routes.push({ method: one, url, facts });
+  });
+  app.addHook("onRequest", async (request) => {
+    const access = request.routeOptions.config.facts?.access;
+    // Without facts: nothing answers at this address, which is told to everybody.
+    const rule = access === undefined ? null : ACCESS[access];
+    if (rule !== null) request.principal = await guard.admit(request, rule);
+  });
+  return routes;
+}
+
+/** Who calls a route that is not open. */
+export function callerOf(request: FastifyRequest): Principal {
+  if (request.principal === null) throw new Error(`${request.url} is open: nobody said who calls`);
+  return request.principal;
+}

@@ -1,0 +1,231 @@
+/** The document of the interface (OpenAPI 3.1), derived from the routes and the schemas that judge their input. */
+import { z } from "zod";
+import {
+  API_VERSION,
+  dataRow,
+  problem,
+  SCOPES,
+  site,
+  source,
+  tokenError,
+  tokenResponse,
+  variable,
+  view,
+  webhookBody,
+} from "../../wire/index.ts";
+import { ACCESS, type AccessRule } from "./access.ts";
+import type { HubRoute, RouteFacts } from "./route.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Schemas that are shown by their names. */
+const named = z.registry<{ id: string }>();
+for (const [id, schema] of Object.entries({
+  Site: site,
+  Source: source,
+  Variable: variable,
+  View: view,
+  DataRow: dataRow,
+  Problem: problem,
+  TokenResponse: tokenResponse,
+  TokenError: tokenError,
+  Outcome: webhookBody,
+}))
+  named.add(schema, { id });
+
+const STATUS_WORDS: Readonly<Record<number, string>> = {
+  200: "Done.",
+  204: "Done; the answer has no body.",
+  400: "The request is not valid; the same again never is. `errors` names each field.",
+  401: "No valid token, or one without the scope.",
+  403: "The user lacks the right.",
+  404: "No such thing in the account of the token.",
+  409: "What is stored stands in the way.",
+  413: "The body is too large.",
+  429: "Too many requests; `Retry-After` says how many seconds to wait.",
+  501: "Not supported by this hub; `detail` says why.",
+};
+
+export function openApi(routes: readonly HubRoute[], { url }: { readonly url: string }): Json {
+  const schemas: Record<string, unknown> = {};
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    if (route.facts.hidden === true) continue;
+    const path = templateOf(route);
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, schemas) };
+  }
+  for (const schema of [problem, tokenError, webhookBody]) schemaOf(schema, schemas);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Headgate hub",
+      version: API_VERSION,
+      description:
+        "Measurement data of accounts: sites, sources, variables and their points. Names of query parameters and body fields are matched without regard to case, unknown body fields are ignored.",
+    },
+    servers: [{ url }],
+    tags: [...new Set(routes.filter(shown).map(({ facts }) => facts.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas,
+      securitySchemes: {
+        token: {
+          type: "oauth2",
+          flows: {
+            password: {
+              tokenUrl: `${url === "/" ? "" : url}/connect/token`,
+              scopes: Object.fromEntries(SCOPES.map((scope) => [scope, SCOPE_WORDS[scope]])),
+            },
+          },
+        },
+        basic: { type: "http", scheme: "basic" },
+      },
+      parameters: {
+        ApiVersion: {
+          name: "Api-Version",
+          in: "header",
+          schema: { type: "string", enum: [API_VERSION] },
+          description: "Without it the newest version answers.",
+        },
+      },
+    },
+  };
+}
+
+const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
+  "datahub-api": "reading data, reading and changing structure",
+  "push-data": "pushing data",
+  "dashboards-api": "dashboards (not part of this hub)",
+  "geozones-api": "geozones (not part of this hub)",
+  "odm-api": "open data model (not part of this hub)",
+};
+
+const shown = ({ facts }: HubRoute): boolean => facts.hidden !== true;
+
+/** `/sources/:id` as `/sources/{id}`; what a wildcard takes is called `rest`. */
+function templateOf({ url, facts }: HubRoute): string {
+  return url.replace(/:(\w+)/g, "{$1}").replace(/\*$/, `{${facts.rest ?? "rest"}}`);
+}
+
+function operationOf(route: HubRoute, schemas: Record<string, unknown>): Json {
+  const { method, url, facts } = route;
+  const template = templateOf(route);
+  const rule = ACCESS[facts.access];
+  const status = facts.status ?? 200;
+  return {
+    operationId: `${method.toLowerCase()}${template.replace(/[^A-Za-z0-9]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
+    tags: [facts.tag],
+    summary: facts.summary,
+    ...(facts.description === undefined ? {} : { description: facts.description }),
+    parameters: parametersOf(template, facts, rule, schemas),
+    ...(facts.body === undefined ? {} : { requestBody: bodyOf(facts, schemas) }),
+    responses: {
+      ...(status === 501 ? {} : { [status]: answerOf(facts, status, schemas) }),
+      ...problemsOf(facts, url),
+    },
+    security: rule === null ? [] : securityOf(rule),
+  };
+}
+
+/** One entry for each scope: any of them is enough. */
+function securityOf({ scopes, basic }: AccessRule): Json[] {
+  return [...scopes.map((scope) => ({ token: [scope] })), ...(basic ? [{ basic: [] }] : [])];
+}
+
+function parametersOf(
+  template: string,
+  { query, example }: RouteFacts,
+  rule: AccessRule | null,
+  schemas: Record<string, unknown>,
+): Json[] {
+  const inPath = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema:
+      /id$/i.test(name) && name !== "operationId" ? { type: "integer", minimum: 1 } : { type: "string" },
+  }));
+  const object = query === undefined ? {} : (schemaOf(query, schemas) as QuerySchema);
+  const inQuery = Object.entries(object.properties ?? {}).map(([name, { description, ...schema }]) => ({
+    name,
+    in: "query",
+    required: object.required?.includes(name) === true,
+    ...(description === undefined ? {} : { description }),
+    schema,
+    ...(schema["type"] === "array" ? { style: "form", explode: true } : {}),
+    ...(example?.query?.[name] === undefined ? {} : { example: example.query[name] }),
+  }));
+  const version = rule === null ? [] : [{ $ref: "#/components/parameters/ApiVersion" }];
+  return [...inPath, ...inQuery, ...version];
+}
+
+interface QuerySchema {
+  readonly properties?: Readonly<Record<string, { readonly description?: string } & Json>>;
+  readonly required?: readonly string[];
+}
+
+function bodyOf(
+  { body, bodyType = "application/json", example }: RouteFacts,
+  schemas: Record<string, unknown>,
+) {
+  const media = {
+    schema: body === undefined ? {} : schemaOf(body, schemas),
+    ...(example?.body === undefined ? {} : { example: example.body }),
+  };
+  return { required: true, content: { [bodyType]: media } };
+}
+
+function answerOf(
+  { answer, answerType = "application/json" }: RouteFacts,
+  status: number,
+  schemas: Record<string, unknown>,
+) {
+  const description = STATUS_WORDS[status];
+  if (status === 204) return { description };
+  const schema = answer === undefined ? {} : schemaOf(answer, schemas);
+  return { description, content: { [answerType]: { schema } } };
+}
+
+function problemsOf({ access, tag, status, query, body }: RouteFacts, url: string): Json {
+  const rule = ACCESS[access];
+  const statuses = [
+    ...(query === undefined && body === undefined ? [] : [400]),
+    ...(rule === null ? [] : [401]),
+    ...(rule !== null && rule.right !== null ? [403] : []),
+    ...(url.includes(":") ? [404] : []),
+    ...(body === undefined ? [] : [413]),
+    429,
+    ...(status === 501 ? [501] : []),
+  ];
+  const [type, schema] =
+    tag === "Token" ? ["application/json", "TokenError"] : ["application/problem+json", "Problem"];
+  return Object.fromEntries(
+    statuses.map((one) => [
+      one,
+      {
+        description: STATUS_WORDS[one],
+        content: { [type]: { schema: { $ref: `#/components/schemas/${schema}` } } },
+      },
+    ]),
+  );
+}
+
+/** Named schemas go to the components, and are referred to. */
+function schemaOf(schema: z.ZodType, schemas: Record<string, unknown>): Json {
+  const whole = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    metadata: named,
+    reused: "inline",
+  });
+  const { $schema: _, ...own } = whole;
+  const id = named.get(schema)?.id;
+  const { $defs = {}, ...rest } = JSON.parse(
+    JSON.stringify(own).replaceAll('"#/$defs/', '"#/components/schemas/'),
+  ) as { readonly $defs?: Readonly<Record<string, Json>> } & Json;
+  for (const [name, { id: __, ...definition }] of Object.entries($defs)) schemas[name] = definition;
+  if (id === undefined) return rest;
+  const { id: ___, ...definition } = rest;
+  schemas[id] = definition;
+  return { $ref: `#/components/schemas/${id}` };
+}

@@ -1,0 +1,51 @@
+/** What is said of each route beside its handler: who may call it, and what its page of the documentation shows. */
+import type { z } from "zod";
+import type { Access } from "./access.ts";
+
+export type Tag =
+  | "Sites"
+  | "Sources"
+  | "Variables"
+  | "Views"
+  | "Data"
+  | "Push"
+  | "Referentials"
+  | "Token"
+  | "Hub"
+  | "Not yet";
+
+export interface RouteFacts {
+  readonly access: Access;
+  readonly tag: Tag;
+  /** One line. */
+  readonly summary: string;
+  readonly description?: string;
+  /** Names are matched without regard to case; the schema has the spelling to show. */
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  /** `application/json` when absent. */
+  readonly bodyType?: string;
+  /** Absent: without a body (204), or of a type that `answerType` names. */
+  readonly answer?: z.ZodType;
+  readonly answerType?: string;
+  /** 200 when absent. */
+  readonly status?: 200 | 204 | 501;
+  /** Works as it stands in an account that holds a site 1, a source 1 and a variable 1. */
+  readonly example?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown };
+  /** What the wildcard at the end of the address takes, in a word. */
+  readonly rest?: string;
+  /** Left out of the documentation: files of its own page. */
+  readonly hidden?: true;
+}
+
+export interface HubRoute {
+  readonly method: string;
+  /** As Fastify writes it: `/sources/:id`, `/storage/*`. */
+  readonly url: string;
+  readonly facts: RouteFacts;
+}
+
+/** The options of a route. */
+export function described(facts: RouteFacts): { readonly config: { readonly facts: RouteFacts } } {
+  return { config: { facts } };
+}

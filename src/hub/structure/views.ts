@@ -1,0 +1,90 @@
+/** Views: named selections that `ViewId` uses again (ours, `docs/hub-choices.md`, *Views*). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { type View, view, viewBody, viewsQuery } from "../../wire/index.ts";
+import type { HubContext } from "../context.ts";
+import { parseFilter } from "../filter/parse.ts";
+import { callerOf } from "../http/access.ts";
+import { invalidField, parsed } from "../http/problems.ts";
+import { described } from "../http/route.ts";
+import type { FilterNode } from "../store/filter.ts";
+import type { HubStore } from "../store/store.ts";
+import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
+
+interface WithId {
+  Params: { id: string };
+}
+
+const OPTIONS = {
+  list: described({
+    access: "read",
+    tag: "Views",
+    summary: "Views of the account",
+    query: viewsQuery,
+    answer: z.array(view),
+    example: { query: { EntityType: "Site" } },
+  }),
+  one: described({ access: "read", tag: "Views", summary: "One view", answer: view }),
+  create: described({
+    access: "manage",
+    tag: "Views",
+    summary: "Adds a view",
+    description: "The answer is the id, to be given as ViewId.",
+    body: viewBody,
+    answer: z.int(),
+    example: { body: { name: "Offices", entityType: "Site", customFilter: "TypeId = 3" } },
+  }),
+  remove: described({ access: "manage", tag: "Views", summary: "Removes a view", status: 204 }),
+};
+
+export async function viewRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+  app.get("/views", OPTIONS.list, async (request, reply) => {
+    const { accountId } = callerOf(request);
+    const query = parsed(viewsQuery, request.query);
+    const entityTypes = query.EntityType === undefined ? undefined : [query.EntityType];
+    const { rows, total } = await store.views.list(accountId, { entityTypes }, pageOf(query));
+    if (wantsCount(request, query)) sendCount(reply, total);
+    return rows;
+  });
+  app.get<WithId>("/views/:id", OPTIONS.one, async (request) => {
+    const { accountId } = callerOf(request);
+    const ids = [pathId(request.params.id)];
+    const { rows } = await store.views.list(accountId, { ids }, ONE);
+    if (rows[0] === undefined) throw notFound("view", request.params.id);
+    return rows[0];
+  });
+  app.post("/views", OPTIONS.create, async (request) => {
+    const { accountId } = callerOf(request);
+    const body = parsed(viewBody, request.body);
+    parseFilter("customFilter", body.customFilter, entityOf(body.entityType));
+    return store.views.create(accountId, body);
+  });
+  app.delete<WithId>("/views/:id", OPTIONS.remove, (request, reply) => remove(store, request, reply));
+}
+
+async function remove(store: HubStore, request: FastifyRequest<WithId>, reply: FastifyReply) {
+  const { accountId } = callerOf(request);
+  const { id } = request.params;
+  if (!(await store.views.remove(accountId, pathId(id)))) throw notFound("view", id);
+  return reply.code(204).send();
+}
+
+function entityOf(type: View["entityType"]): "site" | "source" {
+  return type === "Site" ? "site" : "source";
+}
+
+/** What a `ViewId` selects. Throws a 400 when the account has no such view, since an unfiltered list would look like the view. */
+export async function viewNodes(
+  store: HubStore,
+  accountId: number,
+  viewId: number | undefined,
+  type: View["entityType"],
+): Promise<readonly FilterNode[]> {
+  if (viewId === undefined) return [];
+  const { rows } = await store.views.list(accountId, { ids: [viewId] }, ONE);
+  const [found] = rows;
+  if (found === undefined) throw invalidField("ViewId", `no view ${viewId} in this account (GET /views)`);
+  if (found.entityType !== type)
+    throw invalidField("ViewId", `the view ${viewId} selects by ${found.entityType}, not by ${type}`);
+  return [parseFilter("ViewId", found.customFilter, entityOf(type))];
+}

@@ -1,0 +1,47 @@
+/**
+ * Views: named selections of sites or sources that `ViewId` uses again. The specification shows no way to make them; this one is ours
+ * (`docs/hub-choices.md`).
+ */
+import { z } from "zod";
+import { caseless, queryInteger } from "./caseless.ts";
+
+export const VIEW_TYPES = ["Site", "Source"] as const;
+
+const entityType = z
+  .preprocess(
+    (input) =>
+      typeof input === "string"
+        ? (VIEW_TYPES.find((name) => name.toLowerCase() === input.toLowerCase()) ?? input)
+        : input,
+    z.enum(VIEW_TYPES),
+  )
+  .describe("What the view selects: it serves as ViewId of /sites or of /sources.");
+
+export const viewBody = caseless(
+  z.object({
+    name: z.string().min(1).max(200),
+    entityType,
+    customFilter: z
+      .string()
+      .min(1)
+      .max(10_000)
+      .describe("An expression, as the parameter CustomFilter takes it."),
+  }),
+);
+export type ViewBody = z.infer<typeof viewBody>;
+
+export const view = z.object({
+  id: z.number().int(),
+  name: z.string(),
+  entityType: z.enum(VIEW_TYPES),
+  customFilter: z.string(),
+});
+export type View = z.infer<typeof view>;
+
+export const viewsQuery = caseless(
+  z.object({
+    EntityType: entityType.optional(),
+    "Paging.PageNumber": queryInteger.optional(),
+    "Paging.ItemsPerPage": queryInteger.optional(),
+  }),
+);

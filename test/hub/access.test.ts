@@ -1,0 +1,73 @@
+/** Every route that the server has, tried with less than it asks for. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ACCESS } from "../../src/hub/http/access.ts";
+import type { HubRoute } from "../../src/hub/http/route.ts";
+import { addressOf, startTestHub, type TestHub } from "./fixture.ts";
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startTestHub();
+});
+afterAll(() => hub.close());
+
+const guarded = (): readonly HubRoute[] => hub.routes.filter(({ facts }) => facts.access !== "open");
+
+/** What comes back of every route for one way to call; the keys are `GET /sites` and so on. */
+async function answers(routes: readonly HubRoute[], more: Parameters<TestHub["call"]>[2]) {
+  const found: Record<string, string> = {};
+  for (const route of routes) {
+    const body = ["GET", "DELETE"].includes(route.method) ? {} : { body: {} };
+    const { status, body: problem } = await hub.call(route.method, addressOf(route, {}), {
+      ...body,
+      ...more,
+    });
+    found[`${route.method} ${route.url}`] = `${status} ${problem?.code}`;
+  }
+  return found;
+}
+
+const all = (routes: readonly HubRoute[], words: string) =>
+  Object.fromEntries(routes.map(({ method, url }) => [`${method} ${url}`, words]));
+
+describe("every route", () => {
+  test("that is not open refuses a call without a token, before it reads the body", async () => {
+    expect(guarded().length).toBeGreaterThan(40);
+    const raw = { authorization: "", raw: "{", headers: { "content-type": "application/json" } };
+    for (const more of [{ authorization: "" }, raw]) {
+      const routes = guarded().filter(
+        ({ method }) => !("raw" in more) || !["GET", "DELETE"].includes(method),
+      );
+      expect(await answers(routes, more)).toEqual(all(routes, "401 unauthenticated"));
+    }
+  });
+
+  test("refuses a token that lacks its scope", async () => {
+    const other = (route: HubRoute) =>
+      ["datahub-api", "push-data", "odm-api"].find(
+        (scope) => ACCESS[route.facts.access]?.scopes.some((own) => own === scope) !== true,
+      );
+    for (const scope of ["datahub-api", "push-data", "odm-api"]) {
+      const routes = guarded().filter((route) => other(route) === scope);
+      expect(await answers(routes, { scope })).toEqual(all(routes, "401 missing-scope"));
+    }
+  });
+
+  test("that changes or pushes refuses a user without the right", async () => {
+    const routes = guarded().filter(({ facts }) => (ACCESS[facts.access]?.right ?? null) !== null);
+    expect(routes.length).toBeGreaterThan(15);
+    expect(await answers(routes, { as: "plain" })).toEqual(all(routes, "403 missing-right"));
+  });
+
+  test("lets a manager in", async () => {
+    const refused = Object.values(await answers(guarded(), {})).filter((words) => /^40[13] /.test(words));
+    expect(refused).toEqual([]);
+  });
+
+  test("that changes anything asks for a right", () => {
+    const careless = guarded().filter(
+      ({ method, facts, url }) =>
+        method !== "GET" && facts.status !== 501 && url !== "/data" && ACCESS[facts.access]?.right === null,
+    );
+    expect(careless.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
+  });
+});
