@@ -1,27 +1,21 @@
 /** The composition root: joins the stages in the order of the flow, and takes them apart in reverse. */
 import { Registry } from "prom-client";
 import type { GatewayConfig } from "./config/gateway-config.ts";
-import type { WatcherStatus } from "./drops/watcher.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
-import { createDrops, createWatchers, intakeFacts, openIntakes } from "./gateway/drops.ts";
+import { Field, intakeFacts } from "./gateway/drops.ts";
+import { type Exchange, exchangeParts } from "./gateway/exchanging.ts";
 import { lateFiles } from "./gateway/late-files.ts";
+import { liveConfig } from "./gateway/live-config.ts";
+import { openOffice } from "./gateway/office.ts";
+import type { ConfigurationMeans } from "./gateway/reloading.ts";
 import { batchLimits, claimParts, intakeHands, joinSteps } from "./gateway/runs.ts";
-import { openServices, receiveOutcome } from "./gateway/services.ts";
+import { ServicePosts } from "./gateway/services.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { openMapping } from "./mapping/open.ts";
 import type { Arrival, LedgerEvent, Summary } from "./model.ts";
-import { hangSign, newSecret } from "./operations/door.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
-import { startOperations } from "./operations/server.ts";
-import {
-  concernsOf,
-  type HealthPart,
-  healthOf,
-  summarise,
-  type WaitingFile,
-  waitingFiles,
-} from "./operations/state-of-work.ts";
+import { concernsOf, healthOf, summarise, waitingFiles } from "./operations/state-of-work.ts";
 import { claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
 import { reviseOutcome } from "./runs/confirming.ts";
@@ -34,7 +28,6 @@ import { Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool } from "./runs/spool.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
-import { TransientError } from "./support/errors.ts";
 import type { Logger } from "./support/log.ts";
 import { createRegistry, laneOf } from "./triggers/registry.ts";
 
@@ -46,6 +39,8 @@ export interface GatewayMeans {
   readonly clock?: Clock;
   /** Called after each event was committed, for whoever watches. */
   readonly onEvent?: (event: FileEvent) => void;
+  /** What is known of the configuration's file, where somebody watches it. */
+  readonly configuration?: ConfigurationMeans;
 }
 
 export interface Gateway {
@@ -60,7 +55,13 @@ export interface Gateway {
   summary(): Promise<Summary>;
   /** What a person has to look at: quarantined, held, discarded or unsent runs, drops that cannot be used. */
   concerns(): Promise<string[]>;
-  stop(): Promise<void>;
+  /**
+   * Takes another configuration into force without stopping, all of it or, when it throws, nothing: services, drops and triggers that
+   * differ. `assemble`: it differs in what this gateway is built on, so that another has to be started in its place.
+   */
+  exchange(next: GatewayConfig): Promise<Exchange>;
+  /** `graceMs`: for so long the calls and steps under way may come to their ends. */
+  stop(graceMs?: number): Promise<void>;
 }
 
 export async function startGateway(config: GatewayConfig, means: GatewayMeans): Promise<Gateway> {
@@ -73,10 +74,13 @@ export async function startGateway(config: GatewayConfig, means: GatewayMeans): 
   }
 }
 
-async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Closer[]): Promise<Gateway> {
+async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Closer[]): Promise<Gateway> {
+  const live = liveConfig(first);
+  const { config } = live;
   const { log, clock = systemClock } = means;
   const startedAt = isoInstant(clock.now());
   const metrics = new GatewayMetrics(new Registry());
+  means.configuration?.register(metrics.registry);
   const onEvent = (event: FileEvent) => {
     metrics.count(event);
     means.onEvent?.(event);
@@ -88,41 +92,27 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
   const lookups = await openLookupStore(config.lookups, spool.root, clock);
 
   // Questions and outcomes can come in while the rest is being joined.
-  let tell: (runId: string) => Promise<void> = async () => {};
-  let health: () => Promise<readonly HealthPart[]> = async () => [
-    { part: "gateway", ready: false, reason: "it is starting" },
-  ];
-  let waiting: () => Promise<readonly WaitingFile[]> = async () => [];
-  let statuses: () => readonly WatcherStatus[] = () => [];
-  let order: (asked: unknown) => Promise<unknown> = async () => {
-    throw new TransientError("HG-OPS-002", { operation: "take order", subject: "gateway" });
-  };
-  const secret = newSecret();
-  const operations = await startOperations(config.operations, {
-    ledger,
-    log,
-    metrics: metrics.registry,
-    health: () => health(),
-    waiting: () => waiting(),
-    drops: () => statuses(),
-    receiveOutcome: (body, signature) =>
-      receiveOutcome(config, { body, signature }, ledger, clock, (runId) => tell(runId)),
-    orders: { secret, take: (asked) => order(asked) },
-  });
-  closers.push(() => operations.close());
-  closers.push(await hangSign(config.ledger.path, { url: operations.url, secret }));
+  const office = await openOffice(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root });
-  const drops = createDrops(config, { log, intake }, closers);
+  const field = new Field({ log, intake }, () => ({ journal: ledger, claim, clock, log, pauses }));
+  closers.push(() => field.close());
   const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
   closers.push(() => mapping.close());
-  const services = openServices(config, operations.url, { ledger, log, clock }, closers);
+  const services = new ServicePosts({
+    ...{ ledger, log, clock, operationsUrl: office.url },
+    onRefused: means.configuration?.lookAgain,
+  });
+  closers.push(() => services.close());
+  services.configure(config);
   const onRun = () => conductor.wake();
-  const shared = { ledger, log, drops, lookups, versions };
+  const dropPost = (name: string) => field.post(name);
+  const servicePost = (name: string) => services.get(name);
+  const shared = { ledger, log, dropPost, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const steps = joinSteps(config, { ...shared, spool, pool, clock, services, claim });
+  const steps = joinSteps(config, { ...shared, spool, pool, clock, servicePost, claim });
   const recovery = await recoverRuns(steps);
 
   const conductor = new Conductor(steps, {
@@ -130,51 +120,63 @@ async function assemble(config: GatewayConfig, means: GatewayMeans, closers: Clo
     deliveryHands: config.push.concurrency,
   });
   closers.push(() => conductor.stop());
-  tell = async (runId) => {
+  office.answers.tell = async (runId) => {
     await reviseOutcome(runId, ledger);
     conductor.wake(runId);
   };
 
-  const watchers = createWatchers(config, drops, { journal: ledger, claim, clock, log, pauses });
-  closers.push(() => Promise.all(watchers.map((watcher) => watcher.stop())));
-  statuses = () => watchers.map((watcher) => watcher.status());
-  waiting = () =>
+  field.add(config.drops);
+  closers.push(() => field.stopWatching());
+  const statuses = () => field.watchers().map((watcher) => watcher.status());
+  office.answers.drops = statuses;
+  office.answers.waiting = () =>
     waitingFiles(ledger, statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
-  const live = liveGateway(conductor, watchers, log);
-  const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
-  order = (asked) => carryOut(asked, { ledger, spool, pauses, binding, log, live });
+  const doings = liveGateway(conductor, () => field.watchers(), log);
+  office.answers.order = (asked) => {
+    const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
+    return carryOut(asked, { ledger, spool, pauses, binding, log, live: doings });
+  };
   const late = lateFiles(config, ledger, { metrics, clock, log, startedAt });
   closers.push(() => late.stop());
-  const names = {
+  const names = () => ({
     drops: config.drops.map(({ name }) => name),
     services: config.services.map(({ name }) => name),
-  };
-  health = async () => [
-    ...(await healthOf(statuses(), names, conductor.serviceWaits(), ledger, late.missing())),
+  });
+  office.answers.health = async () => [
+    ...(means.configuration === undefined ? [] : [means.configuration.health()]),
+    ...(await healthOf(statuses(), names(), conductor.serviceWaits(), ledger, late.missing())),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
-  const intakes = await openIntakes(drops);
-  // The triggers may have changed since the last start.
-  for (const watcher of watchers) await watcher.rematch();
-  for (const watcher of watchers) watcher.start();
+  await field.open();
+  await field.start();
   late.start();
   conductor.wake();
   closers.push(
     startHousekeeping({ ledger, spool, lookups, versions, clock, log, keepMs: config.ledger.keep }),
   );
-  log.info({ ...recovery, operations: operations.url, intakes }, "gateway started");
+  log.info({ ...recovery, operations: office.url, intakes: field.intakes() }, "gateway started");
 
   return {
     ledger,
-    operationsUrl: operations.url,
-    intakes,
-    isIdle: () => isIdle(watchers, conductor),
+    operationsUrl: office.url,
+    get intakes() {
+      return field.intakes();
+    },
+    isIdle: () => isIdle(field.watchers(), conductor),
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(statuses(), ledger, (await conductor.pending()).runs, startedAt),
-    stop: async () => {
+    exchange: (next) => exchangeParts(next, { live, field, services, conductor, registry, mapping, log }),
+    stop: async (graceMs = 0) => {
+      if (graceMs > 0) {
+        await field.stopWatching();
+        const over = new AbortController();
+        const atRest = Promise.all([services.rest(), conductor.rest()]).finally(() => over.abort());
+        await clock.sleep(graceMs, over.signal);
+        atRest.catch(() => undefined); // What has not ended by now is ended below.
+      }
       await closeAll(closers);
       log.info("gateway stopped");
     },

@@ -30,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "model.ts",
     "gateway.ts",
+    "gateway",
     "config",
     "drops",
     "triggers",

@@ -1,5 +1,6 @@
 /** `headgate gateway`: the daemon; with `--until-idle` for cron. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { Reloading } from "../gateway/reloading.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createLog } from "../support/log.ts";
@@ -39,18 +40,41 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
       message: `${options.timeout} is not a duration such as 30s or 10m`,
     });
   }
+  if (options.untilIdle !== true) return await runDaemon(options.config, stop);
   const config = loadGatewayConfig(options.config);
   const gateway = await startGateway(config, { log: createLog(config.log.level) });
   try {
-    if (options.untilIdle !== true) {
-      if (!stop.aborted)
-        await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
-      return 0;
-    }
     const idle = await waitUntilIdle(gateway, stop, timeoutMs);
     return await reportEnd(gateway, idle, options);
   } finally {
     await gateway.stop();
+  }
+}
+
+/** Until it is stopped. A changed configuration takes effect while it runs, at once with SIGHUP. */
+async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
+  const log = createLog("info");
+  let lookAgain = () => {};
+  const onHangUp = () => lookAgain();
+  process.on("SIGHUP", onHangUp);
+  const daemon = await Reloading.start({
+    load: (files) => loadGatewayConfig(path, files),
+    start(config, configuration) {
+      log.level = config.log.level;
+      return startGateway(config, { log, configuration });
+    },
+    log,
+  });
+  lookAgain = () => daemon.lookAgain();
+  try {
+    if (!stop.aborted) {
+      const stopped = new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
+      await Promise.race([stopped, daemon.failed]);
+    }
+    return 0;
+  } finally {
+    process.off("SIGHUP", onHangUp);
+    await daemon.stop();
   }
 }
 

@@ -9,9 +9,17 @@ import { ConfigError } from "../support/errors.ts";
 type Path = readonly PropertyKey[];
 type ParsedYaml = ReturnType<typeof parseDocument>;
 
-/** Parsed, validated and deeply frozen. Throws `ConfigError` with one line a fault. */
-export function loadDocument<Schema extends z.ZodType>(path: string, schema: Schema): z.output<Schema> {
-  return parseConfigText(readConfigFile(path), schema, path);
+/**
+ * Parsed, validated and deeply frozen. Throws `ConfigError` with one line a fault. `files` is given the absolute paths of all that was
+ * read, or was to be read, also when it throws.
+ */
+export function loadDocument<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+  files: Set<string> = new Set(),
+): z.output<Schema> {
+  files.add(resolve(path));
+  return parseConfigText(readConfigFile(path), schema, path, files);
 }
 
 function readConfigFile(path: string): string {
@@ -26,13 +34,14 @@ export function parseConfigText<Schema extends z.ZodType>(
   text: string,
   schema: Schema,
   path: string,
+  files: Set<string> = new Set(),
 ): z.output<Schema> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
     throw invalid(path, yamlFaults(document, text));
   }
-  resolveSecrets(document, path);
+  resolveSecrets(document, path, files);
   const parsed = schema.safeParse(document.toJS() ?? {});
   if (parsed.success) return deepFreeze(parsed.data);
   const known = knownKeys(schema);
@@ -62,12 +71,12 @@ function invalid(path: string, faults: readonly string[]): ConfigError {
 const UNQUOTED = /[{[,:]\s*(\$\{(?:env|file):[^}]+\})/;
 const SECRET = /\$\{(env|file):([^}]+)\}/g;
 
-function resolveSecrets(document: ParsedYaml, path: string): void {
+function resolveSecrets(document: ParsedYaml, path: string, files: Set<string>): void {
   visit(document, {
     Scalar(_key, node) {
       if (typeof node.value !== "string" || !node.value.includes("${")) return;
       node.value = node.value.replace(SECRET, (_all, kind: string, name: string) =>
-        kind === "env" ? secretFromEnvironment(name, path) : secretFromFile(name, path),
+        kind === "env" ? secretFromEnvironment(name, path) : secretFromFile(name, path, files),
       );
     },
   });
@@ -83,9 +92,11 @@ function secretFromEnvironment(name: string, path: string): string {
   });
 }
 
-function secretFromFile(name: string, path: string): string {
+function secretFromFile(name: string, path: string, files: Set<string>): string {
+  const place = resolve(dirname(path), name);
+  files.add(place);
   try {
-    return readFileSync(resolve(dirname(path), name), "utf8").replace(/\r?\n$/, "");
+    return readFileSync(place, "utf8").replace(/\r?\n$/, "");
   } catch (cause) {
     throw new ConfigError("HG-CONF-003", {
       operation: "read configuration",

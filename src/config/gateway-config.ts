@@ -38,9 +38,12 @@ export const gatewayConfig = z
   );
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
-/** Loads, validates and freezes; relative paths of the file are relative to its own folder. Throws `ConfigError`. */
-export function loadGatewayConfig(path: string): GatewayConfig {
-  const config = loadDocument(path, gatewayConfig);
+/**
+ * Loads, validates and freezes; relative paths of the file are relative to its own folder. `files` is given the paths of all that was
+ * read. Throws `ConfigError`.
+ */
+export function loadGatewayConfig(path: string, files?: Set<string>): GatewayConfig {
+  const config = loadDocument(path, gatewayConfig, files);
   const base = dirname(resolve(path));
   const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
   return Object.freeze({

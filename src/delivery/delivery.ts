@@ -58,6 +58,11 @@ export interface Delivery {
   probe(
     signal: AbortSignal,
   ): Promise<readonly { level: "ok" | "warning" | "failed"; what: string; hint?: string }[]>;
+  /**
+   * Another takes its place: the calls under way end, no other begins, and runs that it had are answered as `kept` without a pause.
+   * Resolves when none is left.
+   */
+  retire(): Promise<void>;
   close(): Promise<void>;
 }
 

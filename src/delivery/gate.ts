@@ -56,6 +56,7 @@ export class Gate {
   /** Up to two runs that failed since the last answer that was no failure. */
   readonly #failing = new Set<string>();
   #held: Closing | null = null;
+  #retired = false;
   #broken: Closing | null = null;
 
   constructor(options: GateOptions, clock: Clock) {
@@ -97,6 +98,15 @@ export class Gate {
       : { reason: longest.reason, code: longest.code, ms: Math.ceil(longest.untilMs - nowMs + TOLERANCE_MS) };
   }
 
+  /** Another takes its place: no call begins any more. */
+  retire(): void {
+    this.#retired = true;
+  }
+
+  get retired(): boolean {
+    return this.#retired;
+  }
+
   /** Nothing is sent for this long. */
   hold(ms: number, reason: string, code: ErrorCode): void {
     const untilMs = this.#clock.monotonicMs() + ms;
@@ -107,7 +117,7 @@ export class Gate {
   pass<Value>(work: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
     return this.#hands.execute(() => {
       // While this waited for a hand, another push may have learned that nothing goes.
-      if (this.closed() !== null) throw new BrokenCircuitError();
+      if (this.#retired || this.closed() !== null) throw new BrokenCircuitError();
       return this.#breaker.execute(async () => {
         const value = await work();
         this.#failing.clear();

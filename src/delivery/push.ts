@@ -24,6 +24,8 @@ export interface PusherParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly webhookUrl: string | undefined;
+  /** Credentials or rights were refused, which a person may have put right meanwhile. */
+  readonly onRefused?: (() => void) | undefined;
 }
 
 /** What became of a batch. A split one has children to send in its place. */
@@ -58,6 +60,7 @@ export class BatchPusher {
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
+      if (gate.retired) return EXCHANGED;
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
       if (attempt === 1) await verifySlice(segmentPath, batch);
@@ -66,6 +69,7 @@ export class BatchPusher {
         return await this.#conclude(batch, segmentPath, judged, mayBisect());
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
+        if (thrown instanceof GateClosed && gate.retired) return EXCHANGED;
         if (thrown instanceof GateClosed) {
           const now = gate.closed();
           return kept(
@@ -175,6 +179,7 @@ export class BatchPusher {
     const reason = `${error.message}. ${error.hint}`;
     log.error({ code: error.code, operationId: batch.operationId, hint: error.hint }, error.message);
     gate.hold(options.retry.refused, reason, error.code);
+    this.#parts.onRefused?.();
     return kept({ reason, code: error.code, ms: options.retry.refused }, true);
   }
 
@@ -182,6 +187,15 @@ export class BatchPusher {
     await this.#parts.journal.advanceBatch(operationId, "sending", "sending", { answer });
   }
 }
+
+/** The run goes on at once, with what took the place of this delivery. */
+const EXCHANGED: KeptResult = {
+  status: "kept",
+  reason: "the configuration of the service was exchanged",
+  code: UNREACHED,
+  retryAfterMs: 0,
+  wholeService: false,
+};
 
 function kept({ reason, code, ms }: Closure, wholeService: boolean): KeptResult {
   return { status: "kept", reason, code, retryAfterMs: ms, wholeService };

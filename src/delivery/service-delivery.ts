@@ -23,6 +23,8 @@ export interface DeliveryParts {
   readonly clock?: Clock;
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
   readonly webhook?: { readonly url: string } | null;
+  /** Credentials, scope or rights were refused: a person may have put them right meanwhile. */
+  readonly onRefused?: () => void;
 }
 
 /** Connections beside those of pushes: token, reading back. */
@@ -45,6 +47,8 @@ class ServiceDelivery implements Delivery {
   readonly #readBack: ReadBack;
   /** Nothing else tells outcomes. */
   readonly #readsBack: boolean;
+  readonly #gate: Gate;
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(service: ServiceOptions, push: PushOptions, parts: DeliveryParts) {
     const clock = parts.clock ?? systemClock;
@@ -59,25 +63,36 @@ class ServiceDelivery implements Delivery {
       timeouts: push.timeouts,
       clock,
     });
-    const gate = new Gate(
+    this.#gate = new Gate(
       { ...push.retry, concurrency: push.concurrency, breakerFailures: push.retry.breakerFailures },
       clock,
     );
     const webhookUrl = parts.webhook?.url;
     this.#pusher = new BatchPusher({
       client: this.#client,
-      gate,
+      gate: this.#gate,
       journal: parts.journal,
       options: push,
       clock,
       log,
       webhookUrl,
+      onRefused: parts.onRefused,
     });
     this.#readsBack = webhookUrl === undefined && push.confirm.by !== "none";
     this.#readBack = new ReadBack(this.#client, parts.journal, clock);
   }
 
-  async deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
+  deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
+    return this.#count(this.#deliverOrKeep(run, segmentPath, signal));
+  }
+
+  #count<Value>(call: Promise<Value>): Promise<Value> {
+    const counted = call.finally(() => this.#underWay.delete(counted));
+    this.#underWay.add(counted);
+    return counted;
+  }
+
+  async #deliverOrKeep(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
       return await this.#deliver(run, segmentPath, signal);
     } catch (thrown) {
@@ -138,7 +153,7 @@ class ServiceDelivery implements Delivery {
   }
 
   readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
-    return this.#readBack.read(run, segmentPath, signal);
+    return this.#count(this.#readBack.read(run, segmentPath, signal));
   }
 
   probe(signal: AbortSignal): Promise<readonly ProbeLine[]> {
@@ -149,6 +164,11 @@ class ServiceDelivery implements Delivery {
       readsBack: this.#readsBack,
     };
     return probeService(parts, signal);
+  }
+
+  async retire(): Promise<void> {
+    this.#gate.retire();
+    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay]);
   }
 
   close(): Promise<void> {

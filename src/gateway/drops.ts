@@ -1,4 +1,5 @@
 /** Joins the drops, their watchers and what the HTTP intakes ask of the rest. */
+import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
@@ -7,35 +8,127 @@ import type { Pauses } from "../runs/pauses.ts";
 import type { DropPost } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
-import type { Closer } from "./closers.ts";
 
-export function createDrops(
-  config: GatewayConfig,
-  facts: Parameters<typeof createDrop>[1],
-  closers: Closer[],
-): ReadonlyMap<string, DropPost> {
-  const drops = new Map<string, DropPost>();
-  for (const options of config.drops) {
-    const drop = createDrop(options, facts);
-    closers.push(() => drop.close());
-    drops.set(options.name, { drop, finish: options.finish, duplicates: options.duplicates });
-  }
-  return drops;
+type DropOptions = GatewayConfig["drops"][number];
+type DropFacts = Parameters<typeof createDrop>[1];
+type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log"> & { readonly pauses: Pauses };
+
+interface Site {
+  readonly options: DropOptions;
+  readonly post: DropPost;
+  readonly watcher: Watcher;
+  /** Where others connect to it. */
+  url: string | null;
 }
 
-export function createWatchers(
-  config: GatewayConfig,
-  drops: ReadonlyMap<string, DropPost>,
-  {
-    pauses,
-    ...facts
-  }: Pick<WatcherFacts, "journal" | "claim" | "clock" | "log"> & { readonly pauses: Pauses },
-): readonly Watcher[] {
-  return config.drops.flatMap((options) => {
-    const drop = drops.get(options.name)?.drop;
+/** Which drops an exchange touches. */
+export interface DropChange {
+  readonly gone: readonly string[];
+  readonly come: readonly DropOptions[];
+}
+
+/** The drops with their watchers. They can be exchanged one by one while the others go on. */
+export class Field {
+  readonly #facts: DropFacts;
+  readonly #watch: () => WatchFacts;
+  readonly #sites = new Map<string, Site>();
+  #started = false;
+
+  /** `watch` is asked when the first drop comes, since claims need drops themselves. */
+  constructor(facts: DropFacts, watch: () => WatchFacts) {
+    this.#facts = facts;
+    this.#watch = watch;
+  }
+
+  post(name: string): DropPost | undefined {
+    return this.#sites.get(name)?.post;
+  }
+
+  watchers(): readonly Watcher[] {
+    return [...this.#sites.values()].map(({ watcher }) => watcher);
+  }
+
+  /** Where the HTTP intakes can be reached, by the names of their drops. */
+  intakes(): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      [...this.#sites].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])),
+    );
+  }
+
+  add(drops: readonly DropOptions[]): void {
+    for (const options of drops) this.#add(options);
+  }
+
+  /** Those that senders connect to listen. Throws `ConfigError`. */
+  async open(): Promise<void> {
+    for (const site of this.#sites.values()) site.url ??= (await site.post.drop.open?.()) ?? null;
+  }
+
+  /** Files are offered to the triggers again, which may have changed, and then the drops are polled. */
+  async start(): Promise<void> {
+    this.#started = true;
+    for (const watcher of this.watchers()) await watcher.rematch();
+    for (const watcher of this.watchers()) watcher.start();
+  }
+
+  /** What differs between these drops and those that are there. */
+  changeTo(drops: readonly DropOptions[]): DropChange {
+    const same = (name: string) =>
+      isDeepStrictEqual(
+        this.#sites.get(name)?.options,
+        drops.find((options) => options.name === name),
+      );
+    return {
+      gone: [...this.#sites.keys()].filter((name) => !same(name)),
+      come: drops.filter(({ name }) => !same(name)),
+    };
+  }
+
+  /** All or nothing: when one of the new drops cannot be opened, those before are there again, and its error is thrown. */
+  async exchange({ gone, come }: DropChange): Promise<void> {
+    const before = gone.flatMap((name) => this.#sites.get(name)?.options ?? []);
+    try {
+      await this.#remove(gone);
+      this.add(come);
+      await this.open();
+    } catch (thrown) {
+      await this.#remove(come.map(({ name }) => name));
+      this.add(before);
+      await this.open();
+      throw thrown;
+    } finally {
+      if (this.#started) for (const watcher of this.watchers()) watcher.start();
+    }
+  }
+
+  async stopWatching(): Promise<void> {
+    await Promise.all(this.watchers().map((watcher) => watcher.stop()));
+  }
+
+  async close(): Promise<void> {
+    await this.#remove([...this.#sites.keys()]);
+  }
+
+  #add(options: DropOptions): void {
+    const { pauses, ...facts } = this.#watch();
+    const drop = createDrop(options, this.#facts);
     const paused = () => pauses.reason("drop", options.name);
-    return drop === undefined ? [] : [new Watcher({ drop, options, paused, ...facts })];
-  });
+    this.#sites.set(options.name, {
+      options,
+      post: { drop, finish: options.finish, duplicates: options.duplicates },
+      watcher: new Watcher({ drop, options, paused, ...facts }),
+      url: null,
+    });
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const site = this.#sites.get(name);
+      this.#sites.delete(name);
+      await site?.watcher.stop();
+      await site?.post.drop.close();
+    }
+  }
 }
 
 export function intakeFacts(
@@ -45,23 +138,13 @@ export function intakeFacts(
   return {
     spool: parts.spool,
     clock: parts.clock,
-    defaultService: config.services[0]?.name ?? "",
+    get defaultService() {
+      return config.services[0]?.name ?? "";
+    },
     accountOf: (service) => config.services.find(({ name }) => name === service)?.account,
     refusalOf: (token, service, drop) => {
       const { claimed } = parts.registry.claim("", "SendViaHttp", drop, { service, token });
       return claimed === null ? `no trigger of ${service} that fires has the token ${token}` : null;
     },
   };
-}
-
-/** The drops that senders connect to. */
-export async function openIntakes(
-  drops: ReadonlyMap<string, DropPost>,
-): Promise<Readonly<Record<string, string>>> {
-  const urls: Record<string, string> = {};
-  for (const [name, { drop }] of drops) {
-    const url = await drop.open?.();
-    if (url !== undefined) urls[name] = url;
-  }
-  return urls;
 }

@@ -23,29 +23,32 @@ export function claimParts(
     readonly ledger: Ledger;
     readonly log: Logger;
     readonly registry: TriggerRegistry;
-    readonly drops: ReadonlyMap<string, DropPost>;
+    readonly dropPost: (name: string) => DropPost | undefined;
     readonly lookups: LookupStore;
     readonly versions: MapperVersions;
     readonly pauses: Pauses;
     readonly onRun: () => void;
   },
 ): ClaimParts {
-  const { registry, drops, pauses } = parts;
+  const { registry, dropPost, pauses } = parts;
   return {
     ...parts,
     pausedTrigger: (name) => pauses.reason("trigger", name),
-    dropPost: (name) => drops.get(name),
     planFinish,
     unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
-    provenance: ({ drop, path }) => drops.get(drop)?.drop.provenance?.(path) ?? null,
+    provenance: ({ drop, path }) => dropPost(drop)?.drop.provenance?.(path) ?? null,
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
       const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);
       return { claimed: verdict.claimed, others: verdict.others, why: whyUnclaimed(verdict) };
     },
     laneOf,
-    defaultService: config.services[0]?.name ?? "",
-    limits: batchLimits(config),
+    get defaultService() {
+      return config.services[0]?.name ?? "";
+    },
+    get limits() {
+      return batchLimits(config);
+    },
   };
 }
 
@@ -59,17 +62,15 @@ export function joinSteps(
     readonly versions: MapperVersions;
     readonly clock: Clock;
     readonly log: Logger;
-    readonly drops: ReadonlyMap<string, DropPost>;
-    readonly services: ReadonlyMap<string, ServicePost>;
+    readonly dropPost: (name: string) => DropPost | undefined;
+    readonly servicePost: (name: string) => ServicePost | undefined;
     readonly claim: (arrival: Arrival) => Promise<void>;
   },
 ): RunSteps {
-  const { drops, services, versions, ...own } = parts;
+  const { versions, ...own } = parts;
   return {
     ...own,
     copies: new ContainerCopies(parts.spool),
-    dropPost: (name) => drops.get(name),
-    servicePost: (name) => services.get(name),
     finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
     planFinish,
     currentMapper: (name) =>

@@ -1,4 +1,5 @@
 /** Joins the deliveries, one for each service, and what the services tell of them. */
+import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { readOutcomeWebhook } from "../delivery/outcomes.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
@@ -8,28 +9,82 @@ import { confirmRule, webhookAddress } from "../runs/confirm-rule.ts";
 import type { ServicePost } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
-import type { Closer } from "./closers.ts";
 
-export function openServices(
-  config: GatewayConfig,
-  operationsUrl: string,
-  parts: { readonly ledger: Ledger; readonly log: Logger; readonly clock: Clock },
-  closers: Closer[],
-): ReadonlyMap<string, ServicePost> {
-  const webhook = webhookAddress(config.operations.webhook.publicUrl, operationsUrl);
-  const confirm = confirmRule(config.push.confirm, webhook !== null);
-  const services = new Map<string, ServicePost>();
-  for (const options of config.services) {
-    const delivery = createDelivery(options, config.push, {
-      journal: parts.ledger,
-      log: parts.log,
-      clock: parts.clock,
-      webhook: webhook !== null && config.push.confirm.by !== "read-back" ? { url: webhook } : null,
-    });
-    closers.push(() => delivery.close());
-    services.set(options.name, { delivery, confirm });
+export interface ServiceParts {
+  readonly ledger: Ledger;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Where the operations listen, for webhooks without a public address. */
+  readonly operationsUrl: string;
+  /** A service refused credentials or rights. */
+  readonly onRefused?: (() => void) | undefined;
+}
+
+/** The delivery of each service. One whose options change is replaced by another; the calls that it has under way end. */
+export class ServicePosts {
+  readonly #parts: ServiceParts;
+  readonly #posts = new Map<string, { readonly made: unknown; readonly post: ServicePost }>();
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
   }
-  return services;
+
+  get(name: string): ServicePost | undefined {
+    return this.#posts.get(name)?.post;
+  }
+
+  /** Answers the names of the services that are new, gone or others now. */
+  configure(config: GatewayConfig): readonly string[] {
+    const changed: string[] = [];
+    for (const name of this.#posts.keys()) {
+      if (config.services.some((options) => options.name === name)) continue;
+      changed.push(name);
+      this.#retire(name);
+    }
+    for (const options of config.services) {
+      const made = [options, config.push, config.operations.webhook.publicUrl, config.log];
+      if (isDeepStrictEqual(this.#posts.get(options.name)?.made, made)) continue;
+      changed.push(options.name);
+      const post = this.#open(options, config);
+      this.#retire(options.name);
+      this.#posts.set(options.name, { made, post });
+    }
+    return changed;
+  }
+
+  /** Begins no call any more, and resolves when none is under way. */
+  async rest(): Promise<void> {
+    await Promise.all([...this.#posts.values()].map(({ post }) => post.delivery.retire()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#posts.values()].map(({ post }) => post.delivery.close()));
+    await Promise.all(this.#retiring);
+  }
+
+  #retire(name: string): void {
+    const delivery = this.#posts.get(name)?.post.delivery;
+    this.#posts.delete(name);
+    if (delivery === undefined) return;
+    const retiring = delivery
+      .retire()
+      .then(() => delivery.close())
+      .finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  #open(options: GatewayConfig["services"][number], { push, operations }: GatewayConfig): ServicePost {
+    const { ledger, operationsUrl, onRefused, ...own } = this.#parts;
+    const webhook = webhookAddress(operations.webhook.publicUrl, operationsUrl);
+    const delivery = createDelivery(options, push, {
+      ...own,
+      journal: ledger,
+      webhook: webhook !== null && push.confirm.by !== "read-back" ? { url: webhook } : null,
+      ...(onRefused === undefined ? {} : { onRefused }),
+    });
+    return { delivery, confirm: confirmRule(push.confirm, webhook !== null) };
+  }
 }
 
 export async function receiveOutcome(

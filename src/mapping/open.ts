@@ -14,7 +14,7 @@ const FIRST_LOOK_MS = 10_000;
 export interface OpenMapping {
   readonly versions: KeptVersions;
   readonly pool: MappingPool;
-  /** Looks at the mappers that triggers name, and again whenever they change. Waits for the first look, but not for ever. */
+  /** Looks at the mappers that triggers name, and again whenever they change; called again, at these instead. Waits for the first look, but not for ever. */
   start(names: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -33,14 +33,17 @@ export function openMapping(
     writable: [spoolRoot],
   });
   let stopWatching: (() => Promise<void>) | null = null;
+  /** Read anew at each look. */
+  const watched: string[] = [];
   return {
     versions,
     pool,
     async start(names) {
+      watched.splice(0, watched.length, ...names);
       const enough = new AbortController();
       const looked = versions.refresh(names).finally(() => enough.abort());
       await clock.sleep(FIRST_LOOK_MS, enough.signal);
-      stopWatching ??= versions.watch(names, looked);
+      stopWatching ??= versions.watch(watched, looked);
     },
     async close() {
       await inspector.close();

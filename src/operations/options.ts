@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { duration } from "../support/quantities.ts";
 
 /** `host:port`; port 0 takes any free one. */
 export const listenAddress = z
@@ -30,6 +31,17 @@ export const operationsOptions = z.strictObject({
     })
     .prefault({})
     .describe("Receiving the outcome of pushes."),
+  reload: z
+    .strictObject({
+      every: duration("2s").describe(
+        "How often the configuration's file and the secrets that it names by ${file:…} are looked at, should the file system tell of no change.",
+      ),
+      grace: duration("15s").describe(
+        "When a change needs all to be started anew (ledger, spool, workers, operations, …): so long may what is under way come to its end.",
+      ),
+    })
+    .prefault({})
+    .describe("Taking a changed configuration into force while the gateway runs."),
   alarm: z
     .strictObject({
       url: z

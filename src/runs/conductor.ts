@@ -11,6 +11,7 @@ import type { Run, RunState } from "../model.ts";
 import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
 import { confirmOutcome } from "./confirming.ts";
 import { deliverBatches } from "./delivering.ts";
+import { AT_REST, type ConductorOptions, type Desk, openDesks } from "./desks.ts";
 import { fetchInput } from "./fetching.ts";
 import { finishSource } from "./finishing.ts";
 import { mapInput } from "./mapping.ts";
@@ -18,38 +19,9 @@ import { openContainer, tendContainer } from "./opening.ts";
 import { REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 import { Waits } from "./waits.ts";
 
-export interface ConductorOptions {
-  /** Runs fetched and mapped side by side. */
-  readonly intakeHands: number;
-  /** Of these, at most so many of one drop. */
-  readonly intakePerDrop: number;
-  /** Runs delivered side by side, for each service. */
-  readonly deliveryHands: number;
-}
-
-interface Desk {
-  readonly name: string;
-  /** For each service at the desk of delivery, otherwise altogether. */
-  readonly hands: number;
-  /** At most so many of one drop. */
-  readonly perDrop: number;
-  /** What takes turns. */
-  readonly by: "drop" | "lane";
-  readonly states: readonly RunState[];
-  /** Of these, only runs whose source was not finished, or for which something is still awaited. */
-  readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
-  /** Runs in hand. */
-  readonly inHand: Map<string, Run>;
-  /** Where the next turn begins. */
-  turn: number;
-}
-
-const CLOSING_HANDS = 4;
 /** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
 const LOOK_AHEAD = 200;
 const FAULT_WAIT_MS = { first: 1_000, last: 60_000 } as const;
-
-const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
 export class Conductor {
   readonly #steps: RunSteps;
@@ -63,57 +35,18 @@ export class Conductor {
   readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
   /** Runs that no hand may take. */
   readonly #barred = new Set<string>();
+  /** Drops that no hand may touch. */
+  readonly #closedDrops = new Set<string>();
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #pumping: Promise<void> | null = null;
   #again = false;
+  #resting = false;
 
   constructor(steps: RunSteps, options: ConductorOptions) {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock);
-    const desk = (
-      facts: Pick<Desk, "name" | "hands" | "by" | "states"> & {
-        readonly only?: Desk["only"];
-        readonly perDrop?: number;
-      },
-    ): Desk => ({
-      only: {},
-      perDrop: Number.POSITIVE_INFINITY,
-      ...facts,
-      inHand: new Map(),
-      turn: 0,
-    });
-    this.#desks = [
-      desk({
-        name: "intake",
-        hands: options.intakeHands,
-        perDrop: options.intakePerDrop,
-        by: "drop",
-        states: ["claimed", "fetched"],
-      }),
-      desk({ name: "delivery", hands: options.deliveryHands, by: "lane", states: ["mapped", "delivering"] }),
-      desk({
-        name: "containers",
-        hands: CLOSING_HANDS,
-        by: "drop",
-        states: ["opened"],
-        only: { unsettled: true },
-      }),
-      desk({
-        name: "confirming",
-        hands: CLOSING_HANDS,
-        by: "lane",
-        states: ["accepted"],
-        only: { unsettled: true },
-      }),
-      desk({
-        name: "finishing",
-        hands: CLOSING_HANDS,
-        by: "drop",
-        states: AT_REST,
-        only: { unfinished: true },
-      }),
-    ];
+    this.#desks = openDesks(options);
   }
 
   /** Looks for work. Called when something may have changed: a run was opened, an outcome came in, a time has passed. */
@@ -122,7 +55,7 @@ export class Conductor {
       this.#waits.clear(runId);
       if (this.#isInHand(runId)) this.#told.add(runId);
     }
-    if (this.#abort.signal.aborted) return;
+    if (this.#abort.signal.aborted || this.#resting) return;
     this.#again = true;
     if (this.#pumping !== null) return;
     this.#pumping = this.#pump()
@@ -179,6 +112,36 @@ export class Conductor {
     }
   }
 
+  /** Ends the steps that use these drops, which can be done again, and begins none until the work is done. */
+  async withoutHandsAt<T>(drops: readonly string[], work: () => Promise<T>): Promise<T> {
+    for (const drop of drops) this.#closedDrops.add(drop);
+    try {
+      const ended = this.#desks
+        .flatMap((desk) => [...desk.inHand.values()].filter((run) => this.#isClosed(run, desk)))
+        .map(({ id }) => this.#steppers.get(id));
+      for (const stepper of ended) stepper?.stop.abort();
+      await Promise.all(ended.map((stepper) => stepper?.ended));
+      return await work();
+    } finally {
+      for (const drop of drops) this.#closedDrops.delete(drop);
+      this.wake();
+    }
+  }
+
+  /** These services are others now: what was known against them counts no longer. */
+  servicesChanged(services: readonly string[], deliveryHands: number): void {
+    for (const service of services) this.#waits.forgetService(service);
+    for (const desk of this.#desks) if (desk.name === "delivery") desk.hands = deliveryHands;
+    this.wake();
+  }
+
+  /** Begins no step any more, and resolves when those under way have ended. */
+  async rest(): Promise<void> {
+    this.#resting = true;
+    await this.#pumping;
+    while (this.#tasks.size > 0) await Promise.allSettled([...this.#tasks]);
+  }
+
   /** Cancels what can be done again, lets what is being recorded end, and resolves when all hands are empty. */
   async stop(): Promise<void> {
     this.#abort.abort();
@@ -205,14 +168,18 @@ export class Conductor {
       const limit = desk.inHand.size + desk.hands + LOOK_AHEAD;
       const runs = await this.#steps.ledger.runsIn(desk.states, { limit, ...desk.only, [desk.by]: group });
       queues.push(
-        runs.filter((run) => !this.#isInHand(run.id) && !this.#waitsStill(run, desk)).slice(0, desk.hands),
+        runs
+          .filter(
+            (run) => !this.#isInHand(run.id) && !this.#isClosed(run, desk) && !this.#waitsStill(run, desk),
+          )
+          .slice(0, desk.hands),
       );
     }
     for (let rank = 0; rank < desk.hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
         if (run === undefined || this.#isInHand(run.id) || !this.#hasHand(desk, run)) continue;
-        if (this.#abort.signal.aborted) return;
+        if (this.#abort.signal.aborted || this.#resting) return;
         this.#begin(run, desk);
       }
     }
@@ -241,6 +208,11 @@ export class Conductor {
 
   #isInHand(runId: string): boolean {
     return this.#barred.has(runId) || this.#desks.some((desk) => desk.inHand.has(runId));
+  }
+
+  /** What is delivered or mapped has come into the spool. */
+  #isClosed(run: Run, desk: Desk): boolean {
+    return desk.name !== "delivery" && run.state !== "fetched" && this.#closedDrops.has(run.drop);
   }
 
   #waitsStill(run: Run, desk: Desk): boolean {

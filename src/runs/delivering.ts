@@ -38,6 +38,8 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
 
 async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Promise<StepResult> {
   if (result.status === "kept") {
+    // What was to send it is no longer in force; its successor is.
+    if (result.retryAfterMs === 0 && !result.wholeService) return NEXT;
     if (run.reason?.message !== result.reason) {
       await steps.ledger.noteRun(run.id, {
         reason: { code: result.code, message: result.reason },

@@ -11,7 +11,7 @@ interface OrderedWatcher {
 
 export function liveGateway(
   conductor: Pick<Conductor, "wake" | "withoutHands">,
-  watchers: readonly OrderedWatcher[],
+  watchers: () => readonly OrderedWatcher[],
   log: Logger,
 ): LiveGateway {
   const rematch = (some: readonly OrderedWatcher[]) => {
@@ -25,11 +25,11 @@ export function liveGateway(
     withoutHands: (runId, work) => conductor.withoutHands(runId, work),
     onRun: () => conductor.wake(),
     dropChanged(name) {
-      const some = watchers.filter((watcher) => watcher.status().drop === name);
+      const some = watchers().filter((watcher) => watcher.status().drop === name);
       rematch(some);
       // Its faults are in the status of the drop.
       for (const watcher of some) watcher.pollNow().catch(() => undefined);
     },
-    triggersChanged: () => rematch(watchers),
+    triggersChanged: () => rematch(watchers()),
   };
 }

@@ -40,6 +40,12 @@ export class Waits {
     this.#failing.delete(service);
   }
 
+  /** What was known against it is known no longer. */
+  forgetService(service: string): void {
+    this.#services.delete(service);
+    this.#failing.delete(service);
+  }
+
   clear(id: string): void {
     this.#runs.delete(id);
   }

@@ -12,6 +12,8 @@ import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
 
+type Sections = Readonly<Record<string, unknown>>;
+
 const CREDENTIALS = { clientId: "c", clientSecret: "secret", username: "u", password: "password" };
 const never = new AbortController().signal;
 
@@ -99,9 +101,19 @@ export class GatewayRig {
   }
 
   /** A gateway with these sections; the rest has defaults that make tests quick. */
-  async open(sections: Readonly<Record<string, unknown>>): Promise<Gateway> {
+  async open(sections: Sections): Promise<Gateway> {
     await this.#gateway?.stop();
-    const path = join(this.folder, "gateway.yaml");
+    this.configure(sections);
+    this.#gateway = await startGateway(loadGatewayConfig(this.config), { log: silentLog });
+    return this.#gateway;
+  }
+
+  get config(): string {
+    return join(this.folder, "gateway.yaml");
+  }
+
+  /** Writes the configuration's file. */
+  configure(sections: Sections): void {
     mkdirSync(join(this.folder, "in"), { recursive: true });
     const settings = {
       services: [this.service("hub")],
@@ -114,9 +126,7 @@ export class GatewayRig {
       operations: { listen: "127.0.0.1:0" },
       ...sections,
     };
-    writeFileSync(path, stringify(settings));
-    this.#gateway = await startGateway(loadGatewayConfig(path), { log: silentLog });
-    return this.#gateway;
+    writeFileSync(this.config, stringify(settings));
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,116 @@
+/**
+ * Watches the files that a configuration was read from. Looking is the truth; events of the file system only make it sooner. Files may be
+ * written in place, replaced by a rename, or be links that point elsewhere from one moment to the next; a change is told once they rest.
+ */
+import { type BigIntStats, promises as fs } from "node:fs";
+import { watch } from "chokidar";
+import type { Clock } from "../support/clock.ts";
+import { systemCode } from "../support/errors.ts";
+
+/** Editors write in several steps: what looks the same for so long is complete. */
+const SETTLE_MS = 250;
+
+export interface FileWatchParts {
+  /** Absolute paths, asked at each look. */
+  paths(): readonly string[];
+  /** Looks come at least this often, in milliseconds. */
+  everyMs(): number;
+  /** Never rejects. Not called again before it has ended. */
+  onChange(): Promise<void>;
+  readonly clock: Clock;
+}
+
+export class FileWatch {
+  readonly #parts: FileWatchParts;
+  readonly #stop = new AbortController();
+  readonly #events;
+  #pause: AbortController | null = null;
+  #asked = false;
+  #known: string;
+  readonly #running: Promise<void>;
+
+  /** What the files look like now is not told as a change. Call it before they are read. */
+  static async start(parts: FileWatchParts): Promise<FileWatch> {
+    return new FileWatch(parts, await stampsOf(parts.paths()));
+  }
+
+  private constructor(parts: FileWatchParts, known: string) {
+    this.#parts = parts;
+    this.#known = known;
+    this.#events = watch([...parts.paths()], { ignoreInitial: true, ignorePermissionErrors: true });
+    this.#events.on("all", () => this.#pause?.abort());
+    // Where events cannot be had, looking has to do.
+    this.#events.on("error", () => undefined);
+    this.#running = this.#run();
+  }
+
+  /** The files are read again now, whatever they look like. */
+  lookNow(): void {
+    this.#asked = true;
+    this.#pause?.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#pause?.abort();
+    await this.#events.close();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, everyMs, onChange, paths } = this.#parts;
+    while (!this.#stop.signal.aborted) {
+      this.#pause = new AbortController();
+      if (!this.#asked) await clock.sleep(everyMs(), this.#pause.signal);
+      if (this.#stop.signal.aborted) return;
+      const asked = this.#asked;
+      this.#asked = false;
+      const found = asked ? await stampsOf(paths()) : await this.#settled();
+      if (!asked && found === this.#known) continue;
+      this.#known = found;
+      await onChange();
+      // A change may name other files.
+      this.#events.add([...paths()]);
+      this.#known = this.#known === found ? await this.#withNewPaths(found) : this.#known;
+    }
+  }
+
+  /** Files that were named only by what was just read count as known when the others still look as they did. */
+  async #withNewPaths(found: string): Promise<string> {
+    const now = await stampsOf(this.#parts.paths());
+    const before = new Set(found.split("\n"));
+    const changed = now.split("\n").filter((line) => !before.has(line));
+    const pathsBefore = new Set([...before].map(pathOf));
+    return changed.some((line) => pathsBefore.has(pathOf(line))) ? found : now;
+  }
+
+  async #settled(): Promise<string> {
+    let found = await stampsOf(this.#parts.paths());
+    while (found !== this.#known && !this.#stop.signal.aborted) {
+      await this.#parts.clock.sleep(SETTLE_MS, this.#stop.signal);
+      const again = await stampsOf(this.#parts.paths());
+      if (again === found) return found;
+      found = again;
+    }
+    return found;
+  }
+}
+
+/** A line for each file: its path, and what differs when it is another file or has another content. */
+async function stampsOf(paths: readonly string[]): Promise<string> {
+  const lines = await Promise.all(paths.map(async (path) => `${path}\t${await stampOf(path)}`));
+  return lines.join("\n");
+}
+
+function pathOf(line: string): string {
+  return line.slice(0, line.lastIndexOf("\t"));
+}
+
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { size, mtimeNs, ctimeNs, ino }: BigIntStats = await fs.stat(path, { bigint: true });
+    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+  } catch (thrown) {
+    return systemCode(thrown) ?? "unknown";
+  }
+}
