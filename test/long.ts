@@ -1,7 +1,7 @@
 /**
  * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, and the soak of polls.
  * Resumable: finished parts are noted in `.headgate/long.json`, and the next call goes on after them; `--fresh` begins anew.
- * Seeds are printed; a failing one is replayed by `HEADGATE_SEED=<seed> HEADGATE_ROUNDS=1 npx vitest run test/e2e/random-kills.test.ts`.
+ * Seeds are printed; a failing round prints the command that replays it. `HEADGATE_SEED` is the first seed of a fresh start, and `HEADGATE_ROUNDS` as `--rounds`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,12 +20,20 @@ const root = join(import.meta.dirname, "..");
 const notes = join(root, ".headgate/long.json");
 
 const { values } = parseArgs({
-  options: { rounds: { type: "string", default: "200" }, fresh: { type: "boolean", default: false } },
+  options: {
+    rounds: { type: "string", default: process.env["HEADGATE_ROUNDS"] ?? "200" },
+    fresh: { type: "boolean", default: false },
+  },
 });
 if (values.fresh) rmSync(notes, { force: true });
 const progress: Progress = existsSync(notes)
   ? (JSON.parse(readFileSync(notes, "utf8")) as Progress)
-  : { firstSeed: Math.floor(Math.random() * 1e9), rounds: 0, soaked: false, failed: [] };
+  : {
+      firstSeed: Number(process.env["HEADGATE_SEED"] ?? Math.floor(Math.random() * 1e9)),
+      rounds: 0,
+      soaked: false,
+      failed: [],
+    };
 
 function note(): void {
   mkdirSync(join(root, ".headgate"), { recursive: true });

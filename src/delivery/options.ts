@@ -111,6 +111,9 @@ const confirmOptions = z.strictObject({
     .describe(
       "How outcomes are learned. auto: by webhook where operations.webhook.publicUrl is given, otherwise by reading back.",
     ),
+  webhookWait: duration("30s").describe(
+    "A webhook that has not come so long after the acceptance is helped by reading back; at most half of `within`.",
+  ),
   pollEvery: duration("5s").describe(
     "Pause between two attempts to read back, since the service stores after it answered.",
   ),

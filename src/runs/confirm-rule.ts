@@ -2,9 +2,6 @@
 import type { FinishRule, Run } from "../model.ts";
 import type { ConfirmRule } from "./steps.ts";
 
-/** A webhook that has not come by then is helped by reading back. */
-const WEBHOOK_PATIENCE_MS = 30_000;
-
 /** Port 0 in `webhook.publicUrl` stands for the port that `operations.listen` took. */
 export function webhookAddress(publicUrl: string | undefined, operationsUrl: string): string | null {
   if (publicUrl === undefined) return null;
@@ -18,17 +15,19 @@ export function confirmRule(
     by,
     within,
     pollEvery,
+    webhookWait,
   }: {
     readonly by: "auto" | ConfirmRule["by"];
     readonly within: number;
     readonly pollEvery: number;
+    readonly webhookWait: number;
   },
   hasWebhook: boolean,
 ): ConfirmRule {
   return {
     by: by === "auto" ? (hasWebhook ? "webhook" : "read-back") : by,
     withinMs: within,
-    patienceMs: Math.min(WEBHOOK_PATIENCE_MS, within / 2),
+    patienceMs: Math.min(webhookWait, within / 2),
     everyMs: pollEvery,
   };
 }

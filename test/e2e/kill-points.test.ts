@@ -1,8 +1,8 @@
 /** The gateway, as a real process, killed at every named point as a power cut would, and started again. */
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { FAULT_POINTS } from "../../src/ledger/states.ts";
+import { elsewhere, NAMED, POINTS } from "./kill-list.ts";
 import {
   expectNothingArchivedEarly,
   expectStandings,
@@ -10,44 +10,13 @@ import {
   laySceneAfter,
   lyingPaths,
   prepareBefore,
+  type Scene,
 } from "./kill-scenario.ts";
-import { PROJECT } from "./processes.ts";
+import { type Ended, PROJECT } from "./processes.ts";
 import { Rig } from "./rig.ts";
 import { atMost, PATIENTLY } from "./waiting.ts";
 
 vi.setConfig(PATIENTLY);
-
-/** Points that the scene does not pass, and why. */
-const NOT_PASSED: Readonly<Record<string, string>> = {
-  "arrival.settling":
-    "an arrival begins so by `poll.recorded`; only one that changes while it lies unmatched comes back to it",
-  "run.opened": "no container lies here; `containers.test.ts` has kills of its own",
-  "arrival.skipped":
-    "the drop of the scene processes what lies there at the first contact, and has no done-files",
-  "run.held": "nothing holds a run yet",
-  "batch.ready": "batches become ready by `run.mapped` and `batch.split`",
-  "arrivals.forgotten": "nobody orders here; `crash.test.ts` kills there",
-  "pause.changed": "nobody orders here; `crash.test.ts` kills there",
-  "event.added": "a file of a temporary name has an event; none lies here",
-};
-
-const NAMED = [
-  ...new Set(
-    globSync("src/**/*.ts", { cwd: PROJECT }).flatMap((file) =>
-      [...readFileSync(join(PROJECT, file), "utf8").matchAll(/faultPoint\("([^"]+)"\)/g)].map(
-        (match) => match[1] ?? "",
-      ),
-    ),
-  ),
-];
-
-/** Points of other components, and the test that kills there; it must name them. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  "hub.": "hub-kill.test.ts",
-  "intake.": "intake.test.ts",
-};
-const elsewhere = (point: string) =>
-  Object.entries(ELSEWHERE).find(([prefix]) => point.startsWith(prefix))?.[1];
 
 /** Passed several times in one scene: also killed at a later time. */
 const LATER = [
@@ -63,14 +32,46 @@ const LATER = [
   "drops.finish.after-rename#2",
 ];
 
-const unreached = (point: string) =>
-  Object.keys(NOT_PASSED).some(
-    (what) => point === `ledger.${what}.before` || point === `ledger.${what}.after`,
-  );
-const points = [
-  ...[...FAULT_POINTS, ...NAMED].filter((point) => !unreached(point) && elsewhere(point) === undefined),
-  ...LATER,
+/** About when a file comes past: the earlier points of a chain leave the more to the later ones. */
+const ORDER = [
+  "poll",
+  "arrival.settling",
+  "arrival.unmatched",
+  "arrival.matched",
+  "run.claimed",
+  "run.fetch.stored",
+  "run.fetched",
+  "arrival.duplicate",
+  "run.cancelled",
+  "run.mapping",
+  "run.map.segment",
+  "run.empty",
+  "run.mapped",
+  "run.delivering",
+  "batch.sending",
+  "delivery.before-send",
+  "delivery.after-answer",
+  "batch.split",
+  "delivery.after-split",
+  "batch.accepted",
+  "delivery.after-accept",
+  "batch.rejected",
+  "run.quarantined",
+  "run.accepted",
+  "run.noted",
+  "drops.finish",
+  "outcome.recorded",
+  "run.confirmed",
+  "run.discarded",
+  "arrivals.pruned",
 ];
+const rank = (point: string) => ORDER.findIndex((what) => point.replace("ledger.", "").startsWith(what));
+const CHAINS = 8;
+const points = [...POINTS, ...LATER].toSorted((one, other) => rank(one) - rank(other));
+/** Each goes through the life of a file. */
+const chains = Array.from({ length: CHAINS }, (_, start) =>
+  points.filter((_point, index) => index % CHAINS === start),
+);
 
 let rig: Rig;
 let before: Awaited<ReturnType<typeof prepareBefore>>;
@@ -102,20 +103,41 @@ test("the scene without a fault ends as the other tests expect", async () => {
   ]);
 });
 
-describe.concurrent("a gateway killed at a fault point loses nothing and delivers nothing twice", () => {
-  test.each(points)("%s", { timeout: 300_000 }, (point) =>
-    inTurn(async () => {
-      const { stage, expected, files } = await laySceneAfter(before, point.replaceAll(/[^a-z0-9-]/g, "-"));
-      const killed = await stage.untilIdle(point);
-      expect(killed.signal, `${point} was passed: ${killed.stderr}`).toBe("SIGKILL");
-      await expectNothingArchivedEarly(stage);
-
-      const { code, stderr } = await stage.untilIdle();
-      expect(code, stderr).toBe(1); // Something needs a person.
-      expect(stage.lane.conflicts).toEqual([]);
-      await expectStoredOnce(rig, expected);
-      await expectStandings(stage, files);
-      await expectNothingArchivedEarly(stage);
-    }),
+describe.concurrent("a gateway killed at one fault point after another loses nothing and delivers nothing twice", () => {
+  test.each(chains.map((chain, index) => ({ chain, index, names: chain.join(", ") })))(
+    "$names",
+    { timeout: 300_000 },
+    ({ chain, index }) => inTurn(() => playChain(chain, `chain-${index}`)),
   );
 });
+
+/**
+ * Each life is killed at the next point, and the next life goes on where it stood. One that does not come past its point, since what lay
+ * there is done, has to end as one without a fault; then the point is tried in a new scene, where it must be passed.
+ */
+async function playChain(chain: readonly string[], name: string): Promise<void> {
+  let scenes = 1;
+  let scene = await laySceneAfter(before, `${name}-${scenes}`);
+  let isNew = true;
+  for (const point of chain) {
+    let ended = await scene.stage.untilIdle(point);
+    if (ended.signal === null && !isNew) {
+      await expectEnd(scene, ended);
+      scenes += 1;
+      scene = await laySceneAfter(before, `${name}-${scenes}`);
+      ended = await scene.stage.untilIdle(point);
+    }
+    expect(ended.signal, `${point} was passed: ${ended.stderr}`).toBe("SIGKILL");
+    await expectNothingArchivedEarly(scene.stage);
+    isNew = false;
+  }
+  await expectEnd(scene, await scene.stage.untilIdle());
+}
+
+async function expectEnd({ stage, expected, files }: Scene, { code, stderr }: Ended): Promise<void> {
+  expect(code, stderr).toBe(1); // Something needs a person.
+  expect(stage.lane.conflicts).toEqual([]);
+  await expectStoredOnce(rig, expected);
+  await expectStandings(stage, files);
+  await expectNothingArchivedEarly(stage);
+}

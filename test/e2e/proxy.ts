@@ -24,12 +24,28 @@ export interface Push {
   status: number | null;
 }
 
-/** What a test does with a push instead of passing it on: an answer of its own, `lost` (passed on, the answer swallowed), or a wait. */
+/**
+ * What a test does with a push instead of passing it on: an answer of its own, `reset` (the connection breaks, nothing is passed on),
+ * `lost` (passed on, and then the connection breaks), `hung` (never answered, nothing is passed on), `hung after` (passed on, never
+ * answered), or a wait before it is passed on.
+ */
 export type Interference =
-  | { readonly status: number; readonly body: string }
+  | {
+      readonly status: number;
+      readonly body: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | "pass"
+  | "reset"
   | "lost"
+  | "hung"
+  | "hung after"
   | Promise<unknown>;
+
+/** What becomes of a webhook: `late` ones come after those that were sent after them, `lost` ones are answered and thrown away. */
+export type WebhookFate = "passed" | "doubled" | "late" | "lost";
+
+const LATE_MS = 300;
 
 export class Lane {
   readonly name: string;
@@ -40,9 +56,10 @@ export class Lane {
   readonly calls: string[] = [];
   /** Address of the gateway's operations interface, where webhooks are passed on to; null while there is none. */
   gateway: string | null = null;
-  /** Webhooks are taken and thrown away. */
-  swallowWebhooks = false;
   webhooks = 0;
+  fateOfWebhook: () => WebhookFate = () => "passed";
+  /** Whether the next call of the token endpoint fails. */
+  failToken: () => boolean = () => false;
   interfere: (push: Push) => Interference = () => "pass";
 
   constructor(name: string) {
@@ -102,6 +119,10 @@ export class RecordingProxy {
     if (part === "hook") return await this.#passWebhook(lane, incoming, body, outgoing);
     if (part === "push") return await this.#passPush(lane, rest, incoming, body, outgoing);
     lane.calls.push(`${incoming.method} ${rest}`);
+    if (part === "token" && lane.failToken()) {
+      outgoing.writeHead(503).end();
+      return;
+    }
     const path = part === "token" ? "/connect/token" : rest;
     await this.#passOn(this.hub, path, incoming, body, outgoing);
   }
@@ -125,11 +146,17 @@ export class RecordingProxy {
     if (interference instanceof Promise) await interference;
     if (typeof interference === "object" && "status" in interference) {
       push.status = interference.status;
-      outgoing.writeHead(interference.status, { "content-type": "application/problem+json" });
-      outgoing.end(interference.body);
+      const headers = { "content-type": "application/problem+json", ...interference.headers };
+      outgoing.writeHead(interference.status, headers).end(interference.body);
+      return;
+    }
+    if (interference === "hung") return;
+    if (interference === "reset") {
+      outgoing.destroy();
       return;
     }
     const answer = await this.#ask(this.hub, `/push${rest}`, incoming, body);
+    if (interference === "hung after") return;
     if (interference === "lost" || answer === null) {
       outgoing.destroy();
       return;
@@ -140,7 +167,10 @@ export class RecordingProxy {
 
   async #passWebhook(lane: Lane, incoming: IncomingMessage, body: Buffer, outgoing: ServerResponse) {
     lane.webhooks += 1;
-    if (lane.swallowWebhooks) outgoing.writeHead(200).end();
+    const fate = lane.fateOfWebhook();
+    if (fate === "late") await new Promise((resolve) => setTimeout(resolve, LATE_MS));
+    if (fate === "doubled") await this.#ask(lane.gateway, "/webhooks/outcome", incoming, body);
+    if (fate === "lost") outgoing.writeHead(200).end();
     else await this.#passOn(lane.gateway, "/webhooks/outcome", incoming, body, outgoing);
   }
 

@@ -1,20 +1,42 @@
-/** The gateway killed at random instants, while files come from drops of every kind. */
+/**
+ * The real gateway killed at random instants and points, while files come from drops of every kind and the service misbehaves on a
+ * schedule. Everything random in a round comes from its seed.
+ */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
-import { ALWAYS, expectNothingArchivedEarly, expectStoredOnce, lyingPaths } from "./kill-scenario.ts";
-import { type Readings, readingsOf } from "./readings.ts";
-import { Rig } from "./rig.ts";
-import { KINDS, layThreeDrops } from "./three-drops.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { Door } from "./door.ts";
+import { POINTS } from "./kill-list.ts";
+import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.ts";
+import { misbehave } from "./misbehaviour.ts";
+import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
+import { Rig, type Settings, type Stage } from "./rig.ts";
+import { type Drops, KINDS, type Kind, layOneDrop } from "./three-drops.ts";
+import { atMost, PATIENTLY, until } from "./waiting.ts";
 
 vi.setConfig(PATIENTLY);
 
-const FILES_PER_DROP = 3;
-/** Milliseconds of a process's life: from before its ledger is open to after its work is done. */
-const LIFE = { least: 250, most: 1_800 } as const;
+/** Of the lives that are killed, so many have another after them that is killed. */
+const ANOTHER = 0.3;
+/** Points that hardly any of the files of a round come to. */
+const RARE =
+  /arrival\.(duplicate|unmatched)|arrivals\.pruned|run\.(empty|cancelled|discarded|quarantined)|batch\.rejected/;
+const points = POINTS.filter((point) => !RARE.test(point));
+/** Milliseconds from when the ledger is open, and from a push. */
+const LIFE_MAX_MS = 900;
+const AFTER_PUSH_MAX_MS = 40;
+const PUSHES_MAX = 15;
+
+/** Short waits, so that a round meets many mishaps in little time. */
+const push: Settings = {
+  batch: { points: 30 },
+  confirm: { pollEvery: "100ms", webhookWait: "500ms", within: "60s" },
+  retry: { initial: "20ms", max: "200ms", retryAfterMax: "300ms", refused: "200ms", quickWait: "500ms" },
+  timeouts: { connect: "1s", headers: "1s", body: "1s", total: "3s" },
+};
 
 const seed = seedOf("random kills");
-const rounds = Array.from({ length: roundsOf(5) }, (_, round) => seed + round);
+const rounds = Array.from({ length: roundsOf(20) }, (_, round) => seed + round);
+const inTurn = atMost(2);
 
 let rig: Rig;
 beforeAll(async () => {
@@ -22,46 +44,90 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-describe("a gateway killed at random instants loses nothing and delivers nothing twice", () => {
-  test.each(rounds)("HEADGATE_SEED=%i", async (own) => {
-    const chance = chanceOf(own);
-    const { stage, folders, close } = await layThreeDrops(rig, `round-${own}`);
-    try {
-      const expected: Readings[] = [];
-      for (const kind of KINDS) {
-        for (let index = 0; index < FILES_PER_DROP; index += 1) {
-          const id = await rig.variable(`${own}-${kind}-${index}`);
-          const readings = readingsOf(id, 40 + Math.trunc(chance() * 400), expected.length * 1_000);
-          expected.push(readings);
-          await stage.put(`in/standard_${index}.csv`, readings.csv, folders[kind]);
-        }
-      }
-      const kills = 2 + Math.trunc(chance() * 3);
-      for (let kill = 0; kill < kills; kill += 1) {
-        const gateway = stage.gateway([]);
-        await new Promise((resolve) => setTimeout(resolve, LIFE.least + chance() * (LIFE.most - LIFE.least)));
-        expect(await gateway.end("SIGKILL"), "it lived until it was killed").toMatchObject({
-          signal: "SIGKILL",
-        });
-        for (const kind of KINDS) await expectNothingArchivedEarly(stage, folders[kind]);
-      }
-      const { code, stderr } = await stage.untilIdle();
-      expect(code, stderr).toBe(0);
-
-      expect(stage.lane.conflicts).toEqual([]);
-      await expectStoredOnce(rig, expected);
-      await stage.inspect(async (ledger) => {
-        const tally = await ledger.tally(ALWAYS);
-        expect(tally.files).toEqual({ delivered: expected.length });
-        expect(tally.points.stored).toBe(expected.reduce((sum, { points }) => sum + points.length, 0));
-        for (const kind of KINDS) expect(await lyingPaths(ledger, kind)).toEqual([]);
-      });
-      for (const kind of KINDS) {
-        await expectNothingArchivedEarly(stage, folders[kind]);
-        expect(await stage.files(folders[kind])).toHaveLength(FILES_PER_DROP);
-      }
-    } finally {
-      await close();
-    }
-  });
+describe.concurrent("a gateway killed at random beside a misbehaving service loses nothing and delivers nothing twice", () => {
+  test.each(rounds)("HEADGATE_SEED=%i", { timeout: 600_000 }, (own) => inTurn(() => playRound(own)));
 });
+
+async function playRound(own: number): Promise<void> {
+  const chance = chanceOf(own);
+  const kind = KINDS[Math.trunc(chance() * KINDS.length)] ?? "local";
+  const drops = await layOneDrop(rig, `round-${own}`, kind, { push });
+  const door = await Door.open(rig.proxy.url);
+  const lives: string[] = [];
+  try {
+    drops.stage.entrance = door.url;
+    await drops.stage.configure();
+    await playLives(drops, kind, door, chance, lives);
+  } catch (thrown) {
+    const command = `HEADGATE_SEED=${own} HEADGATE_ROUNDS=1 npx vitest run test/e2e/random-kills.test.ts`;
+    process.stderr.write(`round ${own} failed (${kind})\n${lives.join("\n")}\nreplay it with: ${command}\n`);
+    throw thrown;
+  } finally {
+    await drops.close();
+    await door.close();
+  }
+}
+
+async function playLives(
+  { stage, folders }: Drops,
+  kind: Kind,
+  door: Door,
+  chance: () => number,
+  lives: string[],
+): Promise<void> {
+  const folder = folders[kind];
+  const scene = await layRandomScene(rig, stage, folder, chance);
+  // What is not there shows by reading back only after `within`.
+  const losesWebhooks = !scene.hasUnknown;
+  const { played } = misbehave(stage.lane, door, chance, { large: scene.large, losesWebhooks });
+  try {
+    do {
+      lives.push(await liveAndDie(stage, chance));
+      await expectNothingArchivedEarly(stage, folder);
+    } while (chance() < ANOTHER);
+    const { code, stderr } = await stage.untilIdle();
+    lives.push(stderr);
+    expect(scene.codes, stderr).toContain(code);
+    await expectExactly(stage, scene, folder, kind);
+  } finally {
+    lives.push(`the service's part: ${played.join("; ")}`);
+  }
+}
+
+/** Killed at a named point that it passes, near a push, or at any instant. What it said. */
+async function liveAndDie(stage: Stage, chance: () => number): Promise<string> {
+  const [how, one, other] = [chance(), chance(), chance()];
+  if (how < 0.5)
+    return dieAt(stage, `${points[Math.trunc(one * points.length)]}#${1 + Math.trunc(other * 4)}`);
+  const atPush = how < 0.8 ? stage.lane.pushes.length + 1 + Math.trunc(one * PUSHES_MAX) : null;
+  const gateway = stage.gateway(["--until-idle", "--timeout", "60s"]);
+  if (atPush === null) await gateway.said("stderr", /Server listening/);
+  else await until("a push", () => stage.lane.pushes.length >= atPush || !gateway.running);
+  const ms = other * (atPush === null ? LIFE_MAX_MS : AFTER_PUSH_MAX_MS);
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  const { signal, stderr } = await gateway.end("SIGKILL");
+  return `killed ${atPush === null ? "at an instant" : `after push ${atPush}`}: ${signal}\n${stderr}`;
+}
+
+/** Not every life passes every point so often: then it comes to its end. */
+async function dieAt(stage: Stage, fault: string): Promise<string> {
+  const { signal, code, stderr } = await stage.untilIdle(fault);
+  if (signal === null) expect(code, stderr).toBeLessThan(2);
+  return `killed at ${fault}: ${signal}\n${stderr}`;
+}
+
+async function expectExactly(stage: Stage, scene: RandomScene, folder: string, drop: string): Promise<void> {
+  expect(stage.lane.conflicts, "every operation was only ever sent with one set of bytes").toEqual([]);
+  await expectExactlyStored(rig, scene);
+  await expectNothingArchivedEarly(stage, folder);
+  await stage.inspect(async (ledger) => {
+    expect((await ledger.tally(ALWAYS)).files).toEqual(scene.files);
+    const lying = await lyingPaths(ledger, drop);
+    expect(new Set(lying).size, `each path once: ${lying}`).toBe(lying.length);
+    for (const run of await ledger.recentRuns(100, ["confirmed", "accepted"]))
+      expect(run, run.path).toMatchObject({ state: "confirmed", points: { stored: run.points.mapped } });
+  });
+  expect(await stage.files(folder)).toHaveLength(
+    Object.values(scene.files).reduce((sum, count) => sum + count, 0),
+  );
+}

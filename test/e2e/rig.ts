@@ -48,7 +48,7 @@ export class Rig {
     this.hub = hub;
     this.client = new ServiceClient(
       {
-        ...serviceAddresses(proxy, "rig"),
+        ...serviceAddresses(proxy.url, "rig"),
         name: "hub",
         account: "1",
         apiVersion: API_VERSION,
@@ -107,14 +107,14 @@ export class Rig {
     );
   }
 
-  /** Every version of every point, in the order of dates. */
-  async stored(variableId: number): Promise<readonly StoredPoint[]> {
+  /** Every version of every point (or the one that counts), in the order of dates. */
+  async stored(variableId: number, allVersions = true): Promise<readonly StoredPoint[]> {
     const points: StoredPoint[] = [];
     for (let page = 0; ; page += 1) {
       const rows = await this.client.postData(
         {
           VariableIds: [variableId],
-          AllVersions: true,
+          ...(allVersions ? { AllVersions: true } : {}),
           DisplayLevel: "ValueVariableDate",
           TimeZoneId: "UTC",
           "Paging.PageNumber": page,
@@ -158,6 +158,8 @@ export class Stage {
   readonly name: string;
   readonly folder: string;
   readonly lane: Lane;
+  /** Address under which the gateway reaches the proxy. */
+  entrance: string;
   #change: Settings;
 
   constructor(rig: Rig, name: string, change: Settings) {
@@ -165,6 +167,7 @@ export class Stage {
     this.name = name;
     this.folder = join(rig.folder, "stages", name);
     this.lane = rig.proxy.lane(name);
+    this.entrance = rig.proxy.url;
     this.#change = change;
   }
 
@@ -192,12 +195,12 @@ export class Stage {
   }
 
   /** Puts a complete file into the local drop (or a folder of the stage that a field server shows). */
-  async put(path: string, content: string | Uint8Array, folder = this.drop): Promise<void> {
+  async put(path: string, content: string | Uint8Array, folder = this.drop, minutesAgo = 1): Promise<void> {
     const full = join(folder, path);
     await mkdir(dirname(full), { recursive: true });
     await writeFile(full, content);
-    const minutesAgo = new Date(Date.now() - 60_000);
-    await utimes(full, minutesAgo, minutesAgo);
+    const modified = new Date(Date.now() - minutesAgo * 60_000);
+    await utimes(full, modified, modified);
   }
 
   /** Starts a gateway; its webhooks find it from when it says that it has started. */
@@ -241,7 +244,7 @@ export class Stage {
     return {
       services: [
         {
-          ...serviceAddresses(this.rig.proxy, this.name),
+          ...serviceAddresses(this.entrance, this.name),
           name: "hub",
           account: "1",
           credentials: CREDENTIALS,
@@ -303,7 +306,7 @@ const hubSettings = {
   log: { level: "warn" },
 };
 
-function serviceAddresses(proxy: RecordingProxy, lane: string) {
-  const at = `${proxy.url}/${lane}`;
+function serviceAddresses(proxyUrl: string, lane: string) {
+  const at = `${proxyUrl}/${lane}`;
   return { base: `${at}/base`, push: `${at}/push`, token: `${at}/token` };
 }

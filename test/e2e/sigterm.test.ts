@@ -143,7 +143,7 @@ test("while the service is unreachable", async () => {
 
 test("while an outcome is awaited", async () => {
   const stage = await rig.stage("confirming");
-  stage.lane.swallowWebhooks = true;
+  stage.lane.fateOfWebhook = () => "lost";
   const expected = await layFile(stage, 100);
   const daemon = stage.gateway([]);
   await until("three webhooks", () => stage.lane.webhooks === 3);

@@ -13,15 +13,17 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-const quickly: Settings = { ...quickPush, confirm: { pollEvery: "100ms", within: "3s" } };
+const quickly: Settings = { ...quickPush, confirm: { pollEvery: "100ms", webhookWait: "500ms" } };
 
 test.each([
-  { name: "told", by: "webhook", change: {}, swallow: false },
-  { name: "lost", by: "read-back", change: { push: quickly }, swallow: true },
-  { name: "unreachable", by: "read-back", change: { operations: { listen: "127.0.0.1:0" } }, swallow: false },
-])("where the webhook is $name, outcomes are known by $by", async ({ name, by, change, swallow }) => {
+  { name: "passed", by: "webhook", change: {} },
+  { name: "doubled", by: "webhook", change: {} },
+  { name: "late", by: "webhook", change: {} },
+  { name: "lost", by: "read-back", change: { push: quickly } },
+  { name: "unreachable", by: "read-back", change: { operations: { listen: "127.0.0.1:0" } } },
+] as const)("where the webhook is $name, outcomes are known by $by", async ({ name, by, change }) => {
   const stage = await rig.stage(name, change);
-  stage.lane.swallowWebhooks = swallow;
+  stage.lane.fateOfWebhook = () => (name === "unreachable" ? "passed" : name);
   const readings = readingsOf(await rig.variable(name), 100);
   await stage.put("standard_one.csv", readings.csv);
   const { code, stdout, stderr } = await stage.untilIdle();
