@@ -1,6 +1,7 @@
 /** `headgate trace --target … --date …`: from a stored reading back to its file, sheet and row. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { Batch } from "../model.ts";
 import { type FoundReading, findReadings, type ReadingQuery } from "../runs/kept-readings.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { pushTarget, targetWords } from "../wire/index.ts";
@@ -51,10 +52,26 @@ async function withLife(reading: FoundReading, ledger: Ledger): Promise<TracedRe
         drop: arrival.drop,
         path: arrival.path,
         state: run.state,
-        operationId: batches.find(({ sequence }) => sequence === reading.sequence)?.operationId ?? null,
+        operationId: leafOf(batches, reading)?.operationId ?? null,
         mapper: `${run.binding.mapper.name} ${run.binding.mapper.version}`,
       })),
   );
+}
+
+/** The batch that was sent with the reading: a split leaves the readings in their order. */
+function leafOf(
+  batches: readonly Batch[],
+  { sequence, position }: Pick<FoundReading, "sequence" | "position">,
+): Batch | null {
+  const batch = batches.find((one) => one.sequence === sequence);
+  if (batch?.state !== "split") return batch ?? null;
+  const first = batches.find((one) => one.sequence === `${sequence}.1`);
+  if (first === undefined) return batch;
+  const child =
+    position < first.points
+      ? { sequence: `${sequence}.1`, position }
+      : { sequence: `${sequence}.2`, position: position - first.points };
+  return leafOf(batches, child);
 }
 
 function printFound(found: readonly TracedReading[], { words }: ReadingQuery, date: string): void {

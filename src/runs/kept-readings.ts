@@ -17,6 +17,8 @@ export interface FoundReading {
   readonly runId: string;
   /** Of the batch as it was mapped; a batch that was split later has children. */
   readonly sequence: string;
+  /** Among the readings of that batch, from 0. */
+  readonly position: number;
   readonly value: number;
   readonly version: string | null;
   /** Line or row; null when the mapper did not tell. */
@@ -154,6 +156,7 @@ function* inBatch(
       yield {
         runId,
         sequence,
+        position,
         value,
         version: version ?? null,
         row: row === 0 ? null : row,

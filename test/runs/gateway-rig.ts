@@ -41,7 +41,8 @@ export class GatewayRig {
     );
   }
 
-  static async start(): Promise<GatewayRig> {
+  /** With more sections of the hub's configuration. */
+  static async start(hubSections: Sections = {}): Promise<GatewayRig> {
     const folder = mkdtempSync(join(tmpdir(), "headgate-hub-"));
     const text = stringify({
       listen: "127.0.0.1:0",
@@ -56,6 +57,7 @@ export class GatewayRig {
           roles: ["Manager", "Datapusher"],
         },
       ],
+      ...hubSections,
     });
     const hub = await startHub(parseConfigText(text, hubOptions, "hub.yaml"), { log: silentLog });
     const rig = new GatewayRig({

@@ -97,6 +97,26 @@ it("tells texts of targets apart that hold what separates batches", async () => 
   expect(JSON.parse(stdout)).toMatchObject([{ row: 7 }]);
 });
 
+it("names the operation that the reading went with after its batch was split, and split again", async () => {
+  await rig.close();
+  rig = await GatewayRig.start({ limits: { body: "120B" } });
+  const one = await rig.variable("one");
+  const rows = Array.from({ length: 8 }, (_, at) => `${one},${day(at + 1)},${at}\n`);
+  rig.put("in/large.csv", `variable_id,date,value\n${rows.join("")}`);
+  const gateway = await rig.open({});
+  await until("the gateway is idle", () => gateway.isIdle());
+  expect(await rig.stored(one)).toMatchObject({ "2026-03-01": 0, "2026-03-08": 7 });
+  const batches = await gateway.ledger.batches((await gateway.ledger.recentRuns(1))[0]?.id ?? "");
+  const leaves = batches.filter(({ state }) => state !== "split");
+  expect(leaves.map(({ points }) => points)).toEqual([2, 2, 2, 2]);
+  for (const number of [1, 2, 3, 6, 8]) {
+    const target = ["--target", `variableId=${one}`, "--date", day(number)];
+    const { stdout } = await headgate("trace", ...target, "--json");
+    const { operationId } = leaves[Math.floor((number - 1) / 2)] ?? {};
+    expect(JSON.parse(stdout)).toMatchObject([{ row: number + 1, operationId }]);
+  }
+});
+
 function headgate(...args: string[]) {
   return run(process.execPath, [main, ...args, "-c", join(rig.folder, "gateway.yaml")], { cwd: rig.folder });
 }
