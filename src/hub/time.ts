@@ -66,6 +66,50 @@ export function readInstant(text: string, zone: string, rule: LocalRule): ReadIn
   return { kind: "instant", ms: utc - (offset.startsWith("-") ? -minutes : minutes) * 60_000 };
 }
 
+let dayKey = -1;
+let dayMs = Number.NaN;
+
+/** `2026-03-01T00:15:00Z`, with or without milliseconds, as nearly all readings are dated; NaN: not of this form, see `readInstant`. */
+export function plainInstantMs(text: string): number {
+  const { length } = text;
+  if ((length !== 20 && length !== 24) || text.charCodeAt(length - 1) !== 90) return Number.NaN;
+  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":")
+    return Number.NaN;
+  if (length === 24 && text[19] !== ".") return Number.NaN;
+  // Not a digit anywhere makes the sum NaN.
+  const key = (digits(text, 0, 4) * 100 + digits(text, 5, 2)) * 100 + digits(text, 8, 2);
+  const hour = digits(text, 11, 2);
+  const minute = digits(text, 14, 2);
+  const second = digits(text, 17, 2);
+  if (hour > 23 || minute > 59 || second > 59) return Number.NaN;
+  if (key !== dayKey) {
+    dayKey = key;
+    dayMs = dayOf(key);
+  }
+  const ms = length === 24 ? digits(text, 20, 3) : 0;
+  return dayMs + ((hour * 60 + minute) * 60 + second) * 1_000 + ms;
+}
+
+function digits(text: string, from: number, count: number): number {
+  let number = 0;
+  for (let index = from; index < from + count; index += 1) {
+    const digit = text.charCodeAt(index) - 48;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+/** `key`: the digits yyyymmdd as a number. NaN for a day that does not exist, and for the first century, which Date.UTC takes for 1900 and later. */
+function dayOf(key: number): number {
+  const day = key % 100;
+  const month = Math.floor(key / 100) % 100;
+  const year = Math.floor(key / 10_000);
+  const ms = year < 100 ? Number.NaN : Date.UTC(year, month - 1, day);
+  const back = new Date(ms);
+  return back.getUTCMonth() === month - 1 && back.getUTCDate() === day ? ms : Number.NaN;
+}
+
 function refused(reason: string): ReadInstant {
   return { kind: "refused", reason };
 }

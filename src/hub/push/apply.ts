@@ -1,5 +1,5 @@
 /**
- * Applies one operation: resolves targets, judges readings, writes points, counts what became of each.
+ * Applies a group of operations: resolves targets, judges readings, writes points, counts what became of each.
  * `received = stored + discarded`, always; what is discarded has a reason.
  */
 import { type Clock, isoInstant } from "../../support/clock.ts";
@@ -8,56 +8,109 @@ import {
   ianaZone,
   identifierKind,
   type PushElement,
+  type PushReading,
+  readPushBody,
   targetWords,
 } from "../../wire/index.ts";
-import type { IngestTransaction, Outcome, TargetQuery, VariableFacts, WriteReading } from "../store/store.ts";
-import { READING_RULE, readInstant } from "../time.ts";
-import { countReadings } from "./body.ts";
+import type { Labels, ReadingColumns } from "../store/columns.ts";
+import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
+import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 import { Discards } from "./discards.ts";
 
 export interface ApplyParts {
   readonly discardsMax: number;
   readonly clock: Clock;
+  /** Where readings are gathered until they are written; cleared first. */
+  readonly columns: ReadingColumns;
 }
 
-export async function applyOperation(
+/** Outcomes in the order of the operations. */
+export async function applyOperations(
   transaction: IngestTransaction,
-  accountId: number,
-  elements: readonly PushElement[],
-  parts: ApplyParts,
-): Promise<Outcome> {
-  const started = isoInstant(parts.clock.now());
-  const discards = new Discards(parts.discardsMax);
-  const resolve = resolver(transaction, accountId);
-  let kindOfCall: IdentifierKind | null = null;
-  let stored = 0;
-  let replaced = 0;
-  for (const element of elements) {
-    const target = targetWords(element) || "(no target)";
-    const kind = identifierKind(element);
-    kindOfCall ??= kind;
-    if (kind === null || kind !== kindOfCall) {
-      discards.add(target, kind === null ? incomplete(element) : mixed(kindOfCall), element.data.length);
-      continue;
-    }
-    const variable = await resolve(kind, element);
-    if (variable === null) {
-      discards.add(target, "no such variable in this account", element.data.length);
-      continue;
-    }
-    const readings = judge(element, variable, target, discards);
-    replaced += await transaction.write(variable, readings);
-    stored += readings.length;
-  }
-  const finished = isoInstant(parts.clock.now());
-  return {
-    received: countReadings(elements),
+  operations: readonly QueuedOperation[],
+  { discardsMax, clock, columns }: ApplyParts,
+): Promise<readonly Outcome[]> {
+  columns.clear();
+  const replaced = operations.map(() => 0);
+  const write = async (): Promise<void> => {
+    for (const [index, count] of (await transaction.write(columns)).entries())
+      replaced[index] = (replaced[index] ?? 0) + count;
+    columns.clear();
+  };
+  const tallies: Tally[] = [];
+  for (const [index, operation] of operations.entries())
+    tallies.push(
+      await gather(transaction, operation, {
+        index,
+        columns,
+        write,
+        discards: new Discards(discardsMax),
+        started: isoInstant(clock.now()),
+      }),
+    );
+  if (columns.length > 0) await write();
+  const finished = isoInstant(clock.now());
+  return tallies.map(({ received, stored, discards, started }, index) => ({
+    received,
     stored,
-    replaced,
+    replaced: replaced[index] ?? 0,
     discarded: discards.list(),
     started,
     finished,
-  };
+  }));
+}
+
+interface Tally {
+  readonly received: number;
+  readonly stored: number;
+  readonly discards: Discards;
+  readonly started: string;
+}
+
+interface Gathering {
+  /** Of the operation in its group. */
+  readonly index: number;
+  readonly columns: ReadingColumns;
+  readonly discards: Discards;
+  readonly started: string;
+  /** Writes and clears the columns. */
+  write(): Promise<void>;
+}
+
+async function gather(
+  transaction: IngestTransaction,
+  { accountId, body }: QueuedOperation,
+  gathering: Gathering,
+): Promise<Tally> {
+  const { discards, started } = gathering;
+  let kindOfCall: IdentifierKind | null = null;
+  let received = 0;
+  let stored = 0;
+  for (const element of readPushBody(body)) {
+    received += element.data.length;
+    const kind = identifierKind(element);
+    kindOfCall ??= kind;
+    const value = kind === null || kind !== kindOfCall ? undefined : element[kind];
+    if (kind === null || value === undefined) {
+      discards.add(
+        wordsOf(element),
+        kind === null ? incomplete(element) : mixed(kindOfCall),
+        element.data.length,
+      );
+      continue;
+    }
+    const { mappingConfig, variableTypeId } = element;
+    const target = { by: kind, value, mappingConfig, variableTypeId };
+    const variable = await transaction.findVariable(accountId, target);
+    if (variable === null)
+      discards.add(wordsOf(element), "no such variable in this account", element.data.length);
+    else stored += await judge(element, variable, gathering);
+  }
+  return { received, stored, discards, started };
+}
+
+function wordsOf(element: PushElement): string {
+  return targetWords(element) || "(no target)";
 }
 
 function incomplete(element: PushElement): string {
@@ -71,49 +124,52 @@ function mixed(kind: IdentifierKind | null): string {
   return `one kind of identifier a call: this call began with ${kind}`;
 }
 
-function resolver(transaction: IngestTransaction, accountId: number) {
-  const known = new Map<string, VariableFacts | null>();
-  return async (kind: IdentifierKind, element: PushElement): Promise<VariableFacts | null> => {
-    const value = element[kind];
-    if (value === undefined) return null;
-    const { mappingConfig, variableTypeId } = element;
-    const query: TargetQuery = { by: kind, value, mappingConfig, variableTypeId };
-    const key = JSON.stringify(query);
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const variable = await transaction.findVariable(accountId, query);
-    known.set(key, variable);
-    return variable;
-  };
-}
-
-function judge(
+/** Adds the readings of an element that can be stored; returns how many. */
+async function judge(
   element: PushElement,
   variable: VariableFacts,
-  target: string,
-  discards: Discards,
-): WriteReading[] {
+  { index, columns, discards, write }: Gathering,
+): Promise<number> {
   const zone = ianaZone(variable.sourceZoneId) ?? "UTC";
   const batchTags = element.tags === undefined ? null : JSON.stringify(element.tags);
-  const readings: WriteReading[] = [];
-  for (const { date, value, version: own, tags } of element.data) {
-    const at = readInstant(date, zone, READING_RULE);
-    if (at.kind === "refused") {
-      discards.add(target, at.reason, 1, date);
-    } else if (!Number.isFinite(value)) {
-      discards.add(target, "the value is beyond the range of a number", 1);
-    } else {
-      const version = own || element.version || null;
-      // "A VersionTag … is copied into the data point's tags" (Data versioning, 1).
-      const all = version === null ? tags : { ...tags, version };
-      readings.push({
-        atMs: at.ms,
-        value,
-        version,
-        tags: all === undefined ? null : JSON.stringify(all),
-        batchTags,
-      });
+  const isBare = batchTags === null && element.version === undefined;
+  let position = columns.positionOf(variable);
+  let stored = 0;
+  for (const reading of element.data) {
+    const at = instantOf(reading.date, zone);
+    if (typeof at === "string") {
+      discards.add(wordsOf(element), at, 1, reading.date);
+      continue;
     }
+    if (!Number.isFinite(reading.value)) {
+      discards.add(wordsOf(element), "the value is beyond the range of a number", 1);
+      continue;
+    }
+    if (columns.isFull) {
+      await write();
+      position = columns.positionOf(variable);
+    }
+    const labels =
+      isBare && reading.version === undefined && reading.tags === undefined
+        ? null
+        : labelsOf(element, reading, batchTags);
+    columns.add(index, position, at, reading.value, labels);
+    stored += 1;
   }
-  return readings;
+  return stored;
+}
+
+/** Milliseconds, or why it is none. */
+function instantOf(date: string, zone: string): number | string {
+  const plain = plainInstantMs(date);
+  if (!Number.isNaN(plain)) return plain;
+  const at = readInstant(date, zone, READING_RULE);
+  return at.kind === "refused" ? at.reason : at.ms;
+}
+
+function labelsOf(element: PushElement, reading: PushReading, batchTags: string | null): Labels {
+  const version = reading.version || element.version || null;
+  // "A VersionTag … is copied into the data point's tags" (Data versioning, 1).
+  const tags = version === null ? reading.tags : { ...reading.tags, version };
+  return { version, tags: tags === undefined ? null : JSON.stringify(tags), batchTags };
 }

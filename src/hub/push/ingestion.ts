@@ -15,7 +15,7 @@ export interface WorkerData {
 
 export type ToWorker = { readonly type: "wake" } | { readonly type: "stop" };
 export type FromWorker =
-  | { readonly type: "finished"; readonly seq: number; readonly state: "done" | "failed" }
+  | { readonly type: "finished"; readonly seqs: readonly number[]; readonly state: "done" | "failed" }
   | { readonly type: "trouble"; readonly seq: number; readonly message: string }
   | { readonly type: "defect"; readonly seq: number; readonly message: string };
 
@@ -79,11 +79,17 @@ function startWorker({ options, log, fault }: IngestionParts, note: (finished: F
   const worker = new Worker(new URL(file, import.meta.url), { workerData });
   worker.on("error", (thrown) => log.error({ err: thrown }, "the ingestion thread failed"));
   worker.on("message", (message: FromWorker) => {
-    const { seq } = message;
-    if (message.type === "finished") note({ seq, state: message.state });
+    if (message.type === "finished") for (const seq of message.seqs) note({ seq, state: message.state });
     else if (message.type === "trouble")
-      log.warn({ seq, cause: message.message }, "an operation waits: the store refuses it for now");
-    else log.error({ seq, cause: message.message }, "an operation failed; its body is kept in the queue");
+      log.warn(
+        { seq: message.seq, cause: message.message },
+        "operations wait: the store refuses them for now",
+      );
+    else
+      log.error(
+        { seq: message.seq, cause: message.message },
+        "an operation failed; its body is kept in the queue",
+      );
   });
   return worker;
 }

@@ -4,6 +4,7 @@
  * Ids of accounts are parameters everywhere: the store is where accounts are walls.
  */
 import type { SiteBody, SourceBody, VariableBody, View, ViewBody, WebhookBody } from "../../wire/index.ts";
+import type { ReadingColumns } from "./columns.ts";
 import type { FilterNode } from "./filter.ts";
 
 // ───────────────────────────────────────────────────────────── identity
@@ -307,6 +308,7 @@ export interface QueuedOperation {
   readonly seq: number;
   readonly accountId: number;
   readonly operationId: string;
+  readonly timeoutSec: number;
   readonly received: number;
   readonly body: Uint8Array;
 }
@@ -319,29 +321,35 @@ export interface TargetQuery {
   readonly variableTypeId: number | undefined;
 }
 
-export interface WriteReading {
-  readonly atMs: number;
-  readonly value: number;
-  readonly version: string | null;
-  /** JSON objects, ready to store. */
-  readonly tags: string | null;
-  readonly batchTags: string | null;
+export interface IngestTransaction {
+  /** The first in order of source and variable that matches, within the account. Answers are remembered until the structure changes. */
+  findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
+  /**
+   * Stores readings as though one after another; returns for each operation of the group how many of its readings replaced an
+   * earlier value or version. May be called several times; nothing of `readings` is kept.
+   */
+  write(readings: ReadingColumns): Promise<readonly number[]>;
 }
 
-export interface IngestTransaction {
-  /** The first in order of source and variable that matches, within the account. */
-  findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
-  /** Stores readings in their order; returns how many replaced an earlier value or version. */
-  write(variable: VariableFacts, readings: readonly WriteReading[]): Promise<number>;
+/** What one group of operations may hold, one operation at least. */
+export interface GroupLimits {
+  readonly readings: number;
+  readonly bytes: number;
 }
 
 export interface IngestStore {
-  /** The first waiting operation after `seq`. */
-  next(afterSeq: number): Promise<QueuedOperation | null>;
-  /** Applies an operation and records its outcome in one transaction; `already` when that was done before. */
+  /** The first waiting operations after `seq`, in order; none: nothing waits. */
+  next(afterSeq: number, limits: GroupLimits): Promise<readonly QueuedOperation[]>;
+  /**
+   * Applies a group and records its outcomes in one transaction: all of it or nothing. Operations that were applied before are left out of what
+   * `work` gets. `work` returns their outcomes in that order, and may be called again from the start when the structure changed meanwhile.
+   */
   apply(
-    seq: number,
-    work: (transaction: IngestTransaction) => Promise<Outcome>,
-  ): Promise<"applied" | "already">;
+    operations: readonly QueuedOperation[],
+    work: (
+      transaction: IngestTransaction,
+      operations: readonly QueuedOperation[],
+    ) => Promise<readonly Outcome[]>,
+  ): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,11 +1,21 @@
-/** The writer of points: its own thread, its own connections; one operation a transaction. */
+/** The writer of points: its own thread, its own connections; one transaction a group of operations. */
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../../support/clock.ts";
-import type { IngestStore, IngestTransaction, TargetQuery, VariableFacts, WriteReading } from "../store.ts";
+import type {
+  GroupLimits,
+  IngestStore,
+  IngestTransaction,
+  Outcome,
+  QueuedOperation,
+  TargetQuery,
+  VariableFacts,
+} from "../store.ts";
 import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
+import { TargetCache } from "../targets.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
 import { intakePath } from "./index.ts";
 import { intakeId } from "./operations.ts";
+import { createPointWriter } from "./writer.ts";
 
 const WRITER_TIMEOUT_MS = 30_000;
 
@@ -29,55 +39,20 @@ export function openSqliteIngest(path: string, versionsMax: number, clock: Clock
   const queueId = intakeId(intake);
   const tools = statements(main);
   const queue = statements(intake);
-  const stamps = versionStamps(tools, clock);
-  const transaction: IngestTransaction = {
-    findVariable: async (accountId, target) => findVariable(tools, accountId, target),
-    write: async (variable, readings) =>
-      variable.isVersioned
-        ? writeVersions(tools, variable, readings, versionsMax, stamps)
-        : overwrite(tools, variable, readings),
-  };
+  const attempts = createAttempts(main, tools, versionsMax, clock);
+  const isApplied = ({ seq }: QueuedOperation): boolean =>
+    tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
   return {
-    async next(afterSeq) {
-      const sql = `SELECT operation.seq, account_id, operation_id, received, bytes FROM operation JOIN body USING (seq)
-        WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
-      const row = queue.get(sql, afterSeq);
-      if (row === undefined) return null;
-      return {
-        seq: Number(row["seq"]),
-        accountId: Number(row["account_id"]),
-        operationId: String(row["operation_id"]),
-        received: Number(row["received"]),
-        body: row["bytes"] as Uint8Array,
+    next: async (afterSeq, limits) => nextGroup(queue, afterSeq, limits),
+    async apply(operations, work) {
+      const due = operations.filter((operation) => !isApplied(operation));
+      if (due.length === 0) return;
+      const record = (outcomes: readonly Outcome[]) => {
+        for (const [index, { seq }] of due.entries()) recordOutcome(tools, queueId, seq, outcomes[index]);
       };
-    },
-    async apply(seq, work) {
-      main.exec("BEGIN IMMEDIATE");
-      try {
-        if (tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined) {
-          main.exec("ROLLBACK");
-          return "already";
-        }
-        stamps.load();
-        const outcome = await work(transaction);
-        stamps.save();
-        tools.run(
-          `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, started_ms, finished_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-          queueId,
-          seq,
-          outcome.received,
-          outcome.stored,
-          outcome.replaced,
-          JSON.stringify(outcome.discarded),
-          Temporal.Instant.from(outcome.started).epochMilliseconds,
-          Temporal.Instant.from(outcome.finished).epochMilliseconds,
-        );
-        main.exec("COMMIT");
-        return "applied";
-      } catch (thrown) {
-        rollBack(main);
-        throw thrown;
-      }
+      // Targets are resolved before the writer's lock is taken, so that others come to write too; when they did, once more under it.
+      if (await attempts.run("lazy", (transaction) => work(transaction, due), record)) return;
+      await attempts.run("eager", (transaction) => work(transaction, due), record);
     },
     async close() {
       intake.close();
@@ -86,8 +61,110 @@ export function openSqliteIngest(path: string, versionsMax: number, clock: Clock
   };
 }
 
-function rollBack(database: DatabaseSync): void {
-  if (database.isTransaction) database.exec("ROLLBACK");
+function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): QueuedOperation[] {
+  const sql = `SELECT operation.seq, account_id, operation_id, timeout_sec, received, bytes FROM operation JOIN body USING (seq)
+    WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
+  const group: QueuedOperation[] = [];
+  let readings = 0;
+  let bytes = 0;
+  for (let after = afterSeq; ; ) {
+    const row = get(sql, after);
+    if (row === undefined) return group;
+    const operation: QueuedOperation = {
+      seq: Number(row["seq"]),
+      accountId: Number(row["account_id"]),
+      operationId: String(row["operation_id"]),
+      timeoutSec: Number(row["timeout_sec"]),
+      received: Number(row["received"]),
+      body: row["bytes"] as Uint8Array,
+    };
+    readings += operation.received;
+    bytes += operation.body.byteLength;
+    if (group.length > 0 && (readings > limits.readings || bytes > limits.bytes)) return group;
+    group.push(operation);
+    after = operation.seq;
+  }
+}
+
+function recordOutcome(
+  { run }: Statements,
+  queueId: string,
+  seq: number,
+  outcome: Outcome | undefined,
+): void {
+  if (outcome === undefined) throw new RangeError("an operation of the group has no outcome");
+  run(
+    `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, started_ms, finished_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    queueId,
+    seq,
+    outcome.received,
+    outcome.stored,
+    outcome.replaced,
+    JSON.stringify(outcome.discarded),
+    Temporal.Instant.from(outcome.started).epochMilliseconds,
+    Temporal.Instant.from(outcome.finished).epochMilliseconds,
+  );
+}
+
+/** Thrown through `work` to its attempt: what it resolved may no longer hold. */
+class StructureChanged extends Error {}
+
+/**
+ * Runs `work` and records what it returns, in one transaction. `eager` takes the writer's lock at once, `lazy` only with the first write; a
+ * lazy attempt ends with false, and nothing done, when anybody else wrote between its beginning and that moment.
+ */
+function createAttempts(main: DatabaseSync, tools: Statements, versionsMax: number, clock: Clock) {
+  const targets = new TargetCache();
+  const stamps = versionStamps(tools, clock);
+  const points = createPointWriter(main, versionsMax);
+  let known = -1;
+  const version = () => Number(tools.get("PRAGMA data_version")?.["data_version"]);
+  const refresh = () => {
+    if (version() !== known) targets.clear();
+    known = version();
+  };
+  const begin = () => {
+    if (main.isTransaction) return;
+    main.exec("BEGIN IMMEDIATE");
+    if (version() !== known) throw new StructureChanged();
+    stamps.load();
+  };
+  const transaction: IngestTransaction = {
+    findVariable: async (accountId, target) => {
+      const remembered = targets.get(accountId, target);
+      if (remembered !== undefined) return remembered;
+      const found = findVariable(tools, accountId, target);
+      targets.set(accountId, target, found);
+      return found;
+    },
+    write: async (readings) => {
+      begin();
+      return points.write(readings, stamps.reserve(readings.length));
+    },
+  };
+  return {
+    async run(
+      mode: "lazy" | "eager",
+      work: (transaction: IngestTransaction) => Promise<readonly Outcome[]>,
+      record: (outcomes: readonly Outcome[]) => void,
+    ): Promise<boolean> {
+      try {
+        if (mode === "eager") main.exec("BEGIN IMMEDIATE");
+        refresh();
+        if (mode === "eager") stamps.load();
+        const outcomes = await work(transaction);
+        begin();
+        record(outcomes);
+        stamps.save();
+        main.exec("COMMIT");
+        return true;
+      } catch (thrown) {
+        if (main.isTransaction) main.exec("ROLLBACK");
+        if (thrown instanceof StructureChanged && mode === "lazy") return false;
+        throw thrown;
+      }
+    },
+  };
 }
 
 /** VersionTimestamps: the clock in microseconds, but strictly increasing through restarts and clocks set back. */
@@ -98,9 +175,10 @@ function versionStamps({ get, run }: Statements, clock: Clock) {
       const known = Number(get("SELECT value FROM counter WHERE name = 'version_us'")?.["value"] ?? 0);
       last = Math.max(known, Number(clock.now().epochNanoseconds / 1_000n));
     },
-    next: () => {
-      last += 1;
-      return last;
+    /** The first of `count` stamps in a row. */
+    reserve: (count: number): number => {
+      last += count;
+      return last - count + 1;
     },
     save: () =>
       run(
@@ -127,67 +205,4 @@ function findVariable({ get }: Statements, accountId: number, target: TargetQuer
     ...(target.variableTypeId === undefined ? [] : [target.variableTypeId]),
   );
   return row === undefined ? null : factsOf(row);
-}
-
-const INSERT_POINT =
-  "INSERT OR IGNORE INTO point (value, version, tags, batch_tags, variable_id, at_ms) VALUES (?, ?, ?, ?, ?, ?)";
-const UPDATE_POINT =
-  "UPDATE point SET value = ?, version = ?, tags = ?, batch_tags = ? WHERE variable_id = ? AND at_ms = ?";
-
-/** Returns 1 when a value was there. */
-function putPoint({ run }: Statements, id: number, reading: WriteReading): number {
-  const { atMs, value, version, tags, batchTags } = reading;
-  if (run(INSERT_POINT, value, version, tags, batchTags, id, atMs).changes === 1) return 0;
-  run(UPDATE_POINT, value, version, tags, batchTags, id, atMs);
-  return 1;
-}
-
-function overwrite(tools: Statements, { id }: VariableFacts, readings: readonly WriteReading[]): number {
-  let replaced = 0;
-  for (const reading of readings) replaced += putPoint(tools, id, reading);
-  return replaced;
-}
-
-/** Same tag: that entry is replaced. Otherwise a new version; beyond the limit the oldest of its kind (tagged, untagged) goes. */
-function writeVersions(
-  tools: Statements,
-  { id }: VariableFacts,
-  readings: readonly WriteReading[],
-  versionsMax: number,
-  stamps: ReturnType<typeof versionStamps>,
-): number {
-  let replaced = 0;
-  for (const reading of readings) {
-    const { atMs, value, version, tags, batchTags } = reading;
-    const known = putPoint(tools, id, reading) === 1;
-    if (known && version !== null)
-      replaced += tools.run(
-        "DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version = ?",
-        id,
-        atMs,
-        version,
-      ).changes;
-    tools.run(
-      "INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      id,
-      atMs,
-      stamps.next(),
-      value,
-      version,
-      tags,
-      batchTags,
-    );
-    if (known)
-      tools.run(
-        `DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version_us IN (SELECT version_us FROM point_version
-          WHERE variable_id = ? AND at_ms = ? AND (version IS NULL) = ? ORDER BY version_us DESC LIMIT -1 OFFSET ?)`,
-        id,
-        atMs,
-        id,
-        atMs,
-        version === null ? 1 : 0,
-        versionsMax,
-      );
-  }
-  return replaced;
 }

@@ -1,0 +1,197 @@
+/** Writes readings into the tables of points, many rows a statement, in the order of the tables. */
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { Labels, ReadingColumns } from "../columns.ts";
+import { type Statements, sqliteCode, statements } from "./database.ts";
+
+/** Measured: more rows a statement gain nothing, fewer lose a fifth. */
+const ROWS = 50;
+const SQLITE_CONSTRAINT = 19;
+const NO_LABELS: Labels = { version: null, tags: null, batchTags: null };
+
+const POINT = ["variable_id", "at_ms", "value"] as const;
+const LABELS = ["version", "tags", "batch_tags"] as const;
+
+export interface PointWriter {
+  /** Within a transaction. `firstUs`: VersionTimestamp of the first reading, those of the others follow by their index. */
+  write(readings: ReadingColumns, firstUs: number): number[];
+}
+
+export function createPointWriter(database: DatabaseSync, versionsMax: number): PointWriter {
+  const bulk = {
+    plain: insertMany(database, "point", POINT),
+    labelled: insertMany(database, "point", [...POINT, ...LABELS]),
+    versions: insertMany(database, "point_version", [...POINT, ...LABELS, "version_us"]),
+  };
+  const tools = statements(database);
+  return {
+    write(readings, firstUs) {
+      const order = readings.order();
+      const replaced = Array.from({ length: operationsOf(readings) }, () => 0);
+      for (let from = 0; from < order.length; ) {
+        const chunk = chunkAt(readings, order, from);
+        from += chunk.length;
+        if (chunk.length === ROWS && insertNew(bulk, readings, chunk, firstUs)) continue;
+        for (const index of chunk) {
+          const operation = readings.operation[index] ?? 0;
+          replaced[operation] =
+            (replaced[operation] ?? 0) + putReading(tools, readings, index, firstUs + index, versionsMax);
+        }
+      }
+      return replaced;
+    },
+  };
+}
+
+function operationsOf(readings: ReadingColumns): number {
+  let last = -1;
+  for (let index = 0; index < readings.length; index += 1)
+    last = Math.max(last, readings.operation[index] ?? 0);
+  return last + 1;
+}
+
+/** Up to `ROWS` readings of variables that are alike in being versioned or not. */
+function chunkAt(readings: ReadingColumns, order: Uint32Array, from: number): Uint32Array {
+  const versioned = isVersioned(readings, order[from] ?? 0);
+  let end = from + 1;
+  while (end < order.length && end < from + ROWS && isVersioned(readings, order[end] ?? 0) === versioned)
+    end += 1;
+  return order.subarray(from, end);
+}
+
+function isVersioned(readings: ReadingColumns, index: number): boolean {
+  return readings.variables[readings.variable[index] ?? 0]?.isVersioned === true;
+}
+
+interface Bulk {
+  readonly plain: StatementSync;
+  readonly labelled: StatementSync;
+  readonly versions: StatementSync;
+}
+
+function insertMany(database: DatabaseSync, table: string, columns: readonly string[]): StatementSync {
+  const row = `(${columns.map(() => "?").join(", ")})`;
+  const rows = Array.from({ length: ROWS }, () => row).join(", ");
+  return database.prepare(`INSERT INTO ${table} (${columns.join(", ")}) VALUES ${rows}`);
+}
+
+/** False, and nothing written, when one of the points is known already or comes twice. */
+function insertNew(
+  { plain, labelled, versions }: Bulk,
+  readings: ReadingColumns,
+  chunk: Uint32Array,
+  firstUs: number,
+): boolean {
+  const versioned = isVersioned(readings, chunk[0] ?? 0);
+  const bare = chunk.every((index) => readings.labels[index] === null);
+  const values: SQLInputValue[] = [];
+  for (const index of chunk) {
+    values.push(idOf(readings, index), readings.atMs[index] ?? 0, readings.value[index] ?? 0);
+    if (!bare) values.push(...labelsOf(readings, index));
+  }
+  try {
+    (bare ? plain : labelled).run(...values);
+  } catch (thrown) {
+    // The statement alone is undone, not the transaction.
+    if (sqliteCode(thrown) === SQLITE_CONSTRAINT) return false;
+    throw thrown;
+  }
+  if (versioned) {
+    const rows: SQLInputValue[] = [];
+    for (const index of chunk)
+      rows.push(
+        idOf(readings, index),
+        readings.atMs[index] ?? 0,
+        readings.value[index] ?? 0,
+        ...labelsOf(readings, index),
+        firstUs + index,
+      );
+    versions.run(...rows);
+  }
+  return true;
+}
+
+function idOf(readings: ReadingColumns, index: number): number {
+  return readings.variables[readings.variable[index] ?? 0]?.id ?? 0;
+}
+
+function labelsOf(readings: ReadingColumns, index: number): [string | null, string | null, string | null] {
+  const { version, tags, batchTags } = readings.labels[index] ?? NO_LABELS;
+  return [version, tags, batchTags];
+}
+
+/** One reading; returns how many values or versions it replaced. */
+function putReading(
+  tools: Statements,
+  readings: ReadingColumns,
+  index: number,
+  versionUs: number,
+  versionsMax: number,
+): number {
+  const point = {
+    id: idOf(readings, index),
+    atMs: readings.atMs[index] ?? 0,
+    value: readings.value[index] ?? 0,
+    labels: labelsOf(readings, index),
+  };
+  const known = putPoint(tools, point);
+  return isVersioned(readings, index) ? putVersion(tools, point, versionUs, versionsMax, known) : +known;
+}
+
+interface Point {
+  readonly id: number;
+  readonly atMs: number;
+  readonly value: number;
+  readonly labels: readonly [string | null, string | null, string | null];
+}
+
+const UPDATE_POINT =
+  "UPDATE point SET value = ?, version = ?, tags = ?, batch_tags = ? WHERE variable_id = ? AND at_ms = ?";
+const INSERT_POINT =
+  "INSERT INTO point (value, version, tags, batch_tags, variable_id, at_ms) VALUES (?, ?, ?, ?, ?, ?)";
+
+/** True when a value was there. */
+function putPoint({ run }: Statements, { id, atMs, value, labels }: Point): boolean {
+  if (run(UPDATE_POINT, value, ...labels, id, atMs).changes === 1) return true;
+  run(INSERT_POINT, value, ...labels, id, atMs);
+  return false;
+}
+
+/** Same tag: that entry is replaced. Otherwise a new version; beyond the limit the oldest of its kind (tagged, untagged) goes. */
+function putVersion(
+  { run }: Statements,
+  { id, atMs, value, labels }: Point,
+  versionUs: number,
+  versionsMax: number,
+  known: boolean,
+): number {
+  const [version] = labels;
+  const replaced =
+    known && version !== null
+      ? run(
+          "DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version = ?",
+          id,
+          atMs,
+          version,
+        ).changes
+      : 0;
+  run(
+    "INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    id,
+    atMs,
+    versionUs,
+    value,
+    ...labels,
+  );
+  if (known)
+    run(
+      `DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version_us IN (SELECT version_us FROM point_version
+        WHERE variable_id = ? AND at_ms = ? AND (version IS NULL) = ? ORDER BY version_us DESC LIMIT -1 OFFSET ?)`,
+      id,
+      atMs,
+      id,
+      atMs,
+      version === null ? 1 : 0,
+      versionsMax,
+    );
+  return replaced;
+}

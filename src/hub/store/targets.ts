@@ -1,0 +1,34 @@
+/** Which variable a target names, remembered: a live meter names the same one each quarter-hour. */
+import type { TargetQuery, VariableFacts } from "./store.ts";
+
+const ENTRIES_MAX = 200_000;
+
+export class TargetCache {
+  private readonly kinds = new Map<string, Map<string | number, VariableFacts | null>>();
+  private entries = 0;
+
+  /** Undefined: not known. Null: known to name none. */
+  get(accountId: number, target: TargetQuery): VariableFacts | null | undefined {
+    return this.kinds.get(kindOf(accountId, target))?.get(target.value);
+  }
+
+  set(accountId: number, target: TargetQuery, variable: VariableFacts | null): void {
+    if (this.entries >= ENTRIES_MAX) this.clear();
+    const kind = kindOf(accountId, target);
+    const values = this.kinds.get(kind) ?? new Map<string | number, VariableFacts | null>();
+    this.kinds.set(kind, values);
+    values.set(target.value, variable);
+    this.entries += 1;
+  }
+
+  /** To be called when any structure changed. */
+  clear(): void {
+    this.kinds.clear();
+    this.entries = 0;
+  }
+}
+
+/** All but the value; the free text comes last, so that equal texts are equal kinds. */
+function kindOf(accountId: number, { by, mappingConfig, variableTypeId }: TargetQuery): string {
+  return `${accountId} ${by} ${variableTypeId ?? ""} ${mappingConfig === undefined ? "" : `=${mappingConfig}`}`;
+}
