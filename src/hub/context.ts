@@ -4,7 +4,9 @@ import type { HubOptions } from "./options.ts";
 import type { Ingestion } from "./push/ingestion.ts";
 import type { HubStore } from "./store/store.ts";
 import type { Guard } from "./token/guard.ts";
+import type { KeyRing } from "./token/keys.ts";
 import type { Passwords } from "./token/passwords.ts";
+import type { Throttle } from "./token/throttle.ts";
 import type { Tokens } from "./token/tokens.ts";
 
 /** What the routes of every resource share. */
@@ -14,6 +16,8 @@ export interface HubContext {
   readonly log: Logger;
   readonly clock: Clock;
   readonly passwords: Passwords;
+  readonly keys: KeyRing;
+  readonly throttle: Throttle;
   readonly tokens: Tokens;
   readonly guard: Guard;
   readonly ingestion: Ingestion;

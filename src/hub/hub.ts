@@ -13,6 +13,7 @@ import { dataRoutes } from "./data/routes.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
 import { installProblems } from "./http/problems.ts";
+import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
@@ -27,10 +28,14 @@ import { sourceRoutes } from "./structure/sources.ts";
 import { unsupportedRoutes } from "./structure/unsupported.ts";
 import { variableRoutes } from "./structure/variables.ts";
 import { viewRoutes } from "./structure/views.ts";
+import { isoOfMs } from "./time.ts";
+import { discoveryRoutes } from "./token/discovery.ts";
 import { createGuard } from "./token/guard.ts";
+import { createKeyRing } from "./token/keys.ts";
 import { createPasswords } from "./token/passwords.ts";
 import { tokenRoutes } from "./token/routes.ts";
 import { seedIdentities } from "./token/seed.ts";
+import { createThrottle } from "./token/throttle.ts";
 import { createTokens } from "./token/tokens.ts";
 
 export interface HubParts {
@@ -50,6 +55,8 @@ export interface RunningHub {
 }
 
 const PURGE_MS = 3_600_000;
+/** Usage of the days before is of no use any more. */
+const USAGE_MS = 2 * 86_400_000;
 
 /** Throws `ConfigError` when the store or the port cannot be had. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
@@ -62,19 +69,28 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   try {
     await seedIdentities(store.identity, options);
     const passwords = await createPasswords(clock);
-    const tokens = await createTokens(store.identity, {
-      issuer: options.publicUrl ?? "headgate-hub",
-      lifetimeMs: options.tokenLifetime,
-      clock,
-    });
-    const guard = createGuard(store.identity, tokens, passwords);
+    const keys = createKeyRing(store.identity, options, clock);
+    const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
+    const throttle = createThrottle(options.tokenThrottle, clock);
+    const guard = createGuard({ identity: store.identity, tokens, passwords, throttle });
     const webhooks = startWebhooks(store.operations, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;
     const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });
     stops.push(() => ingestion.close());
     stops.push(startPurge(store, options, log, clock));
-    const { app, routes } = buildServer({ options, store, log, clock, passwords, tokens, guard, ingestion });
+    const { app, routes } = buildServer({
+      options,
+      store,
+      log,
+      clock,
+      passwords,
+      keys,
+      throttle,
+      tokens,
+      guard,
+      ingestion,
+    });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
     log.info({ url }, "hub listens");
@@ -89,17 +105,20 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
   const app = Fastify({
     bodyLimit: context.options.limits.requestBody,
     exposeHeadRoutes: false,
+    trustProxy: context.options.trustProxy,
     forceCloseConnections: "idle",
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
   });
   installProblems(app, context.log);
   const routes = installAccess(app, context.guard);
+  installRates(app, context.options);
   app.get("/health", described(HEALTH), async () => ({
     status: "ok",
     pendingOperations: await context.store.operations.pending(),
   }));
   const resources = [
     tokenRoutes,
+    discoveryRoutes,
     siteRoutes,
     sourceRoutes,
     variableRoutes,
@@ -152,6 +171,7 @@ function startPurge(store: HubStore, { keep }: HubOptions, log: Logger, clock: C
       const nowMs = clock.now().epochMilliseconds;
       try {
         await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - keep.outcomes);
+        await store.usage.purge(isoOfMs(nowMs - USAGE_MS).slice(0, 10));
       } catch (thrown) {
         log.error({ err: thrown }, "old records of operations could not be removed; this is tried again");
       }

@@ -6,9 +6,21 @@ import { SCOPES } from "../wire/index.ts";
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
 export const ROLES = ["User", "Manager", "Datapusher", "Admin", "datapusher.standard"] as const;
 
+const requestsPerMinute = z.int().positive().optional();
+const customerLimits = z.strictObject({
+  requestsPerMinute: requestsPerMinute.describe("Requests of one minute; further ones are answered by 429."),
+  pointsPerDay: z
+    .int()
+    .positive()
+    .optional()
+    .describe("Points pushed on one day (UTC); further pushes are answered by 429 until midnight."),
+  bytesPerDay: size().optional().describe("Bytes of the bodies pushed on one day (UTC)."),
+});
+
 const account = z.strictObject({
   id: z.int().positive().describe("Number of the account; tokens are issued for it."),
   name: z.string().min(1).describe("Name that people read."),
+  limits: customerLimits.optional().describe("Limits of this account, instead of `customerLimits`."),
 });
 
 const client = z.strictObject({
@@ -23,6 +35,7 @@ const client = z.strictObject({
     .array(z.enum(SCOPES))
     .optional()
     .describe("Scopes that tokens of this client may carry; all when absent."),
+  requestsPerMinute: requestsPerMinute.describe("Requests of one minute with tokens of this client."),
 });
 
 const user = z.strictObject({
@@ -84,6 +97,42 @@ const limits = z.strictObject({
     .describe("Entries of discarded targets in an outcome; further ones are summed up. 1000 by default."),
 });
 
+const signingKeys = z.strictObject({
+  renewAfter: duration("90d").describe(
+    "Age at which a key is followed by a new one; the old one verifies until its tokens have lapsed. 90d by default.",
+  ),
+  renewedSince: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe("Keys made before this moment sign no more: set it to now to renew at the next start.")
+    .meta({ examples: ["2026-03-01T00:00:00Z"] }),
+  revokedBefore: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe(
+      "Keys made before this moment verify no more either, since one has leaked: their tokens end at once.",
+    )
+    .meta({ examples: ["2026-03-01T00:00:00Z"] }),
+});
+
+const tokenThrottle = z.strictObject({
+  failures: z
+    .int()
+    .positive()
+    .default(10)
+    .describe(
+      "Wrong secrets or passwords of one client or user from one address before 429; ten times as many for a user or an address alone. 10 by default.",
+    ),
+  window: duration("5m").describe("Time after the first of them in which they count; 5m by default."),
+  tokensPerMinute: z
+    .int()
+    .positive()
+    .default(120)
+    .describe(
+      "Tokens of one minute for one user of one client; further requests are answered by 429. 120 by default.",
+    ),
+});
+
 const keep = z.strictObject({
   idempotencyKeys: duration("7d").describe("How long an Idempotency-Key is remembered; 7d by default."),
   outcomes: duration("90d").describe(
@@ -114,7 +163,20 @@ export const hubOptions = z
         }),
       ])
       .describe("Where structure, points and operations are kept."),
+    trustProxy: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Whether callers' addresses are taken from X-Forwarded-For, which a proxy in front must set.",
+      ),
     tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),
+    signingKeys: signingKeys.prefault({}).describe("Keys that sign the access tokens."),
+    tokenThrottle: tokenThrottle
+      .prefault({})
+      .describe("Slows down whoever tries credentials, or asks for tokens, again and again."),
+    customerLimits: customerLimits
+      .prefault({})
+      .describe("Limits of every account that has none of its own; what is absent has no limit."),
     accounts: z.array(account).default([]).describe("Accounts to make or rename at start."),
     clients: z.array(client).default([]).describe("Clients of the token interface."),
     users: z.array(user).default([]).describe("Users; one that leaves this list can no longer sign in."),

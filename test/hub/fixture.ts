@@ -45,6 +45,8 @@ export interface TestHub extends HubCalls {
   readonly routes: readonly HubRoute[];
   readonly directory: string;
   restart(): Promise<void>;
+  /** Leaves the store where it is, for another hub. */
+  stop(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -52,6 +54,7 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
   const { path: directory, remove } = await temporaryDirectory();
   const options = hubOptions.parse(rawOptions(directory, more));
   const log = createLog("silent");
+  let stopped = false;
   let running: RunningHub = await startHub(options, { log });
   return {
     ...callsOf(() => running.url),
@@ -62,8 +65,12 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
       await running.close();
       running = await startHub(options, { log });
     },
+    async stop() {
+      if (!stopped) await running.close();
+      stopped = true;
+    },
     async close() {
-      await running.close();
+      if (!stopped) await running.close();
       await remove();
     },
   };

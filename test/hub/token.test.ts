@@ -146,12 +146,16 @@ describe("scopes and rights", () => {
 });
 
 describe("the life of tokens", () => {
-  test("tokens outlive a restart, and end with their lifetime", async () => {
-    const short = await startTestHub({ tokenLifetime: "2s" });
+  test("tokens outlive a restart", async () => {
+    const authorization = `Bearer ${await hub.token()}`;
+    await hub.restart();
+    expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 200 });
+  });
+
+  test("tokens end with their lifetime", async () => {
+    const short = await startTestHub({ tokenLifetime: "1s" });
     try {
       const authorization = `Bearer ${await short.token()}`;
-      await short.restart();
-      expect(await short.call("GET", "/sites", { authorization })).toMatchObject({ status: 200 });
       await expect
         .poll(async () => (await short.call("GET", "/sites", { authorization })).status, { timeout: 6_000 })
         .toBe(401);

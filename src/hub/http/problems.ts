@@ -17,6 +17,8 @@ export type ProblemCode =
   | "unsupported-api-version"
   | "conflict"
   | "idempotency-conflict"
+  | "too-many-requests"
+  | "quota-exceeded"
   | "not-supported"
   | "internal";
 
@@ -29,6 +31,7 @@ const TITLES: Readonly<Record<number, string>> = {
   413: "Content Too Large",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
+  429: "Too Many Requests",
   500: "Internal Server Error",
   501: "Not Implemented",
 };
@@ -40,12 +43,21 @@ export class HttpProblem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
   readonly errors: ProblemErrors | undefined;
+  /** Of the header `Retry-After`. */
+  readonly retryAfterSec: number | undefined;
 
-  constructor(status: number, code: ProblemCode, detail: string, errors?: ProblemErrors) {
+  constructor(
+    status: number,
+    code: ProblemCode,
+    detail: string,
+    errors?: ProblemErrors,
+    retryAfterSec?: number,
+  ) {
     super(detail);
     this.status = status;
     this.code = code;
     this.errors = errors;
+    this.retryAfterSec = retryAfterSec;
   }
 }
 
@@ -82,6 +94,7 @@ export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyRe
     ...(thrown.errors === undefined ? {} : { errors: thrown.errors }),
   };
   if (thrown.status === 401) void reply.header("www-authenticate", "Bearer");
+  if (thrown.retryAfterSec !== undefined) void reply.header("retry-after", thrown.retryAfterSec);
   return reply.code(thrown.status).type("application/problem+json").send(JSON.stringify(body));
 }
 

@@ -19,6 +19,7 @@ import { notFound } from "../structure/paging.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings, readPushBody } from "./body.ts";
 import { shownOperation } from "./operation.ts";
+import { takeQuota } from "./quota.ts";
 
 const KEY_CHARACTERS_MAX = 400;
 
@@ -93,6 +94,10 @@ async function receive(
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const received = countReadings(readPushBody(body));
   const operationId = query.operationId || randomUUID();
+  const giveBack = await takeQuota(context, principal.accountId, {
+    points: received,
+    bytes: body.byteLength,
+  });
   const acceptance = await context.store.operations.accept({
     accountId: principal.accountId,
     userId: principal.user.id,
@@ -105,6 +110,7 @@ async function receive(
     acceptedMs: context.clock.now().epochMilliseconds,
     body,
   });
+  if (acceptance.kind !== "accepted") await giveBack();
   if (acceptance.kind === "conflict")
     throw new HttpProblem(
       422,

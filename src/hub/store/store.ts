@@ -33,6 +33,7 @@ export interface SigningKey {
   readonly kid: string;
   /** JSON Web Key with its private part, as JSON. */
   readonly privateJwk: string;
+  readonly createdMs: number;
 }
 
 export interface IdentityStore {
@@ -50,7 +51,8 @@ export interface IdentityStore {
   touchAccount(userId: number, accountId: number): Promise<void>;
   /** Newest first. */
   signingKeys(): Promise<readonly SigningKey[]>;
-  addSigningKey(key: SigningKey, createdMs: number): Promise<void>;
+  addSigningKey(key: SigningKey): Promise<void>;
+  removeSigningKeys(kids: readonly string[]): Promise<void>;
 }
 
 // ───────────────────────────────────────────────────────────── structure
@@ -293,12 +295,30 @@ export interface OperationStore {
   purge(keysBeforeMs: number, outcomesBeforeMs: number): Promise<void>;
 }
 
+/** Of accounts with a quota; days are written `2026-03-01`, in UTC. */
+export interface UsageStore {
+  /** Adds to the day what stays within the limits (null: none), otherwise nothing; in one step. */
+  take(
+    accountId: number,
+    day: string,
+    amount: { readonly points: number; readonly bytes: number },
+    most: { readonly points: number | null; readonly bytes: number | null },
+  ): Promise<boolean>;
+  give(
+    accountId: number,
+    day: string,
+    amount: { readonly points: number; readonly bytes: number },
+  ): Promise<void>;
+  purge(beforeDay: string): Promise<void>;
+}
+
 export interface HubStore {
   readonly identity: IdentityStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly points: PointStore;
   readonly operations: OperationStore;
+  readonly usage: UsageStore;
   close(): Promise<void>;
 }
 

@@ -6,6 +6,7 @@ import { HttpProblem } from "../http/problems.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import type { Passwords } from "./passwords.ts";
 import { defaultAccount, hasRight, mayEnter, RIGHT_WORDS } from "./rights.ts";
+import type { Throttle } from "./throttle.ts";
 import type { Tokens } from "./tokens.ts";
 
 export interface Principal {
@@ -20,7 +21,14 @@ export interface Guard {
   admit(request: FastifyRequest, rule: AccessRule): Promise<Principal>;
 }
 
-export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: Passwords): Guard {
+export interface GuardParts {
+  readonly identity: IdentityStore;
+  readonly tokens: Tokens;
+  readonly passwords: Passwords;
+  readonly throttle: Throttle;
+}
+
+export function createGuard({ identity, tokens, passwords, throttle }: GuardParts): Guard {
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorization(request);
     if (scheme !== "bearer" || token === "")
@@ -34,10 +42,14 @@ export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: 
       throw unauthenticated("the user of the access token may no longer enter its account");
     return { user, accountId: claims.accountId, clientId: claims.clientId };
   };
-  const byPassword = async (credentials: string): Promise<Principal> => {
+  const byPassword = async (credentials: string, address: string): Promise<Principal> => {
     const decoded = Buffer.from(credentials, "base64").toString("utf8");
     const colon = decoded.indexOf(":");
     if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
+    const attempt = { address, name: `user ${decoded.slice(0, colon)}` };
+    const wait = throttle.waitSec(attempt);
+    if (wait > 0)
+      throw new HttpProblem(429, "too-many-requests", "too many wrong passwords", undefined, wait);
     const user = await identity.userByName(decoded.slice(0, colon));
     const right = await passwords.verify(
       `user ${user?.username}`,
@@ -45,8 +57,11 @@ export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: 
       user?.passwordHash ?? null,
     );
     const accountId = user === null ? undefined : defaultAccount(user);
-    if (!right || user === null || accountId === undefined)
+    if (!right || user === null || accountId === undefined) {
+      throttle.failed(attempt);
       throw unauthenticated("wrong user name or password");
+    }
+    throttle.succeeded(attempt);
     return { user, accountId, clientId: null };
   };
   return {
@@ -54,7 +69,9 @@ export function createGuard(identity: IdentityStore, tokens: Tokens, passwords: 
       checkApiVersion(request);
       const [scheme, credentials] = authorization(request);
       const principal =
-        basic && scheme === "basic" ? await byPassword(credentials) : await byToken(request, scopes);
+        basic && scheme === "basic"
+          ? await byPassword(credentials, request.ip)
+          : await byToken(request, scopes);
       const { user } = principal;
       if (right !== null && !hasRight(user, right))
         throw new HttpProblem(

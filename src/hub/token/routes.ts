@@ -12,7 +12,9 @@ import {
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
+import { issuerOf } from "./discovery.ts";
 import { defaultAccount, mayEnter } from "./rights.ts";
+import type { Attempt, Throttle } from "./throttle.ts";
 
 /** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];
@@ -20,11 +22,13 @@ const TOLERATED = ["openid", "profile", "email", "offline_access"];
 class OAuthError extends Error {
   readonly status: number;
   readonly error: string;
+  readonly retryAfterSec: number | undefined;
 
-  constructor(status: 400 | 401, error: string, description: string) {
+  constructor(status: 400 | 401 | 429, error: string, description: string, retryAfterSec?: number) {
     super(description);
     this.status = status;
     this.error = error;
+    this.retryAfterSec = retryAfterSec;
   }
 }
 
@@ -40,7 +44,7 @@ export async function tokenRoutes(app: FastifyInstance, context: HubContext): Pr
   });
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<TokenResponse> => {
     void reply.header("cache-control", "no-store");
-    return grant(context, readRequest(request.body));
+    return grant(context, request, readRequest(request));
   };
   app.post("/connect/token", described(TOKEN), handler);
   app.post("/realms/:realm/protocol/openid-connect/token", described(TOKEN), handler);
@@ -55,16 +59,22 @@ const TOKEN: RouteFacts = {
   answer: tokenResponse,
 };
 
-async function grant(context: HubContext, form: TokenRequest): Promise<TokenResponse> {
-  const client = await checkClient(context, form);
+async function grant(
+  context: HubContext,
+  request: FastifyRequest,
+  form: TokenRequest,
+): Promise<TokenResponse> {
+  const client = await checkClient(context, request, form);
   if (form.grant_type !== "password")
     throw new OAuthError(400, "unsupported_grant_type", "grant_type is always password");
   const scopes = grantedScopes(form.scope, client);
-  const user = await checkUser(context, form);
+  const user = await checkUser(context, request, form);
   const accountId = await chosenAccount(context, form, user);
+  const wait = context.throttle.issuing(JSON.stringify([client.id, user.username]));
+  if (wait > 0) throw tooMany("keep a token until it expires instead of asking for one at every call", wait);
   const token = await context.tokens.issue(
     { userId: user.id, accountId, scopes, clientId: client.id },
-    { username: user.username },
+    { username: user.username, issuer: issuerOf(context, request) },
   );
   return {
     access_token: token,
@@ -74,8 +84,16 @@ async function grant(context: HubContext, form: TokenRequest): Promise<TokenResp
   };
 }
 
-function readRequest(body: unknown): TokenRequest {
-  const result = tokenRequest.safeParse(body ?? {});
+/** Client credentials stand in the form, or in a Basic header (RFC 6749, 2.3.1). */
+function readRequest({ body, headers }: FastifyRequest): TokenRequest {
+  const basic = /^basic\s+(\S+)$/i.exec(headers.authorization ?? "")?.[1];
+  const decoded = basic === undefined ? "" : Buffer.from(basic, "base64").toString("utf8");
+  const [, id, secret] = /^([^:]*):(.*)$/s.exec(decoded) ?? [];
+  const credentials =
+    id === undefined || secret === undefined
+      ? {}
+      : { client_id: unescaped(id), client_secret: unescaped(secret) };
+  const result = tokenRequest.safeParse({ ...credentials, ...(body as object | undefined) });
   if (result.success) return result.data;
   const fields = result.error.issues.map((issue) => issue.path.join(".")).join(", ");
   throw new OAuthError(
@@ -85,25 +103,63 @@ function readRequest(body: unknown): TokenRequest {
   );
 }
 
-async function checkClient({ store, passwords }: HubContext, form: TokenRequest): Promise<ClientRecord> {
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch (thrown) {
+    if (thrown instanceof URIError) return text;
+    throw thrown;
+  }
+}
+
+async function checkClient(
+  { store, passwords, throttle }: HubContext,
+  { ip }: FastifyRequest,
+  form: TokenRequest,
+): Promise<ClientRecord> {
+  const attempt = { address: ip, name: `client ${form.client_id}` };
+  refuseThrottled(throttle, attempt);
   const client = await store.identity.client(form.client_id);
   const right = await passwords.verify(
     `client ${form.client_id}`,
     form.client_secret,
     client?.secretHash ?? null,
   );
-  if (!right || client === null)
+  if (!right || client === null) {
+    throttle.failed(attempt);
     throw new OAuthError(401, "invalid_client", "wrong client_id or client_secret");
+  }
+  throttle.succeeded(attempt);
   return client;
 }
 
-async function checkUser({ store, passwords }: HubContext, form: TokenRequest): Promise<UserRecord> {
+async function checkUser(
+  { store, passwords, throttle }: HubContext,
+  { ip }: FastifyRequest,
+  form: TokenRequest,
+): Promise<UserRecord> {
   if (form.username === undefined || form.password === undefined)
     throw new OAuthError(400, "invalid_request", "the password grant needs username and password");
+  const attempt = { address: ip, name: `user ${form.username}` };
+  refuseThrottled(throttle, attempt);
   const user = await store.identity.userByName(form.username);
   const right = await passwords.verify(`user ${user?.username}`, form.password, user?.passwordHash ?? null);
-  if (!right || user === null) throw new OAuthError(401, "invalid_grant", "wrong username or password");
+  if (!right || user === null) {
+    throttle.failed(attempt);
+    throw new OAuthError(401, "invalid_grant", "wrong username or password");
+  }
+  throttle.succeeded(attempt);
   return user;
+}
+
+function refuseThrottled(throttle: Throttle, attempt: Attempt): void {
+  const wait = throttle.waitSec(attempt);
+  if (wait > 0) throw tooMany("too many wrong credentials", wait);
+}
+
+/** RFC 6749 has no word for it; `slow_down` is that of RFC 8628. */
+function tooMany(description: string, retryAfterSec: number): OAuthError {
+  return new OAuthError(429, "slow_down", `${description}; try again in ${retryAfterSec} s`, retryAfterSec);
 }
 
 function grantedScopes(asked: string | undefined, client: ClientRecord): string[] {
@@ -135,6 +191,7 @@ async function chosenAccount({ store }: HubContext, form: TokenRequest, user: Us
 
 function sendError(reply: FastifyReply, thrown: OAuthError): FastifyReply {
   if (thrown.status === 401) void reply.header("www-authenticate", "Basic");
+  if (thrown.retryAfterSec !== undefined) void reply.header("retry-after", thrown.retryAfterSec);
   const body: TokenError = { error: thrown.error, error_description: thrown.message };
   return reply.code(thrown.status).send(body);
 }

@@ -53,12 +53,17 @@ export function createIdentityStore(database: DatabaseSync): IdentityStore {
       await write(database, () => run("UPDATE user SET last_account_id = ? WHERE id = ?", accountId, userId));
     },
     async signingKeys() {
-      return all("SELECT kid, private_jwk FROM signing_key ORDER BY created_ms DESC").map((row) => ({
+      return all("SELECT * FROM signing_key ORDER BY created_ms DESC, kid").map((row) => ({
         kid: String(row["kid"]),
         privateJwk: String(row["private_jwk"]),
+        createdMs: Number(row["created_ms"]),
       }));
     },
-    async addSigningKey({ kid, privateJwk }, createdMs) {
+    async removeSigningKeys(kids) {
+      const sql = "DELETE FROM signing_key WHERE kid IN (SELECT value FROM json_each(?))";
+      await write(database, () => run(sql, JSON.stringify(kids)));
+    },
+    async addSigningKey({ kid, privateJwk, createdMs }) {
       const sql = "INSERT INTO signing_key (kid, private_jwk, created_ms) VALUES (?, ?, ?)";
       await write(database, () => run(sql, kid, privateJwk, createdMs));
     },

@@ -6,6 +6,7 @@ import { createIdentityStore } from "./identity.ts";
 import { createOperationStore, intakeId } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 import { createStructureStore } from "./structure.ts";
+import { createUsageStore } from "./usage.ts";
 import { createViewStore } from "./views.ts";
 
 /** Reads hardly ever wait in WAL; writes wait without blocking (`write`). */
@@ -34,6 +35,7 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
       structure: createStructureStore(main),
       views: createViewStore(main),
       points: createPointStore(main),
+      usage: createUsageStore(intake),
       operations: createOperationStore(intake, main, intakeId(intake)),
       close,
     };
