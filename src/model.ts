@@ -129,6 +129,19 @@ export interface Reason {
   readonly place?: Place | undefined;
   /** When rows were refused: how many for which reason. */
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
+  /** When targets hold a run: the first of them. */
+  readonly targets?: readonly TargetFinding[] | undefined;
+}
+
+/** What the guard found about one target before the first push. */
+export interface TargetFinding {
+  /** `missing` and `ambiguous` are about the variable, the others about its readings. */
+  readonly what: "missing" | "ambiguous" | "unit" | "date" | "version";
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  /** Readings. */
+  readonly points: number;
+  readonly words: string;
 }
 
 /** How often rows were refused for one reason. */

@@ -1,14 +1,14 @@
 /** The gateway's configuration: the sections of all components joined, and the rules between them. */
 import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
-import { pushOptions, serviceOptions } from "../delivery/options.ts";
+import { pushOptions, serviceOptions, triggerGuard } from "../delivery/options.ts";
 import { dropOptions } from "../drops/options.ts";
 import { ledgerOptions } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
 import { operationsOptions } from "../operations/options.ts";
 import { spoolOptions } from "../runs/options.ts";
 import { logOptions } from "../support/log-options.ts";
-import { triggersOptions } from "../triggers/options.ts";
+import { triggerList, triggerOptions } from "../triggers/options.ts";
 import { loadDocument } from "./document.ts";
 
 export const gatewayConfig = z
@@ -23,7 +23,7 @@ export const gatewayConfig = z
     mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
     lookups: lookupsOptions,
     drops: z.array(dropOptions).min(1).describe("The watched places."),
-    triggers: triggersOptions,
+    triggers: triggerList(triggerOptions.extend({ guard: triggerGuard })),
     push: pushOptions.prefault({}).describe("How batches are sent."),
     operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
     log: logOptions.prefault({}).describe("The log."),

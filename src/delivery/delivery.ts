@@ -3,7 +3,16 @@
  * One `Delivery` per service (invariant 11): its own token, connections, breaker. It owns no ledger; what has to be durable
  * is told through `DeliveryJournal`, which the ledger satisfies.
  */
-import type { Batch, BatchSlice, BatchState, Outcome, RejectedRow, Run } from "../model.ts";
+import type {
+  Batch,
+  BatchSlice,
+  BatchState,
+  Outcome,
+  RejectedRow,
+  Run,
+  TargetFacts,
+  TargetFinding,
+} from "../model.ts";
 import type { ErrorCode } from "../support/errors.ts";
 
 export interface DeliveryJournal {
@@ -54,6 +63,18 @@ export interface Delivery {
    * whose outcome the journal knows are left out. The service stores after it answered: what is missing may come yet.
    */
   readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult>;
+  /**
+   * Looks at targets before the first push, by the read interface: whether each is one variable of this account, and whether units, dates
+   * and versions fit. Callers hand in bounded parts. Never rejects because of the service; what was found is remembered for a while.
+   * With `fresh` what was missing is asked for again.
+   */
+  inspect(
+    facts: readonly TargetFacts[],
+    signal: AbortSignal,
+    options?: { readonly fresh?: boolean },
+  ): Promise<Inspection>;
+  /** What is remembered of the account may not be true any more. */
+  forgetStructure(): void;
   /** For `headgate check`: token, account, push right. */
   probe(
     signal: AbortSignal,
@@ -65,6 +86,38 @@ export interface Delivery {
   retire(): Promise<void>;
   close(): Promise<void>;
 }
+
+export type GuardAct = "hold" | "warn" | "push";
+
+/** What a trigger does about what the guard finds; see `guard` of the triggers. */
+export interface GuardPolicy {
+  readonly targets: GuardAct;
+  readonly units: GuardAct;
+  readonly dates: GuardAct;
+  readonly versions: GuardAct;
+  readonly unreadable: GuardAct;
+}
+
+/** What the guard compares with, beside the structure of the account. */
+export interface GuardRule {
+  readonly futureMs: number;
+  /** Any date when absent. */
+  readonly pastMs?: number | undefined;
+  /** The service stores a batch that comes twice only once. */
+  readonly idempotency: boolean;
+}
+
+export type Inspection =
+  | { readonly status: "seen"; readonly findings: readonly TargetFinding[] }
+  /** Not now: whatever is not to be pushed unseen has to wait. */
+  | {
+      readonly status: "unknown";
+      readonly reason: string;
+      readonly code: ErrorCode;
+      readonly retryAfterMs: number;
+    }
+  /** Never, with these rights. */
+  | { readonly status: "unreadable"; readonly reason: string };
 
 /** Reason of a reading in whose place another value is stored now. */
 export const OVERWRITTEN = "value differs";

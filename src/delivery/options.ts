@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { duration, size } from "../support/quantities.ts";
 import { API_VERSION } from "../wire/index.ts";
+import type { GuardPolicy } from "./delivery.ts";
 
 const address = (words: string) => z.url({ protocol: /^https?$/ }).describe(words);
 
@@ -50,12 +51,68 @@ export const serviceOptions = z.strictObject({
     .enum(["bearer", "basic"])
     .default("bearer")
     .describe("How pushes authenticate: with the token, or with user and password (HTTP Basic)."),
+  idempotency: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether the service stores a batch that comes twice under one Idempotency-Key only once, as the hub does. The specification promises nothing of the kind, so the guard warns of readings without a version that a second copy would store as a second version.",
+    ),
+  ingestion: z
+    .strictObject({
+      future: duration("1096d").describe(
+        "How far dates may lie in the future: about three years where the account has no limit of its own.",
+      ),
+      past: duration()
+        .optional()
+        .describe("How far dates may lie in the past; any when left out.")
+        .meta({ examples: ["3650d"] }),
+    })
+    .prefault({})
+    .describe("The account's ingestion limits, which the guard compares dates with before the first push."),
   ca: z
     .string()
     .optional()
     .describe("Certificates to trust instead of the system's, in PEM, such as ${file:ca.pem}."),
 });
 export type ServiceOptions = z.output<typeof serviceOptions>;
+
+const act = z.enum(["hold", "warn", "push"]);
+
+const guardPolicy = z.strictObject({
+  targets: act
+    .default("hold")
+    .describe("A target names no variable of the account, which discards its readings, or several."),
+  units: act
+    .default("hold")
+    .describe("The unit that the mapper declared is not the variable's; values are stored unconverted."),
+  dates: act.default("warn").describe("Dates lie outside the ingestion limits of the service."),
+  versions: act
+    .default("warn")
+    .describe(
+      "Readings without a version go to a versioned variable of a service without idempotency: sent a second time they make a second version.",
+    ),
+  unreadable: act
+    .default("warn")
+    .describe("The user may not read (no scope datahub-api, no right), so that nothing can be checked."),
+});
+/** What a trigger does about what the guard finds; one word is for everything. */
+export const triggerGuard = z
+  .union([
+    act.transform(
+      (word): GuardPolicy => ({
+        targets: word,
+        units: word,
+        dates: word,
+        versions: word,
+        unreadable: word,
+      }),
+    ),
+    guardPolicy,
+  ])
+  .prefault({})
+  .describe(
+    "What is done about what shows before the first push of a run. hold: the run waits until it is put right, and goes on by itself then. warn: it is pushed, and the life of the file says so. push: nothing is looked at. One word, as in `guard: warn`, is for everything.",
+  );
 
 const batchOptions = z.strictObject({
   points: z.number().int().min(1).default(5000).describe("Most readings in one batch."),
@@ -119,6 +176,16 @@ const confirmOptions = z.strictObject({
   ),
 });
 
+const guardOptions = z.strictObject({
+  remember: duration("10m").describe(
+    "How long it is remembered which variable a target means. What is missing is asked for again at the next file.",
+  ),
+  recheck: duration("30s").describe(
+    "First pause after which a held run is looked at again; the pauses grow with the time it is held.",
+  ),
+  recheckMax: duration("10m").describe("Longest pause between two looks at a held run."),
+});
+
 export const pushOptions = z.strictObject({
   batch: batchOptions.prefault({}).describe("Limits of one push call."),
   concurrency: z
@@ -133,6 +200,11 @@ export const pushOptions = z.strictObject({
   ),
   retry: retryOptions.prefault({}).describe("What happens after failures."),
   timeouts: timeoutOptions.prefault({}).describe("Limits of one HTTP call."),
+  guard: guardOptions
+    .prefault({})
+    .describe(
+      "How targets are looked up before the first push; what follows is the `guard` of each trigger.",
+    ),
   confirm: confirmOptions.prefault({}).describe("How it is learned that accepted readings were stored."),
 });
 export type PushOptions = z.output<typeof pushOptions>;

@@ -11,7 +11,7 @@ import { restoreChildren } from "./children.ts";
 import { type DeliveryJournal, OVERWRITTEN, type ReadBackResult } from "./delivery.ts";
 import { parseElements } from "./halving.ts";
 import { readSlice } from "./slices.ts";
-import { type MeantVariable, TargetResolver } from "./targets.ts";
+import { type Meaning, type TargetResolver, variableOf } from "./targets.ts";
 
 /** A reading that should be there. */
 interface Expected {
@@ -36,11 +36,11 @@ export class ReadBack {
   /** Operations found complete, while others of their run are still looked for. */
   readonly #complete = new Map<string, Outcome>();
 
-  constructor(client: ServiceClient, journal: DeliveryJournal, clock: Clock) {
+  constructor(client: ServiceClient, journal: DeliveryJournal, clock: Clock, targets: TargetResolver) {
     this.#client = client;
     this.#journal = journal;
     this.#clock = clock;
-    this.#targets = new TargetResolver(client, clock);
+    this.#targets = targets;
   }
 
   async read(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
@@ -79,7 +79,7 @@ export class ReadBack {
 
   async #readBatch(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<Outcome> {
     const elements = parseElements(await readSlice(segmentPath, batch));
-    const variables = await this.#targets.resolve(elements, signal);
+    const variables = await this.#targets.resolve(elements, signal, { fresh: true });
     const { groups, lost } = expectations(elements, variables);
     for (const [version, group] of groups) await this.#compare(version, group, signal);
     const tally = new Tally();
@@ -188,13 +188,13 @@ interface Lost {
 
 function expectations(
   elements: readonly PushElement[],
-  variables: ReadonlyMap<string, MeantVariable | null>,
+  variables: ReadonlyMap<string, Meaning>,
 ): { readonly groups: ReadonlyMap<string | null, Group>; readonly lost: readonly Lost[] } {
   const groups = new Map<string | null, Group>();
   const lost: Lost[] = [];
   for (const element of elements) {
     const target = targetWords(element);
-    const variable = variables.get(target) ?? null;
+    const variable = variableOf(variables.get(target));
     if (variable === null) {
       lost.push({ target, reason: UNKNOWN, points: element.data.length });
       continue;

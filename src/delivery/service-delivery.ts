@@ -1,5 +1,5 @@
 /** Delivery to one service: its runs, batch by batch, in order. */
-import type { Batch, RejectedRow, Run } from "../model.ts";
+import type { Batch, RejectedRow, Run, TargetFacts } from "../model.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -7,8 +7,9 @@ import { REGISTER } from "../support/register.ts";
 import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
-import type { Delivery, DeliveryJournal, DeliveryResult, ReadBackResult } from "./delivery.ts";
+import type { Delivery, DeliveryJournal, DeliveryResult, Inspection, ReadBackResult } from "./delivery.ts";
 import { Gate } from "./gate.ts";
+import { Guard } from "./guard.ts";
 import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
@@ -16,6 +17,7 @@ import { BatchPusher, CONFLICT_WORDS } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
+import { type ResolveOptions, TargetResolver } from "./targets.ts";
 
 export interface DeliveryParts {
   readonly journal: DeliveryJournal;
@@ -44,6 +46,8 @@ class ServiceDelivery implements Delivery {
   readonly #journal: DeliveryJournal;
   readonly #clock: Clock;
   readonly #pusher: BatchPusher;
+  readonly #targets: TargetResolver;
+  readonly #guard: Guard;
   readonly #readBack: ReadBack;
   /** Nothing else tells outcomes. */
   readonly #readsBack: boolean;
@@ -79,7 +83,11 @@ class ServiceDelivery implements Delivery {
       onRefused: parts.onRefused,
     });
     this.#readsBack = webhookUrl === undefined && push.confirm.by !== "none";
-    this.#readBack = new ReadBack(this.#client, parts.journal, clock);
+    this.#targets = new TargetResolver(this.#client, clock, push.guard.remember);
+    const { future, past } = service.ingestion;
+    const rule = { futureMs: future, pastMs: past, idempotency: service.idempotency };
+    this.#guard = new Guard({ client: this.#client, targets: this.#targets, clock, rule });
+    this.#readBack = new ReadBack(this.#client, parts.journal, clock, this.#targets);
   }
 
   deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
@@ -156,6 +164,14 @@ class ServiceDelivery implements Delivery {
     return this.#count(this.#readBack.read(run, segmentPath, signal));
   }
 
+  inspect(facts: readonly TargetFacts[], signal: AbortSignal, options?: ResolveOptions): Promise<Inspection> {
+    return this.#guard.inspect(facts, signal, options);
+  }
+
+  forgetStructure(): void {
+    this.#guard.forget();
+  }
+
   probe(signal: AbortSignal): Promise<readonly ProbeLine[]> {
     const parts = {
       client: this.#client,
@@ -172,6 +188,7 @@ class ServiceDelivery implements Delivery {
   }
 
   close(): Promise<void> {
+    this.#targets.close();
     return this.#client.close();
   }
 }

@@ -1,184 +1,222 @@
 /**
  * Which variable a target means, found as the service finds it (platform facts, *Push*): among all sources of that identifier, the first
- * variable with that selector wins, in order of source and variable.
+ * variable with that selector wins, in order of source and variable. That there are others beside it is told.
  */
 import type { Clock } from "../support/clock.ts";
-import type { Page, ServiceClient } from "../wire/client/index.ts";
+import { orAborted, type ServiceClient } from "../wire/client/index.ts";
+import { type IdentifierKind, identifierKind, type PushTarget, targetWords } from "../wire/index.ts";
 import {
-  type IdentifierKind,
-  identifierKind,
-  type PushTarget,
-  type Source,
-  type SourceIdentifier,
-  type SourcesQuery,
-  targetWords,
-  type Variable,
-} from "../wire/index.ts";
+  askFor,
+  identifiersOf,
+  listAccount,
+  type Structure,
+  type VariableFacts,
+} from "./account-structure.ts";
 
 export interface MeantVariable {
   readonly id: number;
   readonly isVersioned: boolean;
+  /** Null when the service does not tell. */
+  readonly unitId: number | null;
 }
 
-/** Ids in one GET (specification, *Limits*). */
-const IDS_PER_CALL = 80;
-const PAGE_ITEMS = 500;
-/** A service that ignores paging, or never ends, is left here. */
-const PAGES_MAX = 2000;
-const CACHE_MAX = 50_000;
-const CACHE_MS = 10 * 60_000;
+export type Meaning =
+  | { readonly kind: "one"; readonly variable: MeantVariable }
+  /** All of them have what the target names; the service takes the first. */
+  | { readonly kind: "several"; readonly variable: MeantVariable; readonly among: readonly number[] }
+  /** No source or variable with this identifier; or the sources are there, and have other variables. */
+  | { readonly kind: "none"; readonly sourceIds: readonly number[]; readonly others: readonly string[] };
 
-/** How each kind of identifier is asked for, and read from a source. */
-const SOURCE_FILTERS: Readonly<
-  Record<
-    Exclude<SourceIdentifier, "sourceId">,
-    {
-      readonly filter: "SerialNumbers" | "Eans" | "Name" | "MeterNumbers";
-      readonly of: (source: Source) => string | null | undefined;
-    }
-  >
-> = {
-  sourceSerialNumber: { filter: "SerialNumbers", of: (source) => source.serialNumber },
-  sourceEan: { filter: "Eans", of: (source) => source.ean },
-  sourceName: { filter: "Name", of: (source) => source.name },
-  meterNumber: { filter: "MeterNumbers", of: (source) => source.meterNumber },
-};
+export interface ResolveOptions {
+  /** What is known to be missing is asked for again. */
+  readonly fresh?: boolean;
+}
+
+const CACHE_MAX = 50_000;
+/** What was missing may be created at any time; many runs may ask for it at once. */
+const MISSING_MS = 5_000;
+/** From so many identifiers in the life time of the cache, the account is listed as a whole. */
+const LIST_FROM = 50;
+/** Names of other variables that are told of a source. */
+const OTHERS_TOLD = 5;
+const NOTHING: Meaning = { kind: "none", sourceIds: [], others: [] };
+
+interface Listing {
+  /** Null: the account is too large to be listed. */
+  readonly structure: Structure | null;
+  readonly atMs: number;
+}
 
 export class TargetResolver {
   readonly #client: ServiceClient;
   readonly #clock: Clock;
-  /** By the words of the target. What was not found is asked for again. */
-  readonly #known = new Map<string, { readonly variable: MeantVariable; readonly untilMs: number }>();
+  readonly #rememberMs: number;
+  readonly #closed = new AbortController();
+  /** By the words of the target. */
+  readonly #known = new Map<string, { readonly meaning: Meaning; readonly untilMs: number }>();
+  #account: string | null | undefined;
+  /** Identifiers that were asked for since. */
+  #asked = { count: 0, sinceMs: 0 };
+  #listing: Listing | null = null;
+  #listed: Promise<Listing> | null = null;
 
-  constructor(client: ServiceClient, clock: Clock) {
+  constructor(client: ServiceClient, clock: Clock, rememberMs: number) {
     this.#client = client;
     this.#clock = clock;
+    this.#rememberMs = rememberMs;
   }
 
-  /** By the words of each target; null: no such variable. Errors as of the client. */
+  /** By the words of each target. Errors as of the client. */
   async resolve(
     targets: readonly PushTarget[],
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, MeantVariable | null>> {
-    const found = new Map<string, MeantVariable | null>();
+    { fresh = false }: ResolveOptions = {},
+  ): Promise<ReadonlyMap<string, Meaning>> {
+    await this.#keepToAccount(signal);
+    const found = new Map<string, Meaning>();
     const asked = new Map<IdentifierKind, PushTarget[]>();
-    const nowMs = this.#clock.monotonicMs();
     for (const target of targets) {
       const words = targetWords(target);
       if (found.has(words)) continue;
-      const known = this.#known.get(words);
-      const fresh = known !== undefined && known.untilMs > nowMs ? known.variable : null;
-      found.set(words, fresh);
+      const known = this.#recall(words, fresh);
+      found.set(words, known ?? NOTHING);
       const kind = identifierKind(target);
-      if (fresh === null && kind !== null) asked.set(kind, [...(asked.get(kind) ?? []), target]);
+      if (known !== undefined || kind === null) continue;
+      const others = asked.get(kind);
+      if (others === undefined) asked.set(kind, [target]);
+      else others.push(target);
     }
     for (const [kind, unknown] of asked) {
-      const variables = await this.#ask(kind, unknown, signal);
-      for (const [words, variable] of variables) {
-        found.set(words, variable);
-        this.#remember(words, variable, nowMs + CACHE_MS);
+      for (const [words, meaning] of await this.#ask(kind, unknown, signal)) {
+        found.set(words, meaning);
+        this.#remember(words, meaning);
       }
     }
     return found;
   }
 
-  async #ask(kind: IdentifierKind, targets: readonly PushTarget[], signal: AbortSignal) {
-    const found = new Map<string, MeantVariable>();
-    if (kind === "variableId") {
-      const variables = await this.#variables("Ids", idsOf(targets, "variableId"), signal);
-      for (const target of targets) {
-        const variable = variables.find(({ id }) => id === target.variableId);
-        if (variable !== undefined) found.set(targetWords(target), meant(variable));
-      }
-      return found;
-    }
-    const sourceIds = await this.#sourceIds(kind, targets, signal);
-    const bySource = Map.groupBy(
-      await this.#variables("SourceIds", [...new Set([...sourceIds.values()].flat())], signal),
-      (variable) => variable.sourceId,
-    );
-    for (const target of targets) {
-      const candidates = (sourceIds.get(target[kind] ?? "") ?? [])
-        .flatMap((id) => bySource.get(id) ?? [])
-        .filter((variable) => selects(target, variable))
-        .sort((one, other) => one.sourceId - other.sourceId || one.id - other.id);
-      if (candidates[0] !== undefined) found.set(targetWords(target), meant(candidates[0]));
-    }
-    return found;
+  /** Something has changed in the account. */
+  forget(): void {
+    this.#known.clear();
+    this.#listing = null;
+    this.#listed = null;
   }
 
-  /** Ids of the sources by the value of their identifier. */
-  async #sourceIds(kind: SourceIdentifier, targets: readonly PushTarget[], signal: AbortSignal) {
-    const found = new Map<string | number, number[]>();
-    if (kind === "sourceId") {
-      for (const id of idsOf(targets, "sourceId")) found.set(id, [id]);
-      return found;
-    }
-    const { filter, of } = SOURCE_FILTERS[kind];
-    const wanted = new Set(targets.map((target) => target[kind]).filter((value) => value !== undefined));
-    for (const values of chunks([...wanted], IDS_PER_CALL)) {
-      const query: SourcesQuery = { [filter]: values };
-      const sources = await allPages((paging) => this.#client.getSources({ ...query, ...paging }, signal));
-      for (const source of sources) {
-        const value = of(source);
-        // Filters may be more generous than the push, which compares values exactly.
-        if (typeof value !== "string" || !wanted.has(value)) continue;
-        found.set(value, [...(found.get(value) ?? []), source.id]);
-      }
-    }
-    return found;
+  close(): void {
+    this.#closed.abort(new Error("the resolver of targets was closed"));
   }
 
-  async #variables(
-    filter: "Ids" | "SourceIds",
-    ids: readonly number[],
+  /** What was found in one account says nothing of another. */
+  async #keepToAccount(signal: AbortSignal): Promise<void> {
+    const { account } = await this.#client.token(signal);
+    if (this.#account !== undefined && this.#account !== account) this.forget();
+    this.#account = account;
+  }
+
+  async #ask(
+    kind: IdentifierKind,
+    targets: readonly PushTarget[],
     signal: AbortSignal,
-  ): Promise<Variable[]> {
-    const variables: Variable[] = [];
-    for (const some of chunks(ids, IDS_PER_CALL))
-      variables.push(
-        ...(await allPages((paging) => this.#client.getVariables({ [filter]: some, ...paging }, signal))),
-      );
-    return variables;
+  ): Promise<ReadonlyMap<string, Meaning>> {
+    const found = new Map<string, Meaning>();
+    const listing = await this.#listingFor(identifiersOf(kind, targets).length, signal);
+    const structure = listing?.structure ?? null;
+    const left: PushTarget[] = [];
+    for (const target of targets) {
+      const meaning = structure === null ? NOTHING : meaningOf(target, kind, structure);
+      if (meaning.kind === "none") left.push(target);
+      found.set(targetWords(target), meaning);
+    }
+    // Only what a listing of this moment does not show is missing.
+    const isNew = listing !== null && this.#clock.monotonicMs() - listing.atMs < MISSING_MS;
+    if (left.length === 0 || (structure !== null && isNew)) return found;
+    const asked = await askFor(this.#client, kind, left, signal);
+    for (const target of left) found.set(targetWords(target), meaningOf(target, kind, asked));
+    return found;
   }
 
-  #remember(words: string, variable: MeantVariable, untilMs: number): void {
+  /** Null while few are asked for. */
+  async #listingFor(identifiers: number, signal: AbortSignal): Promise<Listing | null> {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#asked.sinceMs > this.#rememberMs) this.#asked = { count: 0, sinceMs: nowMs };
+    this.#asked.count += identifiers;
+    if (this.#listing !== null && nowMs - this.#listing.atMs > this.#rememberMs) this.#listing = null;
+    // Of many that an older listing does not know, most may be new.
+    const isOld = this.#listing !== null && nowMs - this.#listing.atMs >= MISSING_MS;
+    const listAgain = isOld && identifiers > LIST_FROM && this.#listing?.structure !== null;
+    if (this.#listing !== null && !listAgain) return this.#listing;
+    if (this.#asked.count <= LIST_FROM) return null;
+    this.#listed ??= this.#list();
+    return orAborted(this.#listed, signal);
+  }
+
+  /** One for all who ask meanwhile. */
+  #list(): Promise<Listing> {
+    const atMs = this.#clock.monotonicMs();
+    const listed = listAccount(this.#client, this.#closed.signal).then((structure) => {
+      const listing = { structure, atMs };
+      if (this.#listed === listed) this.#listing = listing;
+      return listing;
+    });
+    const done = () => {
+      if (this.#listed === listed) this.#listed = null;
+    };
+    listed.then(done, done);
+    return listed;
+  }
+
+  #recall(words: string, fresh: boolean): Meaning | undefined {
+    const known = this.#known.get(words);
+    if (known === undefined || known.untilMs <= this.#clock.monotonicMs()) return undefined;
+    return fresh && known.meaning.kind === "none" ? undefined : known.meaning;
+  }
+
+  #remember(words: string, meaning: Meaning): void {
+    const ms = meaning.kind === "none" ? Math.min(MISSING_MS, this.#rememberMs) : this.#rememberMs;
     this.#known.delete(words);
-    this.#known.set(words, { variable, untilMs });
+    this.#known.set(words, { meaning, untilMs: this.#clock.monotonicMs() + ms });
     const oldest = this.#known.keys().next();
     if (this.#known.size > CACHE_MAX && oldest.done !== true) this.#known.delete(oldest.value);
   }
 }
 
-function meant(variable: Variable): MeantVariable {
-  return { id: variable.id, isVersioned: variable.isVersioned === true };
+/** The variable that readings of the target go to, or null. */
+export function variableOf(meaning: Meaning | undefined): MeantVariable | null {
+  return meaning === undefined || meaning.kind === "none" ? null : meaning.variable;
 }
 
-function selects(target: PushTarget, variable: Variable): boolean {
+function meaningOf(target: PushTarget, kind: IdentifierKind, structure: Structure): Meaning {
+  const value = target[kind];
+  if (value === undefined) return NOTHING;
+  if (kind === "variableId") {
+    const variable = structure.variable(Number(value));
+    return variable === undefined ? NOTHING : { kind: "one", variable: meant(variable) };
+  }
+  const sourceIds = structure.sourcesOf(kind, value).toSorted((a, b) => a - b);
+  const variables = sourceIds.flatMap((id) => structure.variablesOf(id).toSorted((a, b) => a.id - b.id));
+  const [first, ...others] = variables.filter((variable) => selects(target, variable));
+  if (first === undefined) return { kind: "none", sourceIds, others: selectorsOf(target, variables) };
+  const variable = meant(first);
+  if (others.length === 0) return { kind: "one", variable };
+  return { kind: "several", variable, among: [first.id, ...others.map(({ id }) => id)] };
+}
+
+function meant({ id, isVersioned, unitId }: VariableFacts): MeantVariable {
+  return { id, isVersioned: isVersioned === true, unitId: unitId ?? null };
+}
+
+function selects(target: PushTarget, variable: VariableFacts): boolean {
   return (
     (target.mappingConfig === undefined || variable.mappingConfig === target.mappingConfig) &&
     (target.variableTypeId === undefined || variable.variableTypeId === target.variableTypeId)
   );
 }
 
-function idsOf(targets: readonly PushTarget[], field: "variableId" | "sourceId"): readonly number[] {
-  return [...new Set(targets.map((target) => target[field]).filter((id) => id !== undefined))];
-}
-
-function* chunks<Item>(items: readonly Item[], size: number): Generator<Item[]> {
-  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
-}
-
-/** Until a page brings nothing new: the service may serve fewer items a page than asked for, or know no paging here. */
-async function allPages<Item extends { readonly id: number }>(
-  page: (paging: { "Paging.PageNumber": number; "Paging.ItemsPerPage": number }) => Promise<Page<Item>>,
-): Promise<readonly Item[]> {
-  const found = new Map<number, Item>();
-  for (let number = 0; number < PAGES_MAX; number += 1) {
-    const before = found.size;
-    const { items } = await page({ "Paging.PageNumber": number, "Paging.ItemsPerPage": PAGE_ITEMS });
-    for (const item of items) found.set(item.id, item);
-    if (found.size === before) break;
-  }
-  return [...found.values()];
+/** What the variables that are there could be named by. */
+function selectorsOf(target: PushTarget, variables: readonly VariableFacts[]): readonly string[] {
+  const field = target.mappingConfig === undefined ? "variableTypeId" : "mappingConfig";
+  const told = variables
+    .map((variable) => variable[field])
+    .filter((one) => one !== null && one !== undefined);
+  return [...new Set(told.map(String))].slice(0, OTHERS_TOLD);
 }

@@ -1,11 +1,13 @@
 /** Joins what leads a run from its claim to its end. */
 import { availableParallelism } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { GuardPolicy } from "../delivery/delivery.ts";
+import { triggerGuard } from "../delivery/options.ts";
 import { planFinish } from "../drops/archive-name.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions, MappingPool } from "../mapping/mapping.ts";
 import type { Arrival, BatchLimits } from "../model.ts";
-import type { ClaimParts } from "../runs/claiming.ts";
+import { type ClaimParts, STANDARD_BODY_TRIGGER } from "../runs/claiming.ts";
 import { finishAfter } from "../runs/confirm-rule.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
@@ -52,6 +54,18 @@ export function claimParts(
   };
 }
 
+/**
+ * The bodies of `POST /api/data` have no trigger. As at the service, a target that does not exist keeps the others of the body not back; unlike
+ * there, it is told.
+ */
+const STANDARD_BODY_GUARD: GuardPolicy = {
+  targets: "warn",
+  units: "warn",
+  dates: "warn",
+  versions: "warn",
+  unreadable: "warn",
+};
+
 export function joinSteps(
   config: GatewayConfig,
   parts: {
@@ -73,6 +87,14 @@ export function joinSteps(
     copies: new ContainerCopies(parts.spool),
     finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
     planFinish,
+    guardPolicy: ({ binding }) =>
+      binding.trigger === STANDARD_BODY_TRIGGER
+        ? STANDARD_BODY_GUARD
+        : (config.triggers.find(({ name }) => name === binding.trigger)?.guard ??
+          triggerGuard.parse(undefined)),
+    get recheck() {
+      return { firstMs: config.push.guard.recheck, lastMs: config.push.guard.recheckMax };
+    },
     currentMapper: (name) =>
       versions.current(name).catch((thrown: unknown) => {
         if (thrown instanceof ConfigError) return null;

@@ -10,6 +10,9 @@ import type { LookupStore } from "./lookups.ts";
 import { type DropPost, type RunSteps, reasonOf } from "./steps.ts";
 import { isContainerName } from "./unpacking/container.ts";
 
+/** What runs of `POST /api/data` name in place of a trigger. */
+export const STANDARD_BODY_TRIGGER = "POST /api/data";
+
 /** For finishing an unmatched file, in milliseconds. */
 const FINISH_MS = 60_000;
 
@@ -204,5 +207,5 @@ async function claimContainer(
  * others back; unlike there, it is reported.
  */
 function standardClaim(settings: Readonly<Record<string, unknown>>): ClaimingTrigger {
-  return { name: "POST /api/data", mapper: "push-body", rows: "lenient", metadata: settings };
+  return { name: STANDARD_BODY_TRIGGER, mapper: "push-body", rows: "lenient", metadata: settings };
 }

@@ -11,9 +11,10 @@ import type { Run, RunState } from "../model.ts";
 import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
 import { confirmOutcome } from "./confirming.ts";
 import { deliverBatches } from "./delivering.ts";
-import { AT_REST, type ConductorOptions, type Desk, openDesks } from "./desks.ts";
+import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, openDesks } from "./desks.ts";
 import { fetchInput } from "./fetching.ts";
 import { finishSource } from "./finishing.ts";
+import { recheckHeld } from "./guarding.ts";
 import { mapInput } from "./mapping.ts";
 import { openContainer, tendContainer } from "./opening.ts";
 import { REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
@@ -54,6 +55,7 @@ export class Conductor {
     if (runId !== undefined) {
       this.#waits.clear(runId);
       if (this.#isInHand(runId)) this.#told.add(runId);
+      this.#lookAtHeld();
     }
     if (this.#abort.signal.aborted || this.#resting) return;
     this.#again = true;
@@ -72,7 +74,11 @@ export class Conductor {
 
   /** Runs that are on their way, and for each that waits, why. Nothing is on its way when both are empty. */
   async pending(): Promise<{ readonly inHand: number; readonly runs: readonly Run[] }> {
-    const inHand = this.#desks.reduce((sum, desk) => sum + desk.inHand.size, 0);
+    // A held run is at rest, also while it is looked at.
+    const inHand = this.#desks.reduce(
+      (sum, desk) => (desk.name === "held" ? sum : sum + desk.inHand.size),
+      0,
+    );
     const underWay = await this.#steps.ledger.runsIn(
       ["claimed", "fetched", "mapping", "mapped", "delivering"],
       { limit: LOOK_AHEAD },
@@ -161,7 +167,10 @@ export class Conductor {
   /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
   async #fill(desk: Desk): Promise<void> {
     if (desk.name !== "delivery" && desk.inHand.size >= desk.hands) return;
+    if (desk.emptyUntilMs > this.#steps.clock.monotonicMs()) return;
     const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, desk.only);
+    if (desk.name === "held" && groups.length === 0)
+      desk.emptyUntilMs = this.#steps.clock.monotonicMs() + EMPTY_MS;
     desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;
     const queues: Run[][] = [];
     for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)]) {
@@ -183,6 +192,10 @@ export class Conductor {
         this.#begin(run, desk);
       }
     }
+  }
+
+  #lookAtHeld(): void {
+    for (const desk of this.#desks) desk.emptyUntilMs = 0;
   }
 
   #hasHand(desk: Desk, run: Run): boolean {
@@ -226,6 +239,12 @@ export class Conductor {
     this.#waits.release(run.id);
     if (signal.aborted) return;
     const { service } = run.binding;
+    if (result.move === "rest" && result.held === true) {
+      if (!this.#told.has(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
+      this.#wakeIn(this.#steps.recheck.firstMs);
+      this.#lookAtHeld();
+      return;
+    }
     if (result.move !== "wait") {
       if (desk.name === "delivery") this.#waits.succeeded(service);
       return;
@@ -273,6 +292,7 @@ export class Conductor {
     if (run.state === "fetched") return mapInput(run, this.#steps, signal);
     if (run.state === "opened") return tendContainer(run, this.#steps, signal);
     if (desk.name === "delivery") return deliverBatches(run, this.#steps, signal);
+    if (run.state === "held") return recheckHeld(run, this.#steps, signal);
     if (run.state !== "accepted") return finishSource(run, this.#steps, signal);
     return this.#close(run, signal);
   }
@@ -316,7 +336,8 @@ export class Conductor {
     this.#steps.log.warn({ run: run.id, file: run.path, code: error.code, retryMs: pause }, wordsOf(error));
     if (now !== null && now.reason?.message !== wordsOf(error)) {
       await this.#steps.ledger.noteRun(run.id, {
-        reason: reasonOf(error),
+        // Why a run is held stands until it is not.
+        ...(now.state === "held" ? {} : { reason: reasonOf(error) }),
         event: "run.waiting",
         detail: wordsOf(error),
       });

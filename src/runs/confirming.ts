@@ -74,6 +74,8 @@ async function wereOverwritten(run: Run, outcomes: readonly Outcome[], steps: Ru
 
 async function settleByOutcomes(run: Run, leaves: readonly Batch[], steps: RunSteps): Promise<StepResult> {
   const told = resultOf(leaves);
+  // The guard had seen the targets otherwise.
+  if (told.state === "discarded") steps.servicePost(run.binding.service)?.delivery.forgetStructure();
   await steps.ledger.advanceRun(run.id, "accepted", told.state, { reason: told.reason, detail: told.detail });
   return REST;
 }

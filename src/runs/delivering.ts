@@ -1,6 +1,7 @@
 /** `mapped → delivering → accepted`, in the order of lanes; aside to `quarantined` when the service refused readings. */
 import type { DeliveryResult } from "../delivery/delivery.ts";
 import type { Run } from "../model.ts";
+import { guardRun } from "./guarding.ts";
 import { rebuildSegment } from "./mapping.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
@@ -22,6 +23,8 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
       const reason = `waits for the earlier file ${before.path} of the same targets (${before.state})`;
       return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: before.id };
     }
+    const guarded = await guardRun(run, steps, signal);
+    if (guarded !== null) return guarded;
     await steps.ledger.advanceRun(run.id, "mapped", "delivering", { detail: `to ${run.binding.service}` });
   }
   if (!(await steps.spool.hasSegment(run.id))) {

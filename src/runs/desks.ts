@@ -25,9 +25,15 @@ export interface Desk {
   readonly inHand: Map<string, Run>;
   /** Where the next turn begins. */
   turn: number;
+  /** No run is there before that, unless one comes or somebody tells. */
+  emptyUntilMs: number;
 }
 
+/** For a desk that hardly ever has a run, the ledger is not asked at every look. */
+export const EMPTY_MS = 30_000;
+
 const CLOSING_HANDS = 4;
+const HELD_HANDS = 2;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
@@ -43,6 +49,7 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
     ...facts,
     inHand: new Map(),
     turn: 0,
+    emptyUntilMs: 0,
   });
   return [
     desk({
@@ -60,6 +67,7 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
       states: ["opened"],
       only: { unsettled: true },
     }),
+    desk({ name: "held", hands: HELD_HANDS, by: "lane", states: ["held"] }),
     desk({
       name: "confirming",
       hands: CLOSING_HANDS,

@@ -2,7 +2,7 @@
  * What the steps of a run work with, and what they answer. `conductor.ts` decides which run takes which step when;
  * each step is one file: `fetching`, `opening`, `mapping`, `delivering`, `confirming`, `finishing`.
  */
-import type { Delivery } from "../delivery/delivery.ts";
+import type { Delivery, GuardPolicy } from "../delivery/delivery.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MappingPool } from "../mapping/mapping.ts";
@@ -45,6 +45,12 @@ export interface ConfirmRule {
   readonly everyMs: number;
 }
 
+/** Pauses between two looks at a held run, in milliseconds; they grow with the time that it is held. */
+export interface RecheckRule {
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
@@ -59,6 +65,9 @@ export interface RunSteps {
   currentMapper(name: string): Promise<MapperIdentity | null>;
   dropPost(name: string): DropPost | undefined;
   servicePost(name: string): ServicePost | undefined;
+  /** What the run's trigger says about what the guard finds, as it is configured now. */
+  guardPolicy(run: Run): GuardPolicy;
+  readonly recheck: RecheckRule;
   finishAfter(run: Run, rule: FinishRule): "accepted" | "confirmed";
   planFinish(rule: FinishRule, entry: FileEntry, id: string): FinishPlan;
 }
@@ -66,7 +75,8 @@ export interface RunSteps {
 /** `next`: take the following step at once; `wait`: not before the time, for the reason; `rest`: nothing more to do here. */
 export type StepResult =
   | { readonly move: "next" }
-  | { readonly move: "rest" }
+  /** `held`: it is to be looked at again. */
+  | { readonly move: "rest"; readonly held?: boolean }
   | {
       readonly move: "wait";
       readonly ms: number;

@@ -8,6 +8,7 @@ import { CONFIG_ERRORS } from "./register/config.ts";
 import { DELIVERY_ERRORS } from "./register/delivery.ts";
 import { DROP_ERRORS } from "./register/drops.ts";
 import type { RegisterEntry } from "./register/entry.ts";
+import { GUARD_ERRORS } from "./register/guard.ts";
 import { HUB_ERRORS } from "./register/hub.ts";
 import { LEDGER_ERRORS } from "./register/ledger.ts";
 import { MAPPING_ERRORS } from "./register/mapping.ts";
@@ -23,6 +24,7 @@ const entries = {
   ...MAPPING_ERRORS,
   ...RUN_ERRORS,
   ...DELIVERY_ERRORS,
+  ...GUARD_ERRORS,
   ...LEDGER_ERRORS,
   ...OPERATIONS_ERRORS,
   ...HUB_ERRORS,

@@ -88,7 +88,12 @@ export const triggerOptions = z.strictObject({
 });
 export type TriggerOptions = z.output<typeof triggerOptions>;
 
-export const triggersOptions = z
-  .array(triggerOptions)
-  .default([])
-  .describe("Rules that claim files by their names. When several match, the first in this order claims.");
+/** The section, of triggers that may have more fields than their own. */
+export function triggerList<Trigger extends z.ZodType>(trigger: Trigger) {
+  return z
+    .array(trigger)
+    .default([])
+    .describe("Rules that claim files by their names. When several match, the first in this order claims.");
+}
+
+export const triggersOptions = triggerList(triggerOptions);

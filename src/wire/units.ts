@@ -1,7 +1,12 @@
 /** Units and their conversion (specification, *Unit*). The live service is the authority over the list. */
+import { z } from "zod";
 import families from "./referentials/unit-families.json" with { type: "json" };
 import spellings from "./referentials/unit-spellings.json" with { type: "json" };
 import listed from "./referentials/units.json" with { type: "json" };
+
+/** As `GET /units` lists it; what only conversion needs may be missing. */
+export const listedUnit = z.object({ id: z.number().int(), name: z.string(), symbol: z.string().nullish() });
+export type ListedUnit = z.infer<typeof listedUnit>;
 
 export interface Unit {
   readonly id: number;
@@ -39,6 +44,16 @@ function folded(symbol: string): string {
 export function findUnit(text: string): Unit | undefined {
   const symbol = folded(text);
   return bySymbol.get(symbol) ?? bySpelling.get(symbol) ?? byName.get(symbol.toLowerCase());
+}
+
+/** Whether a text names the unit, which may be one of another list than ours. */
+export function namesUnit(text: string, unit: ListedUnit): boolean {
+  const written = folded(text);
+  const spellings = [unit.symbol, unit.name].filter((one) => one !== null && one !== undefined);
+  if (written === folded(unit.symbol ?? "") || written.toLowerCase() === folded(unit.name).toLowerCase())
+    return true;
+  const meant = findUnit(text);
+  return meant !== undefined && spellings.some((one) => findUnit(one)?.id === meant.id);
 }
 
 export function unitFamily(unit: Unit): UnitFamily | undefined {

@@ -92,6 +92,8 @@ export class ScriptedService {
       credentials: { clientId: "c", clientSecret: "cs", username: "u", password: "p" },
       scopes: ["datahub-api", "push-data"],
       auth: "bearer",
+      idempotency: true,
+      ingestion: { future: 86_400_000 },
     };
   }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { readingsOf } from "./readings.ts";
-import { quickPush, Rig, type Settings } from "./rig.ts";
+import { quickPush, Rig, type Settings, standardTrigger } from "./rig.ts";
 import { PATIENTLY } from "./waiting.ts";
 
 vi.setConfig(PATIENTLY);
@@ -44,6 +44,7 @@ test.each([
 
 test("readings of an unknown variable end discarded, also where only reading back can tell", async () => {
   const stage = await rig.stage("unknown", {
+    triggers: [{ ...standardTrigger, guard: "push" }],
     operations: { listen: "127.0.0.1:0" },
     push: { ...quickPush, confirm: { pollEvery: "100ms", within: "1s" } },
   });

@@ -1,6 +1,6 @@
 /** The HTTP client of the service. Its own entry, so that the schemas alone cost no HTTP library. */
 export { answerWords, retryAfterMs } from "./answers.ts";
-export type { HttpTimeouts } from "./http.ts";
+export { type HttpTimeouts, orAborted } from "./http.ts";
 export {
   type ClientOptions,
   type Page,

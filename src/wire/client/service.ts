@@ -19,6 +19,7 @@ import {
   type VariablesQuery,
   variable,
 } from "../structure.ts";
+import { type ListedUnit, listedUnit } from "../units.ts";
 import { answerWords, isWebPage, parseJson, retryAfterMs } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
 import { type Token, type TokenAccess, TokenSource } from "./token.ts";
@@ -141,6 +142,10 @@ export class ServiceClient {
 
   getVariables(query: VariablesQuery, signal: AbortSignal) {
     return this.#get("/variables", query, variable.array(), signal);
+  }
+
+  getUnits(signal: AbortSignal): Promise<readonly ListedUnit[]> {
+    return this.#get("/units", {}, listedUnit.array(), signal).then(({ items }) => items);
   }
 
   /** The id of the new site. */

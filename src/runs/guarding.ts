@@ -1,0 +1,148 @@
+/**
+ * The guard's step: before the first push of a run its targets are looked at (`mapped → held`, or on to delivery), and a held run is
+ * looked at again until nothing holds it (`held → mapped`).
+ */
+import type { GuardPolicy } from "../delivery/delivery.ts";
+import type { Reason, Run, TargetFacts } from "../model.ts";
+import { REGISTER } from "../support/register.ts";
+import { GuardFindings } from "./guard-findings.ts";
+import { rebuildSegment } from "./mapping.ts";
+import { overtakenWords } from "./overtaking.ts";
+import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+/** Targets that are looked at together; memory holds the facts of so many. */
+const TARGETS_PER_PART = 10_000;
+const SERVICE_MISSING_WAIT_MS = 60_000;
+
+/** `go`: nothing keeps it back. */
+type Verdict =
+  | { readonly verdict: "go"; readonly warning: string | null }
+  | { readonly verdict: "hold"; readonly reason: Reason }
+  | { readonly verdict: "wait"; readonly step: StepResult }
+  /** Its segment is lost, and cannot be made again. */
+  | { readonly verdict: "lost"; readonly fault: string };
+
+/** Before a mapped run is delivered: null when it may go. */
+export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult | null> {
+  const policy = steps.guardPolicy(run);
+  if (Object.values(policy).every((act) => act === "push")) return null;
+  const found = await inspect(run, policy, steps, signal);
+  if (found.verdict === "wait") return found.step;
+  if (found.verdict === "lost") return await quarantine(run, found.fault, steps);
+  if (found.verdict === "hold") {
+    const { reason } = found;
+    await steps.ledger.advanceRun(run.id, "mapped", "held", { reason, detail: reason.message });
+    return { move: "rest", held: true };
+  }
+  if (found.warning !== null)
+    await steps.ledger.noteRun(run.id, { event: "run.warned", detail: found.warning });
+  return null;
+}
+
+/** Of a held run. */
+export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const again = waitFor(pauseMs(run, steps), run.reason?.message ?? "it is held");
+  // Only a person can say which of the values is right.
+  if (run.reason?.code === "HG-GUARD-007") return again;
+  const policy = steps.guardPolicy(run);
+  if (!(await steps.spool.hasSegment(run.id))) {
+    const { fault } = await rebuild(run, steps, signal);
+    return fault === null ? NEXT : await quarantine(run, fault, steps);
+  }
+  const found: Verdict = Object.values(policy).every((act) => act === "push")
+    ? { verdict: "go", warning: null }
+    : await inspect(run, policy, steps, signal);
+  if (found.verdict === "wait") return found.step;
+  if (found.verdict === "lost") return await quarantine(run, found.fault, steps);
+  if (found.verdict === "hold") return await stay(run, found.reason, again, steps);
+  const overtaken = await overtakenWords(run, steps);
+  if (overtaken.status === "wait") return overtaken.step;
+  if (overtaken.status === "overtaken") {
+    const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
+    return await stay(run, reason, again, steps);
+  }
+  await steps.ledger.advanceRun(run.id, "held", "mapped", {
+    reason: null,
+    detail: `nothing holds it any more: ${run.reason?.message ?? ""}`,
+  });
+  return NEXT;
+}
+
+async function stay(run: Run, reason: Reason, again: StepResult, steps: RunSteps): Promise<StepResult> {
+  if (run.reason?.message !== reason.message)
+    await steps.ledger.noteRun(run.id, { reason, event: "run.held", detail: reason.message });
+  return again;
+}
+
+/** A third of the time that it has been held. */
+function pauseMs(run: Run, { clock, recheck }: RunSteps): number {
+  const heldMs = clock.now().epochMilliseconds - Date.parse(run.changedAt);
+  return Math.min(recheck.lastMs, Math.max(recheck.firstMs, heldMs / 3));
+}
+
+async function inspect(
+  run: Run,
+  policy: GuardPolicy,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const post = steps.servicePost(run.binding.service);
+  if (post === undefined)
+    return {
+      verdict: "wait",
+      step: waitFor(
+        SERVICE_MISSING_WAIT_MS,
+        `the service ${run.binding.service} is not in the configuration any more`,
+      ),
+    };
+  const findings = new GuardFindings(policy, 0);
+  let instead: Verdict | null = null;
+  const take = async (part: readonly TargetFacts[]) => {
+    if (instead !== null) return;
+    const seen = await post.delivery.inspect(part, signal);
+    if (seen.status === "seen") findings.add(seen.findings, () => undefined);
+    else if (seen.status === "unreadable") instead = unreadable(seen.reason, policy);
+    else instead = await unknown(run, seen, steps);
+  };
+  if (!(await steps.spool.facts(run.id, TARGETS_PER_PART, take))) {
+    const { fault } = await rebuild(run, steps, signal);
+    return fault === null ? { verdict: "wait", step: NEXT } : { verdict: "lost", fault };
+  }
+  if (instead !== null) return instead;
+  const reason = findings.holding();
+  return reason === null ? { verdict: "go", warning: findings.warning() } : { verdict: "hold", reason };
+}
+
+/** After a power cut, or with what an earlier version of Headgate left: it is mapped again, into the same bytes. */
+async function rebuild(
+  run: Run,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<{ readonly fault: string | null }> {
+  const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
+  if (fault === null)
+    await steps.ledger.noteRun(run.id, { event: "run.rebuilt", detail: "to know what its batches hold" });
+  return { fault };
+}
+
+async function quarantine(run: Run, message: string, { ledger }: RunSteps): Promise<StepResult> {
+  const reason = { code: "HG-SPOOL-002", message };
+  await ledger.advanceRun(run.id, run.state, "quarantined", { reason, detail: message });
+  return REST;
+}
+
+function unreadable(why: string, { unreadable: act }: GuardPolicy): Verdict {
+  const code = "HG-GUARD-005";
+  if (act === "hold") return { verdict: "hold", reason: { code, message: why, hint: REGISTER[code].hint } };
+  return { verdict: "go", warning: act === "warn" ? `pushed unchecked: ${why} [${code}]` : null };
+}
+
+async function unknown(
+  run: Run,
+  { reason, code, retryAfterMs }: { reason: string; code: string; retryAfterMs: number },
+  { ledger }: RunSteps,
+): Promise<Verdict> {
+  if (run.state === "mapped" && run.reason?.message !== reason)
+    await ledger.noteRun(run.id, { reason: { code, message: reason }, event: "run.waiting", detail: reason });
+  return { verdict: "wait", step: { move: "wait", ms: retryAfterMs, reason, failing: true } };
+}
