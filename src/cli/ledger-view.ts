@@ -10,7 +10,7 @@ export async function openLedgerToRead(
   configPath: string,
 ): Promise<{ ledger: Ledger; config: GatewayConfig }> {
   const config = loadGatewayConfig(configPath);
-  if (!existsSync(config.ledger.path)) {
+  if (config.ledger.kind === "sqlite" && !existsSync(config.ledger.path)) {
     throw new ConfigError("HG-CLI-003", {
       operation: "open ledger",
       subject: config.ledger.path,

@@ -1,6 +1,6 @@
 /** `headgate ledger`: whether the record of what was done is whole, and backups of it. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
-import { backupLedger, restoreLedger } from "../ledger/open.ts";
+import { backupLedger, ledgerWords, restoreLedger } from "../ledger/open.ts";
 import { systemClock } from "../support/clock.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { addLedgerCheck } from "./ledger-check.ts";
@@ -54,7 +54,9 @@ async function restore(file: string, options: LedgerOptions): Promise<number> {
     return 0;
   }
   const { restored, replaced } = result;
-  print(`restored: ${config.ledger.path}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`);
+  print(
+    `restored: ${ledgerWords(config.ledger)}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`,
+  );
   if (replaced !== null) print(`the one before is kept as ${replaced.path}`);
   const until = replaced?.upTo ?? null;
   if (until !== null && (restored.upTo === null || until > restored.upTo))

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { openLedger } from "../ledger/open.ts";
-import { readSign } from "../operations/door.ts";
+import { ledgerWords, openLedger } from "../ledger/open.ts";
+import { doorSignPath, readSign } from "../operations/door.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { carryOut } from "../runs/ordering.ts";
 import type { Answers, Order } from "../runs/orders.ts";
@@ -69,7 +69,7 @@ export async function bindingParts(config: GatewayConfig, spoolRoot: string): Pr
 }
 
 export function requireLedger(config: GatewayConfig): void {
-  if (existsSync(config.ledger.path)) return;
+  if (config.ledger.kind !== "sqlite" || existsSync(config.ledger.path)) return;
   throw new ConfigError("HG-CLI-003", {
     operation: "open ledger",
     subject: config.ledger.path,
@@ -77,8 +77,9 @@ export function requireLedger(config: GatewayConfig): void {
   });
 }
 
-/** Null while a gateway owns it. */
+/** Null while a gateway owns it, or the gateway of this host shares it with others. */
 async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
+  if (config.ledger.kind === "postgres" && (await daemonAnswers(config))) return null;
   try {
     return await openLedger(config.ledger, { clock: systemClock });
   } catch (thrown) {
@@ -87,15 +88,26 @@ async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
   }
 }
 
+async function daemonAnswers(config: GatewayConfig): Promise<boolean> {
+  const sign = await readSign(doorSignPath(config));
+  if (sign === null) return false;
+  try {
+    return (await fetch(`${sign.url}/health/live`, { signal: AbortSignal.timeout(ANSWER_MS) })).ok;
+  } catch {
+    // It was ended without taking its sign down.
+    return false;
+  }
+}
+
 async function askDaemon<Asked extends Order>(
   config: GatewayConfig,
   asked: Asked,
 ): Promise<Given<Answers[Asked["order"]]>> {
-  const sign = await readSign(config.ledger.path);
+  const sign = await readSign(doorSignPath(config));
   if (sign === null)
     throw new ConfigError("HG-OPS-002", {
       operation: `order ${asked.order}`,
-      subject: config.ledger.path,
+      subject: ledgerWords(config.ledger),
       message: "a gateway has the ledger, and its secret beside the ledger cannot be read by this user",
       hint: "Run the command as the user of the gateway.",
     });

@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
-import { readSign } from "../operations/door.ts";
+import { doorSignPath, readSign } from "../operations/door.ts";
 import { missingWords } from "../operations/late-files.ts";
 import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { Pauses } from "../runs/pauses.ts";
@@ -115,7 +115,7 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
 
 /** The running daemon knows how far a file has settled; null when none answers. */
 async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
-  const sign = await readSign(config.ledger.path);
+  const sign = await readSign(doorSignPath(config));
   const base = sign?.url ?? `http://${config.operations.listen}`;
   try {
     const answer = await fetch(`${base}/operations/${what}`, { signal: AbortSignal.timeout(DAEMON_MS) });

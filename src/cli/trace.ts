@@ -2,6 +2,7 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger, TracedFile } from "../ledger/ledger.ts";
+import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
@@ -68,7 +69,7 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
         new RejectedError("HG-CLI-002", {
           operation: "trace",
           subject: id,
-          message: `nothing in the ledger ${config.ledger.path} is named so`,
+          message: `nothing in the ledger ${ledgerWords(config.ledger)} is named so`,
         }),
       );
       return 1;

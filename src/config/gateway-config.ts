@@ -48,7 +48,8 @@ export function loadGatewayConfig(path: string, files?: Set<string>): GatewayCon
   const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
   return Object.freeze({
     ...config,
-    ledger: { ...config.ledger, path: from(config.ledger.path) },
+    ledger:
+      config.ledger.kind === "sqlite" ? { ...config.ledger, path: from(config.ledger.path) } : config.ledger,
     spool: { ...config.spool, path: from(config.spool.path) },
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
     lookups: config.lookups.map((lookup) => ({ ...lookup, path: from(lookup.path) })),

@@ -2,7 +2,7 @@
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { hangSign, newSecret } from "../operations/door.ts";
+import { doorSignPath, hangSign, newSecret } from "../operations/door.ts";
 import { startOperations } from "../operations/server.ts";
 import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
 import type { Clock } from "../support/clock.ts";
@@ -60,6 +60,6 @@ export async function openOffice(
     orders: { secret, take: (asked) => answers.order(asked) },
   });
   closers.push(() => operations.close());
-  closers.push(await hangSign(config.ledger.path, { url: operations.url, secret }));
+  closers.push(await hangSign(doorSignPath(config), { url: operations.url, secret }));
   return { url: operations.url, answers };
 }

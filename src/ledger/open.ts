@@ -1,9 +1,11 @@
 /** Opens the ledger that the configuration names. */
 import type { LedgerEvent } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
+import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerOptions } from "./options.ts";
+import { openPostgresLedger } from "./postgres/open.ts";
 import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
 import { openSqliteLedger } from "./sqlite/open.ts";
 
@@ -16,24 +18,57 @@ export interface LedgerMeans {
   readonly onEvent?: (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
 }
 
+type Sqlite = Extract<LedgerOptions, { kind: "sqlite" }>;
+type Postgres = Extract<LedgerOptions, { kind: "postgres" }>;
+/** What opening it needs of its options. */
+export type LedgerPlace = Pick<Sqlite, "kind" | "path"> | Postgres;
+
 /** `ConfigError` when it is in use, missing (read-only), of a newer version, or no ledger at all. */
-export function openLedger(
-  options: Pick<LedgerOptions, "kind" | "path">,
-  means: LedgerMeans,
-): Promise<Ledger> {
-  return openSqliteLedger({ path: options.path, ...means });
+export function openLedger(options: LedgerPlace, means: LedgerMeans): Promise<Ledger> {
+  return options.kind === "sqlite"
+    ? openSqliteLedger({ path: options.path, ...means })
+    : openPostgresLedger(options, means);
 }
 
-/** A consistent copy, also while a gateway writes the ledger. */
-export function backupLedger(options: Pick<LedgerOptions, "kind" | "path">, to: string): Promise<LedgerCopy> {
-  return backupSqliteLedger(options.path, to);
+/** Where it is, for people: without secrets. */
+export function ledgerWords(options: LedgerPlace): string {
+  if (options.kind === "sqlite") return options.path;
+  const { host, pathname } = new URL(options.url);
+  return `postgres://${host}${pathname} (schema ${options.schema})`;
+}
+
+/** A consistent copy, also while a gateway writes the ledger. `ConfigError` when the database has its own means for that. */
+export async function backupLedger(options: LedgerPlace, to: string): Promise<LedgerCopy> {
+  if (options.kind === "sqlite") return backupSqliteLedger(options.path, to);
+  throw serverCopies("back up", options, dumpCommand(options, to));
 }
 
 /** Puts a copy in the place of the ledger, which is kept beside. `ConfigError` while a gateway owns it. */
-export function restoreLedger(
-  options: Pick<LedgerOptions, "kind" | "path">,
-  from: string,
-  clock: Clock,
-): Promise<Restored> {
-  return restoreSqliteLedger(options.path, from, clock);
+export async function restoreLedger(options: LedgerPlace, from: string, clock: Clock): Promise<Restored> {
+  if (options.kind === "sqlite") return restoreSqliteLedger(options.path, from, clock);
+  const words = `stop all nodes, then: ${databaseCommand("psql", options)} -c 'ALTER SCHEMA ${options.schema} RENAME TO ${options.schema}_replaced' && ${databaseCommand("pg_restore", options)} --exit-on-error --single-transaction ${quoted(from)}`;
+  throw serverCopies("restore", options, words);
+}
+
+function dumpCommand(options: Postgres, to: string): string {
+  return `${databaseCommand("pg_dump", options)} --schema=${options.schema} --format=custom --file=${quoted(to)}`;
+}
+
+/** The password is left to `PGPASSWORD` or `~/.pgpass`, since others can read the arguments of a process. */
+function databaseCommand(tool: string, { url }: Postgres): string {
+  const { hostname, port, pathname, username } = new URL(url);
+  const user = username === "" ? "" : ` --username=${quoted(decodeURIComponent(username))}`;
+  return `${tool} --host=${hostname}${port === "" ? "" : ` --port=${port}`}${user} --dbname=${quoted(decodeURIComponent(pathname.slice(1)))}`;
+}
+
+function quoted(word: string): string {
+  return /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function serverCopies(operation: string, options: Postgres, command: string): ConfigError {
+  return new ConfigError("HG-LEDG-009", {
+    operation: `${operation} ledger`,
+    subject: ledgerWords(options),
+    message: `a ledger in PostgreSQL is copied by PostgreSQL's own tools: ${command}`,
+  });
 }

@@ -1,5 +1,5 @@
 /**
- * How commands reach the daemon that owns a ledger: it writes its address and a secret beside the ledger, where only its own user
+ * How commands reach the daemon that owns a ledger: it writes its address and a secret into a file, where only its own user
  * can read them. So who may write the ledger may order, and nobody else: not a neighbour on the network, nor a page in a browser.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
@@ -12,8 +12,12 @@ export type DoorSign = z.output<typeof sign>;
 
 const OWNER_ONLY = 0o600;
 
-function signPath(ledgerPath: string): string {
-  return `${ledgerPath}.daemon`;
+/** Beside the ledger that it alone owns, or beside its spool when it shares the ledger with other nodes. */
+export function doorSignPath(config: {
+  readonly ledger: { readonly kind: "sqlite"; readonly path: string } | { readonly kind: "postgres" };
+  readonly spool: { readonly path: string };
+}): string {
+  return `${config.ledger.kind === "sqlite" ? config.ledger.path : config.spool.path}.daemon`;
 }
 
 export function newSecret(): string {
@@ -21,11 +25,7 @@ export function newSecret(): string {
 }
 
 /** Answers how to take it down. */
-export async function hangSign(
-  ledgerPath: string,
-  facts: Omit<DoorSign, "pid">,
-): Promise<() => Promise<void>> {
-  const path = signPath(ledgerPath);
+export async function hangSign(path: string, facts: Omit<DoorSign, "pid">): Promise<() => Promise<void>> {
   try {
     await rm(path, { force: true });
     await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
@@ -37,9 +37,9 @@ export async function hangSign(
 }
 
 /** Null when there is none, or one that cannot be read by this user. */
-export async function readSign(ledgerPath: string): Promise<DoorSign | null> {
+export async function readSign(path: string): Promise<DoorSign | null> {
   try {
-    return sign.parse(JSON.parse(await readFile(signPath(ledgerPath), "utf8")));
+    return sign.parse(JSON.parse(await readFile(path, "utf8")));
   } catch (thrown) {
     if (systemCode(thrown) !== undefined || thrown instanceof SyntaxError || thrown instanceof z.ZodError)
       return null;

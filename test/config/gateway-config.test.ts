@@ -33,7 +33,7 @@ describe("the gateway's configuration", () => {
   it("takes relative paths from its own folder", () => {
     const config = load({});
     expect(config.drops[0]).toMatchObject({ path: join(folder, "in") });
-    expect(config.ledger.path).toBe(join(folder, "state/ledger.sqlite"));
+    expect(config.ledger).toMatchObject({ path: join(folder, "state/ledger.sqlite") });
     expect(config.spool.path).toBe(join(folder, "state/spool"));
     expect(config.mappers.folders).toEqual([join(folder, "mappers")]);
   });

@@ -9,7 +9,7 @@ import { digestOf } from "./lanes.ts";
 import { deleteArrival } from "./pruning.ts";
 import { type ArrivalRow, type RunRow, SELECT_RUN, toArrival, toRun } from "./rows.ts";
 import { findRun } from "./runs.ts";
-import { execute, row, rows, type Steps, type Store } from "./store.ts";
+import { change, execute, row, rows, type Steps, type Store } from "./store.ts";
 
 type OperatorMethods = Pick<
   Ledger,
@@ -26,7 +26,7 @@ export function operatorMethods(store: Store): OperatorMethods {
     pause: (pause) => store.write("pause.changed", () => setPause(store, pause)),
     resume: (kind, name) =>
       store.write("pause.changed", function* () {
-        return (yield* execute("DELETE FROM pauses WHERE kind = ? AND name = ?", kind, name)) > 0;
+        return (yield* change("DELETE FROM pauses WHERE kind = ? AND name = ?", kind, name)) > 0;
       }),
     laterRuns: (run, targets, before) => store.read(() => laterRuns(run, targets, before)),
     overtakers: (run, limit) => store.look(() => overtakers(store, run, limit)),

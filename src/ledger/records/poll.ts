@@ -9,7 +9,7 @@ import type { PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { appendEvent, appendOrRenewEvent } from "./events.ts";
 import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
-import { cells, execute, row, rowEach, type Steps, type Store } from "./store.ts";
+import { cells, change, execute, row, rowEach, type Steps, type Store } from "./store.ts";
 
 /** Arrivals that are marked as gone in one transaction. */
 const GONE_AT_ONCE = 500;
@@ -200,7 +200,7 @@ function* leaveAll(store: Store, ids: readonly number[]): Steps<void> {
 
 /** Inside a write. What has gone meanwhile stays as it is. */
 function* leave(store: Store, id: number, what: string, detail: string): Steps<void> {
-  const left = yield* execute(
+  const left = yield* change(
     "UPDATE arrivals SET gone_at = ? WHERE id = ? AND gone_at IS NULL",
     store.now(),
     id,

@@ -13,20 +13,25 @@ export type Value = string | number | bigint | null;
 /** Types of columns, for statements that take many tuples at once. */
 export type ColumnType = "text" | "bigint";
 
-export type Statement =
-  | {
-      /** `cells`: rows as arrays, which cost a part of the memory of objects. */
-      readonly want: "row" | "rows" | "cells" | "changes";
-      readonly sql: string;
-      readonly values: readonly Value[];
-    }
-  | {
-      /** The same statement for each tuple: its first row, or nothing. */
-      readonly want: "row each" | "changes each";
-      readonly sql: string;
-      readonly types: readonly ColumnType[];
-      readonly tuples: readonly (readonly Value[])[];
-    };
+export interface OneStatement {
+  /**
+   * `cells`: rows as arrays, which cost a part of the memory of objects. `nothing`: the work goes on before the statement was
+   * answered, so that a network is not waited for; it fails with the whole work.
+   */
+  readonly want: "row" | "rows" | "cells" | "changes" | "nothing";
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
+/** The same statement for each tuple; `row each` answers the first row of each as an array, or undefined. */
+export interface EachStatement {
+  readonly want: "row each" | "nothing each";
+  readonly sql: string;
+  readonly types: readonly ColumnType[];
+  readonly tuples: readonly (readonly Value[])[];
+}
+
+export type Statement = OneStatement | EachStatement;
 
 /** A piece of work on the ledger. What it answers counts only when it came to its end. It may be done again from its beginning. */
 export type Steps<T> = Generator<Statement, T, unknown>;
@@ -79,8 +84,12 @@ export function* cells<Row extends readonly unknown[]>(
   return (yield { want: "cells", sql, values }) as readonly Row[];
 }
 
+export function* execute(sql: string, ...values: Value[]): Steps<void> {
+  yield { want: "nothing", sql, values };
+}
+
 /** Answers how many rows it changed. */
-export function* execute(sql: string, ...values: Value[]): Steps<number> {
+export function* change(sql: string, ...values: Value[]): Steps<number> {
   return (yield { want: "changes", sql, values }) as number;
 }
 
@@ -100,7 +109,7 @@ export function* executeEach(
   types: readonly ColumnType[],
   tuples: readonly (readonly Value[])[],
 ): Steps<void> {
-  if (tuples.length > 0) yield { want: "changes each", sql, types, tuples };
+  if (tuples.length > 0) yield { want: "nothing each", sql, types, tuples };
 }
 
 export const NO_LIMIT = Number.MAX_SAFE_INTEGER;

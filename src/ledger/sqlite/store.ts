@@ -178,13 +178,14 @@ export class SqliteStore implements Store {
         return this.sql(statement.sql).all(...statement.values);
       case "cells":
         return this.#cells(statement.sql).all(...statement.values);
+      case "nothing":
       case "changes":
         return Number(this.sql(statement.sql).run(...statement.values).changes);
       case "row each": {
         const prepared = this.#cells(statement.sql);
         return statement.tuples.map((values) => prepared.get(...values));
       }
-      case "changes each": {
+      case "nothing each": {
         const prepared = this.sql(statement.sql);
         for (const values of statement.tuples) prepared.run(...values);
         return undefined;

@@ -31,4 +31,12 @@ export const LEDGER_ERRORS = {
     title: "the ledger is not whole",
     hint: "`headgate ledger check` says what is wrong, and `--repair` repairs what can be; otherwise `headgate ledger restore FILE` puts a backup in its place.",
   },
+  "HG-LEDG-008": {
+    title: "the connection to the ledger's database was lost",
+    hint: "It is made again by itself, and nothing was changed. Check that the server runs and can be reached, and how many connections it allows.",
+  },
+  "HG-LEDG-009": {
+    title: "the ledger's database has its own means for backups",
+    hint: "Run the command that the message names; a backup of the whole server, such as one with point-in-time recovery, does as well.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

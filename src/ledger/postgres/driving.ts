@@ -1,0 +1,82 @@
+/** Drives a piece of work on the ledger over one connection. */
+import type { QueryResult } from "pg";
+import type { EachStatement, Statement, Steps } from "../records/store.ts";
+import { columnsOf, insertEach, numbered, selectEach, storable } from "./translate.ts";
+
+/** What of `pg`'s clients is used here. */
+export interface Asked {
+  query(question: {
+    readonly name: string;
+    readonly text: string;
+    readonly values: unknown[];
+    readonly rowMode?: "array";
+  }): Promise<QueryResult>;
+}
+
+/**
+ * Statements whose answer the work does not need go out behind one another without a wait; what failed first is thrown, and
+ * nothing is left unanswered.
+ */
+export async function drive<T>(client: Asked, steps: Steps<T>): Promise<T> {
+  const sent: Promise<void>[] = [];
+  let first: { readonly thrown: unknown } | undefined;
+  const noteFault = (thrown: unknown) => {
+    first ??= { thrown };
+  };
+  try {
+    let next = steps.next();
+    while (next.done !== true) {
+      const { want } = next.value;
+      const answer = ask(client, next.value);
+      if (want === "nothing" || want === "nothing each") {
+        sent.push(answer.then(() => undefined, noteFault));
+        next = steps.next(undefined);
+      } else {
+        next = steps.next(await answer);
+      }
+    }
+    await Promise.all(sent);
+    if (first !== undefined) throw first.thrown;
+    return next.value;
+  } catch (thrown) {
+    await Promise.all(sent);
+    throw first === undefined ? thrown : first.thrown;
+  }
+}
+
+async function ask(client: Asked, statement: Statement): Promise<unknown> {
+  if ("tuples" in statement) return askEach(client, statement);
+  const { want, sql, values } = statement;
+  const result = await client.query({
+    ...prepared(sql, numbered),
+    values: values.map(storable),
+    ...(want === "cells" ? { rowMode: "array" as const } : {}),
+  });
+  if (want === "row") return result.rows[0];
+  return want === "rows" || want === "cells" ? result.rows : (result.rowCount ?? 0);
+}
+
+async function askEach(client: Asked, { want, sql, types, tuples }: EachStatement): Promise<unknown> {
+  const values = [...columnsOf(tuples, types.length)];
+  if (want === "nothing each") {
+    await client.query({ ...prepared(sql, (text) => insertEach(text, types)), values });
+    return undefined;
+  }
+  const question = prepared(sql, (text) => selectEach(text, types));
+  const { rows } = await client.query({ ...question, values, rowMode: "array" });
+  return (rows as readonly (readonly unknown[])[]).map(([_place, ...found]) =>
+    found.every((cell) => cell === null) ? undefined : found,
+  );
+}
+
+const PREPARED = new Map<string, { readonly name: string; readonly text: string }>();
+
+/** Parsed once by each connection, under this name. The texts are those of the ledger's code, so there are few. */
+function prepared(sql: string, translate: (sql: string) => string) {
+  let known = PREPARED.get(sql);
+  if (known === undefined) {
+    known = { name: `ledger-${PREPARED.size + 1}`, text: translate(sql) };
+    PREPARED.set(sql, known);
+  }
+  return known;
+}

@@ -1,0 +1,76 @@
+/** The ledger in a schema of a PostgreSQL database, which many nodes share. */
+import { hostname } from "node:os";
+import type { Clock } from "../../support/clock.ts";
+import { HeadgateError, TransientError, wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { Ledger } from "../ledger.ts";
+import type { PostgresLedgerOptions } from "../options.ts";
+import { ledgerMethods } from "../records/methods.ts";
+import { Connections } from "./connection.ts";
+import { faultOf, openFault } from "./faults.ts";
+import { assertCurrent, migrate } from "./migrate.ts";
+import { type OnEvent, PostgresStore } from "./store.ts";
+
+export interface PostgresLedgerMeans {
+  readonly clock: Clock;
+  readonly log?: Logger | undefined;
+  /** Refuses every change. */
+  readonly readOnly?: boolean | undefined;
+  readonly onEvent?: OnEvent | undefined;
+}
+
+/** Longest time that a sleeping process may keep others from what it is changing. */
+const IDLE_TRANSACTION_MS = 5_000;
+
+/** `ConfigError` when the server refuses user, database or schema (`HG-LEDG-002`) or the schema is of another version (`-003`). */
+export async function openPostgresLedger(
+  options: PostgresLedgerOptions,
+  means: PostgresLedgerMeans,
+): Promise<Ledger> {
+  const { schema, lease } = options;
+  const connections = new Connections({
+    url: options.url,
+    schema,
+    application: `headgate ${options.node ?? hostname()}`,
+    idleTransactionMs: Math.max(1, Math.min(IDLE_TRANSACTION_MS, Math.floor(lease / 2))),
+    log: means.log,
+  });
+  try {
+    if (means.readOnly === true) await assertCurrent(connections.readers, schema, connections.place);
+    else await bringUp(connections, schema, means.log);
+  } catch (thrown) {
+    await connections.close();
+    throw openingFault(connections.place, thrown);
+  }
+  const store = new PostgresStore(connections, {
+    clock: means.clock,
+    readOnly: means.readOnly === true,
+    onEvent: harmless(means),
+  });
+  return { ...ledgerMethods(store), close: () => store.close() };
+}
+
+async function bringUp(connections: Connections, schema: string, log: Logger | undefined): Promise<void> {
+  const applied = await migrate(await connections.writer(), schema, connections.place);
+  if (applied.length > 0)
+    log?.info({ ledger: connections.place, migrations: applied }, "the ledger's schema was brought up");
+}
+
+/** A server that cannot be reached may come; anything else is for a person. */
+function openingFault(place: string, thrown: unknown): unknown {
+  const fault = faultOf("open ledger", place, thrown);
+  if (fault instanceof TransientError || fault instanceof HeadgateError) return fault;
+  return openFault(place, thrown);
+}
+
+/** Who only watches must not end the process: the event is committed by then. */
+function harmless({ onEvent, log }: PostgresLedgerMeans): OnEvent | undefined {
+  if (onEvent === undefined) return undefined;
+  return (event) => {
+    try {
+      onEvent(event);
+    } catch (thrown) {
+      log?.warn({ event: event.what, reason: wordsOf(thrown) }, "an observer of the ledger failed");
+    }
+  };
+}

@@ -1,0 +1,245 @@
+/**
+ * Group commit over a network: writes that are asked for while another group is being committed share the next transaction, and so
+ * one wait for the server's disk. Each has a savepoint of its own: one that fails leaves the others alone. A promise resolves after
+ * the commit, never before. Two nodes that get in each other's way are told by the server (repeatable read); the group is done again.
+ */
+import type { Client } from "pg";
+import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import { type Clock, isoInstant } from "../../support/clock.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { createRunIds } from "../../support/run-id.ts";
+import { lastRunId } from "../records/runs.ts";
+import { rowEach, type Steps, type Store } from "../records/store.ts";
+import { brokenInvariant } from "../states.ts";
+import type { Connections } from "./connection.ts";
+import { postgresDialect } from "./dialect.ts";
+import { drive } from "./driving.ts";
+import { faultOf, isAgain, isLost } from "./faults.ts";
+
+/** Called with each event after it was committed, with the file that it is about. */
+export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
+
+/** Bounds how much is done again when one of them stands in another node's way. */
+const GROUP_MAX = 256;
+const ATTEMPTS_MAX = 10;
+const COMMIT_QUESTIONS_MAX = 20;
+const COMMIT_QUESTION_EVERY_MS = 250;
+
+interface Write {
+  readonly what: readonly string[];
+  readonly work: () => Steps<unknown>;
+  readonly done: (value: unknown) => void;
+  readonly fail: (thrown: unknown) => void;
+}
+
+type Told = { readonly write: Write } & ({ readonly value: unknown } | { readonly thrown: unknown });
+
+export interface StoreMeans {
+  readonly clock: Clock;
+  readonly readOnly: boolean;
+  readonly onEvent: OnEvent | undefined;
+}
+
+export class PostgresStore implements Store {
+  readonly clock: Clock;
+  readonly dialect = postgresDialect;
+  readonly #connections: Connections;
+  readonly #means: StoreMeans;
+  #queue: Write[] = [];
+  /** Events of the transaction that is open, for the observer. */
+  #events: LedgerEvent[] = [];
+  #committing: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(connections: Connections, means: StoreMeans) {
+    this.#connections = connections;
+    this.#means = means;
+    this.clock = means.clock;
+  }
+
+  now(): IsoInstant {
+    return isoInstant(this.clock.now());
+  }
+
+  /** Also greater than those that other nodes gave, whatever their clocks say. */
+  *nextRunId(): Steps<string> {
+    const last = yield* lastRunId();
+    return createRunIds(last)(this.clock.now().epochMilliseconds);
+  }
+
+  announce(event: LedgerEvent): void {
+    if (this.#means.onEvent !== undefined) this.#events.push(event);
+  }
+
+  async look<T>(work: () => Steps<T>): Promise<T> {
+    try {
+      return await drive(this.#connections.readers, work());
+    } catch (thrown) {
+      throw this.#fault("read ledger", thrown);
+    }
+  }
+
+  async read<T>(work: () => Steps<T>): Promise<T> {
+    try {
+      const client = await this.#connections.readers.connect();
+      let broken: unknown;
+      try {
+        const [, value] = await Promise.all([
+          client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+          drive(client, work()),
+        ]);
+        return value;
+      } catch (thrown) {
+        broken = thrown;
+        throw thrown;
+      } finally {
+        const ended = await client.query("ROLLBACK").catch(() => undefined);
+        client.release(ended === undefined || isLost(broken));
+      }
+    } catch (thrown) {
+      throw this.#fault("read ledger", thrown);
+    }
+  }
+
+  write<T>(what: string | readonly string[], work: () => Steps<T>): Promise<T> {
+    if (this.#means.readOnly || this.#closed) {
+      const words = this.#means.readOnly ? "opened for reading only" : "closed";
+      return Promise.reject(brokenInvariant("write ledger", this.#connections.place, words));
+    }
+    return new Promise<T>((resolve, reject) => {
+      const whats = typeof what === "string" ? [what] : what;
+      this.#queue.push({ what: whats, work, done: (value) => resolve(value as T), fail: reject });
+      this.#committing ??= this.#commitAll();
+    });
+  }
+
+  /** Commits what is waiting, and closes. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#committing !== null) await this.#committing;
+    await this.#connections.close();
+  }
+
+  async #commitAll(): Promise<void> {
+    // Whoever asks in the same turn of the event loop comes along.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#queue.length > 0) {
+      const group = this.#queue.slice(0, GROUP_MAX);
+      this.#queue = this.#queue.slice(GROUP_MAX);
+      await this.#commitGroup(group);
+    }
+    this.#committing = null;
+  }
+
+  /** Never rejects. */
+  async #commitGroup(group: readonly Write[]): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const told = await this.#tryGroup(group);
+        for (const { write } of told) for (const what of write.what) faultPoint(`ledger.${what}.after`);
+        for (const one of told) if ("value" in one) one.write.done(one.value);
+        for (const one of told) if ("thrown" in one) one.write.fail(one.thrown);
+        return await this.#tellEvents();
+      } catch (thrown) {
+        await this.#abandon(thrown);
+        if (isAgain(thrown) && attempt < ATTEMPTS_MAX) continue;
+        const fault = this.#fault("write ledger", thrown);
+        for (const write of group) write.fail(fault);
+        return;
+      }
+    }
+  }
+
+  async #abandon(thrown: unknown): Promise<void> {
+    if (isLost(thrown)) return this.#connections.dropWriter();
+    try {
+      await (await this.#connections.writer()).query("ROLLBACK");
+    } catch {
+      await this.#connections.dropWriter();
+    }
+  }
+
+  async #tryGroup(group: readonly Write[]): Promise<readonly Told[]> {
+    const client = await this.#connections.writer();
+    this.#events = [];
+    const [, told] = await Promise.all([
+      client.query("BEGIN ISOLATION LEVEL REPEATABLE READ"),
+      this.#performAll(client, group),
+    ]);
+    for (const { write } of told) for (const what of write.what) faultPoint(`ledger.${what}.before`);
+    await this.#commit(client);
+    return told;
+  }
+
+  async #performAll(client: Client, group: readonly Write[]): Promise<readonly Told[]> {
+    const told: Told[] = [];
+    for (const write of group) told.push(await this.#perform(client, write));
+    return told;
+  }
+
+  /** What is about one write alone is told to it; what is about the server or about other nodes ends the whole group. */
+  async #perform(client: Client, write: Write): Promise<Told> {
+    const events = this.#events.length;
+    try {
+      const [, value] = await Promise.all([client.query("SAVEPOINT one"), drive(client, write.work())]);
+      await client.query("RELEASE SAVEPOINT one");
+      return { write, value };
+    } catch (thrown) {
+      if (isAgain(thrown) || this.#fault("write ledger", thrown) !== thrown) throw thrown;
+      await client.query("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one");
+      this.#events.length = events;
+      return { write, thrown };
+    }
+  }
+
+  /** When the connection is lost before the answer, another one asks whether it was committed. */
+  async #commit(client: Client): Promise<void> {
+    const { rows } = await client.query<{ id: string | null }>(
+      "SELECT pg_current_xact_id_if_assigned()::text AS id",
+    );
+    try {
+      await client.query("COMMIT");
+    } catch (thrown) {
+      const id = rows[0]?.id ?? null;
+      if (!isLost(thrown) || id === null || !(await this.#wasCommitted(id))) throw thrown;
+      await this.#connections.dropWriter();
+    }
+  }
+
+  async #wasCommitted(id: string): Promise<boolean> {
+    for (let question = 1; question <= COMMIT_QUESTIONS_MAX; question += 1) {
+      try {
+        const { rows } = await this.#connections.readers.query<{ status: string | null }>(
+          "SELECT pg_xact_status($1::xid8) AS status",
+          [id],
+        );
+        if (rows[0]?.status !== "in progress") return rows[0]?.status === "committed";
+      } catch (thrown) {
+        if (!isLost(thrown)) return false;
+      }
+      await this.clock.sleep(COMMIT_QUESTION_EVERY_MS, new AbortController().signal);
+    }
+    return false;
+  }
+
+  async #tellEvents(): Promise<void> {
+    const { onEvent } = this.#means;
+    const events = this.#events;
+    if (onEvent === undefined || events.length === 0) return;
+    const sql = "SELECT drop_name, path FROM arrivals WHERE id = ?";
+    try {
+      const ids = events.map(({ arrivalId }) => [arrivalId]);
+      const files = await this.look(() => rowEach<readonly [string, string]>(sql, ["bigint"], ids));
+      for (const [index, event] of events.entries()) {
+        const [drop, path] = files[index] ?? ["", ""];
+        onEvent({ ...event, drop, path });
+      }
+    } catch {
+      // Who only watches must not end what is committed; the events are in the ledger.
+    }
+  }
+
+  #fault(operation: string, thrown: unknown): unknown {
+    return faultOf(operation, this.#connections.place, thrown);
+  }
+}

@@ -1,0 +1,53 @@
+/** The ledger's statements as PostgreSQL takes them: numbered values, and one statement for many tuples. */
+import type { ColumnType, Value } from "../records/store.ts";
+
+/** `?` becomes `$1`, `$2`, … in order. No statement of the ledger has a question mark in a text or an operator. */
+export function numbered(sql: string): string {
+  let count = 0;
+  return sql.replaceAll("?", () => {
+    count += 1;
+    return `$${count}`;
+  });
+}
+
+/** A SELECT for each tuple: rows of the tuple's place, from 1, and what the SELECT answers, or nulls. */
+export function selectEach(sql: string, types: readonly ColumnType[]): string {
+  return `SELECT tuple.place, found.* FROM ${tuplesOf(types)} LEFT JOIN LATERAL (${fromTuple(sql)} LIMIT 1) AS found ON true
+    ORDER BY tuple.place`;
+}
+
+/** An `INSERT … VALUES (?, …)` of all tuples, in their order. */
+export function insertEach(sql: string, types: readonly ColumnType[]): string {
+  const each = fromTuple(sql);
+  return each.replace(
+    /VALUES \(([^)]*)\)/,
+    (_all, values: string) => `SELECT ${values} FROM ${tuplesOf(types)} ORDER BY tuple.place`,
+  );
+}
+
+function fromTuple(sql: string): string {
+  let count = 0;
+  return sql.replaceAll("?", () => {
+    count += 1;
+    return `tuple.v${count}`;
+  });
+}
+
+function tuplesOf(types: readonly ColumnType[]): string {
+  const arrays = types.map((type, index) => `$${index + 1}::${type}[]`);
+  const names = types.map((_type, index) => `v${index + 1}`);
+  return `unnest(${arrays.join(", ")}) WITH ORDINALITY AS tuple (${names.join(", ")}, place)`;
+}
+
+/** One array for each column. */
+export function columnsOf(
+  tuples: readonly (readonly Value[])[],
+  width: number,
+): readonly (readonly Value[])[] {
+  return Array.from({ length: width }, (_, index) => tuples.map((tuple) => storable(tuple[index] ?? null)));
+}
+
+/** PostgreSQL's text holds every character but NUL, which stands in what others sent at most. */
+export function storable(value: Value): Value {
+  return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\u{fffd}") : value;
+}
