@@ -46,6 +46,7 @@ export async function openPostgresLedger(
     clock: means.clock,
     readOnly: means.readOnly === true,
     onEvent: harmless(means),
+    log: means.log,
   });
   return { ...ledgerMethods(store), close: () => store.close() };
 }

@@ -6,7 +6,9 @@
 import type { Client } from "pg";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
+import { wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
+import type { Logger } from "../../support/log.ts";
 import { createRunIds } from "../../support/run-id.ts";
 import { lastRunId } from "../records/runs.ts";
 import { rowEach, type Steps, type Store } from "../records/store.ts";
@@ -38,6 +40,7 @@ export interface StoreMeans {
   readonly clock: Clock;
   readonly readOnly: boolean;
   readonly onEvent: OnEvent | undefined;
+  readonly log: Logger | undefined;
 }
 
 export class PostgresStore implements Store {
@@ -234,8 +237,9 @@ export class PostgresStore implements Store {
         const [drop, path] = files[index] ?? ["", ""];
         onEvent({ ...event, drop, path });
       }
-    } catch {
+    } catch (thrown) {
       // Who only watches must not end what is committed; the events are in the ledger.
+      this.#means.log?.warn({ reason: wordsOf(thrown) }, "events of the ledger could not be told");
     }
   }
 
