@@ -7,6 +7,7 @@ import { loadDocument } from "./document.ts";
 export function loadHubOptions(path: string): HubOptions {
   const options = loadDocument(path, hubOptions);
   const { store } = options;
+  if (store.kind !== "sqlite") return Object.freeze(options);
   const at = isAbsolute(store.path) ? store.path : resolve(dirname(resolve(path)), store.path);
   return Object.freeze({ ...options, store: { ...store, path: at } });
 }

@@ -161,6 +161,31 @@ export const hubOptions = z
             .describe("File of the store; made when absent.")
             .meta({ examples: ["data/hub.sqlite"] }),
         }),
+        z.strictObject({
+          kind: z
+            .literal("postgres")
+            .describe("PostgreSQL 15 or newer; any number of hubs share one schema of a database."),
+          url: z
+            .string()
+            .regex(/^postgres(ql)?:\/\//, "expected postgres://user:password@host:port/database")
+            .meta({ secret: true, examples: ["postgres://hub:${env:HUB_PASSWORD}@db.example.org/metering"] })
+            .describe(
+              "Connection of a user who may create the schema; `?sslmode=verify-full` and the like count.",
+            ),
+          schema: z
+            .string()
+            .regex(/^[a-z_][a-z0-9_]{0,62}$/, "expected a plain name in lower case")
+            .default("headgate_hub")
+            .describe("Schema that holds everything; made when absent. `headgate_hub` by default."),
+          pool: z
+            .int()
+            .positive()
+            .default(10)
+            .describe("Connections of one hub at most, beside the two of its writer; 10 by default."),
+          connectTimeout: duration("10s").describe(
+            "How long a connection may take to be made; 10s by default.",
+          ),
+        }),
       ])
       .describe("Where structure, points and operations are kept."),
     trustProxy: z

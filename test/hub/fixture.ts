@@ -1,20 +1,53 @@
 /** A real hub on a free port with two accounts, and the calls that tests make. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { afterAll } from "vitest";
 import type { HubRoute } from "../../src/hub/http/route.ts";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
 import { createLog } from "../../src/support/log.ts";
+import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 export const SECRET = "a-webhook-secret";
+
+let database: TestDatabase | null = null;
+afterAll(() => database?.drop());
+
+/** From now on the hubs of this test file keep their data in PostgreSQL (`on-postgres.ts`); otherwise in SQLite. */
+export async function usePostgres(): Promise<TestDatabase> {
+  database ??= await openTestDatabase();
+  return database;
+}
+
+/** Each directory is a store of its own. */
+export function storeAt(directory: string): object {
+  if (database === null) return { kind: "sqlite", path: join(directory, "hub.sqlite") };
+  return { kind: "postgres", url: database.url, schema: schemaOf(directory), pool: 4 };
+}
+
+function schemaOf(directory: string): string {
+  return basename(directory)
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "_");
+}
+
+async function storedIdentities(directory: string): Promise<string> {
+  if (database === null) {
+    const files = ["hub.sqlite", "hub.sqlite-wal"].map((name) => readFile(join(directory, name), "latin1"));
+    return (await Promise.all(files)).join("");
+  }
+  const tables = ["client", "hub_user"].map((table) => `${schemaOf(directory)}.${table}`);
+  const { query } = database;
+  return JSON.stringify(await Promise.all(tables.map((table) => query(`SELECT * FROM ${table}`))));
+}
 
 export function rawOptions(directory: string, more: object = {}): object {
   return {
     listen: "127.0.0.1:0",
-    store: { kind: "sqlite", path: join(directory, "hub.sqlite") },
+    store: storeAt(directory),
     accounts: [
       { id: 1, name: "First" },
       { id: 2, name: "Second" },
@@ -44,6 +77,8 @@ export interface TestHub extends HubCalls {
   readonly options: HubOptions;
   readonly routes: readonly HubRoute[];
   readonly directory: string;
+  /** Everything that the store keeps of clients and users. */
+  stored(): Promise<string>;
   restart(): Promise<void>;
   /** Leaves the store where it is, for another hub. */
   stop(): Promise<void>;
@@ -61,6 +96,7 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
     options,
     routes: running.routes,
     directory,
+    stored: () => storedIdentities(directory),
     async restart() {
       await running.close();
       running = await startHub(options, { log });

@@ -75,6 +75,7 @@ export function notSupported(what: string, reason: string): HttpProblem {
 
 /** Parses a query or body; faults become a 400 that names each field. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  if (holdsNul(input)) throw invalidRequest("a text holds a NUL character, which cannot be stored");
   const result = schema.safeParse(input);
   if (result.success) return result.data;
   const errors = result.error.issues.slice(0, 20).map((issue) => ({
@@ -82,6 +83,12 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown)
     message: issue.message,
   }));
   throw invalidRequest(errors.map((error) => `${error.path || "body"}: ${error.message}`).join("; "), errors);
+}
+
+function holdsNul(input: unknown): boolean {
+  if (typeof input === "string") return input.includes("\0");
+  if (typeof input !== "object" || input === null) return false;
+  return Object.entries(input).some(([name, value]) => name.includes("\0") || holdsNul(value));
 }
 
 export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyReply {
@@ -100,6 +107,9 @@ export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyRe
 
 /** Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect: logged, 500. */
 export function installProblems(app: FastifyInstance, log: Logger): void {
+  app.addHook("onRequest", async (request) => {
+    if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
+  });
   app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
     if (thrown instanceof HttpProblem) return sendProblem(reply, thrown);
     const status = thrown.statusCode ?? 500;

@@ -16,7 +16,7 @@ export interface WorkerData {
 export type ToWorker = { readonly type: "wake" } | { readonly type: "stop" };
 export type FromWorker =
   | { readonly type: "finished"; readonly seqs: readonly number[]; readonly state: "done" | "failed" }
-  | { readonly type: "trouble"; readonly seq: number; readonly message: string }
+  | { readonly type: "trouble"; readonly message: string }
   | { readonly type: "defect"; readonly seq: number; readonly message: string };
 
 export interface Ingestion {
@@ -81,10 +81,7 @@ function startWorker({ options, log, fault }: IngestionParts, note: (finished: F
   worker.on("message", (message: FromWorker) => {
     if (message.type === "finished") for (const seq of message.seqs) note({ seq, state: message.state });
     else if (message.type === "trouble")
-      log.warn(
-        { seq: message.seq, cause: message.message },
-        "operations wait: the store refuses them for now",
-      );
+      log.warn({ cause: message.message }, "operations wait: the store refuses them for now");
     else
       log.error(
         { seq: message.seq, cause: message.message },

@@ -54,19 +54,15 @@ async function drain(): Promise<void> {
   let after = 0;
   while (!stopping) {
     woken = false;
-    const group = await store.next(after, GROUP);
-    const [first] = group;
-    if (first === undefined) {
-      await pause(null);
-      continue;
-    }
     try {
-      await applyGroup(group);
+      const group = await store.next(after, GROUP);
+      if (group.length === 0) await pause(store.pollMs);
+      else await applyGroup(group);
       after = group.at(-1)?.seq ?? after;
     } catch (thrown) {
       if (!isDatabaseTrouble(thrown)) throw thrown;
       // A full disk or a busy store: nothing is lost, the operations wait.
-      tell({ type: "trouble", seq: first.seq, message: wordsOf(thrown) });
+      tell({ type: "trouble", message: wordsOf(thrown) });
       woken = false;
       await pause(RETRY_MS);
     }

@@ -1,13 +1,16 @@
 /** Chooses the implementation of the store by its configured kind. */
 import type { Clock } from "../../support/clock.ts";
 import type { HubOptions } from "../options.ts";
+import { isPostgresTrouble } from "./postgres/database.ts";
+import { openPostgresStore } from "./postgres/index.ts";
+import { openPostgresIngest } from "./postgres/ingest.ts";
 import { sqliteCode } from "./sqlite/database.ts";
 import { openSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 
 export function openStore(options: HubOptions["store"]): Promise<HubStore> {
-  return openSqliteStore(options.path);
+  return options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options);
 }
 
 /** For the thread that applies operations; after `openStore`. */
@@ -16,12 +19,15 @@ export async function openIngestStore(
   versionsMax: number,
   clock: Clock,
 ): Promise<IngestStore> {
-  return openSqliteIngest(options.path, versionsMax, clock);
+  return options.kind === "sqlite"
+    ? openSqliteIngest(options.path, versionsMax, clock)
+    : openPostgresIngest(options, versionsMax, clock);
 }
 
 /** True when the database, not the data, stands in the way: the same again may work. */
 export function isDatabaseTrouble(thrown: unknown): boolean {
   const code = sqliteCode(thrown);
   // BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL.
-  return code !== undefined && [5, 6, 7, 8, 10, 13, 14, 15].includes(code);
+  if (code !== undefined) return [5, 6, 7, 8, 10, 13, 14, 15].includes(code);
+  return isPostgresTrouble(thrown);
 }

@@ -358,6 +358,8 @@ export interface GroupLimits {
 }
 
 export interface IngestStore {
+  /** How often to look without being told that something waits, since other nodes fill the queue too; null: nobody else does. */
+  readonly pollMs: number | null;
   /** The first waiting operations after `seq`, in order; none: nothing waits. */
   next(afterSeq: number, limits: GroupLimits): Promise<readonly QueuedOperation[]>;
   /**

@@ -4,11 +4,11 @@ import type { RegisterEntry } from "./entry.ts";
 export const HUB_ERRORS = {
   "HG-HUB-001": {
     title: "the store of the hub cannot be opened",
-    hint: "Check the path of `store` and that this user may write there.",
+    hint: "Check `store`: the path and that this user may write there, or the server, database, user and password.",
   },
   "HG-HUB-002": {
     title: "the store of the hub was written by a newer version",
-    hint: "Use the newer version of Headgate, or another `store.path`. Nothing was changed.",
+    hint: "Use the newer version of Headgate, or another `store.path` or `store.schema`. Nothing was changed.",
   },
   "HG-HUB-003": {
     title: "the store of the hub is in use by another process",

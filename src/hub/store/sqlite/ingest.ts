@@ -43,6 +43,7 @@ export function openSqliteIngest(path: string, versionsMax: number, clock: Clock
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
   return {
+    pollMs: null,
     next: async (afterSeq, limits) => nextGroup(queue, afterSeq, limits),
     async apply(operations, work) {
       const due = operations.filter((operation) => !isApplied(operation));

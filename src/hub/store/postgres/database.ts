@@ -1,0 +1,139 @@
+/** Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and which errors may pass by themselves. */
+import pg from "pg";
+import { ConfigError, systemCode, wordsOf } from "../../../support/errors.ts";
+import type { HubOptions } from "../../options.ts";
+import type { SqlValue } from "../filter-sql.ts";
+import { migrate } from "./migrate.ts";
+
+export type PostgresOptions = Extract<HubOptions["store"], { readonly kind: "postgres" }>;
+export type Row = Readonly<Record<string, unknown>>;
+export type Value = SqlValue | Uint8Array;
+
+/** Whole numbers of the hub fit a number of JavaScript; JSON is read where it is needed. */
+const INT8 = 20;
+const JSON_TYPE = 114;
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: "text" | "binary") => {
+    if (oid === INT8) return Number;
+    if (oid === JSON_TYPE) return (value: string) => value;
+    return pg.types.getTypeParser(oid, format as "text");
+  },
+};
+
+export interface PoolParts {
+  /** Connections at most. */
+  readonly max: number;
+  /** Settings of each session beside the schema. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export function createPool(options: PostgresOptions, { max, settings = {} }: PoolParts): pg.Pool {
+  const all = { search_path: options.schema, ...settings };
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max,
+    types,
+    connectionTimeoutMillis: options.connectTimeout,
+    keepAlive: true,
+    application_name: "headgate-hub",
+    options: Object.entries(all)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(" "),
+  });
+  // A connection that breaks while nobody uses it is replaced by the pool; the next who asks gets another.
+  pool.on("error", () => undefined);
+  return pool;
+}
+
+/** Opens a pool and brings the schema up to date. Throws `ConfigError`. */
+export async function openPool(options: PostgresOptions): Promise<pg.Pool> {
+  const pool = createPool(options, { max: options.pool });
+  try {
+    await migrate(pool, options.schema, serverOf(options.url));
+    return pool;
+  } catch (thrown) {
+    await pool.end();
+    if (thrown instanceof ConfigError) throw thrown;
+    throw new ConfigError("HG-HUB-001", {
+      operation: "open store",
+      subject: serverOf(options.url),
+      message: `the store of the hub cannot be opened: ${wordsOf(thrown)}`,
+      hint: "Check host, database, user and password in `store.url`, and that the user may create the schema.",
+      cause: thrown,
+    });
+  }
+}
+
+/** The URL without its password. */
+function serverOf(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return "store.url";
+  return `postgres://${url.username === "" ? "" : `${url.username}@`}${url.host}${url.pathname}`;
+}
+
+/** Statements on a pool or on one connection; parameters are written `?`. */
+export function sqlOn(connection: pg.Pool | pg.PoolClient) {
+  const query = (sql: string, values: readonly Value[]) =>
+    connection.query<Row>(numbered(sql), values as Value[]);
+  return {
+    get: async (sql: string, ...values: Value[]): Promise<Row | undefined> =>
+      (await query(sql, values)).rows[0],
+    all: async (sql: string, ...values: Value[]): Promise<readonly Row[]> => (await query(sql, values)).rows,
+    /** How many rows it changed. */
+    run: async (sql: string, ...values: Value[]): Promise<number> => (await query(sql, values)).rowCount ?? 0,
+  };
+}
+export type Sql = ReturnType<typeof sqlOn>;
+
+/** No statement of ours has a question mark elsewhere. */
+function numbered(sql: string): string {
+  let count = 0;
+  return sql.replace(/\?/g, () => {
+    count += 1;
+    return `$${count}`;
+  });
+}
+
+const DEADLOCKS_MAX = 3;
+const DEADLOCK = "40P01";
+
+/** One transaction. Of two that wait for each other the server ends one, which is done again. */
+export async function transact<T>(pool: pg.Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
+  for (let deadlocks = 0; ; deadlocks += 1) {
+    const client = await pool.connect();
+    try {
+      await client.query("BEGIN");
+      const result = await work(sqlOn(client));
+      await client.query("COMMIT");
+      client.release();
+      return result;
+    } catch (thrown) {
+      await abandon(client);
+      if (systemCode(thrown) !== DEADLOCK || deadlocks >= DEADLOCKS_MAX) throw thrown;
+    }
+  }
+}
+
+/** Ends what a connection was doing; one that cannot even do that is closed. */
+export async function abandon(client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query("ROLLBACK");
+    client.release();
+  } catch (thrown) {
+    client.release(thrown instanceof Error ? thrown : true);
+  }
+}
+
+/** SQLSTATE classes: connection, rollback, resources, wrong state (read-only, after a failover), operator, system. */
+const PASSING = /^(08|40|53|57|58|25006|55P03|28|3D)/;
+const NETWORK = /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_|NOTFOUND)/;
+/** What `pg` throws without a code. */
+const WORDS =
+  /^(Connection terminated|Client has encountered a connection error|timeout e(xceeded|xpired)|Query read timeout)/i;
+
+/** True when the server or the way to it, not the data, stands in the way. */
+export function isPostgresTrouble(thrown: unknown): boolean {
+  const code = systemCode(thrown);
+  if (code !== undefined) return PASSING.test(code) || NETWORK.test(code);
+  return thrown instanceof Error && WORDS.test(thrown.message);
+}

@@ -1,0 +1,271 @@
+/**
+ * The writer of points, of which every node has one. Operations of one account are applied by one node at a time, in their order: its
+ * writer holds the row of the account in `lane` from the moment it takes a group until the group is stored. Writers of other nodes pass on
+ * to other accounts meanwhile; the lock of a node that died goes with its connection.
+ */
+import type pg from "pg";
+import type { Clock } from "../../../support/clock.ts";
+import type {
+  GroupLimits,
+  IngestStore,
+  IngestTransaction,
+  Outcome,
+  QueuedOperation,
+  TargetQuery,
+  VariableFacts,
+} from "../store.ts";
+import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
+import { TargetCache } from "../targets.ts";
+import { abandon, createPool, type PostgresOptions, type Sql, sqlOn } from "./database.ts";
+import { createPartitions } from "./partitions.ts";
+import { createPointWriter, type PointWriter } from "./writer.ts";
+
+/** The other connection makes partitions. */
+const CONNECTIONS = 2;
+/** Few rows look for their places in large tables, always by index; the planner cannot know that of tables that grow under it. */
+const SETTINGS = { enable_hashjoin: "off", enable_mergejoin: "off", enable_seqscan: "off", jit: "off" };
+
+/** Other nodes fill the queue too, and leave what they had begun when they die. */
+const POLL_MS = 500;
+
+/** What a writer holds while it applies a group. */
+interface Claim {
+  readonly client: pg.PoolClient;
+  readonly sql: Sql;
+  readonly accountId: number;
+  /** The last VersionTimestamp of the account so far. */
+  lastUs: number;
+}
+
+/** The schema is up to date: `openPostgresStore` came first. */
+export function openPostgresIngest(options: PostgresOptions, versionsMax: number, clock: Clock): IngestStore {
+  const pool = createPool(options, { max: CONNECTIONS, settings: SETTINGS });
+  const writer = createPointWriter(createPartitions(pool), versionsMax);
+  const targets = createTargets();
+  let held: Claim | null = null;
+  const letGo = async () => {
+    const claim = held;
+    held = null;
+    if (claim !== null) await abandon(claim.client);
+  };
+  return {
+    pollMs: POLL_MS,
+    async next(_afterSeq, limits) {
+      for (;;) {
+        await letGo();
+        const claim = await claimLane(pool, NEXT_LANE, []);
+        if (claim === null) return [];
+        held = claim;
+        const group = await orElse(letGo, () => nextGroup(claim, limits));
+        // What another writer applied while the lane was being taken is seen only now.
+        if (group.length > 0) return group;
+      }
+    },
+    async apply(operations, work) {
+      const [first] = operations;
+      if (first === undefined) return;
+      // After a failure the group comes again in parts: then the lane is no longer held.
+      held ??= await claimLane(pool, LANE_OF, [first.accountId]);
+      const claim = held;
+      if (claim === null) throw new Error(`account ${first.accountId} has no lane`);
+      await orElse(letGo, async () => {
+        const due = await waiting(claim, operations);
+        if (due.length > 0) {
+          await targets.refresh(claim);
+          const outcomes = await work(transactionOn(claim, targets, writer, clock), due);
+          await record(claim, due, outcomes);
+        }
+        await claim.client.query("COMMIT");
+      });
+      held = null;
+      claim.client.release();
+    },
+    async close() {
+      await letGo();
+      await pool.end();
+    },
+  };
+}
+
+/** The account whose waiting operation is the oldest, of those that no other writer holds. */
+const NEXT_LANE = `SELECT lane.account_id, lane.version_us FROM lane CROSS JOIN LATERAL (
+    SELECT seq FROM operation WHERE operation.account_id = lane.account_id AND state = 'accepted' ORDER BY seq LIMIT 1
+  ) AS first ORDER BY first.seq LIMIT 1 FOR UPDATE OF lane SKIP LOCKED`;
+const LANE_OF = "SELECT account_id, version_us FROM lane WHERE account_id = ? FOR UPDATE";
+
+/** Null: there is no such lane to be had. */
+async function claimLane(pool: pg.Pool, lane: string, values: readonly number[]): Promise<Claim | null> {
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    const sql = sqlOn(client);
+    const row = await sql.get(lane, ...values);
+    if (row !== undefined)
+      return { client, sql, accountId: Number(row["account_id"]), lastUs: Number(row["version_us"]) };
+    await client.query("ROLLBACK");
+    client.release();
+    return null;
+  } catch (thrown) {
+    await abandon(client);
+    throw thrown;
+  }
+}
+
+async function orElse<T>(undo: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    await undo();
+    throw thrown;
+  }
+}
+
+/** How many operations are looked at for one group. */
+const GROUP_OPERATIONS = 1_000;
+
+async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promise<QueuedOperation[]> {
+  const rows = await sql.all(
+    `SELECT operation.seq, operation_id, timeout_sec, received, bytes FROM (
+      SELECT seq, row_number() OVER earlier AS place, sum(received) OVER earlier AS readings, sum(size) OVER earlier AS bytes_sum FROM (
+        SELECT seq, received, octet_length(bytes) AS size FROM operation JOIN body USING (seq)
+        WHERE account_id = ? AND state = 'accepted' ORDER BY seq LIMIT ?
+      ) AS head WINDOW earlier AS (ORDER BY seq)
+    ) AS summed JOIN operation USING (seq) JOIN body USING (seq)
+    WHERE place = 1 OR (readings <= ? AND bytes_sum <= ?) ORDER BY seq`,
+    accountId,
+    GROUP_OPERATIONS,
+    limits.readings,
+    limits.bytes,
+  );
+  return rows.map((row) => ({
+    seq: Number(row["seq"]),
+    accountId,
+    operationId: String(row["operation_id"]),
+    timeoutSec: Number(row["timeout_sec"]),
+    received: Number(row["received"]),
+    body: row["bytes"] as Uint8Array,
+  }));
+}
+
+/** Those that no other node has applied meanwhile. */
+async function waiting(
+  { sql }: Claim,
+  operations: readonly QueuedOperation[],
+): Promise<readonly QueuedOperation[]> {
+  const rows = await sql.all(
+    "SELECT seq FROM operation WHERE seq = ANY (?) AND state = 'accepted'",
+    operations.map(({ seq }) => seq),
+  );
+  const due = new Set(rows.map((row) => Number(row["seq"])));
+  return operations.filter(({ seq }) => due.has(seq));
+}
+
+function transactionOn(claim: Claim, targets: Targets, writer: PointWriter, clock: Clock): IngestTransaction {
+  return {
+    findVariable: (accountId, target) => targets.find(claim, accountId, target),
+    write: async (readings) => {
+      // The clock in microseconds, but strictly increasing, whichever node writes and whatever its clock says.
+      const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;
+      claim.lastUs = firstUs + readings.length - 1;
+      return writer.write(claim.sql, readings, firstUs);
+    },
+  };
+}
+
+async function record(
+  { sql, accountId, lastUs }: Claim,
+  operations: readonly QueuedOperation[],
+  outcomes: readonly Outcome[],
+): Promise<void> {
+  if (outcomes.length !== operations.length) throw new RangeError("an operation of the group has no outcome");
+  const seqs = operations.map(({ seq }) => seq);
+  const msOf = (text: string) => Temporal.Instant.from(text).epochMilliseconds;
+  await sql.run(
+    `INSERT INTO outcome (seq, stored, replaced, discarded, started_ms, finished_ms) SELECT * FROM unnest(CAST(? AS BIGINT[]),
+      CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS JSON[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))`,
+    seqs,
+    outcomes.map(({ stored }) => stored),
+    outcomes.map(({ replaced }) => replaced),
+    outcomes.map(({ discarded }) => JSON.stringify(discarded)),
+    outcomes.map(({ started }) => msOf(started)),
+    outcomes.map(({ finished }) => msOf(finished)),
+  );
+  await sql.run(
+    `UPDATE operation SET state = 'done', webhook_state = CASE webhook_state WHEN 'waiting' THEN 'due' ELSE webhook_state END
+      WHERE seq = ANY (?)`,
+    seqs,
+  );
+  await sql.run("UPDATE lane SET version_us = ? WHERE account_id = ?", lastUs, accountId);
+}
+
+interface Targets {
+  /** Forgets what the account's targets name when its structure changed. */
+  refresh(claim: Claim): Promise<void>;
+  find(claim: Claim, accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
+}
+
+/** Accounts whose targets are remembered. */
+const ACCOUNTS = 50;
+
+function createTargets(): Targets {
+  const accounts = new Map<number, { readonly changes: number; readonly cache: TargetCache }>();
+  return {
+    async refresh({ sql, accountId }) {
+      const row = await sql.get("SELECT changes FROM structure_change WHERE account_id = ?", accountId);
+      const changes = Number(row?.["changes"]);
+      const known = accounts.get(accountId);
+      accounts.delete(accountId);
+      accounts.set(accountId, known?.changes === changes ? known : { changes, cache: new TargetCache() });
+      const [oldest] = accounts.keys();
+      if (accounts.size > ACCOUNTS && oldest !== undefined) accounts.delete(oldest);
+    },
+    async find({ sql }, accountId, target) {
+      const cache = accounts.get(accountId)?.cache;
+      const remembered = cache?.get(accountId, target);
+      if (remembered !== undefined) return remembered;
+      const found = await findVariable(sql, accountId, target);
+      cache?.set(accountId, target, found);
+      return found;
+    },
+  };
+}
+
+const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
+  sourceId: "source.id",
+  sourceSerialNumber: "source.serial_number",
+  sourceEan: "source.ean",
+  sourceName: "source.name",
+  meterNumber: "source.meter_number",
+};
+
+async function findVariable(
+  { get }: Sql,
+  accountId: number,
+  { by, value, mappingConfig, variableTypeId }: TargetQuery,
+): Promise<VariableFacts | null> {
+  const conditions = [
+    "variable.account_id = ?",
+    `${by === "variableId" ? "variable.id" : SOURCE_COLUMNS[by]} = ?`,
+  ];
+  const values: (string | number)[] = [accountId, value];
+  const add = (condition: string, wanted: string | number) => {
+    conditions.push(condition);
+    values.push(wanted);
+  };
+  if (by !== "variableId") {
+    add("source.account_id = ?", accountId);
+    if (mappingConfig !== undefined) add("variable.mapping_config = ?", mappingConfig);
+    if (variableTypeId !== undefined) add("variable.variable_type_id = ?", variableTypeId);
+  }
+  if (!values.every(isStorable)) return null;
+  const row = await get(
+    `SELECT ${VARIABLE_FACTS} WHERE ${conditions.join(" AND ")} ORDER BY source.id, variable.id LIMIT 1`,
+    ...values,
+  );
+  return row === undefined ? null : factsOf(row);
+}
+
+/** A text of PostgreSQL holds no NUL, and an id is a whole number: nothing can have another one. */
+function isStorable(value: string | number): boolean {
+  return typeof value === "string" ? !value.includes("\0") : Number.isSafeInteger(value);
+}

@@ -1,0 +1,196 @@
+/** What only a store on PostgreSQL has: several hubs over one schema, a server that may be away, partitions. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type RunningHub, startHub } from "../../src/hub/hub.ts";
+import { hubOptions } from "../../src/hub/options.ts";
+import { isDatabaseTrouble } from "../../src/hub/store/open.ts";
+import { silentLog as log } from "../../src/support/log.ts";
+import type { TestDatabase } from "../support/postgres.ts";
+import {
+  callsOf,
+  createChain,
+  type HubCalls,
+  rawOptions,
+  temporaryDirectory,
+  usePostgres,
+} from "./fixture.ts";
+
+const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
+const LEAN = {
+  clients: [{ id: "gateway", secret: "gateway-secret" }],
+  users: [{ username: "manager", password: "manager-password", accounts: [1], roles: ["Manager"] }],
+};
+
+let database: TestDatabase;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let hubs: RunningHub[] = [];
+let child: ChildProcess | null = null;
+
+beforeAll(async () => {
+  database = await usePostgres();
+});
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+});
+afterEach(async () => {
+  if (child !== null && child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+  for (const hub of hubs) await hub.close();
+  hubs = [];
+  await directory.remove();
+});
+
+const optionsWith = (more: object = {}) => hubOptions.parse(rawOptions(directory.path, { ...LEAN, ...more }));
+
+async function start(): Promise<HubCalls> {
+  const hub = await startHub(optionsWith(), { log });
+  hubs.push(hub);
+  return callsOf(() => hub.url);
+}
+
+/** A hub of the same schema that ends as by a power cut when it passes the point. */
+async function startDoomed(fault: string): Promise<HubCalls> {
+  child = spawn(process.execPath, [RUNNER, JSON.stringify(rawOptions(directory.path, LEAN))], {
+    env: { ...process.env, HEADGATE_FAULT: fault },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  if (child.stdout === null) throw new Error("no output");
+  const [url] = await once(createInterface({ input: child.stdout }), "line");
+  return callsOf(() => url);
+}
+
+const data = Array.from({ length: 300 }, (_, value) => ({
+  date: new Date(Date.UTC(2026, 2, 1) + value * 900_000).toISOString(),
+  value,
+}));
+
+describe("several hubs over one schema", () => {
+  test.each(["hub.ingest.before", "hub.ingest.after"])(
+    "what one answered and was killed over at %s, another stores once, in order and without a restart",
+    async (fault) => {
+      const hub = await start();
+      const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
+      const [variableId = 0] = variableIds;
+      const doomed = await startDoomed(fault);
+      const ended = once(child ?? process, "exit");
+      const pushed = ["first", "second"].map((version) => ({ variableId, version, data }));
+      const answers = await Promise.allSettled(
+        pushed.map((element, index) =>
+          doomed.post("/push/api/data", [element], { query: { operationId: `op-${index}` } }),
+        ),
+      );
+      await ended;
+      expect(child?.signalCode).toBe("SIGKILL");
+      const answered = answers.flatMap(({ status }, index) => (status === "fulfilled" ? [index] : []));
+      expect(answered.length).toBeGreaterThan(0);
+      for (const index of answered) {
+        expect(await hub.settled(`op-${index}`)).toMatchObject({ stored: data.length, replaced: 0 });
+        const rows = await hub.get("/data", {
+          VariableId: variableId,
+          VersionTag: pushed[index]?.version ?? "",
+        });
+        expect(rows.map((row: { rawValue: number }) => row.rawValue)).toEqual(data.map(({ value }) => value));
+      }
+    },
+  );
+
+  test("pushes to one variable through two hubs leave the value of the one that was answered last", async () => {
+    const [first, second] = [await start(), await start()];
+    const { variableIds } = await createChain(first);
+    const [variableId = 0] = variableIds;
+    const operations: string[] = [];
+    for (let value = 0; value < 12; value += 1) {
+      const body = [{ variableId, data: [{ date: "2026-03-01T00:00:00Z", value }] }];
+      operations.push((await (value % 2 === 0 ? first : second).post("/push/api/data", body)).operationId);
+    }
+    const outcomes = await Promise.all(operations.map((operationId) => first.settled(operationId)));
+    expect(outcomes.map(({ replaced }) => replaced)).toEqual([0, ...operations.slice(1).map(() => 1)]);
+    expect(await second.get("/data", { VariableId: variableId })).toMatchObject([{ rawValue: 11 }]);
+  });
+});
+
+test("points lie in partitions of one month, and far ones in two of their own", async () => {
+  const hub = await start();
+  const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
+  const dates = [
+    "0101-06-01",
+    "1989-12-31",
+    "1990-01-01",
+    "2026-02-28",
+    "2026-03-01",
+    "2100-01-01",
+    "9999-12-31",
+  ];
+  const readings = dates.map((date, value) => ({ date: `${date}T00:00:00Z`, value }));
+  await hub.push([{ variableId: variableIds[0], data: readings }]);
+  const rows = await hub.get("/data", { VariableId: variableIds[0] ?? 0, PagingOrder: "DESC" });
+  expect(rows.map((row: { rawValue: number }) => row.rawValue)).toEqual(
+    readings.map(({ value }) => value).reverse(),
+  );
+  const { store } = optionsWith();
+  const schema = store.kind === "postgres" ? store.schema : "";
+  for (const table of ["point", "point_version"]) {
+    const filled = await database.query(
+      `SELECT tableoid::regclass::text AS name, count(*)::int AS total FROM ${schema}.${table} GROUP BY 1 ORDER BY 1`,
+    );
+    expect(filled.map(({ name, total }) => [String(name).replace(`${schema}.`, ""), total])).toEqual([
+      [`${table}_1990_01`, 1],
+      [`${table}_2026_02`, 1],
+      [`${table}_2026_03`, 1],
+      [`${table}_before_1990`, 2],
+      [`${table}_from_2100`, 2],
+    ]);
+  }
+});
+
+describe("a store that cannot be opened", () => {
+  const storeWith = (change: (url: URL) => void) => {
+    const url = new URL(database.url);
+    change(url);
+    return { store: { kind: "postgres", url: url.href } };
+  };
+
+  test.each([
+    ["a wrong password", (url: URL) => (url.password = "wrong"), "password authentication failed"],
+    ["an unknown database", (url: URL) => (url.pathname = "/nowhere"), 'database "nowhere" does not exist'],
+    ["a port where nothing listens", (url: URL) => (url.port = "1"), "ECONNREFUSED"],
+  ])("%s is a configuration error that keeps the password to itself", async (_what, change, words) => {
+    const starting = startHub(optionsWith(storeWith(change)), { log });
+    await expect(starting).rejects.toMatchObject({
+      code: "HG-HUB-001",
+      subject: expect.stringMatching(/^postgres:\/\/postgres@127\.0\.0\.1:\d+\/\w+$/),
+      message: expect.stringContaining(words),
+    });
+  });
+
+  test("a schema written by a newer version is refused and left alone", async () => {
+    await (await startHub(optionsWith(), { log })).close();
+    const { store } = optionsWith();
+    const schema = store.kind === "postgres" ? store.schema : "";
+    await database.query(`INSERT INTO ${schema}.migration VALUES (999, 'of the future')`);
+    await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({ code: "HG-HUB-002" });
+  });
+});
+
+test("a hub goes on when the server ended its connections, and what it had accepted is stored", async () => {
+  const hub = await start();
+  const { variableIds } = await createChain(hub);
+  const end = () =>
+    database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headgate-hub'",
+    );
+  await end();
+  expect(await hub.push([{ variableId: variableIds[0], data }])).toMatchObject({ stored: data.length });
+});
+
+test("troubles of the server are told from faults of the data", () => {
+  const withCode = (code: string) => Object.assign(new Error("of the database"), { code });
+  for (const code of ["57P01", "08006", "53100", "40P01", "55P03", "25006", "ECONNREFUSED", "ECONNRESET"])
+    expect(isDatabaseTrouble(withCode(code)), code).toBe(true);
+  for (const code of ["22P02", "23505", "42P01", "22021"])
+    expect(isDatabaseTrouble(withCode(code)), code).toBe(false);
+  expect(isDatabaseTrouble(new Error("Connection terminated unexpectedly"))).toBe(true);
+  expect(isDatabaseTrouble(new Error("anything else"))).toBe(false);
+});
