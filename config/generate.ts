@@ -8,6 +8,7 @@ import { z } from "zod";
 import { gatewayConfig } from "../src/config/gateway-config.ts";
 import { hubOptions } from "../src/hub/options.ts";
 import { REGISTER } from "../src/support/register.ts";
+import { specificationCoverage } from "./specification-coverage.ts";
 
 interface JsonSchema {
   readonly type?: string | readonly string[];
@@ -125,6 +126,8 @@ const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 const SECRETS =
   "Durations are written `250ms`, `5s`, `10m`, `2h`, `7d`; sizes `64KB`, `4MB`, `1GiB`. `${env:NAME}` and `${file:PATH}` stand for secrets. Unknown keys are errors.";
 
+const coverage = specificationCoverage(root);
+
 const derived: Readonly<Record<string, string>> = {
   "config/gateway.schema.json": json(schemaOf(gatewayConfig)),
   "config/hub.schema.json": json(schemaOf(hubOptions)),
@@ -139,6 +142,7 @@ const derived: Readonly<Record<string, string>> = {
     schemaOf(hubOptions),
   ),
   "docs/errors.md": errorsPage(),
+  "docs/specification-coverage.md": coverage.page,
 };
 
 const check = process.argv.includes("--check");
@@ -154,4 +158,5 @@ for (const [path, text] of stale) {
     process.stdout.write(`wrote ${path}\n`);
   }
 }
-process.exitCode = check && stale.length > 0 ? 1 : 0;
+for (const fault of coverage.faults) process.stderr.write(`${fault}\n`);
+process.exitCode = coverage.faults.length > 0 || (check && stale.length > 0) ? 1 : 0;
