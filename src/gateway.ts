@@ -131,7 +131,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   office.answers.drops = statuses;
   office.answers.waiting = () =>
     waitingFiles(ledger, statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
-  const doings = liveGateway(conductor, () => field.watchers(), log);
+  const doings = liveGateway(conductor, () => field.watchers(), services, log);
   office.answers.order = (asked) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
     return carryOut(asked, { ledger, spool, pauses, binding, log, live: doings });

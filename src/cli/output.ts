@@ -1,7 +1,7 @@
 /** How results and errors look on a terminal. Colour only on a terminal. */
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import type { FileStanding, Place, RejectedReason, Summary } from "../model.ts";
+import type { FileStanding, Place, RejectedReason, Summary, TargetFinding } from "../model.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 
 export type Style = Parameters<typeof styleText>[0];
@@ -124,6 +124,17 @@ export function reasonLines(reasons: readonly RejectedReason[]): string[] {
     ({ message, column, count }) =>
       `${count} × ${message}${column === undefined ? "" : ` (column ${column})`}`,
   );
+}
+
+const TARGETS_SHOWN = 20;
+
+/** One line a target: `missing  sourceEan=1 mappingConfig=a: there is no source … (96 readings)`. */
+export function targetLines(targets: readonly TargetFinding[]): string[] {
+  const lines = targets
+    .slice(0, TARGETS_SHOWN)
+    .map(({ what, target, words, points }) => `${what}: ${target}: ${words} (${points} readings)`);
+  const more = targets.length - TARGETS_SHOWN;
+  return more > 0 ? [...lines, `… and ${more} more (--json shows them)`] : lines;
 }
 
 /** ` (found "1,5")`, unless the message says so itself. */

@@ -14,6 +14,7 @@ import { addMapper } from "./mapper.ts";
 import { exitCodeOf, printError } from "./output.ts";
 import { addPause } from "./pause.ts";
 import { addQuarantine } from "./quarantine.ts";
+import { addRecheck, addRelease } from "./release.ts";
 import { addReplay } from "./replay.ts";
 import { addRuns } from "./runs.ts";
 import { addTrace } from "./trace.ts";
@@ -50,6 +51,8 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     addTrace,
     addQuarantine,
     addReplay,
+    addRelease,
+    addRecheck,
     addLedger,
     addCancel,
     addPause,

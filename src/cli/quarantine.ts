@@ -3,7 +3,7 @@ import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { NEEDS_A_PERSON } from "../operations/state-of-work.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
-import { foundWords, placeWords, print, printJson, reasonLines, styled } from "./output.ts";
+import { foundWords, placeWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 
 interface QuarantineOptions {
   readonly config: string;
@@ -65,14 +65,23 @@ function caseOf({ run, arrival }: RestingRun, config: string) {
     place: reason?.place ?? null,
     hint: reason?.hint ?? null,
     rejectedByReason: reason?.rejectedByReason ?? [],
+    targets: reason?.targets ?? [],
     points,
     next: [
       `headgate trace ${run.id} -c ${config}`,
-      run.state === "held"
-        ? `headgate cancel ${run.id} -c ${config}`
-        : `headgate replay ${run.id} -c ${config} --dry-run`,
+      ...(run.state === "held"
+        ? heldNext(run, config)
+        : [`headgate replay ${run.id} -c ${config} --dry-run`]),
     ],
   };
+}
+
+/** A held run goes on by itself when what it waits for is there, unless only a person can decide. */
+function heldNext({ id, reason }: RestingRun["run"], config: string): string[] {
+  const replay = `headgate replay ${id} -c ${config} --dry-run`;
+  if (reason?.code === "HG-GUARD-007")
+    return [replay, `headgate release ${id} -c ${config} --overwrite`, `headgate cancel ${id} -c ${config}`];
+  return [`headgate recheck ${id} -c ${config}`, `headgate release ${id} -c ${config}`, replay];
 }
 
 function liesAt(run: RestingRun["run"], goneAt: string | null): string {
@@ -95,6 +104,7 @@ function printCases(cases: readonly Case[]): void {
       `   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`,
     );
     for (const line of reasonLines(one.rejectedByReason)) print(`        ${line}`);
+    for (const line of targetLines(one.targets)) print(`        ${line}`);
     if (one.hint !== null) print(`    do: ${one.hint}`);
     if (one.lies !== one.file) print(` lies: ${one.lies}`);
     for (const command of one.next) print(`  then: ${styled("dim", command)}`);

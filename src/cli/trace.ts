@@ -17,6 +17,7 @@ import {
   reasonLines,
   sizeWords,
   styled,
+  targetLines,
   withReadableTime,
 } from "./output.ts";
 import { traceReading } from "./trace-reading.ts";
@@ -145,6 +146,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
     `${points.mapped} mapped, ${points.accepted} accepted, ${points.stored} stored, ${points.rejected} rejected, ${points.discarded} discarded`,
   );
   for (const line of reasonLines(run.reason?.rejectedByReason ?? [])) fact("refused", line);
+  for (const line of targetLines(run.reason?.targets ?? [])) fact("target", line);
   for (const { message, place } of rejected.slice(0, ROWS_SHOWN))
     fact("rejected", `${placeWords(place)}${message}${foundWords(message, place)}`);
   if (rejected.length > ROWS_SHOWN) fact("", `… and ${rejected.length - ROWS_SHOWN} more`);

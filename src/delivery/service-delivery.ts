@@ -165,7 +165,7 @@ class ServiceDelivery implements Delivery {
   }
 
   inspect(facts: readonly TargetFacts[], signal: AbortSignal, options?: ResolveOptions): Promise<Inspection> {
-    return this.#guard.inspect(facts, signal, options);
+    return this.#count(this.#guard.inspect(facts, signal, options));
   }
 
   forgetStructure(): void {

@@ -3,6 +3,7 @@ import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { doorSignPath, hangSign, newSecret } from "../operations/door.ts";
+import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
 import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
 import type { Clock } from "../support/clock.ts";
@@ -47,6 +48,7 @@ export async function openOffice(
     },
     tell: async () => {},
   };
+  watchHeld(ledger, parts.metrics);
   const secret = newSecret();
   const operations = await startOperations(config.operations, {
     ledger,

@@ -53,6 +53,11 @@ export class ServicePosts {
     return changed;
   }
 
+  /** What is remembered of the structure of accounts may not be true any more. */
+  forgetStructure(): void {
+    for (const { post } of this.#posts.values()) post.delivery.forgetStructure();
+  }
+
   /** Begins no call any more, and resolves when none is under way. */
   async rest(): Promise<void> {
     await Promise.all([...this.#posts.values()].map(({ post }) => post.delivery.retire()));

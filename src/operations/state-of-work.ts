@@ -1,6 +1,7 @@
 /** What people ask about the whole: whether it is ready, whether it is idle, what needs a person, and the summary at the end. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
+import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 
 /** What a drop's watcher tells of itself. */
@@ -100,6 +101,7 @@ export async function healthOf(
     ready: true,
     reason: resting.length === 0 ? "none needs a person" : `${resting.length} need a person`,
   });
+  parts.push(...(await heldHealth(ledger)));
   return parts;
 }
 

@@ -12,6 +12,7 @@ interface OrderedWatcher {
 export function liveGateway(
   conductor: Pick<Conductor, "wake" | "withoutHands">,
   watchers: () => readonly OrderedWatcher[],
+  services: { forgetStructure(): void },
   log: Logger,
 ): LiveGateway {
   const rematch = (some: readonly OrderedWatcher[]) => {
@@ -23,7 +24,8 @@ export function liveGateway(
   };
   return {
     withoutHands: (runId, work) => conductor.withoutHands(runId, work),
-    onRun: () => conductor.wake(),
+    onRun: (runId) => conductor.wake(runId),
+    structureChanged: () => services.forgetStructure(),
     dropChanged(name) {
       const some = watchers().filter((watcher) => watcher.status().drop === name);
       rematch(some);

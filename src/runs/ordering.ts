@@ -12,6 +12,7 @@ import {
   type ReplayedRun,
 } from "./orders.ts";
 import type { Pauses } from "./pauses.ts";
+import { recheck, release } from "./releasing.ts";
 import { type BindingParts, replayBinding } from "./replay-binding.ts";
 import { attemptsBefore } from "./sparing.ts";
 import type { Spool } from "./spool.ts";
@@ -20,7 +21,7 @@ export interface OrderParts {
   readonly ledger: Ledger;
   readonly pauses: Pauses;
   readonly log: Logger;
-  readonly spool: Pick<Spool, "holdsInput">;
+  readonly spool: Pick<Spool, "holdsInput" | "openSegment" | "segmentPath">;
   readonly binding: BindingParts;
   /** Absent when no gateway runs. */
   readonly live?: LiveGateway;
@@ -31,8 +32,10 @@ export interface LiveGateway {
   withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T>;
   /** The drop is paused, goes on, or something of it was forgotten. */
   dropChanged(name: string): void;
-  /** A run was opened. */
-  onRun(): void;
+  /** A run was opened, or may be taken by a hand now. */
+  onRun(runId?: string): void;
+  /** What is known of the structure of accounts is asked for again. */
+  structureChanged(): void;
   /** Unmatched files are offered to the triggers again. */
   triggersChanged(): void;
 }
@@ -65,6 +68,10 @@ export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answe
       return forget(what, parts);
     case "replay":
       return replay(what, parts);
+    case "release":
+      return release(what, parts);
+    case "recheck":
+      return recheck(what, parts);
     case "pause": {
       const pause = await parts.pauses.set({
         kind: what.kind,
@@ -121,7 +128,7 @@ async function cancelNow(id: string, by: string, why: string, ledger: Ledger): P
   return { run: id, file: run.path, was: run.state, acceptedPoints: run.points.accepted, unknown };
 }
 
-async function mustFindRun(id: string, ledger: Ledger): Promise<Run> {
+export async function mustFindRun(id: string, ledger: Ledger): Promise<Run> {
   const run = await ledger.run(id);
   if (run !== null) return run;
   throw new RejectedError("HG-CLI-002", {
@@ -154,7 +161,16 @@ const REPLAYABLE: readonly RunState[] = [
   "discarded",
   "quarantined",
   "cancelled",
+  // It is given up for the replay.
+  "held",
 ];
+
+/** Nothing of it was sent, and its place is taken by the replay. */
+async function giveUpHeld(of: Run, by: string, live: LiveGateway | undefined, ledger: Ledger): Promise<void> {
+  if (of.state !== "held") return;
+  const work = () => cancelNow(of.id, by, "it is replayed", ledger);
+  await (live === undefined ? work() : live.withoutHands(of.id, work));
+}
 
 async function replay(
   asked: Extract<Order, { order: "replay" }>,
@@ -165,6 +181,7 @@ async function replay(
   await assertReplayable(of, ledger);
   await assertInput(of, ledger, spool);
   const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
+  await giveUpHeld(of, by, live, ledger);
   const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
     of: of.id,
     rejectedOnly,

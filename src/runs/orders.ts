@@ -29,6 +29,8 @@ export const order = z.discriminatedUnion("order", [
     overwrite: z.boolean(),
     ...said,
   }),
+  z.strictObject({ order: z.literal("release"), run: z.string(), overwrite: z.boolean(), ...said }),
+  z.strictObject({ order: z.literal("recheck"), runs: z.array(z.string()).optional(), ...said }),
   z.strictObject({ order: z.literal("forget"), drop: z.string(), path: z.string(), ...said }),
 ]);
 export type Order = z.output<typeof order>;
@@ -39,6 +41,20 @@ export interface Answers {
   readonly resume: { readonly wasPaused: boolean };
   readonly forget: ForgottenFile;
   readonly replay: ReplayedRun;
+  readonly release: ReleasedRun;
+  readonly recheck: RecheckedRuns;
+}
+
+export interface ReleasedRun {
+  readonly run: string;
+  readonly file: string;
+  /** Why it was held. */
+  readonly was: string;
+}
+
+export interface RecheckedRuns {
+  /** Held runs that are looked at now. */
+  readonly runs: readonly string[];
 }
 
 export interface CancelledRun {

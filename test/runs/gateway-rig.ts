@@ -25,9 +25,14 @@ export class GatewayRig {
 
   private constructor(hub: RunningHub) {
     this.hub = hub;
-    this.client = new ServiceClient(
+    this.client = this.clientOf(hub.url);
+  }
+
+  clientOf(base: string): ServiceClient {
+    return new ServiceClient(
       {
         ...this.service("hub"),
+        base,
         account: "1",
         apiVersion: "1.7",
         auth: "bearer",

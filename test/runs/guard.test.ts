@@ -1,10 +1,15 @@
+import { truncateSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TargetResolver } from "../../src/delivery/targets.ts";
 import type { Gateway } from "../../src/gateway.ts";
 import type { Run, RunState } from "../../src/model.ts";
+import { systemClock } from "../../src/support/clock.ts";
 import type { DataQuery } from "../../src/wire/index.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
+import { headgate } from "./in-process.ts";
 
 const never = new AbortController().signal;
 const PUSH = {
@@ -12,6 +17,8 @@ const PUSH = {
   retry: { initial: "50ms", max: "200ms", quickAttempts: 1 },
   guard: { remember: "100ms", recheck: "50ms", recheckMax: "200ms" },
 };
+/** Nothing is looked at again unless somebody asks. */
+const UNASKED = { ...PUSH, guard: { remember: "100ms", recheck: "1h", recheckMax: "1h" } };
 /** Readings of meters, in kilowatt-hours or watt-hours by the name of the file. */
 const inUnit = (unit: string) => ({
   ...trigger(unit, { mapper: "delimited", guard: "hold" }),
@@ -251,6 +258,106 @@ describe("the guard before the first push", () => {
       expect.stringMatching(/^run.warned: pushed unchecked:.*403/),
     );
     await gateway.stop();
+    await base.close();
+  });
+});
+
+describe("a held run", () => {
+  const config = () => join(rig.folder, "gateway.yaml");
+
+  it("stays held when later files delivered its dates meanwhile, until a person says what counts", async () => {
+    await open([trigger("standard")], { push: UNASKED });
+    rig.put("in/older.csv", `${bySerial("M-8", 1)}M-8,v,2026-03-02T00:00:00Z,1\n`);
+    const held = await untilState("older.csv", "held");
+    const id = await rig.variable("M-8");
+    rig.put("in/newer.csv", bySerial("M-8", 2));
+    await untilState("newer.csv", "confirmed");
+    await headgate("recheck", "-c", config());
+    await until(
+      "older is overtaken",
+      async () => (await runOf("older.csv"))?.reason?.code === "HG-GUARD-007",
+    );
+    expect((await runOf("older.csv"))?.reason?.message).toMatch(
+      /1 of its readings \(2026-03-01T00:00:00.000Z to 2026-03-01T00:00:00.000Z\) were delivered by later files/,
+    );
+    const refused = await headgate("release", held.id, "-c", config());
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-GUARD-007") });
+    const quarantine = await headgate("quarantine", "-c", config());
+    expect(quarantine.stdout).toContain(`headgate release ${held.id} -c ${config()} --overwrite`);
+    // A replay takes its place, and spares what came later.
+    expect(await headgate("replay", held.id, "-c", config(), "--no-diff")).toMatchObject({ code: 0 });
+    await untilState("older.csv", "confirmed");
+    expect(await gateway.ledger.run(held.id)).toMatchObject({ state: "cancelled" });
+    expect(await rig.stored(id)).toEqual({ "2026-03-01": 2, "2026-03-02": 1 });
+  });
+
+  it("is pushed as it is when a person releases it, and looked at now when one asks", async () => {
+    await open([trigger("standard")], { push: UNASKED });
+    rig.put("in/asked.csv", bySerial("M-9", 1));
+    const held = await untilState("asked.csv", "held");
+    const shown = await headgate("trace", held.id, "-c", config());
+    expect(shown.stdout).toContain("missing: sourceSerialNumber=M-9 mappingConfig=v: there is no source");
+    const health = await (await fetch(`${gateway.operationsUrl}/health/ready`)).text();
+    expect(health).toContain("1 target is missing: sourceSerialNumber=M-9");
+    const metrics = await (await fetch(`${gateway.operationsUrl}/metrics`)).text();
+    expect(metrics).toContain('headgate_held_runs{trigger="standard",code="HG-GUARD-001"} 1');
+    await rig.variable("M-9");
+    expect(await headgate("recheck", held.id, "-c", config())).toMatchObject({ code: 0 });
+    await untilState("asked.csv", "confirmed");
+    expect(await headgate("release", held.id, "-c", config())).toMatchObject({ code: 1 });
+  });
+
+  it("is looked at again after a restart, also where the spool has lost what its batches hold", async () => {
+    await open([trigger("standard")]);
+    rig.put("in/restart.csv", bySerial("M-10", 3));
+    const held = await untilState("restart.csv", "held");
+    await gateway.stop();
+    const segments = join(rig.folder, "state/spool/segments");
+    truncateSync(join(segments, `${held.id}.segment.about`), 10);
+    const id = await rig.variable("M-10");
+    await open([trigger("standard")]);
+    await untilState("restart.csv", "confirmed");
+    expect(await rig.stored(id)).toEqual({ "2026-03-01": 3 });
+    expect(await eventsOf("restart.csv")).toContainEqual(expect.stringContaining("run.rebuilt"));
+  });
+});
+
+describe("many targets", () => {
+  it("are resolved in few calls, ten thousand of them", async () => {
+    const count = 10_000;
+    const sources = Array.from({ length: count }, (_, at) => ({
+      id: at + 1,
+      name: `S${at}`,
+      siteId: 1,
+      serialNumber: `S${at}`,
+    }));
+    const variables = sources.map(({ id }) => ({
+      id,
+      name: "v",
+      sourceId: id,
+      mappingConfig: "v",
+      unitId: 8,
+    }));
+    const calls: string[] = [];
+    const base = await proxy((url) => {
+      const list = url.pathname === "/sources" ? sources : url.pathname === "/variables" ? variables : null;
+      if (list === null) return null;
+      calls.push(url.pathname);
+      const items = Number(url.searchParams.get("Paging.ItemsPerPage"));
+      const from = Number(url.searchParams.get("Paging.PageNumber")) * items;
+      return { status: 200, body: JSON.stringify(list.slice(from, from + items)) };
+    });
+    const client = rig.clientOf(base.url);
+    const resolver = new TargetResolver(client, systemClock, 60_000);
+    const targets = sources.map(({ name }) => ({ sourceSerialNumber: name, mappingConfig: "v" }));
+    const found = await resolver.resolve(targets, never);
+    expect([...found.values()].every(({ kind }) => kind === "one")).toBe(true);
+    expect(calls.length).toBeLessThan(20);
+    const before = calls.length;
+    await Promise.all([resolver.resolve(targets.slice(0, 500), never), resolver.resolve(targets, never)]);
+    expect(calls.length).toBe(before);
+    resolver.close();
+    await client.close();
     await base.close();
   });
 });

@@ -1,0 +1,33 @@
+/** Runs that the guard holds before their first push: in health, with the reason, and in metrics. */
+import { Gauge, type Registry } from "prom-client";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { HealthPart } from "./state-of-work.ts";
+
+const LOOKED_THROUGH = 1_000;
+
+type HeldLedger = Pick<Ledger, "restingIn">;
+
+/** None when no run is held. A held run goes on by itself, so that the gateway is ready all the same. */
+export async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPart[]> {
+  const held = await ledger.restingIn(["held"], LOOKED_THROUGH);
+  const last = held[0]?.run;
+  if (last === undefined) return [];
+  const count = held.length === LOOKED_THROUGH ? `${LOOKED_THROUGH} or more` : held.length;
+  const reason = `${count} held; the last: ${last.path} at ${last.drop}: ${last.reason?.message ?? ""}`;
+  return [{ part: "held runs", ready: true, reason }];
+}
+
+/** Counted at each look at the metrics. */
+export function watchHeld(ledger: HeldLedger, registry: Registry): void {
+  const held = new Gauge({
+    name: "headgate_held_runs",
+    help: "Runs that the guard holds before their first push, by trigger and by the code of the reason",
+    labelNames: ["trigger", "code"],
+    registers: [registry],
+    async collect() {
+      held.reset();
+      for (const { run } of await ledger.restingIn(["held"], LOOKED_THROUGH))
+        held.inc({ trigger: run.binding.trigger, code: run.reason?.code ?? "" });
+    },
+  });
+}
