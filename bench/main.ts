@@ -1,9 +1,11 @@
 /** `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios. Nothing asserts them. */
 import { benchDrops } from "./drops.ts";
+import { benchHub } from "./hub.ts";
 import { benchMapping } from "./mapping.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   drops: benchDrops,
+  hub: benchHub,
   mapping: benchMapping,
 };
 

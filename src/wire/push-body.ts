@@ -42,11 +42,11 @@ const FORBIDDEN = new Set(["accountid", "userid", "role"]);
 
 type Fields = Readonly<Record<string, readonly [string, string]>>;
 
-/** The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`. */
+/** The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`. See `readPushParts` for large ones. */
 export function readPushBody(bytes: Uint8Array): readonly PushElement[] {
   const body = parseJson(bytes);
   if (!Array.isArray(body)) throw fault("", "must be an array of elements");
-  return body.map((element, index) => readElement(element, `[${index}]`));
+  return body.map((element, index) => readElement(element, index));
 }
 
 export function countReadings(elements: readonly PushElement[]): number {
@@ -63,13 +63,39 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function readElement(input: unknown, path: string): PushElement {
-  const element = readFields(input, ELEMENT_FIELDS, path);
+/** `index` of the element in the body, and of its first reading in the element's data, for faults to name. */
+export function readElement(input: unknown, index: number, firstReading = 0): PushElement {
+  const element = isPlain(input, PLAIN_ELEMENT) ? input : readFields(input, ELEMENT_FIELDS, `[${index}]`);
   const data = element["data"];
-  if (!Array.isArray(data)) throw fault(`${path}.data`, "is required");
-  for (let index = 0; index < data.length; index += 1)
-    data[index] = readReading(data[index], `${path}.data[${index}]`);
-  return element as PushElement;
+  if (!Array.isArray(data)) throw fault(`[${index}].data`, "is required");
+  for (let reading = 0; reading < data.length; reading += 1)
+    if (!isPlain(data[reading], PLAIN_READING) || !hasDateAndValue(data[reading]))
+      data[reading] = readReading(data[reading], `[${index}].data[${firstReading + reading}]`);
+  return element as unknown as PushElement;
+}
+
+/** Fields as nearly all bodies have them, which need no second look: exact names, no nulls, no tags. */
+const PLAIN_READING = new Map(plainFields(READING_FIELDS));
+const PLAIN_ELEMENT = new Map(plainFields(ELEMENT_FIELDS));
+
+function plainFields(fields: Fields): [string, string][] {
+  return Object.values(fields)
+    .filter(([, type]) => type !== "tags")
+    .map(([name, type]) => [name, type]);
+}
+
+function isPlain(input: unknown, fields: ReadonlyMap<string, string>): input is Record<string, unknown> {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return false;
+  const values = input as Record<string, unknown>;
+  for (const name in values) {
+    const type = fields.get(name);
+    if (type === undefined || !hasType(values[name], type)) return false;
+  }
+  return true;
+}
+
+function hasDateAndValue(reading: Record<string, unknown>): boolean {
+  return reading["date"] !== undefined && reading["value"] !== undefined;
 }
 
 function readReading(input: unknown, path: string): PushReading {

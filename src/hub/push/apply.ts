@@ -9,7 +9,7 @@ import {
   identifierKind,
   type PushElement,
   type PushReading,
-  readPushBody,
+  readPushParts,
   targetWords,
 } from "../../wire/index.ts";
 import type { Labels, ReadingColumns } from "../store/columns.ts";
@@ -86,7 +86,7 @@ async function gather(
   let kindOfCall: IdentifierKind | null = null;
   let received = 0;
   let stored = 0;
-  for (const element of readPushBody(body)) {
+  for (const element of readPushParts(body)) {
     received += element.data.length;
     const kind = identifierKind(element);
     kindOfCall ??= kind;

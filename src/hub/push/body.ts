@@ -1,13 +1,23 @@
 /** The body of a push, refused as a problem that names the path. */
-import { PushBodyFault, type PushElement, readPushBody as read } from "../../wire/index.ts";
+import { PushBodyFault, readPushParts } from "../../wire/index.ts";
 import { HttpProblem, invalidRequest } from "../http/problems.ts";
 
-export { countReadings } from "../../wire/index.ts";
+/** Others have their turn at the event loop after so many readings: some milliseconds. */
+const BREATH_READINGS = 10_000;
 
-/** Throws a 400 that names the path. */
-export function readPushBody(bytes: Uint8Array): readonly PushElement[] {
+/** How many readings it holds. Throws a 400 that names the path. */
+export async function countReadings(bytes: Uint8Array): Promise<number> {
+  let received = 0;
+  let breathless = 0;
   try {
-    return read(bytes);
+    for (const { data } of readPushParts(bytes)) {
+      received += data.length;
+      breathless += data.length;
+      if (breathless < BREATH_READINGS) continue;
+      breathless = 0;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return received;
   } catch (thrown) {
     if (!(thrown instanceof PushBodyFault)) throw thrown;
     if (thrown.path === null) throw new HttpProblem(400, "invalid-json", thrown.message);

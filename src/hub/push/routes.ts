@@ -17,7 +17,7 @@ import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { notFound } from "../structure/paging.ts";
 import type { Principal } from "../token/guard.ts";
-import { countReadings, readPushBody } from "./body.ts";
+import { countReadings } from "./body.ts";
 import { shownOperation } from "./operation.ts";
 import { takeQuota } from "./quota.ts";
 
@@ -92,7 +92,7 @@ async function receive(
   const key = idempotencyKey(request);
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
-  const received = countReadings(readPushBody(body));
+  const received = await countReadings(body);
   const operationId = query.operationId || randomUUID();
   const giveBack = await takeQuota(context, principal.accountId, {
     points: received,

@@ -16,8 +16,9 @@ export const SOURCES = {
   order: "source.id",
 };
 
-export const VARIABLE_FACTS = `variable.id, variable.source_id, variable.unit_id, variable.is_versioned,
-  coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone
+export const FACT_COLUMNS = `variable.id, variable.source_id, variable.unit_id, variable.is_versioned,
+  coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone`;
+export const VARIABLE_FACTS = `${FACT_COLUMNS}
   FROM variable JOIN source ON source.id = variable.source_id JOIN site ON site.id = source.site_id`;
 
 export function siteColumns(body: SiteBody) {

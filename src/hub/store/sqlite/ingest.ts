@@ -10,7 +10,7 @@ import type {
   TargetQuery,
   VariableFacts,
 } from "../store.ts";
-import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
+import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { TargetCache } from "../targets.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
 import { intakePath } from "./index.ts";
@@ -189,19 +189,24 @@ function versionStamps({ get, run }: Statements, clock: Clock) {
   };
 }
 
+/** The source first, by its index: CROSS JOIN and the plus signs keep SQLite from reading all variables of the account in order of id. */
+const FACTS_BY_SOURCE = `${FACT_COLUMNS}
+  FROM source CROSS JOIN variable ON variable.source_id = source.id JOIN site ON site.id = source.site_id`;
+
 function findVariable({ get }: Statements, accountId: number, target: TargetQuery): VariableFacts | null {
-  const select = `SELECT ${VARIABLE_FACTS} WHERE variable.account_id = ?`;
   if (target.by === "variableId") {
-    const row = get(`${select} AND variable.id = ?`, accountId, target.value);
+    const sql = `SELECT ${VARIABLE_FACTS} WHERE variable.account_id = ? AND variable.id = ?`;
+    const row = get(sql, accountId, target.value);
     return row === undefined ? null : factsOf(row);
   }
   const config = target.mappingConfig === undefined ? "" : "AND variable.mapping_config = ?";
-  const type = target.variableTypeId === undefined ? "" : "AND variable.variable_type_id = ?";
+  const type = target.variableTypeId === undefined ? "" : "AND +variable.variable_type_id = ?";
   const row = get(
-    `${select} AND source.account_id = ? AND ${SOURCE_COLUMNS[target.by]} = ? ${config} ${type} ORDER BY source.id, variable.id LIMIT 1`,
-    accountId,
+    `SELECT ${FACTS_BY_SOURCE} WHERE source.account_id = ? AND ${SOURCE_COLUMNS[target.by]} = ?
+      AND +variable.account_id = ? ${config} ${type} ORDER BY +source.id, +variable.id LIMIT 1`,
     accountId,
     target.value,
+    accountId,
     ...(target.mappingConfig === undefined ? [] : [target.mappingConfig]),
     ...(target.variableTypeId === undefined ? [] : [target.variableTypeId]),
   );

@@ -1,7 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { isoOfMs } from "../../time.ts";
-import type { DueWebhook, NewOperation, OperationRecord, OperationStore, Outcome } from "../store.ts";
+import type {
+  Acceptance,
+  DueWebhook,
+  NewOperation,
+  OperationRecord,
+  OperationStore,
+  Outcome,
+} from "../store.ts";
 import { text } from "../structure-rows.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
 
@@ -28,7 +35,7 @@ export function createOperationStore(
   };
   return {
     ...webhooks(intake, queue, outcomeOf),
-    accept: (operation) => write(intake, () => accept(queue, operation)),
+    accept: acceptTogether(intake, queue),
     async finish(finished) {
       await write(intake, () => {
         for (const { seq, state } of finished) {
@@ -74,6 +81,31 @@ export function createOperationStore(
       );
     },
   };
+}
+
+/** Operations that come at the same moment are durable by one commit: each costs the disk a few milliseconds. */
+function acceptTogether(intake: DatabaseSync, queue: Statements): OperationStore["accept"] {
+  let waiting: {
+    operation: NewOperation;
+    resolve(acceptance: Acceptance): void;
+    reject(thrown: unknown): void;
+  }[] = [];
+  const flush = async (): Promise<void> => {
+    const batch = waiting;
+    waiting = [];
+    try {
+      const acceptances = await write(intake, () =>
+        batch.map((one) => ({ one, acceptance: accept(queue, one.operation) })),
+      );
+      for (const { one, acceptance } of acceptances) one.resolve(acceptance);
+    } catch (thrown) {
+      for (const { reject } of batch) reject(thrown);
+    }
+  };
+  return (operation) =>
+    new Promise((resolve, reject) => {
+      if (waiting.push({ operation, resolve, reject }) === 1) setImmediate(() => void flush());
+    });
 }
 
 function accept({ get, run }: Statements, operation: NewOperation) {

@@ -1,0 +1,93 @@
+/** A hub in a process of its own, and a client of it. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Pool } from "undici";
+
+export interface BenchHub {
+  /** Milliseconds until the answer. */
+  push(body: Buffer): Promise<number>;
+  /** Until everything that was pushed is applied. */
+  drained(): Promise<void>;
+  /** The text of the answer. */
+  get(path: string): Promise<string>;
+  /** Ends it; its peak of memory in megabytes. */
+  stop(): Promise<number>;
+}
+
+const POLL_MS = 10;
+
+export async function startBenchHub(store: object): Promise<BenchHub> {
+  const options = {
+    listen: "127.0.0.1:0",
+    store,
+    accounts: [{ id: 1, name: "Bench" }],
+    clients: [{ id: "bench", secret: "bench-secret" }],
+    users: [{ username: "bench", password: "bench-password", accounts: [1], roles: ["Manager"] }],
+  };
+  const child = fork(join(import.meta.dirname, "hub-server.ts"), [JSON.stringify(options)]);
+  const { url } = await told<{ url: string }>(child);
+  const pool = new Pool(url, { connections: 8 });
+  const headers = { authorization: `Bearer ${await tokenOf(pool)}`, "api-version": "1.7" };
+  const text = async (method: "GET" | "POST", path: string, body?: Buffer): Promise<string> => {
+    const more = body === undefined ? {} : { body };
+    const answer = await pool.request({ method, path, headers, ...more });
+    const content = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${content}`);
+    return content;
+  };
+  return {
+    async push(body) {
+      const began = performance.now();
+      await text("POST", "/push/api/data", body);
+      return performance.now() - began;
+    },
+    async drained() {
+      for (;;) {
+        const { pendingOperations } = JSON.parse(await text("GET", "/health")) as {
+          pendingOperations: number;
+        };
+        if (pendingOperations === 0) return;
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    },
+    get: (path) => text("GET", path),
+    async stop() {
+      await pool.close();
+      child.send("memory");
+      const { peak } = await told<{ peak: number }>(child);
+      const exited = once(child, "exit");
+      child.send("stop");
+      await exited;
+      return peak;
+    },
+  };
+}
+
+async function told<Message>(child: ChildProcess): Promise<Message> {
+  const [message] = await Promise.race([
+    once(child, "message"),
+    once(child, "exit").then(() => {
+      throw new Error("the hub ended");
+    }),
+  ]);
+  return message as Message;
+}
+
+async function tokenOf(pool: Pool): Promise<string> {
+  const fields = {
+    grant_type: "password",
+    client_id: "bench",
+    client_secret: "bench-secret",
+    username: "bench",
+    password: "bench-password",
+    scope: "datahub-api push-data",
+  };
+  const answer = await pool.request({
+    method: "POST",
+    path: "/connect/token",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams(fields).toString(),
+  });
+  return ((await answer.body.json()) as { access_token: string }).access_token;
+}

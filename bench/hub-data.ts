@@ -1,0 +1,103 @@
+/** Stores of many points made in one go, in the store's own format, and the bodies that are pushed to them in three orders. */
+import { DatabaseSync } from "node:sqlite";
+import { openStore } from "../src/hub/store/open.ts";
+
+export const STEP_MS = 900_000;
+export const STEPS_A_DAY = 96;
+export const STEPS_A_YEAR = 35_040;
+export const BEGIN_MS = Date.UTC(2025, 0, 1);
+
+export type Order = "variable" | "day" | "time";
+
+/** Structure for `variables` variables, ids from 1, each with `steps` points from `BEGIN_MS`. */
+export async function prefill(path: string, variables: number, steps: number): Promise<void> {
+  const store = await openStore({ kind: "sqlite", path });
+  await store.close();
+  const database = new DatabaseSync(path);
+  database.exec(
+    "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -64000",
+  );
+  database.exec("BEGIN; INSERT INTO account (id, name) VALUES (1, 'Bench')");
+  database.exec(
+    "INSERT INTO site (account_id, name, type_id, time_zone_id) VALUES (1, 'Site', 3, 'Europe/Paris')",
+  );
+  database
+    .prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+      INSERT INTO source (account_id, site_id, name, serial_number, source_type_id, tags) SELECT 1, 1, 'Meter ' || i, 'METER-' || (100000 + i), 1, '[]' FROM n`,
+    )
+    .run(variables);
+  database.exec(
+    "INSERT INTO variable (account_id, source_id, name, variable_type_id, unit_id, mapping_config, tags) SELECT 1, id, 'Energy', 0, 8, 'kWh', '[]' FROM source; COMMIT",
+  );
+  database.exec("CREATE TEMP TABLE step (i INTEGER PRIMARY KEY)");
+  database
+    .prepare(
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ? - 1) INSERT INTO temp.step SELECT i FROM n",
+    )
+    .run(steps);
+  const insert = database.prepare(
+    `INSERT INTO point (variable_id, at_ms, value) SELECT ?1, ${BEGIN_MS} + i * ${STEP_MS}, (i % 400) * 0.25 + ?1 FROM temp.step ORDER BY i`,
+  );
+  const AT_ONCE = 100;
+  for (let id = 1; id <= variables && steps > 0; id += 1) {
+    if (id % AT_ONCE === 1) database.exec("BEGIN");
+    insert.run(id);
+    if (id % AT_ONCE === 0 || id === variables) database.exec("COMMIT");
+  }
+  database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+}
+
+/** A rectangle of variables and steps. */
+export interface Rectangle {
+  readonly firstVariable: number;
+  readonly variables: number;
+  readonly firstStep: number;
+  readonly steps: number;
+}
+
+/**
+ * Cut into pieces of about `size` points in an order of arrival: each variable after the other, the variables day by day, or all variables
+ * each quarter-hour.
+ */
+export function* pieces(order: Order, all: Rectangle, size: number): Generator<Rectangle> {
+  const { variables, firstVariable, steps, firstStep } = all;
+  const span = order === "variable" ? Math.min(size, steps) : order === "day" ? STEPS_A_DAY : 1;
+  const width = Math.max(1, Math.floor(size / span));
+  const cut = (step: number, variable: number): Rectangle => ({
+    firstVariable: firstVariable + variable,
+    variables: Math.min(width, variables - variable),
+    firstStep: firstStep + step,
+    steps: Math.min(span, steps - step),
+  });
+  if (order === "variable")
+    for (let variable = 0; variable < variables; variable += width)
+      for (let step = 0; step < steps; step += span) yield cut(step, variable);
+  else
+    for (let step = 0; step < steps; step += span)
+      for (let variable = 0; variable < variables; variable += width) yield cut(step, variable);
+}
+
+export function valueAt(variable: number, step: number): number {
+  return ((step * 7 + variable * 13) % 4_000) * 0.25;
+}
+
+/** The body of a push, as the gateway writes it. */
+export function bodyOf({ firstVariable, variables, firstStep, steps }: Rectangle): Buffer {
+  const dates = Array.from({ length: steps }, (_, index) => dateOf(firstStep + index));
+  const elements: string[] = [];
+  for (let variable = firstVariable; variable < firstVariable + variables; variable += 1) {
+    const data = dates.map(
+      (date, index) => `{"date":"${date}","value":${valueAt(variable, firstStep + index)}}`,
+    );
+    elements.push(
+      `{"sourceSerialNumber":"METER-${100_000 + variable}","mappingConfig":"kWh","data":[${data.join(",")}]}`,
+    );
+  }
+  return Buffer.from(`[${elements.join(",")}]`);
+}
+
+export function dateOf(step: number): string {
+  return new Date(BEGIN_MS + step * STEP_MS).toISOString().replace(".000", "");
+}
