@@ -11,6 +11,7 @@ import { addHub } from "./hub.ts";
 import { addLedger } from "./ledger.ts";
 import { addMap } from "./map.ts";
 import { addMapper } from "./mapper.ts";
+import { addMigrate } from "./migrate.ts";
 import { exitCodeOf, printError } from "./output.ts";
 import { addPause } from "./pause.ts";
 import { addQuarantine } from "./quarantine.ts";
@@ -57,6 +58,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     addCancel,
     addPause,
     addForget,
+    addMigrate,
   ])
     add(frame);
   try {

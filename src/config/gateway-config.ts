@@ -11,6 +11,9 @@ import { logOptions } from "../support/log-options.ts";
 import { triggerList, triggerOptions } from "../triggers/options.ts";
 import { loadDocument } from "./document.ts";
 
+/** What the gateway reads of a trigger, beside what every reader of triggers does. */
+export const gatewayTrigger = triggerOptions.extend({ guard: triggerGuard });
+
 export const gatewayConfig = z
   .strictObject({
     services: z
@@ -23,7 +26,7 @@ export const gatewayConfig = z
     mappers: mappersOptions.prefault({}).describe("Where mappers are found, beside the bundled ones."),
     lookups: lookupsOptions,
     drops: z.array(dropOptions).min(1).describe("The watched places."),
-    triggers: triggerList(triggerOptions.extend({ guard: triggerGuard })),
+    triggers: triggerList(gatewayTrigger),
     push: pushOptions.prefault({}).describe("How batches are sent."),
     operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
     log: logOptions.prefault({}).describe("The log."),

@@ -195,11 +195,17 @@ export const common = {
     .describe(
       "What becomes of the same bytes that came before at the same path and were delivered or are under way: left alone, processed again, or processed again with a note in the file's trace. Default skip.",
     ),
+  order: z
+    .enum(["modified", "name"])
+    .default("modified")
+    .describe(
+      "Which of the files that are there comes first: the one that changed first, or the first by name, numbers in it by their value. Default modified.",
+    ),
   perPollMax: z
     .int()
     .min(1)
     .default(10_000)
-    .describe("Most files taken up in one poll, oldest first. Default 10000."),
+    .describe("Most files taken up in one poll, the first ones by `order`. Default 10000."),
   maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
 };
 

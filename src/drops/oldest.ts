@@ -1,18 +1,23 @@
-/** Keeps the oldest arrivals up to a limit, in bounded memory, and counts the others. */
+/** Keeps the arrivals that are to be taken first (the oldest, or the first by name) up to a limit, in bounded memory, and counts the others. */
 import type { Arrival } from "../model.ts";
 
 /** Of an arrival what its age is told by. */
 export type Aged = Pick<Arrival, "id" | "path" | "mtime">;
 
+/** `modified`: older content first; `name`: by the path, numbers in it by their value. */
+export type TakeOrder = "modified" | "name";
+
 export class Oldest {
   readonly #max: number;
+  readonly #compare: (one: Aged, other: Aged) => number;
   #kept: Aged[] = [];
   /** The youngest of those that were kept when there were too many; who is younger need not be kept at all. */
   #youngest: Aged | null = null;
   #added = 0;
 
-  constructor(max: number) {
+  constructor(max: number, order: TakeOrder = "modified") {
     this.#max = max;
+    this.#compare = order === "name" ? byName : byAge;
   }
 
   get beyond(): number {
@@ -21,7 +26,7 @@ export class Oldest {
 
   add(arrival: Aged): void {
     this.#added += 1;
-    if (this.#youngest !== null && byAge(arrival, this.#youngest) > 0) return;
+    if (this.#youngest !== null && this.#compare(arrival, this.#youngest) > 0) return;
     const { id, path, mtime } = arrival;
     this.#kept.push({ id, path, mtime });
     if (this.#kept.length < this.#max * 2) return;
@@ -30,7 +35,7 @@ export class Oldest {
   }
 
   take(): Aged[] {
-    return this.#kept.toSorted(byAge).slice(0, this.#max);
+    return this.#kept.toSorted(this.#compare).slice(0, this.#max);
   }
 }
 
@@ -44,6 +49,16 @@ function byAge(one: Aged, other: Aged): number {
   // Equal lengths: the order of the texts is the order of the numbers.
   if (numeric && one.mtime !== other.mtime) return one.mtime < other.mtime ? -1 : 1;
   return one.path < other.path ? -1 : one.path > other.path ? 1 : one.id - other.id;
+}
+
+const names = new Intl.Collator("en", { numeric: true });
+
+/** `2019-9.csv` before `2019-10.csv`. */
+function byName(one: Aged, other: Aged): number {
+  return (
+    names.compare(one.path, other.path) ||
+    (one.path < other.path ? -1 : one.path > other.path ? 1 : one.id - other.id)
+  );
 }
 
 const NUMERIC = /^\d+(\.\d+)?$/;

@@ -72,7 +72,8 @@ export interface WaitingFile {
 
 export interface PickupFacts {
   readonly drop: Drop;
-  readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial">;
+  readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial"> &
+    Partial<Pick<DropOptions, "order">>;
   readonly journal: PickupJournal;
   readonly claim: Claim;
   readonly clock: Clock;
@@ -207,7 +208,8 @@ export class Pickup {
   }
 
   #newOldest(): Oldest {
-    return new Oldest(Math.max(this.#facts.options.perPollMax, this.#facts.agesKept ?? AGES_KEPT));
+    const { perPollMax, order } = this.#facts.options;
+    return new Oldest(Math.max(perPollMax, this.#facts.agesKept ?? AGES_KEPT), order);
   }
 
   #keep(oldest: Oldest): void {

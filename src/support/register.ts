@@ -12,6 +12,7 @@ import { GUARD_ERRORS } from "./register/guard.ts";
 import { HUB_ERRORS } from "./register/hub.ts";
 import { LEDGER_ERRORS } from "./register/ledger.ts";
 import { MAPPING_ERRORS } from "./register/mapping.ts";
+import { MIGRATION_ERRORS } from "./register/migration.ts";
 import { OPERATIONS_ERRORS } from "./register/operations.ts";
 import { RUN_ERRORS } from "./register/runs.ts";
 import { TRIGGER_ERRORS } from "./register/triggers.ts";
@@ -26,6 +27,7 @@ const entries = {
   ...DELIVERY_ERRORS,
   ...GUARD_ERRORS,
   ...LEDGER_ERRORS,
+  ...MIGRATION_ERRORS,
   ...OPERATIONS_ERRORS,
   ...HUB_ERRORS,
   ...BUG_ERRORS,

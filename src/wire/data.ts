@@ -95,3 +95,21 @@ export const dataRow = z.object({
 });
 export type DataRow = z.infer<typeof dataRow>;
 export const dataRows = z.array(dataRow);
+
+/** Parameters of DELETE /data. */
+export interface RemovalQuery {
+  readonly [parameter: string]: unknown;
+  readonly VariableIds: readonly number[];
+  readonly FromDateUtc?: string | undefined;
+  /** Excluded. */
+  readonly ToDateUtc?: string | undefined;
+  readonly WhatIf?: boolean | undefined;
+}
+
+/** Answer of DELETE /data. */
+export const removal = z.object({
+  whatIf: z.boolean(),
+  points: z.number().int(),
+  versions: z.number().int(),
+});
+export type Removal = z.infer<typeof removal>;

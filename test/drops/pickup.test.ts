@@ -1,6 +1,7 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Oldest } from "../../src/drops/oldest.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { Pickup } from "../../src/drops/pickup.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
@@ -326,4 +327,14 @@ describe("pick-up", () => {
       expect(await poll(picking)).toMatchObject({ claimed: 0, skipped: 1 });
     });
   });
+});
+
+test("takes files by name where the drop says so, numbers by their value", () => {
+  const oldest = new Oldest(3, "name");
+  const paths = ["2019-10.csv", "2019-9.csv", "b/1.csv", "2018-12.csv"];
+  for (const [index, path] of paths.entries()) oldest.add({ id: index, path, mtime: String(9 - index) });
+  expect([oldest.take().map(({ path }) => path), oldest.beyond]).toEqual([
+    ["2018-12.csv", "2019-9.csv", "2019-10.csv"],
+    1,
+  ]);
 });

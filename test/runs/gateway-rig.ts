@@ -100,6 +100,19 @@ export class GatewayRig {
     return Object.fromEntries(rows.map((row) => [(row.date ?? "").slice(0, 10), row.rawValue ?? Number.NaN]));
   }
 
+  async removePoints(variableId: number, from: string, to: string): Promise<void> {
+    await this.client.deleteData({ VariableIds: [variableId], FromDateUtc: from, ToDateUtc: to }, never);
+  }
+
+  /** How many versions of points are stored. */
+  async versions(variableId: number): Promise<number> {
+    const rows = await this.client.postData(
+      { VariableIds: [variableId], DisplayLevel: "ValueVariableDate", TimeZoneId: "UTC", AllVersions: true },
+      never,
+    );
+    return rows.length;
+  }
+
   put(path: string, content: string, at = new Date("2026-03-01T00:00:00Z")): void {
     const full = join(this.folder, path);
     mkdirSync(dirname(full), { recursive: true });

@@ -20,7 +20,7 @@ export interface HttpOptions {
 }
 
 export interface HttpCall {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** A stream is begun only when the call is. */

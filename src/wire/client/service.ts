@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import type { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
-import { type DataQuery, type DataRow, dataRows } from "../data.ts";
+import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
 import {
   type SiteBody,
   type SitesQuery,
@@ -130,6 +130,17 @@ export class ServiceClient {
 
   postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]> {
     return this.#post("/data", query, dataRows, signal);
+  }
+
+  /** With `WhatIf` nothing is removed, and the answer tells what would be. */
+  async deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal> {
+    const url = address(this.#access.base, "/data", query);
+    const answer = await this.#call(
+      { method: "DELETE", url, answerMax: READ_ANSWER_MAX },
+      "datahub-api",
+      signal,
+    );
+    return this.#read(answer, removal, "DELETE /data");
   }
 
   getSites(query: SitesQuery, signal: AbortSignal) {

@@ -1,0 +1,210 @@
+/** `headgate migrate`: history in one go, on the stages of the gateway; the same command again goes on where it stood. */
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import { createDrop } from "../drops/create.ts";
+import { openLedger } from "../ledger/open.ts";
+import { gatewayOf } from "../migration/gateway-of.ts";
+import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/listing.ts";
+import { absolutePattern, type MigrationOrder, migrationFolder, migrationId } from "../migration/order.ts";
+import { systemClock } from "../support/clock.ts";
+import { writeDurably } from "../support/durable.ts";
+import { ConfigError } from "../support/errors.ts";
+import { silentLog } from "../support/log.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
+import { printReconciliation, verify } from "./migrate/reconciliation.ts";
+import { carryOut } from "./migrate/run.ts";
+import { print, printJson, sizeWords, styled, summaryLine } from "./output.ts";
+
+interface MigrateOptions {
+  readonly config: string;
+  readonly mapper?: string;
+  readonly settings: string;
+  readonly service?: string;
+  readonly lenient?: boolean;
+  readonly rejectShare: string;
+  readonly concurrency?: string;
+  readonly onChange: string;
+  readonly verify?: boolean;
+  readonly json?: boolean;
+}
+
+export function addMigrate({ program, stop, action }: CommandFrame): void {
+  addCommand(
+    program,
+    "migrate <pattern...>",
+    "History in one go: every file that the patterns find is mapped and delivered, once. The same command again goes on where it stood.",
+    [
+      `headgate migrate '/mnt/archive/**/*.csv' -c gateway.yaml --mapper standard --verify`,
+      `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
+    ],
+  )
+    .requiredOption("-c, --config <file>", "configuration of the gateway: services, lookups, push")
+    .option("-m, --mapper <name>", "mapper of all files; without it the triggers of the configuration choose")
+    .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
+    .option("--service <name>", "service that the readings go to, where there are several")
+    .option("--lenient", "deliver the good rows and report the others")
+    .option(
+      "--reject-share <share>",
+      "with --lenient: share of refused rows above which nothing of a file is delivered",
+      "0.1",
+    )
+    .option("--concurrency <calls>", "push calls at the same time; the configuration's unless given")
+    .option(
+      "--on-change <what>",
+      "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all",
+      "stop",
+    )
+    .option("--verify", "at the end, compare what the service stores with what was delivered")
+    .option("--json", "print the result as one JSON object")
+    .action(
+      action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)),
+    );
+}
+
+async function migrate(
+  patterns: readonly string[],
+  options: MigrateOptions,
+  stop: AbortSignal,
+): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const order = orderOf(patterns, options);
+  const id = migrationId(order);
+  const folder = migrationFolder(config.spool.path, id);
+  const own = gatewayOf(config, order, folder, {
+    concurrency: wholeNumber("--concurrency", options.concurrency),
+  });
+  const standing = await lookAround(own, stop);
+  if (standing.files.length === 0)
+    throw new ConfigError("HG-CLI-001", {
+      operation: "migrate",
+      subject: patterns.join(" "),
+      message: "no file fits the patterns",
+      hint: "Put patterns into quotes, so that the shell does not read them; `**` goes through folders.",
+    });
+  const skipped = decideOnChange(standing, options.onChange);
+  await mkdir(folder, { recursive: true });
+  await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
+  const say = options.json === true ? (line: string) => void process.stderr.write(`${line}\n`) : print;
+  const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
+  say(greeting(id, standing));
+  return carryOut(
+    without(own, skipped),
+    standing.files,
+    folder,
+    stop,
+    watching,
+    async ({ how, gateway, reached }) => {
+      const summary = await gateway.summary();
+      const concerns = how === "done" ? await gateway.concerns() : [];
+      const found =
+        how === "done" && options.verify === true
+          ? await verify(own, order.service, gateway.ledger, folder, stop)
+          : null;
+      for (const concern of concerns)
+        process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
+      if (found !== null && options.json !== true) printReconciliation(found);
+      const points = { ...summary.points, mapped: reached.mapped, accepted: reached.accepted };
+      if (options.json === true)
+        printJson({ id, how, ...summary, points, ...(found === null ? {} : { verified: found }) });
+      else {
+        if (how === "stopped")
+          print(`stopped; the same command goes on where it stood (migration ${id}, ${folder})`);
+        print(summaryLine({ ...summary, points }));
+      }
+      return how === "done" && concerns.length === 0 && (found?.differences.length ?? 0) === 0 ? 0 : 1;
+    },
+  );
+}
+
+function greeting(id: string, { files, done, changed }: Standing): string {
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  const before = done === 0 ? "" : `; ${done} were delivered before`;
+  const others = changed.length === 0 ? "" : `; ${changed.length} changed since they were delivered`;
+  return `migration ${id}: ${files.length} files, ${sizeWords(bytes)}${before}${others}`;
+}
+
+function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationOrder {
+  const share = Number(options.rejectShare);
+  if (!(share >= 0 && share <= 1))
+    throw invalid("--reject-share", `${options.rejectShare} is no share from 0 to 1`);
+  return {
+    patterns: patterns.map((pattern) => absolutePattern(pattern, process.cwd())),
+    mapper: options.mapper ?? null,
+    settings: settingsOf(options.settings),
+    rows: options.lenient === true ? "lenient" : "strict",
+    rejectShare: share,
+    service: options.service ?? null,
+    versionTag: null,
+  };
+}
+
+function settingsOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>;
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+  }
+  throw invalid("--settings", `${text} is no JSON object`);
+}
+
+function wholeNumber(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw invalid(option, `${text} is no whole number above 0`);
+}
+
+function invalid(option: string, message: string): ConfigError {
+  return new ConfigError("HG-CLI-001", { operation: "read option", subject: option, message });
+}
+
+/** The files, and how they stand in the ledger of an earlier call. */
+async function lookAround(own: GatewayConfig, stop: AbortSignal): Promise<Standing> {
+  const drops = own.drops.map((options) => createDrop(options, { log: silentLog }));
+  try {
+    const files = await listHistory(drops, stop);
+    if (own.ledger.kind !== "sqlite" || !existsSync(own.ledger.path)) return standingOf(files, null);
+    const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
+    try {
+      return await standingOf(files, ledger);
+    } finally {
+      await ledger.close();
+    }
+  } finally {
+    for (const drop of drops) await drop.close();
+  }
+}
+
+/** Files that are left alone. */
+function decideOnChange({ changed }: Standing, what: string): readonly HistoryFile[] {
+  if (!["again", "skip", "stop"].includes(what))
+    throw invalid("--on-change", `${what} is none of again, skip, stop`);
+  if (changed.length === 0 || what === "again") return [];
+  if (what === "skip") return changed;
+  const shown = changed.slice(0, 5).map(({ path }) => path);
+  throw new ConfigError("HG-MIGR-004", {
+    operation: "migrate",
+    subject: shown.join(", "),
+    message: `${changed.length} files changed since they were delivered`,
+  });
+}
+
+function without(own: GatewayConfig, skipped: readonly HistoryFile[]): GatewayConfig {
+  if (skipped.length === 0) return own;
+  return {
+    ...own,
+    drops: own.drops.map((drop) => ({
+      ...drop,
+      exclude: skipped.filter((file) => file.drop === drop.name).map(({ path }) => asPattern(path)),
+    })),
+  };
+}
+
+/** A pattern that this path alone fits. */
+function asPattern(path: string): string {
+  return path.replace(/[*?[\]{}!()]/g, "[$&]");
+}

@@ -1,0 +1,107 @@
+/** `--verify`: what the service stores, compared with what was accepted. */
+import { join } from "node:path";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { TargetResolver } from "../../delivery/targets.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { deliveredRuns } from "../../migration/delivered.ts";
+import { Expectation } from "../../migration/expectation.ts";
+import {
+  type Difference,
+  type Reconciliation,
+  reconcile,
+  type StoreReader,
+} from "../../migration/reconciling.ts";
+import { openSpool } from "../../runs/spool.ts";
+import { systemClock } from "../../support/clock.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { ServiceClient } from "../../wire/client/index.ts";
+import { print, printTable, styled } from "../output.ts";
+
+const LOOK_EVERY_MS = 1_000;
+/** Looks in a row that find the same differences: then nothing more is being stored. */
+const LOOKS_ALIKE = 4;
+
+/** `service` null: the only one. The service stores after it answered, so that a difference is looked at again for a while. */
+export async function verify(
+  config: GatewayConfig,
+  service: string | null,
+  ledger: Ledger,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Reconciliation> {
+  const options = config.services.find(({ name }) => service === null || name === service);
+  if (options === undefined)
+    throw new ConfigError("HG-CLI-001", {
+      operation: "verify",
+      subject: service ?? "",
+      message: `there is no service ${service}`,
+    });
+  const client = new ServiceClient(options, {
+    connections: 2,
+    timeouts: config.push.timeouts,
+    clock: systemClock,
+  });
+  const spool = await openSpool(config.spool);
+  const expectation = new Expectation(join(folder, "reconcile.sqlite"));
+  try {
+    const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool });
+    const targets = new TargetResolver(client, systemClock, config.push.guard.remember);
+    const reader: StoreReader = {
+      async resolve(asked, within) {
+        const meanings = await targets.resolve(asked, within);
+        return new Map(
+          [...meanings].map(([words, one]) => [words, one.kind === "none" ? null : one.variable]),
+        );
+      },
+      postData: (query, within) => client.postData(query, within),
+    };
+    const unknown = gone.map(({ id }) => id);
+    for (let alike = 1, before = ""; ; ) {
+      const found = await reconcile(expectation, reader, signal);
+      const differences = JSON.stringify(found.differences);
+      alike = differences === before ? alike + 1 : 1;
+      before = differences;
+      if (found.differences.length === 0 || alike === LOOKS_ALIKE || signal.aborted)
+        return { ...found, unknown };
+      await systemClock.sleep(LOOK_EVERY_MS, signal);
+    }
+  } finally {
+    expectation.close();
+    await client.close();
+  }
+}
+
+const SHOWN = 30;
+
+export function printReconciliation({
+  targets,
+  points,
+  superseded,
+  months,
+  differences,
+  unknown,
+}: Reconciliation): void {
+  const what = `${points.toLocaleString("en")} readings of ${targets} targets in ${months} months compared`;
+  const replaced = superseded === 0 ? "" : `; ${superseded} were replaced by later rows of the same date`;
+  if (differences.length === 0) print(styled("green", `verified: ${what}, no difference${replaced}`));
+  else print(styled("red", `verified: ${what}, ${differences.length} differ${replaced}`));
+  if (differences.length > 0)
+    printTable(
+      ["  target", "month", "mapped", "stored", "likely reason"],
+      differences
+        .slice(0, SHOWN)
+        .map((one) => [
+          `  ${one.target}`,
+          one.from.slice(0, 7),
+          tallyWords(one.expected),
+          tallyWords(one.stored),
+          one.reason,
+        ]),
+    );
+  if (differences.length > SHOWN) print(`  … and ${differences.length - SHOWN} more, in the report`);
+  for (const run of unknown) print(`  nothing can be said of run ${run}: its batches are not kept any more`);
+}
+
+function tallyWords({ count, sum }: Difference["expected"]): string {
+  return `${count} (sum ${Number(sum.toPrecision(12))})`;
+}

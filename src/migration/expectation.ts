@@ -1,0 +1,131 @@
+/** What the service should hold after a migration: the accepted readings, later ones in the place of earlier ones, on the disk. */
+import { rmSync } from "node:fs";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { PushTarget, Run } from "../model.ts";
+import { bodiesOf, parseBody, targetOf } from "../runs/payloads.ts";
+import type { Spool } from "../runs/spool.ts";
+
+/** Of one target and one month (or day) in UTC. */
+export interface PeriodSum {
+  /** Milliseconds since 1970 in UTC of its first instant. */
+  readonly fromMs: number;
+  readonly count: number;
+  readonly sum: number;
+  /** Sum of the magnitudes, which says how exact the sum can be. */
+  readonly size: number;
+}
+
+export type Period = "month" | "day";
+
+const STARTS: Readonly<Record<Period, string>> = {
+  month: "strftime('%s', at / 1000, 'unixepoch', 'start of month') * 1000",
+  day: "at / 86400000 * 86400000",
+};
+
+export class Expectation {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  readonly #insert: StatementSync;
+  readonly #targets = new Map<string, number>();
+  #added = 0;
+
+  /** Takes the path for a file of its own. */
+  constructor(path: string) {
+    this.#path = path;
+    rmSync(path, { force: true });
+    this.#db = new DatabaseSync(path);
+    this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
+      CREATE TABLE readings (target INTEGER, at INTEGER, value REAL, run INTEGER, PRIMARY KEY (target, at)) WITHOUT ROWID`);
+    this.#insert = this.#db.prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)");
+  }
+
+  /** In the order of delivery. Answers the runs whose payload the spool has no more. */
+  async collect(
+    runs: AsyncIterable<Run>,
+    parts: { readonly ledger: Pick<Ledger, "batches">; readonly spool: Pick<Spool, "openSegment"> },
+  ): Promise<readonly Run[]> {
+    const gone: Run[] = [];
+    let nth = 0;
+    for await (const run of runs) {
+      nth += 1;
+      const accepted = (await parts.ledger.batches(run.id)).filter(({ state }) => state === "accepted");
+      if (accepted.length === 0) continue;
+      const segment = await parts.spool.openSegment(run.id);
+      let read = 0;
+      if (segment !== null)
+        for await (const { body } of bodiesOf(segment, accepted)) {
+          this.#add(body, nth);
+          read += 1;
+        }
+      if (read < accepted.length) gone.push(run);
+    }
+    return gone;
+  }
+
+  #add(body: Buffer, run: number): void {
+    this.#db.exec("BEGIN");
+    for (const element of parseBody(body)) {
+      const target = this.#idOf(targetOf(element));
+      for (const { date, value } of element.data) this.#insert.run(target, Date.parse(date), value, run);
+      this.#added += element.data.length;
+    }
+    this.#db.exec("COMMIT");
+  }
+
+  #idOf(target: string): number {
+    const known = this.#targets.get(target);
+    if (known !== undefined) return known;
+    const id = this.#targets.size + 1;
+    this.#targets.set(target, id);
+    return id;
+  }
+
+  /** Dates with a reading, and readings in whose place a later one came. */
+  totals(): { readonly points: number; readonly superseded: number } {
+    const { n } = this.#db.prepare("SELECT count(*) AS n FROM readings").get() as { n: number };
+    return { points: n, superseded: this.#added - n };
+  }
+
+  /** Targets that turned out to mean the same variable become one. */
+  merge(target: number, into: number): void {
+    this.#db
+      .prepare(
+        `INSERT INTO readings SELECT ?, at, value, run FROM readings WHERE target = ?
+          ON CONFLICT DO UPDATE SET value = excluded.value, run = excluded.run WHERE excluded.run >= readings.run`,
+      )
+      .run(into, target);
+    this.#db.prepare("DELETE FROM readings WHERE target = ?").run(target);
+  }
+
+  targets(): readonly { readonly id: number; readonly target: PushTarget }[] {
+    return [...this.#targets].map(([json, id]) => ({ id, target: JSON.parse(json) as PushTarget }));
+  }
+
+  /** In the order of time. */
+  sums(target: number, period: Period, fromMs = 0, toMs = Number.MAX_SAFE_INTEGER): readonly PeriodSum[] {
+    return this.#db
+      .prepare(
+        `SELECT ${STARTS[period]} AS "fromMs", count(*) AS count, sum(value) AS sum, sum(abs(value)) AS size FROM readings
+          WHERE target = ? AND at >= ? AND at < ? GROUP BY 1 ORDER BY 1`,
+      )
+      .all(target, fromMs, toMs) as unknown as readonly PeriodSum[];
+  }
+
+  /** Earliest readings of a target in a time. */
+  some(
+    target: number,
+    fromMs: number,
+    toMs: number,
+    limit: number,
+  ): readonly { readonly at: number; readonly value: number }[] {
+    return this.#db
+      .prepare("SELECT at, value FROM readings WHERE target = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?")
+      .all(target, fromMs, toMs, limit) as unknown as readonly { at: number; value: number }[];
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+    rmSync(this.#path, { force: true });
+  }
+}

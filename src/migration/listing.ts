@@ -1,0 +1,57 @@
+/** The files of a history as they lie there now, and how they stand in the migration's ledger. */
+import type { Drop } from "../drops/drop.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Arrival, RunState } from "../model.ts";
+
+export interface HistoryFile {
+  readonly drop: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: string;
+}
+
+export interface Standing {
+  readonly files: readonly HistoryFile[];
+  /** Delivered before, and as they were. */
+  readonly done: number;
+  /** Delivered before, and their size or time is another one now. */
+  readonly changed: readonly HistoryFile[];
+}
+
+const names = new Intl.Collator("en", { numeric: true });
+
+/** In the order in which they are taken: by name, numbers by their value. */
+export async function listHistory(
+  drops: readonly Drop[],
+  signal: AbortSignal,
+): Promise<readonly HistoryFile[]> {
+  const files: HistoryFile[] = [];
+  for (const drop of drops)
+    for await (const { path, size, mtime } of drop.list(signal))
+      files.push({ drop: drop.name, path, size, mtime });
+  return files.sort((one, other) => names.compare(one.path, other.path) || (one.drop < other.drop ? -1 : 1));
+}
+
+/** `ledger` null: the migration begins. */
+export async function standingOf(files: readonly HistoryFile[], ledger: Ledger | null): Promise<Standing> {
+  if (ledger === null) return { files, done: 0, changed: [] };
+  let done = 0;
+  const changed: HistoryFile[] = [];
+  for (const file of files) {
+    const before = await deliveredBefore(file, ledger);
+    if (before === null) continue;
+    if (before.size === file.size && before.mtime === file.mtime) done += 1;
+    else changed.push(file);
+  }
+  return { files, done, changed };
+}
+
+const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "discarded"];
+
+async function deliveredBefore({ path, drop }: HistoryFile, ledger: Ledger): Promise<Arrival | null> {
+  for (const arrival of (await ledger.arrivalsAt(path, drop)).toReversed()) {
+    const state = (await ledger.runOf(arrival.id))?.state;
+    if (state !== undefined && DELIVERED.includes(state)) return arrival;
+  }
+  return null;
+}

@@ -1,0 +1,38 @@
+/** What a person orders of a migration. The same order is the same migration: it is taken up where it stood. */
+import { createHash } from "node:crypto";
+import { join, resolve } from "node:path";
+
+export interface MigrationOrder {
+  /** As they were given: local globs, absolute, or URLs of files on a configured server. */
+  readonly patterns: readonly string[];
+  /** Null: the triggers of the configuration choose. */
+  readonly mapper: string | null;
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  readonly rejectShare: number;
+  /** Null: the one of the triggers, or the only one. */
+  readonly service: string | null;
+  /** Goes with every reading that the mapper gives no version; null: none. */
+  readonly versionTag: string | null;
+}
+
+/** Ten hexadecimal digits, of the order alone; patterns in any order. */
+export function migrationId(order: MigrationOrder): string {
+  const { patterns, mapper, settings, rows, rejectShare, service, versionTag } = order;
+  const facts = [[...patterns].sort(), mapper, settings, rows, rejectShare, service, versionTag];
+  return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 10);
+}
+
+/** Where a migration keeps its ledger, its spool and its report. */
+export function migrationFolder(spool: string, id: string): string {
+  return join(resolve(spool), "migrations", id);
+}
+
+export function isUrl(pattern: string): boolean {
+  return /^(sftp|ftps?):\/\//i.test(pattern);
+}
+
+/** Local patterns are made absolute, so that the folder that somebody stands in does not matter. */
+export function absolutePattern(pattern: string, from: string): string {
+  return isUrl(pattern) ? pattern : resolve(from, pattern);
+}

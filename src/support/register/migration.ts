@@ -1,0 +1,21 @@
+/** The codes of migrations; a section of the register (`../register.ts`). */
+import type { RegisterEntry } from "./entry.ts";
+
+export const MIGRATION_ERRORS = {
+  "HG-MIGR-001": {
+    title: "the server of the history is not configured",
+    hint: "Add a drop of that server to the configuration: its login, and how the server is known, are taken from there.",
+  },
+  "HG-MIGR-002": {
+    title: "the migration is under way already",
+    hint: "Wait for the other process to end, or stop it; the same command then goes on where it stood.",
+  },
+  "HG-MIGR-003": {
+    title: "there is no such migration",
+    hint: "`headgate migrate list` shows the migrations of this configuration.",
+  },
+  "HG-MIGR-004": {
+    title: "files changed since they were delivered",
+    hint: "Say what becomes of them: `--on-change again` delivers the new content, `--on-change skip` leaves what was delivered.",
+  },
+} as const satisfies Record<string, RegisterEntry>;
