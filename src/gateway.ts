@@ -1,38 +1,33 @@
-/** The composition root: joins the stages in the order of the flow, and takes them apart in reverse. */
-import { Registry } from "prom-client";
 import type { GatewayConfig } from "./config/gateway-config.ts";
+import { joinAnswers } from "./gateway/answering.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
 import { Field, intakeFacts } from "./gateway/drops.ts";
 import { type Exchange, exchangeParts } from "./gateway/exchanging.ts";
 import { lateFiles } from "./gateway/late-files.ts";
 import { liveConfig } from "./gateway/live-config.ts";
+import { type FileEvent, openObservers } from "./gateway/observers.ts";
 import { openOffice } from "./gateway/office.ts";
 import type { ConfigurationMeans } from "./gateway/reloading.ts";
-import { batchLimits, claimParts, intakeHands, joinSteps } from "./gateway/runs.ts";
+import { claimParts, intakeHands, joinSteps } from "./gateway/runs.ts";
 import { ServicePosts } from "./gateway/services.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { openMapping } from "./mapping/open.ts";
-import type { Arrival, LedgerEvent, Summary } from "./model.ts";
-import { GatewayMetrics } from "./operations/metrics.ts";
-import { concernsOf, healthOf, summarise, waitingFiles } from "./operations/state-of-work.ts";
+import type { Arrival, Summary } from "./model.ts";
+import { concernsOf, summarise } from "./operations/state-of-work.ts";
 import { claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
-import { reviseOutcome } from "./runs/confirming.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
 import { isIdle } from "./runs/idleness.ts";
-import { liveGateway } from "./runs/live.ts";
 import { openLookupStore } from "./runs/lookups.ts";
-import { carryOut } from "./runs/ordering.ts";
 import { Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
 import { openSpool } from "./runs/spool.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
-import { createRegistry, laneOf } from "./triggers/registry.ts";
+import { createRegistry } from "./triggers/registry.ts";
 
-/** An event with the file that it is about. */
-export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };
+export type { FileEvent };
 
 export interface GatewayMeans {
   readonly log: Logger;
@@ -79,12 +74,9 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const { config } = live;
   const { log, clock = systemClock } = means;
   const startedAt = isoInstant(clock.now());
-  const metrics = new GatewayMetrics(new Registry());
+  const observers = openObservers(config, { log, onEvent: means.onEvent }, closers);
+  const { metrics, tracer, onEvent } = observers;
   means.configuration?.register(metrics.registry);
-  const onEvent = (event: FileEvent) => {
-    metrics.count(event);
-    means.onEvent?.(event);
-  };
   const ledger = await openLedger(config.ledger, { clock, log, onEvent });
   closers.push(() => ledger.close());
   const spool = await openSpool(config.spool);
@@ -101,7 +93,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
   closers.push(() => mapping.close());
   const services = new ServicePosts({
-    ...{ ledger, log, clock, operationsUrl: office.url },
+    ...{ ledger, log, clock, tracer, operationsUrl: office.url },
+    onPush: observers.onPush,
     onRefused: means.configuration?.lookAgain,
   });
   closers.push(() => services.close());
@@ -112,7 +105,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const shared = { ledger, log, dropPost, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const steps = joinSteps(config, { ...shared, spool, pool, clock, servicePost, claim });
+  const steps = joinSteps(config, { ...shared, spool, pool, clock, tracer, servicePost, claim });
   const recovery = await recoverRuns(steps);
 
   const conductor = new Conductor(steps, {
@@ -120,34 +113,14 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     deliveryHands: config.push.concurrency,
   });
   closers.push(() => conductor.stop());
-  office.answers.tell = async (runId) => {
-    await reviseOutcome(runId, ledger);
-    conductor.wake(runId);
-  };
 
   field.add(config.drops);
   closers.push(() => field.stopWatching());
-  const statuses = () => field.watchers().map((watcher) => watcher.status());
-  office.answers.drops = statuses;
-  office.answers.waiting = () =>
-    waitingFiles(ledger, statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
-  const doings = liveGateway(conductor, () => field.watchers(), services, log);
-  office.answers.order = (asked) => {
-    const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
-    return carryOut(asked, { ledger, spool, pauses, binding, log, live: doings });
-  };
   const late = lateFiles(config, ledger, { metrics, clock, log, startedAt });
   closers.push(() => late.stop());
-  const names = () => ({
-    drops: config.drops.map(({ name }) => name),
-    services: config.services.map(({ name }) => name),
-  });
-  office.answers.health = async () => [
-    ...(means.configuration === undefined ? [] : [means.configuration.health()]),
-    ...(await healthOf(statuses(), names(), conductor.serviceWaits(), ledger, late.missing())),
-    ...pauses.health(),
-    ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
-  ];
+  const { configuration } = means;
+  const known = { ledger, spool, pauses, lookups, versions, field, services, conductor, late, clock, log };
+  joinAnswers(office.answers, config, { ...known, configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await field.open();
@@ -167,7 +140,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     },
     isIdle: () => isIdle(field.watchers(), conductor),
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () => concernsOf(statuses(), ledger, (await conductor.pending()).runs, startedAt),
+    concerns: async () => concernsOf(field.statuses(), ledger, (await conductor.pending()).runs, startedAt),
     exchange: (next) => exchangeParts(next, { live, field, services, conductor, registry, mapping, log }),
     stop: async (graceMs = 0) => {
       if (graceMs > 0) {

@@ -1,5 +1,6 @@
 /** `headgate gateway`: the daemon; with `--until-idle` for cron. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { secretsOf } from "../config/secrets.ts";
 import { Reloading } from "../gateway/reloading.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -42,7 +43,8 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
   }
   if (options.untilIdle !== true) return await runDaemon(options.config, stop);
   const config = loadGatewayConfig(options.config);
-  const gateway = await startGateway(config, { log: createLog(config.log.level) });
+  const secrets = secretsOf(config);
+  const gateway = await startGateway(config, { log: createLog(config.log.level, undefined, () => secrets) });
   try {
     const idle = await waitUntilIdle(gateway, stop, timeoutMs);
     return await reportEnd(gateway, idle, options);
@@ -53,12 +55,18 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
 
 /** Until it is stopped. A changed configuration takes effect while it runs, at once with SIGHUP. */
 async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
-  const log = createLog("info");
+  /** Also those of before, which may still be told of. */
+  const secrets = new Set<string>();
+  const log = createLog("info", undefined, () => secrets);
   let lookAgain = () => {};
   const onHangUp = () => lookAgain();
   process.on("SIGHUP", onHangUp);
   const daemon = await Reloading.start({
-    load: (files) => loadGatewayConfig(path, files),
+    load(files) {
+      const config = loadGatewayConfig(path, files);
+      for (const secret of secretsOf(config)) secrets.add(secret);
+      return config;
+    },
     start(config, configuration) {
       log.level = config.log.level;
       return startGateway(config, { log, configuration });

@@ -3,8 +3,9 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
-import type { Batch, RejectedRow, Run } from "../model.ts";
+import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
+import { traceIdOf } from "../support/tracing.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import {
@@ -31,6 +32,7 @@ interface TraceOptions {
 
 const ROWS_SHOWN = 10;
 const BATCHES_SHOWN = 20;
+const AFTER_WIDTH = 10;
 
 export function addTrace({ program, action }: CommandFrame): void {
   addCommand(program, "trace [id]", "The whole life of a file, or the row that a stored reading came from.", [
@@ -115,10 +117,40 @@ function printFile({ arrival, runs, events }: TracedFile): void {
   fact("file now", arrival.parentId === null ? where : `in its container, ${containerPath(arrival.path)}`);
   for (const one of runs) printRun(one.run, one.batches, one.rejected);
   print("");
-  print(styled("bold", "  life"));
-  for (const event of events)
-    print(`    ${styled("dim", event.at)}  ${event.what.padEnd(20)} ${withReadableTime(event.detail)}`);
+  printLife(events);
   print("");
+}
+
+/** When each thing happened, and how long after the one before. */
+function printLife(events: readonly LedgerEvent[]): void {
+  const first = events[0];
+  const last = events.at(-1);
+  if (first === undefined || last === undefined) return;
+  print(`${styled("bold", "  life")}, ${durationWords(msBetween(first, last))} from the first to the last`);
+  let before = first;
+  for (const event of events) {
+    const after = `+${durationWords(msBetween(before, event))}`.padStart(AFTER_WIDTH);
+    print(
+      `    ${styled("dim", event.at)} ${styled("dim", after)}  ${event.what.padEnd(20)} ${withReadableTime(event.detail)}`,
+    );
+    before = event;
+  }
+}
+
+function msBetween(from: LedgerEvent, to: LedgerEvent): number {
+  return Date.parse(to.at) - Date.parse(from.at);
+}
+
+/** `0.012 s`, `14.5 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`. */
+export function durationWords(ms: number): string {
+  const seconds = Math.abs(ms) / 1000;
+  const sign = ms < 0 ? "-" : "";
+  if (seconds < 10) return `${sign}${seconds.toFixed(3)} s`;
+  if (seconds < 60) return `${sign}${seconds.toFixed(1)} s`;
+  const parts = (large: number, small: number, names: string) =>
+    `${sign}${Math.floor(seconds / large)} ${names[0]} ${Math.floor((seconds % large) / small)} ${names[1]}`;
+  if (seconds < 3_600) return parts(60, 1, "ms");
+  return seconds < 86_400 ? parts(3_600, 60, "hm") : parts(86_400, 3_600, "dh");
 }
 
 function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[]): void {
@@ -140,6 +172,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   for (const { name, path, digest } of lookups)
     fact("lookup", `${name}, ${path} (${digest?.slice(0, 12) ?? "could not be read"})`);
   fact("service", service);
+  fact("trace id", traceIdOf(run.id));
   const { points } = run;
   fact(
     "points",

@@ -51,6 +51,11 @@ export function parseConfigText<Schema extends z.ZodType>(
   );
 }
 
+/** Of variables that have a meaning of their own; undefined when empty. */
+export function environmentVariable(name: string): string | undefined {
+  return process.env[name] || undefined;
+}
+
 /** `${env:NAME}` without quotes ends the value at its brace, inside of `{ }` and `[ ]`; what the parser says then helps nobody. */
 function yamlFaults(document: ParsedYaml, text: string): readonly string[] {
   const faults = document.errors.map((error) => error.message.split("\n")[0] ?? error.message);

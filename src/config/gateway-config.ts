@@ -9,7 +9,7 @@ import { operationsOptions } from "../operations/options.ts";
 import { spoolOptions } from "../runs/options.ts";
 import { logOptions } from "../support/log-options.ts";
 import { triggerList, triggerOptions } from "../triggers/options.ts";
-import { loadDocument } from "./document.ts";
+import { environmentVariable, loadDocument } from "./document.ts";
 
 /** What the gateway reads of a trigger, beside what every reader of triggers does. */
 export const gatewayTrigger = triggerOptions.extend({ guard: triggerGuard });
@@ -57,7 +57,17 @@ export function loadGatewayConfig(path: string, files?: Set<string>): GatewayCon
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
     lookups: config.lookups.map((lookup) => ({ ...lookup, path: from(lookup.path) })),
     drops: config.drops.map((drop) => dropWithPaths(drop, from)),
+    operations: { ...config.operations, tracing: tracingOf(config) },
   });
+}
+
+/** The standard variables of OpenTelemetry, where the file names no endpoint. */
+function tracingOf({ operations: { tracing } }: z.output<typeof gatewayConfig>) {
+  const endpoint =
+    tracing.endpoint ??
+    environmentVariable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ??
+    environmentVariable("OTEL_EXPORTER_OTLP_ENDPOINT");
+  return endpoint === undefined ? tracing : { ...tracing, endpoint };
 }
 
 function dropWithPaths(

@@ -4,6 +4,7 @@ import type { Clock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
+import type { Tracer } from "../support/tracing.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { DeliveryJournal, KeptResult } from "./delivery.ts";
@@ -17,6 +18,8 @@ const UNREACHED: ErrorCode = "HG-PUSH-001";
 export const CONFLICT_WORDS = "the service knows this operationId with other bytes";
 
 export interface PusherParts {
+  /** Its name. */
+  readonly service: string;
   readonly client: ServiceClient;
   readonly gate: Gate;
   readonly journal: DeliveryJournal;
@@ -24,8 +27,20 @@ export interface PusherParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly webhookUrl: string | undefined;
+  readonly tracer: Tracer;
+  readonly onPush?: ((push: PushFacts) => void) | undefined;
   /** Credentials or rights were refused, which a person may have put right meanwhile. */
   readonly onRefused?: (() => void) | undefined;
+}
+
+/** One push call, for who measures. */
+export interface PushFacts {
+  readonly service: string;
+  readonly operationId: string;
+  readonly traceId: string;
+  /** Null when no answer came. */
+  readonly status: number | null;
+  readonly seconds: number;
 }
 
 /** What became of a batch. A split one has children to send in its place. */
@@ -107,9 +122,26 @@ export class BatchPusher {
   }
 
   async #call(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<PushAnswer> {
-    const { client, options, webhookUrl } = this.#parts;
+    const { client, options, webhookUrl, tracer, clock, onPush, service } = this.#parts;
+    const { operationId, runId, points } = batch;
+    const span = tracer.begin({
+      name: "push",
+      runId,
+      isCall: true,
+      attributes: {
+        "headgate.service": service,
+        "headgate.operationId": operationId,
+        "headgate.points": points,
+        "headgate.attempt": batch.attempts,
+      },
+    });
+    const begunMs = clock.monotonicMs();
+    const tell = (status: number | null) => {
+      const seconds = (clock.monotonicMs() - begunMs) / 1000;
+      onPush?.({ service, operationId, traceId: span.traceId, status, seconds });
+    };
     try {
-      return await client.push(
+      const answer = await client.push(
         {
           body: () => sliceStream(segmentPath, batch),
           length: batch.length,
@@ -117,10 +149,17 @@ export class BatchPusher {
           operationTimeoutSec: Math.max(1, Math.round(options.operationTimeout / 1000)),
           idempotencyKey: batch.operationId,
           webhookUrl,
+          traceparent: span.traceparent,
         },
         signal,
       );
+      const { status, words } = answer;
+      span.end({ "http.response.status_code": status }, status < 300 ? undefined : words);
+      tell(status);
+      return answer;
     } catch (thrown) {
+      span.end({}, wordsOf(thrown));
+      tell(null);
       if (signal.aborted) throw thrown;
       await this.#note(batch.operationId, wordsOf(thrown));
       if (thrown instanceof TransientError) throw new PassingFailure(wordsOf(thrown), batch, null);
@@ -135,7 +174,7 @@ export class BatchPusher {
     if (verdict === "accepted") {
       await journal.advanceBatch(operationId, "sending", "accepted", { answer: words });
       faultPoint("delivery.after-accept");
-      log.debug({ operationId, points: batch.points }, "batch accepted");
+      log.debug({ run: batch.runId, operationId, points: batch.points }, "batch accepted");
       return { status: "accepted" };
     }
     if (verdict === "right" || verdict === "address") {
@@ -148,17 +187,17 @@ export class BatchPusher {
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
       faultPoint("delivery.after-split");
-      log.warn({ operationId, answer: words, points: batch.points }, "batch split");
+      log.warn({ run: batch.runId, operationId, answer: words, points: batch.points }, "batch split");
       return { status: "split", children };
     }
     const whole = batch.points > 1 ? `; refused whole, ${batch.points} readings: too many were refused` : "";
     return this.#reject(batch, `${words}${whole}`);
   }
 
-  async #reject({ operationId, points }: Batch, answer: string): Promise<Pushed> {
+  async #reject({ operationId, runId, points }: Batch, answer: string): Promise<Pushed> {
     const { journal, log } = this.#parts;
     await journal.advanceBatch(operationId, "sending", "rejected", { answer });
-    log.warn({ operationId, answer, points }, "batch rejected");
+    log.warn({ run: runId, operationId, answer, points }, "batch rejected");
     return { status: "rejected" };
   }
 
@@ -166,8 +205,8 @@ export class BatchPusher {
   #passing(failure: PassingFailure): number {
     const { gate, options, log } = this.#parts;
     const backoff = pauseMs(options.retry, failure.batch.attempts);
-    const { operationId, attempts } = failure.batch;
-    log.info({ operationId, attempts, reason: failure.message }, "push failed for now");
+    const { operationId, runId, attempts } = failure.batch;
+    log.info({ run: runId, operationId, attempts, reason: failure.message }, "push failed for now");
     if (failure.retryAfterMs === null) return backoff;
     const told = Math.min(failure.retryAfterMs, options.retry.retryAfterMax);
     gate.hold(told, failure.message, UNREACHED);
@@ -177,7 +216,8 @@ export class BatchPusher {
   #waitForPerson(batch: Batch, error: ConfigError): KeptResult {
     const { gate, options, log } = this.#parts;
     const reason = `${error.message}. ${error.hint}`;
-    log.error({ code: error.code, operationId: batch.operationId, hint: error.hint }, error.message);
+    const { operationId, runId } = batch;
+    log.error({ code: error.code, run: runId, operationId, hint: error.hint }, error.message);
     gate.hold(options.retry.refused, reason, error.code);
     this.#parts.onRefused?.();
     return kept({ reason, code: error.code, ms: options.retry.refused }, true);

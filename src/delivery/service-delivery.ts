@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
+import { type Tracer, untraced } from "../support/tracing.ts";
 import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
@@ -13,7 +14,7 @@ import { Guard } from "./guard.ts";
 import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
-import { BatchPusher, CONFLICT_WORDS } from "./push.ts";
+import { BatchPusher, CONFLICT_WORDS, type PushFacts } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
@@ -25,6 +26,9 @@ export interface DeliveryParts {
   readonly clock?: Clock;
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
   readonly webhook?: { readonly url: string } | null;
+  readonly tracer?: Tracer;
+  /** Told of each push call. */
+  readonly onPush?: (push: PushFacts) => void;
   /** Credentials, scope or rights were refused: a person may have put them right meanwhile. */
   readonly onRefused?: () => void;
 }
@@ -80,6 +84,9 @@ class ServiceDelivery implements Delivery {
       clock,
       log,
       webhookUrl,
+      service: service.name,
+      tracer: parts.tracer ?? untraced,
+      onPush: parts.onPush,
       onRefused: parts.onRefused,
     });
     this.#readsBack = webhookUrl === undefined && push.confirm.by !== "none";

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
-import { Watcher, type WatcherFacts } from "../drops/watcher.ts";
+import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { DropPost } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
@@ -46,6 +46,10 @@ export class Field {
 
   watchers(): readonly Watcher[] {
     return [...this.#sites.values()].map(({ watcher }) => watcher);
+  }
+
+  statuses(): readonly WatcherStatus[] {
+    return this.watchers().map((watcher) => watcher.status());
   }
 
   /** Where the HTTP intakes can be reached, by the names of their drops. */

@@ -17,6 +17,7 @@ import { ContainerCopies } from "../runs/unpacking/copies.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { Tracer } from "../support/tracing.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 
 export function claimParts(
@@ -76,6 +77,7 @@ export function joinSteps(
     readonly versions: MapperVersions;
     readonly clock: Clock;
     readonly log: Logger;
+    readonly tracer: Tracer;
     readonly dropPost: (name: string) => DropPost | undefined;
     readonly servicePost: (name: string) => ServicePost | undefined;
     readonly claim: (arrival: Arrival) => Promise<void>;

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { readOutcomeWebhook } from "../delivery/outcomes.ts";
+import type { PushFacts } from "../delivery/push.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
@@ -9,6 +10,7 @@ import { confirmRule, webhookAddress } from "../runs/confirm-rule.ts";
 import type { ServicePost } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
+import type { Tracer } from "../support/tracing.ts";
 
 export interface ServiceParts {
   readonly ledger: Ledger;
@@ -16,6 +18,8 @@ export interface ServiceParts {
   readonly clock: Clock;
   /** Where the operations listen, for webhooks without a public address. */
   readonly operationsUrl: string;
+  readonly tracer: Tracer;
+  readonly onPush: (push: PushFacts) => void;
   /** A service refused credentials or rights. */
   readonly onRefused?: (() => void) | undefined;
 }

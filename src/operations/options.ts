@@ -31,6 +31,24 @@ export const operationsOptions = z.strictObject({
     })
     .prefault({})
     .describe("Receiving the outcome of pushes."),
+  tracing: z
+    .strictObject({
+      endpoint: z
+        .url({ protocol: /^https?$/ })
+        .optional()
+        .describe(
+          "OTLP/HTTP endpoint that spans of runs are exported to; /v1/traces is added. Without it OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_ENDPOINT are looked at, and without those nothing is exported.",
+        )
+        .meta({ examples: ["http://127.0.0.1:4318"] }),
+      headers: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe("Headers of the export, such as the key of a tracing service.")
+        .meta({ secret: true }),
+      serviceName: z.string().min(1).default("headgate").describe("The resource attribute service.name."),
+    })
+    .prefault({})
+    .describe("Following runs across systems (OpenTelemetry). Pushes carry `traceparent` in any case."),
   reload: z
     .strictObject({
       every: duration("2s").describe(
@@ -61,4 +79,5 @@ export const operationsOptions = z.strictObject({
       "Told when a file that a trigger expects is late. Sent once for each due time, and again until it was accepted.",
     ),
 });
+export type TracingOptions = z.output<typeof operationsOptions>["tracing"];
 export type OperationsOptions = z.output<typeof operationsOptions>;

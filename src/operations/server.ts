@@ -44,7 +44,7 @@ const WEBHOOK_BYTES_MAX = 4_000_000;
 const RUNS_MAX = 1_000;
 
 export async function startOperations(
-  options: Omit<OperationsOptions, "reload">,
+  options: Omit<OperationsOptions, "reload" | "tracing">,
   parts: OperationsParts,
 ): Promise<OperationsServer> {
   const app = fastify({

@@ -18,6 +18,7 @@ import { recheckHeld } from "./guarding.ts";
 import { mapInput } from "./mapping.ts";
 import { openContainer, tendContainer } from "./opening.ts";
 import { REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { tracedStep } from "./tracing.ts";
 import { Waits } from "./waits.ts";
 
 /** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
@@ -286,21 +287,22 @@ export class Conductor {
   }
 
   #step(run: Run, desk: Desk, signal: AbortSignal): Promise<StepResult> {
-    if (run.state === "claimed") return fetchInput(run, this.#steps, signal);
-    if (run.state === "fetched" && run.binding.unpack !== undefined)
-      return openContainer(run, this.#steps, signal);
-    if (run.state === "fetched") return mapInput(run, this.#steps, signal);
-    if (run.state === "opened") return tendContainer(run, this.#steps, signal);
-    if (desk.name === "delivery") return deliverBatches(run, this.#steps, signal);
-    if (run.state === "held") return recheckHeld(run, this.#steps, signal);
-    if (run.state !== "accepted") return finishSource(run, this.#steps, signal);
-    return this.#close(run, signal);
+    const steps = this.#steps;
+    const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
+    if (run.state === "claimed") return take("fetch", fetchInput);
+    if (run.state === "fetched" && run.binding.unpack !== undefined) return take("open", openContainer);
+    if (run.state === "fetched") return take("map", mapInput);
+    if (run.state === "opened") return tendContainer(run, steps, signal);
+    if (desk.name === "delivery") return take("deliver", deliverBatches);
+    if (run.state === "held") return recheckHeld(run, steps, signal);
+    if (run.state !== "accepted") return take("finish", finishSource);
+    return this.#close(run, take);
   }
 
   /** An accepted run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
-  async #close(run: Run, signal: AbortSignal): Promise<StepResult> {
-    if (run.finishedAt === null) await finishSource(run, this.#steps, signal);
-    const result = await confirmOutcome(run, this.#steps, signal);
+  async #close(run: Run, take: (name: string, step: Step) => Promise<StepResult>): Promise<StepResult> {
+    if (run.finishedAt === null) await take("finish", finishSource);
+    const result = await take("confirm", confirmOutcome);
     if (result.move === "rest") await this.#steps.spool.retire(run.id);
     return result;
   }
@@ -359,6 +361,8 @@ export class Conductor {
 
   #timerDueMs = 0;
 }
+
+type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
 
 /** Runs that need their service for what comes next. */
 const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted"];

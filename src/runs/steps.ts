@@ -19,6 +19,7 @@ import type {
 import type { Clock } from "../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { Tracer } from "../support/tracing.ts";
 import type { LookupStore } from "./lookups.ts";
 import type { Spool } from "./spool.ts";
 import type { ContainerCopies } from "./unpacking/copies.ts";
@@ -59,6 +60,7 @@ export interface RunSteps {
   readonly pool: MappingPool;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly tracer: Tracer;
   /** As pick-up does; for the entries of containers. */
   claim(arrival: Arrival): Promise<void>;
   /** The version of this mapper that new runs take; null when it is gone or cannot be loaded. */

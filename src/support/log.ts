@@ -23,9 +23,15 @@ const REDACTED = [
   "headers.authorization",
 ];
 
-export function createLog(level: string, destination?: DestinationStream): Logger {
+/** `secrets` are asked for at each line: none of them is written, wherever in a line it stands. */
+export function createLog(
+  level: string,
+  destination?: DestinationStream,
+  secrets: () => Iterable<string> = () => [],
+): Logger {
   return pino(
     {
+      hooks: { streamWrite: (line) => withoutSecrets(line, secrets()) },
       level,
       base: null,
       timestamp: () => `,"time":"${Temporal.Now.instant().toString({ fractionalSecondDigits: 3 })}"`,
@@ -34,6 +40,12 @@ export function createLog(level: string, destination?: DestinationStream): Logge
     },
     destination ?? pino.destination({ dest: 2, sync: true }),
   );
+}
+
+function withoutSecrets(line: string, secrets: Iterable<string>): string {
+  let clean = line;
+  for (const secret of secrets) clean = clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
+  return clean;
 }
 
 export const silentLog: Logger = pino({ level: "silent" });

@@ -120,7 +120,8 @@ async function receive(
   if (acceptance.kind === "repeated")
     return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
   faultPoint("hub.push.durable");
-  context.log.debug({ operationId, received, bytes: body.byteLength }, "push accepted");
+  const { traceparent } = request.headers;
+  context.log.debug({ operationId, traceparent, received, bytes: body.byteLength }, "push accepted");
   return { operationId, status: "accepted", received };
 }
 

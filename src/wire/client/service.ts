@@ -49,6 +49,8 @@ export interface PushCall {
   readonly operationTimeoutSec: number;
   readonly idempotencyKey: string;
   readonly webhookUrl?: string | undefined;
+  /** Trace that the call belongs to (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
 }
 
 export interface PushAnswer {
@@ -112,6 +114,7 @@ export class ServiceClient {
         "content-type": "application/json",
         "content-length": String(call.length),
         "idempotency-key": headerSafe(call.idempotencyKey),
+        ...(call.traceparent === undefined ? {} : { traceparent: call.traceparent }),
       },
       body: call.body,
       answerMax: PUSH_ANSWER_MAX,
