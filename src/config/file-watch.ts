@@ -53,8 +53,8 @@ export class FileWatch {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#pause?.abort();
-    await this.#events.close();
     await this.#running;
+    await this.#events.close();
   }
 
   async #run(): Promise<void> {
@@ -69,6 +69,7 @@ export class FileWatch {
       if (!asked && found === this.#known) continue;
       this.#known = found;
       await onChange();
+      if (this.#stop.signal.aborted) return;
       // A change may name other files.
       this.#events.add([...paths()]);
       this.#known = this.#known === found ? await this.#withNewPaths(found) : this.#known;

@@ -56,12 +56,18 @@ class ServiceDelivery implements Delivery {
   /** Nothing else tells outcomes. */
   readonly #readsBack: boolean;
   readonly #gate: Gate;
+  readonly #log: Logger;
+  readonly #onRefused: (() => void) | undefined;
+  /** Of the credentials, as it was last told. */
+  #refusal: string | null = null;
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(service: ServiceOptions, push: PushOptions, parts: DeliveryParts) {
     const clock = parts.clock ?? systemClock;
     const log = parts.log.child({ service: service.name });
     this.service = service.name;
+    this.#log = log;
+    this.#onRefused = parts.onRefused;
     this.#account = service.account;
     this.#push = push;
     this.#journal = parts.journal;
@@ -171,8 +177,19 @@ class ServiceDelivery implements Delivery {
     return this.#count(this.#readBack.read(run, segmentPath, signal));
   }
 
-  inspect(facts: readonly TargetFacts[], signal: AbortSignal, options?: ResolveOptions): Promise<Inspection> {
-    return this.#count(this.#guard.inspect(facts, signal, options));
+  async inspect(
+    facts: readonly TargetFacts[],
+    signal: AbortSignal,
+    options?: ResolveOptions,
+  ): Promise<Inspection> {
+    const seen = await this.#count(this.#guard.inspect(facts, signal, options));
+    if (seen.status !== "unknown" || seen.code === "HG-GUARD-006") this.#refusal = null;
+    else if (this.#refusal !== seen.reason) {
+      this.#refusal = seen.reason;
+      this.#log.error({ code: seen.code, hint: REGISTER[seen.code].hint }, seen.reason);
+      this.#onRefused?.();
+    }
+    return seen;
   }
 
   forgetStructure(): void {

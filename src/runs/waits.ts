@@ -44,6 +44,8 @@ export class Waits {
   forgetService(service: string): void {
     this.#services.delete(service);
     this.#failing.delete(service);
+    // Which of them waited for this service is not known; the others wait again when they have to.
+    this.#runs.clear();
   }
 
   clear(id: string): void {
