@@ -3,6 +3,7 @@ import { joinAnswers } from "./gateway/answering.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
 import { Field, intakeFacts } from "./gateway/drops.ts";
 import { type Exchange, exchangeParts } from "./gateway/exchanging.ts";
+import { FleetMember } from "./gateway/fleet.ts";
 import { lateFiles } from "./gateway/late-files.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type FileEvent, openObservers } from "./gateway/observers.ts";
@@ -77,7 +78,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const observers = openObservers(config, { log, onEvent: means.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
   means.configuration?.register(metrics.registry);
-  const ledger = await openLedger(config.ledger, { clock, log, onEvent });
+  const fleet = new FleetMember();
+  const ledger = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
   closers.push(() => ledger.close());
   const spool = await openSpool(config.spool);
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
@@ -88,7 +90,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root });
-  const field = new Field({ log, intake }, () => ({ journal: ledger, claim, clock, log, pauses }));
+  const field = new Field({ log, intake }, () => ({ journal: ledger, claim, clock, log, pauses, fleet }));
   closers.push(() => field.close());
   const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
   closers.push(() => mapping.close());
@@ -124,6 +126,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await field.open();
+  closers.push(() => fleet.leave());
+  await fleet.join({ ledger, conductor, watchers: () => field.watchers(), pauses, clock, log });
   await field.start();
   late.start();
   conductor.wake();

@@ -249,6 +249,8 @@ export interface Run {
   readonly finishedAt: IsoInstant | null;
   /** A person had it done again. */
   readonly replay: Replay | null;
+  /** The node that works on it, or did last; null where one process owns the ledger, and before somebody has begun. */
+  readonly node: string | null;
   readonly createdAt: IsoInstant;
   readonly changedAt: IsoInstant;
 }

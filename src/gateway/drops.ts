@@ -11,7 +11,11 @@ import type { TriggerRegistry } from "../triggers/registry.ts";
 
 type DropOptions = GatewayConfig["drops"][number];
 type DropFacts = Parameters<typeof createDrop>[1];
-type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log"> & { readonly pauses: Pauses };
+type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log"> & {
+  readonly pauses: Pauses;
+  /** The other nodes of the fleet. */
+  readonly fleet: { reason(drop: string): string | null };
+};
 
 interface Site {
   readonly options: DropOptions;
@@ -114,9 +118,9 @@ export class Field {
   }
 
   #add(options: DropOptions): void {
-    const { pauses, ...facts } = this.#watch();
+    const { pauses, fleet, ...facts } = this.#watch();
     const drop = createDrop(options, this.#facts);
-    const paused = () => pauses.reason("drop", options.name);
+    const paused = () => pauses.reason("drop", options.name) ?? fleet.reason(options.name);
     this.#sites.set(options.name, {
       options,
       post: { drop, finish: options.finish, duplicates: options.duplicates },

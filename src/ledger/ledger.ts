@@ -28,8 +28,12 @@ import type {
   Run,
   RunState,
 } from "../model.ts";
+import type { Fleet } from "./fleet.ts";
 
 export interface Ledger {
+  /** The nodes that share it. */
+  readonly fleet: Fleet;
+
   // ── arrivals
 
   /** A poll of one drop. One at a time for a drop. */
@@ -191,6 +195,8 @@ export interface RunFilter {
   readonly lane?: string;
   /** Only runs opened after this one. */
   readonly after?: string;
+  /** Only those that this node may work on: its own, and those of no living node. */
+  readonly ours?: boolean;
 }
 
 export interface RunChange {

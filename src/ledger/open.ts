@@ -3,6 +3,7 @@ import type { LedgerEvent } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { FleetWatch } from "./fleet.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerOptions } from "./options.ts";
 import { openPostgresLedger } from "./postgres/open.ts";
@@ -16,6 +17,8 @@ export interface LedgerMeans {
   readonly readOnly?: boolean;
   /** Told of each event after it was committed. */
   readonly onEvent?: (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
+  /** For a gateway, which is a node where many share the ledger. */
+  readonly watch?: FleetWatch;
 }
 
 type Sqlite = Extract<LedgerOptions, { kind: "sqlite" }>;

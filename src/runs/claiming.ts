@@ -126,6 +126,7 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
   if (post === undefined || arrival.parentId !== null || post.finish.unmatched.action === "leave") return;
   const plan = parts.planFinish(post.finish.unmatched, arrival, `unmatched-${arrival.id}`);
   try {
+    await parts.ledger.fleet.assertDrop(arrival.drop);
     const result = await post.drop.finish(arrival, plan, AbortSignal.timeout(FINISH_MS));
     const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
     const detail = plan.action === "archive" ? `${arrival.path} → ${plan.to}` : arrival.path;

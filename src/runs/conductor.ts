@@ -8,7 +8,14 @@
  * that what waits at one of them never hides what is ready at another.
  */
 import type { Run, RunState } from "../model.ts";
-import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
+import {
+  ConfigError,
+  HeadgateError,
+  InvariantError,
+  isLeaseLost,
+  RejectedError,
+  wordsOf,
+} from "../support/errors.ts";
 import { confirmOutcome } from "./confirming.ts";
 import { deliverBatches } from "./delivering.ts";
 import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, openDesks } from "./desks.ts";
@@ -17,7 +24,7 @@ import { finishSource } from "./finishing.ts";
 import { recheckHeld } from "./guarding.ts";
 import { mapInput } from "./mapping.ts";
 import { openContainer, tendContainer } from "./opening.ts";
-import { REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 import { tracedStep } from "./tracing.ts";
 import { Waits } from "./waits.ts";
 
@@ -55,7 +62,7 @@ export class Conductor {
   wake(runId?: string): void {
     if (runId !== undefined) {
       this.#waits.clear(runId);
-      if (this.#isInHand(runId)) this.#told.add(runId);
+      if (this.isInHand(runId)) this.#told.add(runId);
       this.#lookAtHeld();
     }
     if (this.#abort.signal.aborted || this.#resting) return;
@@ -82,13 +89,18 @@ export class Conductor {
     );
     const underWay = await this.#steps.ledger.runsIn(
       ["claimed", "fetched", "mapping", "mapped", "delivering"],
-      { limit: LOOK_AHEAD },
+      { limit: LOOK_AHEAD, ours: true },
     );
     const accepted = await this.#steps.ledger.runsIn(["accepted", "opened"], {
       limit: LOOK_AHEAD,
       unsettled: true,
+      ours: true,
     });
-    const unfinished = await this.#steps.ledger.runsIn(AT_REST, { limit: LOOK_AHEAD, unfinished: true });
+    const unfinished = await this.#steps.ledger.runsIn(AT_REST, {
+      limit: LOOK_AHEAD,
+      unfinished: true,
+      ours: true,
+    });
     return { inHand, runs: [...underWay, ...accepted, ...unfinished] };
   }
 
@@ -142,6 +154,13 @@ export class Conductor {
     this.wake();
   }
 
+  /** Everything in hand is another node's by now: ends all steps, and looks for work when they have ended. */
+  async letGo(): Promise<void> {
+    for (const { stop } of this.#steppers.values()) stop.abort();
+    await Promise.allSettled([...this.#tasks]);
+    this.wake();
+  }
+
   /** Begins no step any more, and resolves when those under way have ended. */
   async rest(): Promise<void> {
     this.#resting = true;
@@ -169,18 +188,21 @@ export class Conductor {
   async #fill(desk: Desk): Promise<void> {
     if (desk.name !== "delivery" && desk.inHand.size >= desk.hands) return;
     if (desk.emptyUntilMs > this.#steps.clock.monotonicMs()) return;
-    const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, desk.only);
+    const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, { ...desk.only, ours: true });
     if (desk.name === "held" && groups.length === 0)
       desk.emptyUntilMs = this.#steps.clock.monotonicMs() + EMPTY_MS;
     desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;
     const queues: Run[][] = [];
     for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)]) {
       const limit = desk.inHand.size + desk.hands + LOOK_AHEAD;
-      const runs = await this.#steps.ledger.runsIn(desk.states, { limit, ...desk.only, [desk.by]: group });
+      const runs = await this.#steps.ledger.runsIn(desk.states, {
+        ...{ limit, ours: true, ...desk.only },
+        [desk.by]: group,
+      });
       queues.push(
         runs
           .filter(
-            (run) => !this.#isInHand(run.id) && !this.#isClosed(run, desk) && !this.#waitsStill(run, desk),
+            (run) => !this.isInHand(run.id) && !this.#isClosed(run, desk) && !this.#waitsStill(run, desk),
           )
           .slice(0, desk.hands),
       );
@@ -188,7 +210,7 @@ export class Conductor {
     for (let rank = 0; rank < desk.hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
-        if (run === undefined || this.#isInHand(run.id) || !this.#hasHand(desk, run)) continue;
+        if (run === undefined || this.isInHand(run.id) || !this.#hasHand(desk, run)) continue;
         if (this.#abort.signal.aborted || this.#resting) return;
         this.#begin(run, desk);
       }
@@ -220,7 +242,7 @@ export class Conductor {
     this.#tasks.add(task);
   }
 
-  #isInHand(runId: string): boolean {
+  isInHand(runId: string): boolean {
     return this.#barred.has(runId) || this.#desks.some((desk) => desk.inHand.has(runId));
   }
 
@@ -261,7 +283,7 @@ export class Conductor {
 
   /** The other run may have got out of the way while this one was being looked at. */
   async #isDone(blockedBy: string | undefined): Promise<boolean> {
-    if (blockedBy === undefined || this.#isInHand(blockedBy)) return false;
+    if (blockedBy === undefined || this.isInHand(blockedBy)) return false;
     const other = await this.#steps.ledger.run(blockedBy);
     return other === null || !QUARANTINABLE.includes(other.state);
   }
@@ -269,11 +291,18 @@ export class Conductor {
   /** Never rejects: whatever happens to one run, the others go on. */
   async #stepOrFault(run: Run, desk: Desk, signal: AbortSignal): Promise<StepResult> {
     try {
-      const result = await this.#step(run, desk, signal);
+      const held = await this.#steps.ledger.fleet.holdRun(run);
+      // Another node was faster, or it has gone on since it was looked at.
+      if (held === null || held.state !== run.state) return NEXT;
+      const result = await this.#step(held, desk, signal);
       this.#faults.delete(run.id);
       return result;
     } catch (thrown) {
       if (signal.aborted) return REST;
+      if (isLeaseLost(thrown)) {
+        this.#steps.log.info({ run: run.id, file: run.path }, `what was done is dropped: ${wordsOf(thrown)}`);
+        return REST;
+      }
       try {
         return await this.#afterFault(run, thrown);
       } catch (second) {

@@ -29,6 +29,8 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   if (container !== null) return finishEntry(run, container, steps);
   const plan = run.finishPlan ?? steps.planFinish(rule, entryOf(run), run.id);
   if (run.finishPlan === null) await steps.ledger.noteRun(run.id, { finishPlan: plan });
+  // From here on it cannot be undone; the drop itself looks whether the same file lies there still.
+  if (plan.action !== "leave") await steps.ledger.fleet.assertRun(run.id);
   const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
   const leaves = plan.action !== "leave" && result !== "changed";
   await steps.ledger.noteRun(run.id, {

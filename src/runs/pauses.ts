@@ -29,6 +29,11 @@ export class Pauses {
     this.#onRead(this.#all);
   }
 
+  /** Other nodes and commands may have paused or resumed something. */
+  refresh(): Promise<void> {
+    return this.#read();
+  }
+
   list(): readonly Pause[] {
     return this.#all;
   }

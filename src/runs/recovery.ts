@@ -8,23 +8,26 @@ export interface Recovery {
 }
 
 export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
+  return { underWay: await takeUpRuns(steps, () => false), retired: await retireForgotten(steps) };
+}
+
+/** Of the runs that this node may work on; also when another node has ended. Answers what was found, by state. */
+export async function takeUpRuns(
+  steps: Pick<RunSteps, "ledger">,
+  isInHand: (runId: string) => boolean,
+): Promise<Readonly<Record<string, number>>> {
   const underWay: Record<string, number> = {};
-  for (const run of await steps.ledger.runsIn([
-    "claimed",
-    "fetched",
-    "mapping",
-    "mapped",
-    "delivering",
-    "accepted",
-  ])) {
+  const states = ["claimed", "fetched", "mapping", "mapped", "delivering", "accepted"] as const;
+  for (const run of await steps.ledger.runsIn(states, { ours: true })) {
+    if (isInHand(run.id)) continue;
     underWay[run.state] = (underWay[run.state] ?? 0) + 1;
-    if (run.state === "mapping") {
+    if (run.state === "mapping" && (await steps.ledger.fleet.holdRun(run))?.state === "mapping") {
       await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
         detail: "the last process ended while mapping; it is done again",
       });
     }
   }
-  return { underWay, retired: await retireForgotten(steps) };
+  return underWay;
 }
 
 /** Inputs and segments of runs at rest whose files the last process had no time to put away. */

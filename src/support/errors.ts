@@ -66,6 +66,11 @@ function inspectShort(value: unknown): string {
   }
 }
 
+/** Another node of the fleet has taken over what this one worked on: the work is dropped. */
+export function isLeaseLost(thrown: unknown): boolean {
+  return thrown instanceof TransientError && thrown.code === "HG-LEDG-010";
+}
+
 /** The `code` of a system error (`ENOENT`, `ECONNREFUSED`, …), looked for along the chain of causes. */
 export function systemCode(thrown: unknown): string | undefined {
   for (let at = thrown; at instanceof Error; at = at.cause) {

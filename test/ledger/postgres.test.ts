@@ -1,8 +1,11 @@
+import { hostname } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FleetWatch } from "../../src/ledger/fleet.ts";
 import { backupLedger, openLedger, restoreLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions, type PostgresLedgerOptions } from "../../src/ledger/options.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/open.ts";
-import { InvariantError, TransientError } from "../../src/support/errors.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { ledgerConformance } from "./conformance.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, outcome, steppingClock } from "./fixtures.ts";
@@ -172,6 +175,134 @@ describe("writes that share a commit in PostgreSQL", () => {
   });
 });
 
+describe("nodes that share a ledger in PostgreSQL", () => {
+  const LEASE_MS = 600;
+  const silent = { onLost: () => undefined, onLeft: () => undefined };
+  const join = (options: PostgresLedgerOptions, node: string, watch: FleetWatch = silent) =>
+    openPostgresLedger({ ...options, node, lease: LEASE_MS }, { clock: systemClock, watch });
+  /** What another node does once the lease has lapsed. */
+  const giveUp = (options: PostgresLedgerOptions, node: string) =>
+    database.query(
+      `UPDATE ${options.schema}.sessions SET ended_at = clock_timestamp() WHERE node = $1 AND ended_at IS NULL`,
+      [node],
+    );
+
+  it("poll a drop one at a time, and the other takes it when the first goes", async () => {
+    const options = freshOptions();
+    const [north, south] = [await join(options, "north"), await join(options, "south")];
+    expect(await north.fleet.holdDrop("field")).toBeNull();
+    expect(await south.fleet.holdDrop("field")).toBe("north");
+    expect(await north.fleet.holdDrop("field")).toBeNull();
+    await list(north, "field", [entry("a")]);
+    const poll = await south.beginPoll("field");
+    await expect(poll.record([entry("b")])).rejects.toSatisfy(isLeaseLost);
+    await expect(poll.complete()).rejects.toSatisfy(isLeaseLost);
+    await poll.abandon();
+    await expect(south.fleet.assertDrop("field")).rejects.toMatchObject({ code: "HG-LEDG-010" });
+    expect(await north.fleet.nodes()).toMatchObject([
+      { node: "north", alive: true, drops: ["field"] },
+      { node: "south", alive: true, drops: [] },
+    ]);
+    await north.close();
+    expect(await south.fleet.holdDrop("field")).toBeNull();
+    expect((await list(south, "field", [])).gone).toHaveLength(1);
+    await south.close();
+  });
+
+  it("end who was not heard of for longer than its lease, by the clock of the server", async () => {
+    const options = freshOptions();
+    await (await open(options)).close();
+    const { schema } = options;
+    await database.query(`INSERT INTO ${schema}.sessions (node, host, pid, until)
+      VALUES ('ghost', 'elsewhere', 1, clock_timestamp() + interval '1 s')`);
+    await database.query(`INSERT INTO ${schema}.drop_holders SELECT 'field', id FROM ${schema}.sessions`);
+    const left = Promise.withResolvers<string>();
+    const north = await join(options, "north", { ...silent, onLeft: (node) => left.resolve(node) });
+    expect(await north.fleet.holdDrop("field")).toBe("ghost");
+    expect(await left.promise).toBe("ghost");
+    expect(await north.fleet.holdDrop("field")).toBeNull();
+    await north.close();
+  });
+
+  it("work on a run one at a time, and every write of the other is refused", async () => {
+    const options = freshOptions();
+    const [north, south] = [await join(options, "north"), await join(options, "south")];
+    await north.fleet.holdDrop("field");
+    const run = await mapped(north, "a.csv");
+    expect(await north.fleet.holdRun(run)).toMatchObject({ id: run.id, node: "north" });
+    expect(await south.fleet.holdRun(run)).toBeNull();
+    expect(await south.runsIn(["mapped"], { ours: true })).toEqual([]);
+    expect(await south.groupsOf(["mapped"], "drop", { ours: true })).toEqual([]);
+    expect(await north.runsIn(["mapped"], { ours: true })).toHaveLength(1);
+    for (const refused of [
+      () => south.advanceRun(run.id, "mapped", "delivering"),
+      () => south.noteRun(run.id, { settled: true }),
+      () => south.advanceBatch(`${run.id}-1`, "ready", "sending"),
+      () => south.fleet.assertRun(run.id),
+    ])
+      await expect(refused()).rejects.toSatisfy(isLeaseLost);
+    expect((await deliver(north, run)).state).toBe("accepted");
+    await north.close();
+    await south.close();
+  });
+
+  it("lose all that they held when they were not heard of, and write nothing of it when they wake up", async () => {
+    const options = freshOptions();
+    const north = await join(options, "north");
+    await north.fleet.holdDrop("field");
+    const run = await mapped(north, "a.csv");
+    await north.fleet.holdRun(run);
+    const poll = await north.beginPoll("field");
+    const left = Promise.withResolvers<string>();
+    const south = await join(options, "south", { ...silent, onLeft: (node) => left.resolve(node) });
+    await giveUp(options, "north");
+    await expect(north.fleet.assertRun(run.id)).rejects.toSatisfy(isLeaseLost);
+    expect(await left.promise).toBe("north");
+    expect(await south.fleet.holdDrop("field")).toBeNull();
+    expect(await south.fleet.holdRun(run)).toMatchObject({ id: run.id, state: "mapped", node: "south" });
+    for (const refused of [
+      () => north.advanceRun(run.id, "mapped", "delivering"),
+      () => poll.record([entry("b")]),
+      () => north.fleet.assertDrop("field"),
+    ])
+      await expect(refused()).rejects.toSatisfy(isLeaseLost);
+    expect((await deliver(south, run)).state).toBe("accepted");
+    expect((await south.events(run.arrivalId)).map(({ what }) => what)).toContain("run.taken");
+    await north.close();
+    await south.close();
+  });
+
+  it("begin again under another fence when they had been given up, and nobody had taken what they held", async () => {
+    const options = freshOptions();
+    const south = await join(options, "south");
+    const lost = Promise.withResolvers<void>();
+    const east = await join(options, "east", { ...silent, onLost: () => lost.resolve() });
+    await east.fleet.holdDrop("field");
+    const { sightings } = await list(east, "field", [entry("a")]);
+    await giveUp(options, "east");
+    await lost.promise;
+    // Nobody has taken it meanwhile, so it may have it again, under another fence.
+    expect(await east.fleet.holdDrop("field")).toBeNull();
+    expect((await east.openRun(sightings[0]?.arrival.id ?? 0, BINDING, "lane")).state).toBe("claimed");
+    await south.close();
+    await east.close();
+  });
+
+  it("have names of their own, and whoever was ended may come again at once", async () => {
+    const options = freshOptions();
+    const other = await join(options, "north");
+    await database.query(`UPDATE ${options.schema}.sessions SET host = 'elsewhere'`);
+    await expect(join(options, "north")).rejects.toMatchObject({ name: "ConfigError", code: "HG-LEDG-011" });
+    await other.close();
+    await database.query(
+      `INSERT INTO ${options.schema}.sessions (node, host, pid, until)
+        VALUES ('north', $1, 999999999, clock_timestamp() + interval '1 hour')`,
+      [hostname()],
+    );
+    await (await join(options, "north")).close();
+  });
+});
+
 async function until(done: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {
     const reached = await done().catch((thrown: unknown) => {
@@ -182,3 +313,129 @@ async function until(done: () => Promise<boolean>): Promise<void> {
   }
   throw new Error("it did not come so far");
 }
+
+describe("nodes that share a ledger in PostgreSQL", () => {
+  const LEASE_MS = 600;
+  const silent = { onLost: () => undefined, onLeft: () => undefined };
+  const join = (options: PostgresLedgerOptions, node: string, watch: FleetWatch = silent) =>
+    openPostgresLedger({ ...options, node, lease: LEASE_MS }, { clock: systemClock, watch });
+  /** What another node does once the lease has lapsed. */
+  const giveUp = (options: PostgresLedgerOptions, node: string) =>
+    database.query(
+      `UPDATE ${options.schema}.sessions SET ended_at = clock_timestamp() WHERE node = $1 AND ended_at IS NULL`,
+      [node],
+    );
+
+  it("poll a drop one at a time, and the other takes it when the first goes", async () => {
+    const options = freshOptions();
+    const [north, south] = [await join(options, "north"), await join(options, "south")];
+    expect(await north.fleet.holdDrop("field")).toBeNull();
+    expect(await south.fleet.holdDrop("field")).toBe("north");
+    expect(await north.fleet.holdDrop("field")).toBeNull();
+    await list(north, "field", [entry("a")]);
+    const poll = await south.beginPoll("field");
+    await expect(poll.record([entry("b")])).rejects.toSatisfy(isLeaseLost);
+    await expect(poll.complete()).rejects.toSatisfy(isLeaseLost);
+    await poll.abandon();
+    await expect(south.fleet.assertDrop("field")).rejects.toMatchObject({ code: "HG-LEDG-010" });
+    expect(await north.fleet.nodes()).toMatchObject([
+      { node: "north", alive: true, drops: ["field"] },
+      { node: "south", alive: true, drops: [] },
+    ]);
+    await north.close();
+    expect(await south.fleet.holdDrop("field")).toBeNull();
+    expect((await list(south, "field", [])).gone).toHaveLength(1);
+    await south.close();
+  });
+
+  it("end who was not heard of for longer than its lease, by the clock of the server", async () => {
+    const options = freshOptions();
+    await (await open(options)).close();
+    const { schema } = options;
+    await database.query(`INSERT INTO ${schema}.sessions (node, host, pid, until)
+      VALUES ('ghost', 'elsewhere', 1, clock_timestamp() + interval '1 s')`);
+    await database.query(`INSERT INTO ${schema}.drop_holders SELECT 'field', id FROM ${schema}.sessions`);
+    const left = Promise.withResolvers<string>();
+    const north = await join(options, "north", { ...silent, onLeft: (node) => left.resolve(node) });
+    expect(await north.fleet.holdDrop("field")).toBe("ghost");
+    expect(await left.promise).toBe("ghost");
+    expect(await north.fleet.holdDrop("field")).toBeNull();
+    await north.close();
+  });
+
+  it("work on a run one at a time, and every write of the other is refused", async () => {
+    const options = freshOptions();
+    const [north, south] = [await join(options, "north"), await join(options, "south")];
+    await north.fleet.holdDrop("field");
+    const run = await mapped(north, "a.csv");
+    expect(await north.fleet.holdRun(run)).toMatchObject({ id: run.id, node: "north" });
+    expect(await south.fleet.holdRun(run)).toBeNull();
+    expect(await south.runsIn(["mapped"], { ours: true })).toEqual([]);
+    expect(await south.groupsOf(["mapped"], "drop", { ours: true })).toEqual([]);
+    expect(await north.runsIn(["mapped"], { ours: true })).toHaveLength(1);
+    for (const refused of [
+      () => south.advanceRun(run.id, "mapped", "delivering"),
+      () => south.noteRun(run.id, { settled: true }),
+      () => south.advanceBatch(`${run.id}-1`, "ready", "sending"),
+      () => south.fleet.assertRun(run.id),
+    ])
+      await expect(refused()).rejects.toSatisfy(isLeaseLost);
+    expect((await deliver(north, run)).state).toBe("accepted");
+    await north.close();
+    await south.close();
+  });
+
+  it("lose all that they held when they were not heard of, and write nothing of it when they wake up", async () => {
+    const options = freshOptions();
+    const north = await join(options, "north");
+    await north.fleet.holdDrop("field");
+    const run = await mapped(north, "a.csv");
+    await north.fleet.holdRun(run);
+    const poll = await north.beginPoll("field");
+    const left = Promise.withResolvers<string>();
+    const south = await join(options, "south", { ...silent, onLeft: (node) => left.resolve(node) });
+    await giveUp(options, "north");
+    await expect(north.fleet.assertRun(run.id)).rejects.toSatisfy(isLeaseLost);
+    expect(await left.promise).toBe("north");
+    expect(await south.fleet.holdDrop("field")).toBeNull();
+    expect(await south.fleet.holdRun(run)).toMatchObject({ id: run.id, state: "mapped", node: "south" });
+    for (const refused of [
+      () => north.advanceRun(run.id, "mapped", "delivering"),
+      () => poll.record([entry("b")]),
+      () => north.fleet.assertDrop("field"),
+    ])
+      await expect(refused()).rejects.toSatisfy(isLeaseLost);
+    expect((await deliver(south, run)).state).toBe("accepted");
+    expect((await south.events(run.arrivalId)).map(({ what }) => what)).toContain("run.taken");
+    await north.close();
+    await south.close();
+  });
+
+  it("begin again under another fence when they had been given up, and nobody had taken what they held", async () => {
+    const options = freshOptions();
+    const south = await join(options, "south");
+    const lost = Promise.withResolvers<void>();
+    const east = await join(options, "east", { ...silent, onLost: () => lost.resolve() });
+    await east.fleet.holdDrop("field");
+    const { sightings } = await list(east, "field", [entry("a")]);
+    await giveUp(options, "east");
+    await lost.promise;
+    // Nobody has taken it meanwhile, so it may have it again, under another fence.
+    expect(await east.fleet.holdDrop("field")).toBeNull();
+    expect((await east.openRun(sightings[0]?.arrival.id ?? 0, BINDING, "lane")).state).toBe("claimed");
+    await south.close();
+    await east.close();
+  });
+
+  it("have names of their own, and whoever was ended may come again at once", async () => {
+    const options = freshOptions();
+    const other = await join(options, "north");
+    await database.query(`UPDATE ${options.schema}.sessions SET host = 'elsewhere'`);
+    await expect(join(options, "north")).rejects.toMatchObject({ name: "ConfigError", code: "HG-LEDG-011" });
+    await database.query(`UPDATE ${options.schema}.sessions SET host = $1, pid = 999999999`, [hostname()]);
+    const again = await join(options, "north");
+    expect(await again.fleet.holdDrop("field")).toBeNull();
+    await again.close();
+    await other.close();
+  });
+});

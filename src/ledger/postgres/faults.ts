@@ -13,6 +13,24 @@ function stateOf(thrown: unknown): string | undefined {
   return thrown instanceof DatabaseError ? thrown.code : undefined;
 }
 
+/** Another node has the run or the drop. */
+const TAKEN = "HG001";
+/** The session of this node has ended. */
+const ENDED = "HG002";
+
+/** The fence has closed for all that this node does. */
+export function isSessionEnded(thrown: unknown): boolean {
+  return stateOf(thrown) === ENDED;
+}
+
+export function isUniqueViolation(thrown: unknown): boolean {
+  return stateOf(thrown) === "23505";
+}
+
+export function leaseLost(subject: string, words: string, cause?: unknown): TransientError {
+  return new TransientError("HG-LEDG-010", { operation: "hold lease", subject, message: words, cause });
+}
+
 export function isAgain(thrown: unknown): boolean {
   return AGAIN.has(stateOf(thrown) ?? "");
 }
@@ -29,6 +47,7 @@ export function isLost(thrown: unknown): boolean {
 export function faultOf(operation: string, subject: string, thrown: unknown): unknown {
   if (thrown instanceof HeadgateError) return thrown;
   const state = stateOf(thrown);
+  if (state === TAKEN || state === ENDED) return leaseLost(subject, wordsOf(thrown), thrown);
   if (state !== undefined && CONFIGURED.has(state)) return openFault(subject, thrown);
   const passing =
     isLost(thrown) ||

@@ -3,12 +3,15 @@ import { hostname } from "node:os";
 import type { Clock } from "../../support/clock.ts";
 import { HeadgateError, TransientError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import type { FleetWatch } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import type { PostgresLedgerOptions } from "../options.ts";
 import { ledgerMethods } from "../records/methods.ts";
 import { Connections } from "./connection.ts";
 import { faultOf, openFault } from "./faults.ts";
+import { postgresFleet } from "./fleet.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
+import { NodeSession, RENEWALS } from "./sessions.ts";
 import { type OnEvent, PostgresStore } from "./store.ts";
 
 export interface PostgresLedgerMeans {
@@ -17,6 +20,8 @@ export interface PostgresLedgerMeans {
   /** Refuses every change. */
   readonly readOnly?: boolean | undefined;
   readonly onEvent?: OnEvent | undefined;
+  /** A node of the fleet that holds drops and runs. Without, as for commands, nothing is held. */
+  readonly watch?: FleetWatch | undefined;
 }
 
 /** Longest time that a sleeping process may keep others from what it is changing. */
@@ -42,13 +47,41 @@ export async function openPostgresLedger(
     await connections.close();
     throw openingFault(connections.place, thrown);
   }
+  const session = await joinFleet(connections, options, means);
   const store = new PostgresStore(connections, {
     clock: means.clock,
     readOnly: means.readOnly === true,
     onEvent: harmless(means),
     log: means.log,
+    session: () => session,
   });
-  return { ...ledgerMethods(store), close: () => store.close() };
+  return {
+    fleet: postgresFleet(store, session === null ? null : lease / RENEWALS),
+    ...ledgerMethods(store),
+    close: async () => {
+      await store.flush();
+      await session?.close();
+      await connections.close();
+    },
+  };
+}
+
+async function joinFleet(
+  connections: Connections,
+  { node, lease }: PostgresLedgerOptions,
+  { clock, log, watch }: PostgresLedgerMeans,
+): Promise<NodeSession | null> {
+  if (watch === undefined) return null;
+  try {
+    return await NodeSession.open({
+      pool: connections.readers,
+      node: node ?? hostname(),
+      ...{ lease, clock, log, watch },
+    });
+  } catch (thrown) {
+    await connections.close();
+    throw openingFault(connections.place, thrown);
+  }
 }
 
 async function bringUp(connections: Connections, schema: string, log: Logger | undefined): Promise<void> {

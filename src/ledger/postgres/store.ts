@@ -6,17 +6,18 @@
 import type { Client } from "pg";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
+import { isLeaseLost, wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { createRunIds } from "../../support/run-id.ts";
 import { lastRunId } from "../records/runs.ts";
-import { rowEach, type Steps, type Store } from "../records/store.ts";
+import { execute, rowEach, type Steps, type Store, type Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
 import type { Connections } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driving.ts";
-import { faultOf, isAgain, isLost } from "./faults.ts";
+import { faultOf, isAgain, isLost, isSessionEnded } from "./faults.ts";
+import type { NodeSession } from "./sessions.ts";
 
 /** Called with each event after it was committed, with the file that it is about. */
 export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
@@ -26,6 +27,10 @@ const GROUP_MAX = 256;
 const ATTEMPTS_MAX = 10;
 const COMMIT_QUESTIONS_MAX = 20;
 const COMMIT_QUESTION_EVERY_MS = 250;
+
+/** Its own, and those of no living node. */
+const OURS =
+  "(runs.owner IS NULL OR runs.owner NOT IN (SELECT id FROM sessions WHERE ended_at IS NULL AND id IS DISTINCT FROM ?))";
 
 interface Write {
   readonly what: readonly string[];
@@ -41,6 +46,8 @@ export interface StoreMeans {
   readonly readOnly: boolean;
   readonly onEvent: OnEvent | undefined;
   readonly log: Logger | undefined;
+  /** What this process is in the fleet; null for commands, which hold nothing. */
+  readonly session: () => Pick<NodeSession, "id" | "node" | "lost"> | null;
 }
 
 export class PostgresStore implements Store {
@@ -68,6 +75,27 @@ export class PostgresStore implements Store {
   *nextRunId(): Steps<string> {
     const last = yield* lastRunId();
     return createRunIds(last)(this.clock.now().epochMilliseconds);
+  }
+
+  /** The fence of this node; null for who is none. */
+  get session(): number | null {
+    return this.#means.session()?.id ?? null;
+  }
+
+  get node(): string | null {
+    return this.#means.session()?.node ?? null;
+  }
+
+  assertRun(id: string): Steps<void> {
+    return execute("SELECT assert_run(?, ?)", id, this.session);
+  }
+
+  assertDrop(drop: string, fence: number | null): Steps<void> {
+    return execute("SELECT assert_drop(?, ?)", drop, fence);
+  }
+
+  ours(): { readonly where: string; readonly values: readonly Value[] } {
+    return { where: ` AND ${OURS}`, values: [this.session] };
   }
 
   announce(event: LedgerEvent): void {
@@ -116,11 +144,10 @@ export class PostgresStore implements Store {
     });
   }
 
-  /** Commits what is waiting, and closes. */
-  async close(): Promise<void> {
+  /** Commits what is waiting, and takes nothing more. */
+  async flush(): Promise<void> {
     this.#closed = true;
     while (this.#committing !== null) await this.#committing;
-    await this.#connections.close();
   }
 
   async #commitAll(): Promise<void> {
@@ -145,6 +172,7 @@ export class PostgresStore implements Store {
         return await this.#tellEvents();
       } catch (thrown) {
         await this.#abandon(thrown);
+        if (isSessionEnded(thrown)) await this.#means.session()?.lost();
         if (isAgain(thrown) && attempt < ATTEMPTS_MAX) continue;
         const fault = this.#fault("write ledger", thrown);
         for (const write of group) write.fail(fault);
@@ -188,17 +216,19 @@ export class PostgresStore implements Store {
       await client.query("RELEASE SAVEPOINT one");
       return { write, value };
     } catch (thrown) {
-      if (isAgain(thrown) || this.#fault("write ledger", thrown) !== thrown) throw thrown;
+      const fault = this.#fault("write ledger", thrown);
+      if (isAgain(thrown) || (fault !== thrown && !isLeaseLost(fault))) throw thrown;
       await client.query("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one");
       this.#events.length = events;
-      return { write, thrown };
+      return { write, thrown: fault };
     }
   }
 
   /** When the connection is lost before the answer, another one asks whether it was committed. */
   async #commit(client: Client): Promise<void> {
     const { rows } = await client.query<{ id: string | null }>(
-      "SELECT pg_current_xact_id_if_assigned()::text AS id",
+      "SELECT pg_current_xact_id_if_assigned()::text AS id, assert_session($1)",
+      [this.session],
     );
     try {
       await client.query("COMMIT");

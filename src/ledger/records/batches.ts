@@ -112,6 +112,7 @@ function* moveBatch(
   change: BatchChange,
 ): Steps<Batch> {
   const batch = yield* mustFindBatch(operationId);
+  yield* store.assertRun(batch.runId);
   if (batch.state !== from)
     throw brokenInvariant(
       "advance batch",

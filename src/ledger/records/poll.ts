@@ -24,6 +24,7 @@ export class LedgerPoll implements PollRecord {
   readonly #store: Store;
   readonly #drop: string;
   readonly #startedAt: IsoInstant;
+  readonly #fence: number | null;
   readonly firstContact: boolean;
   readonly #onEnd: () => void;
   readonly #seen = new Marks();
@@ -33,6 +34,7 @@ export class LedgerPoll implements PollRecord {
     this.#store = store;
     this.#drop = drop;
     this.#startedAt = store.now();
+    this.#fence = store.session;
     this.#onEnd = onEnd;
     this.firstContact = firstContact;
   }
@@ -56,7 +58,7 @@ export class LedgerPoll implements PollRecord {
     const gone: number[] = [];
     while (gone.length < unseen.length) {
       const some = unseen.slice(gone.length, gone.length + GONE_AT_ONCE);
-      await this.#store.write("poll.completed", () => leaveAll(this.#store, some));
+      await this.#store.write("poll.completed", () => this.#leaveAll(some));
       gone.push(...some);
     }
     if (this.firstContact)
@@ -87,6 +89,7 @@ export class LedgerPoll implements PollRecord {
   *#recordAll(
     entries: readonly FileEntry[],
   ): Steps<{ readonly seen: readonly number[]; readonly settling: readonly Sighting[] }> {
+    yield* this.#store.assertDrop(this.#drop, this.#fence);
     const seen: number[] = [];
     const settling: Sighting[] = [];
     const resting = yield* rowEach<readonly [number]>(
@@ -184,6 +187,11 @@ export class LedgerPoll implements PollRecord {
     return unseen.sort((a, b) => a - b);
   }
 
+  *#leaveAll(ids: readonly number[]): Steps<void> {
+    yield* this.#store.assertDrop(this.#drop, this.#fence);
+    for (const id of ids) yield* leave(this.#store, id, "arrival.gone", "it is no longer listed at the drop");
+  }
+
   #tell(arrivalId: number, what: string, detail: string): Steps<void> {
     return appendEvent(this.#store, { arrivalId, runId: null, operationId: null, what, detail });
   }
@@ -192,10 +200,6 @@ export class LedgerPoll implements PollRecord {
 interface Part {
   readonly ids: string;
   readonly last: string | null;
-}
-
-function* leaveAll(store: Store, ids: readonly number[]): Steps<void> {
-  for (const id of ids) yield* leave(store, id, "arrival.gone", "it is no longer listed at the drop");
 }
 
 /** Inside a write. What has gone meanwhile stays as it is. */

@@ -97,6 +97,8 @@ export interface RunRow {
   readonly replay: string | null;
   readonly created_at: string;
   readonly changed_at: string;
+  /** Where many nodes share the ledger. */
+  readonly node?: string | null;
 }
 
 export const SELECT_RUN =
@@ -125,6 +127,7 @@ export function toRun(row: RunRow): Run {
     finishPlan: fromJson<FinishPlan>(row.finish_plan),
     finishedAt: row.finished_at,
     replay: fromJson<Replay>(row.replay),
+    node: row.node ?? null,
     createdAt: row.created_at,
     changedAt: row.changed_at,
   };

@@ -6,7 +6,7 @@ import { moveArrival, mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
-import { execute, executeEach, NO_LIMIT, row, rows, type Steps, type Store } from "./store.ts";
+import { execute, executeEach, NO_LIMIT, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
@@ -68,6 +68,7 @@ interface NewRun {
 function* openRun(store: Store, { arrivalId, binding, lane, replay }: NewRun): Steps<Run> {
   const arrival = yield* mustFindArrival(arrivalId);
   if (replay !== undefined) yield* assertAtRest(arrival);
+  else if (arrival.parentId === null) yield* store.assertDrop(arrival.drop, store.session);
   const id = yield* store.nextRunId();
   const now = store.now();
   yield* execute(
@@ -145,6 +146,8 @@ export function* moveRun(
   to: RunState,
   change: RunChange,
 ): Steps<Run> {
+  // What a webhook corrects may be told to any node.
+  if (from !== "confirmed" && from !== "discarded") yield* store.assertRun(id);
   const run = yield* mustFindRun(id);
   if (run.state !== from)
     throw brokenInvariant("advance run", id, `run ${id} is ${run.state}, and not ${from} as was thought`);
@@ -163,6 +166,7 @@ export function* moveRun(
 
 /** Inside a write. */
 export function* noteRun(store: Store, id: string, change: RunChange): Steps<Run> {
+  yield* store.assertRun(id);
   const run = yield* mustFindRun(id);
   yield* applyChange(store, run, run.state, change);
   if (change.event !== undefined)
@@ -238,9 +242,10 @@ export function* rejectedRowsOf(runId: string): Steps<readonly RejectedRow[]> {
 }
 
 /** State by state, since each comes in the order of its index; so a limit costs no sort of the rest. */
-function* runsIn({ dialect }: Store, states: readonly RunState[], filter: RunFilter): Steps<readonly Run[]> {
+function* runsIn(store: Store, states: readonly RunState[], filter: RunFilter): Steps<readonly Run[]> {
+  const { dialect } = store;
   const limit = filter.limit ?? NO_LIMIT;
-  const { index, where, values } = conditionOf(filter);
+  const { index, where, values } = conditionOf(filter, store);
   const select = SELECT_RUN.replace("FROM runs", `FROM runs ${dialect.indexedBy(index)}`);
   const found: RunRow[] = [];
   for (const state of new Set(states))
@@ -257,15 +262,16 @@ function* runsIn({ dialect }: Store, states: readonly RunState[], filter: RunFil
 
 /** State by state, along the index that leads with what is asked for. */
 function* groupsOf(
-  { dialect }: Store,
+  store: Store,
   states: readonly RunState[],
   by: "drop" | "lane",
   filter: RunFilter,
 ): Steps<readonly string[]> {
   const column = by === "drop" ? "drop_name" : "lane";
-  const { where, values } = conditionOf(filter);
-  const index =
-    filter.unfinished === true || filter.unsettled === true ? conditionOf(filter).index : `runs_${by}`;
+  const { dialect } = store;
+  const condition = conditionOf(filter, store);
+  const { where, values } = condition;
+  const index = filter.unfinished === true || filter.unsettled === true ? condition.index : `runs_${by}`;
   const names = new Set<string>();
   for (const state of states)
     for (const { name } of yield* rows<{ name: string }>(
@@ -277,11 +283,15 @@ function* groupsOf(
   return [...names];
 }
 
-function conditionOf({ unfinished, unsettled, drop, lane, after }: RunFilter): {
+function conditionOf(
+  { unfinished, unsettled, drop, lane, after, ours }: RunFilter,
+  store: Store,
+): {
   readonly index: string;
   readonly where: string;
-  readonly values: readonly string[];
+  readonly values: readonly Value[];
 } {
+  const own = ours === true ? store.ours() : { where: "", values: [] };
   const conditions = [
     ...(unfinished === true ? ["runs.finished_at IS NULL"] : []),
     ...(unsettled === true ? ["runs.settled = 0"] : []),
@@ -301,8 +311,8 @@ function conditionOf({ unfinished, unsettled, drop, lane, after }: RunFilter): {
             : "runs_state";
   return {
     index,
-    where: conditions.map((condition) => ` AND ${condition}`).join(""),
-    values: [drop, lane, after].filter((value) => value !== undefined),
+    where: conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
+    values: [...[drop, lane, after].filter((value) => value !== undefined), ...own.values],
   };
 }
 

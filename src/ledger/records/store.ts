@@ -42,6 +42,14 @@ export interface Store {
   now(): IsoInstant;
   /** Greater than that of every run before it. */
   nextRunId(): Steps<string>;
+  /** The fence of this node: what begins under one fence must not go on under another. Null for who is none, and a lone owner. */
+  readonly session: number | null;
+  /** Inside a write: fails with `HG-LEDG-010` while another node works on the run. */
+  assertRun(id: string): Steps<void>;
+  /** Inside a write: fails with `HG-LEDG-010` unless the session polls the drop. */
+  assertDrop(drop: string, session: number | null): Steps<void>;
+  /** A condition on `runs`: this node may work on them. */
+  ours(): { readonly where: string; readonly values: readonly Value[] };
   /** Tells the observer of an event, once the transaction is committed. */
   announce(event: LedgerEvent): void;
   /** One statement, or several that need not see one state. */

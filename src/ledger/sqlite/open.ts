@@ -7,6 +7,7 @@ import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { ProcessLock } from "../../support/process-lock.ts";
+import { LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import { ledgerMethods } from "../records/methods.ts";
 import { openFault } from "./faults.ts";
@@ -109,6 +110,7 @@ function connect(path: string, readOnly: boolean): DatabaseSync {
 
 function assemble(store: SqliteStore, lock: ProcessLock | null): Ledger {
   return {
+    fleet: LONE_NODE,
     ...ledgerMethods(store),
     close: async () => {
       try {

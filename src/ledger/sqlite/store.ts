@@ -68,6 +68,21 @@ export class SqliteStore implements Store {
     return this.#runIds(this.clock.now().epochMilliseconds);
   }
 
+  readonly session = null;
+
+  /** There is no other node. */
+  assertRun(): Steps<void> {
+    return nothing();
+  }
+
+  assertDrop(): Steps<void> {
+    return nothing();
+  }
+
+  ours(): { readonly where: string; readonly values: readonly Value[] } {
+    return { where: "", values: [] };
+  }
+
   /** The prepared statement of this text; prepared once. */
   sql(text: string): StatementSync {
     let statement = this.#statements.get(text);
@@ -238,3 +253,5 @@ function readable<T>(work: () => T): T {
     throw isPassing(thrown) ? readFault(thrown) : thrown;
   }
 }
+
+function* nothing(): Steps<void> {}

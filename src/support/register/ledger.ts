@@ -39,4 +39,12 @@ export const LEDGER_ERRORS = {
     title: "the ledger's database has its own means for backups",
     hint: "Run the command that the message names; a backup of the whole server, such as one with point-in-time recovery, does as well.",
   },
+  "HG-LEDG-010": {
+    title: "another node has it",
+    hint: "This node was not heard of for longer than `ledger.lease`, or another one works on this. Nothing was changed; `headgate runs` shows which node has what.",
+  },
+  "HG-LEDG-011": {
+    title: "another process is this node",
+    hint: "Each gateway on one ledger needs a `ledger.node` of its own, unlike those of all others.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

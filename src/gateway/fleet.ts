@@ -1,0 +1,107 @@
+/** This gateway among the nodes that share its ledger: the drops that it polls, and what it does when a node comes or goes. */
+import type { FleetWatch } from "../ledger/fleet.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Conductor } from "../runs/conductor.ts";
+import type { Pauses } from "../runs/pauses.ts";
+import { takeUpRuns } from "../runs/recovery.ts";
+import type { Clock } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+
+interface FleetWatcher {
+  status(): { readonly drop: string };
+  rematch(): Promise<unknown>;
+  pollNow(): Promise<unknown>;
+}
+
+export interface FleetParts {
+  readonly ledger: Ledger;
+  readonly conductor: Pick<Conductor, "wake" | "letGo" | "isInHand">;
+  readonly watchers: () => readonly FleetWatcher[];
+  readonly pauses: Pick<Pauses, "refresh">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const NOT_ASKED = "it is not known yet which node polls it";
+
+export class FleetMember {
+  /** For each drop that was asked for, why this node does not poll it, or null. */
+  readonly #reasons = new Map<string, string | null>();
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+  #alone = true;
+  #rest = new AbortController();
+  #lost = false;
+
+  /** For the ledger, which is opened before there is anything to be told of. */
+  readonly watch: FleetWatch = {
+    onLost: () => {
+      this.#lost = true;
+      this.#rest.abort();
+    },
+    onLeft: () => this.#rest.abort(),
+  };
+
+  /** Why this node does not poll the drop; null when it does. */
+  reason(drop: string): string | null {
+    if (this.#alone) return null;
+    const known = this.#reasons.get(drop);
+    return known === undefined ? NOT_ASKED : known;
+  }
+
+  /** Resolves when it is known for each drop who polls it. */
+  async join(parts: FleetParts): Promise<void> {
+    const { lookAgainMs } = parts.ledger.fleet;
+    if (lookAgainMs === null) return;
+    this.#alone = false;
+    await this.#takeDrops(parts);
+    this.#loop = this.#lookAgain(parts, lookAgainMs);
+  }
+
+  async leave(): Promise<void> {
+    this.#stopping.abort();
+    this.#rest.abort();
+    await this.#loop;
+  }
+
+  async #lookAgain(parts: FleetParts, everyMs: number): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      await parts.clock.sleep(everyMs, this.#rest.signal);
+      if (this.#stopping.signal.aborted) return;
+      this.#rest = new AbortController();
+      try {
+        if (this.#lost) {
+          this.#lost = false;
+          this.#reasons.clear();
+          await parts.conductor.letGo();
+        }
+        await parts.pauses.refresh();
+        for (const watcher of await this.#takeDrops(parts)) {
+          await watcher.rematch();
+          // Its faults are in the status of the drop.
+          watcher.pollNow().catch(() => undefined);
+        }
+        await takeUpRuns(parts, (runId) => parts.conductor.isInHand(runId));
+        parts.conductor.wake();
+      } catch (thrown) {
+        parts.log.warn({ reason: wordsOf(thrown) }, "what other nodes left could not be looked for");
+      }
+    }
+  }
+
+  /** Answers the watchers of drops that this node polls from now on. */
+  async #takeDrops({ ledger, watchers, log }: FleetParts): Promise<readonly FleetWatcher[]> {
+    const taken: FleetWatcher[] = [];
+    for (const watcher of watchers()) {
+      const { drop } = watcher.status();
+      const before = this.#reasons.get(drop);
+      const holder = await ledger.fleet.holdDrop(drop);
+      this.#reasons.set(drop, holder === null ? null : `the node ${holder} polls it`);
+      if (holder !== null || before === null) continue;
+      log.info({ drop }, "this node polls the drop from now on");
+      taken.push(watcher);
+    }
+    return taken;
+  }
+}

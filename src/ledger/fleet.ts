@@ -1,0 +1,50 @@
+/**
+ * What of the ledger is about the gateways that share it. Each is a *node*; it lives as long as it renews its lease. Who does not has
+ * lost all that it held, and whatever it then writes for a run or a poll is refused with `HG-LEDG-010` (`isLeaseLost`).
+ * A ledger that one process owns has one node, which holds everything.
+ */
+import type { IsoInstant, Run } from "../model.ts";
+
+export interface Fleet {
+  /** Milliseconds after which it is worth while to ask again for what another node holds; null when there is no other. */
+  readonly lookAgainMs: number | null;
+  /** From now on this node polls the drop: null. Or the name of the node that does. */
+  holdDrop(drop: string): Promise<string | null>;
+  /** Throws when this node does not poll the drop any more. Asked right before something at it that cannot be undone. */
+  assertDrop(drop: string): Promise<void>;
+  /** From now on this node works on the run, as it stands now. Null while another does. */
+  holdRun(run: Run): Promise<Run | null>;
+  /** Throws when this node does not work on the run any more. Asked right before something that cannot be undone. */
+  assertRun(id: string): Promise<void>;
+  /** All that were heard of lately, by name. */
+  nodes(): Promise<readonly NodeState[]>;
+}
+
+export interface NodeState {
+  readonly node: string;
+  readonly since: IsoInstant;
+  /** When it was last heard of. */
+  readonly heardOf: IsoInstant;
+  /** False when it has ended, or its lease has lapsed. */
+  readonly alive: boolean;
+  readonly drops: readonly string[];
+  /** Runs that it works on. */
+  readonly runs: number;
+}
+
+/** What a node is told of its own lease and of others'. */
+export interface FleetWatch {
+  /** It had lapsed: what was in hand is not this node's any more. */
+  readonly onLost: () => void;
+  /** A node has ended; what it held can be taken. */
+  readonly onLeft: (node: string) => void;
+}
+
+export const LONE_NODE: Fleet = {
+  lookAgainMs: null,
+  holdDrop: async () => null,
+  assertDrop: async () => undefined,
+  holdRun: async (run) => run,
+  assertRun: async () => undefined,
+  nodes: async () => [],
+};

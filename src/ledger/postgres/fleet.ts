@@ -1,0 +1,138 @@
+/** Which node holds what, by the sessions. */
+import type { IsoInstant, Run } from "../../model.ts";
+import type { Fleet, NodeState } from "../fleet.ts";
+import { appendEvent } from "../records/events.ts";
+import { type RunRow, SELECT_RUN, toRun } from "../records/rows.ts";
+import { execute, row, rows, type Steps } from "../records/store.ts";
+import { leaseLost } from "./faults.ts";
+import type { PostgresStore } from "./store.ts";
+
+const DEAD = "(SELECT 1 FROM sessions WHERE sessions.id = %s AND sessions.ended_at IS NULL)";
+const dead = (column: string) => `NOT EXISTS ${DEAD.replace("%s", column)}`;
+
+/** This session, unless it has ended or lapsed. */
+const LIVING = `WITH sessions AS (SELECT id FROM sessions WHERE id = ? AND ended_at IS NULL AND until >= clock_timestamp())
+  SELECT 1 AS held FROM sessions`;
+
+/** Nodes that left are shown for a day. */
+const SHOWN = "interval '1 day'";
+
+export function postgresFleet(store: PostgresStore, lookAgainMs: number | null): Fleet {
+  return {
+    lookAgainMs,
+    async holdDrop(drop) {
+      if (store.session === null) return null;
+      const found = await store.look(() => holderOf(drop));
+      if (found?.session === store.session) return null;
+      if (found !== undefined && found.node !== null) return found.node;
+      return store.write("drop.held", () => takeDrop(store, drop));
+    },
+    async assertDrop(drop) {
+      const held = await store.look(() =>
+        row(`${LIVING} JOIN drop_holders ON session = sessions.id AND drop_name = ?`, store.session, drop),
+      );
+      if (store.session !== null && held === undefined)
+        throw leaseLost(drop, `this node does not poll the drop ${drop} any more`);
+    },
+    async holdRun(run) {
+      if (store.session === null) return run;
+      const found = await store.look(() => row<HeldRow>(`${SELECT_RUN} WHERE runs.id = ?`, run.id));
+      if (found === undefined) return null;
+      return found.owner === store.session
+        ? toRun(found)
+        : store.write("run.held", () => takeRun(store, run.id));
+    },
+    async assertRun(id) {
+      const held = await store.look(() =>
+        row(`${LIVING} JOIN runs ON owner = sessions.id AND runs.id = ?`, store.session, id),
+      );
+      if (store.session !== null && held === undefined)
+        throw leaseLost(id, `this node does not work on run ${id} any more`);
+    },
+    nodes: () => store.read(nodes),
+  };
+}
+
+interface HeldRow extends RunRow {
+  readonly owner: number | null;
+}
+
+interface Holder {
+  readonly session: number;
+  /** Null when that session has ended. */
+  readonly node: string | null;
+}
+
+function holderOf(drop: string): Steps<Holder | undefined> {
+  return row<Holder>(
+    `SELECT session, (SELECT node FROM sessions WHERE sessions.id = session AND ended_at IS NULL) AS node
+      FROM drop_holders WHERE drop_name = ?`,
+    drop,
+  );
+}
+
+function* takeDrop(store: PostgresStore, drop: string): Steps<string | null> {
+  yield* execute(
+    `INSERT INTO drop_holders (drop_name, session) VALUES (?, ?)
+      ON CONFLICT (drop_name) DO UPDATE SET session = excluded.session WHERE ${dead("drop_holders.session")}`,
+    drop,
+    store.session,
+  );
+  const holder = yield* holderOf(drop);
+  return holder?.session === store.session ? null : (holder?.node ?? "unknown");
+}
+
+/** Whoever takes it first has it; nobody waits for another's hand. */
+function* takeRun(store: PostgresStore, id: string): Steps<Run | null> {
+  const { session, node } = store;
+  const before = yield* row<HeldRow>(
+    `${SELECT_RUN} WHERE runs.id = ? AND (runs.owner IS NULL OR runs.owner = ? OR ${dead("runs.owner")})
+      FOR UPDATE OF runs SKIP LOCKED`,
+    id,
+    session,
+  );
+  if (before === undefined) return null;
+  yield* execute("UPDATE runs SET owner = ?, node = ? WHERE id = ?", session, node, id);
+  if (before.owner !== null && before.owner !== session)
+    yield* appendEvent(store, {
+      arrivalId: before.arrival_id,
+      runId: id,
+      operationId: null,
+      what: "run.taken",
+      detail:
+        before.node === node
+          ? `the node ${node} was started again and goes on`
+          : `the node ${node} goes on where ${before.node ?? "another"} was not heard of`,
+    });
+  return toRun({ ...before, node });
+}
+
+interface NodeRow {
+  readonly node: string;
+  readonly since: IsoInstant;
+  readonly heard_of: IsoInstant;
+  readonly alive: number;
+  readonly drops: string | null;
+  readonly runs: number;
+}
+
+const INSTANT = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`;
+
+function* nodes(): Steps<readonly NodeState[]> {
+  const found = yield* rows<NodeRow>(`SELECT DISTINCT ON (node) node,
+      to_char(started_at AT TIME ZONE 'UTC', ${INSTANT}) AS since,
+      to_char(renewed_at AT TIME ZONE 'UTC', ${INSTANT}) AS heard_of,
+      CASE WHEN ended_at IS NULL AND until >= clock_timestamp() THEN 1 ELSE 0 END AS alive,
+      (SELECT json_agg(drop_name ORDER BY drop_name)::text FROM drop_holders WHERE session = sessions.id) AS drops,
+      (SELECT count(*) FROM runs WHERE owner = sessions.id
+        AND (state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering') OR (state IN ('accepted', 'opened') AND settled = 0))) AS runs
+    FROM sessions WHERE ended_at IS NULL OR ended_at > clock_timestamp() - ${SHOWN} ORDER BY node, id DESC`);
+  return found.map(({ node, since, heard_of, alive, drops, runs }) => ({
+    node,
+    since,
+    heardOf: heard_of,
+    alive: alive === 1,
+    drops: alive === 1 ? (JSON.parse(drops ?? "[]") as string[]) : [],
+    runs: alive === 1 ? runs : 0,
+  }));
+}

@@ -1,0 +1,195 @@
+/** The session of a node: its lease, its renewal, and what becomes of the sessions of nodes that were not heard of. */
+import { hostname } from "node:os";
+import type { Pool } from "pg";
+import type { Clock } from "../../support/clock.ts";
+import { ConfigError, wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { FleetWatch } from "../fleet.ts";
+import { isUniqueViolation } from "./faults.ts";
+
+export interface SessionMeans {
+  readonly pool: Pool;
+  readonly node: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  readonly clock: Clock;
+  readonly log: Logger | undefined;
+  readonly watch: FleetWatch;
+}
+
+/** A lease is renewed so often while it lasts. */
+export const RENEWALS = 3;
+const QUESTION_EVERY_MS = 200;
+
+/** Waits for the transactions that rely on it. */
+const END = `UPDATE sessions SET ended_at = clock_timestamp()
+  WHERE id = (SELECT id FROM sessions WHERE id = $1 AND ended_at IS NULL FOR UPDATE)`;
+
+export class NodeSession {
+  readonly node: string;
+  readonly #means: SessionMeans;
+  readonly #stopping = new AbortController();
+  #id: number;
+  #loop: Promise<void> = Promise.resolve();
+  #again: Promise<void> | null = null;
+
+  private constructor(means: SessionMeans, id: number) {
+    this.#means = means;
+    this.#id = id;
+    this.node = means.node;
+  }
+
+  /** `ConfigError` while another process of this name lives. */
+  static async open(means: SessionMeans): Promise<NodeSession> {
+    await endOwn(means);
+    const id = await begin(means).catch((thrown: unknown) => {
+      throw isUniqueViolation(thrown) ? notUnique(means.node, "it has just started") : thrown;
+    });
+    const session = new NodeSession(means, id);
+    session.#loop = session.#renewAlways();
+    return session;
+  }
+
+  /** The fence. */
+  get id(): number {
+    return this.#id;
+  }
+
+  /** The server says that it has ended: another begins in its place. */
+  lost(): Promise<void> {
+    this.#again ??= this.#beginAgain().finally(() => {
+      this.#again = null;
+    });
+    return this.#again;
+  }
+
+  /** Others may take what it held at once. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+    await this.#again;
+    await this.#means.pool
+      .query(END, [this.#id])
+      .catch((thrown: unknown) =>
+        this.#tell(thrown, "the lease could not be given back; it lapses by itself"),
+      );
+  }
+
+  async #renewAlways(): Promise<void> {
+    const { clock, lease } = this.#means;
+    while (await clock.sleep(lease / RENEWALS, this.#stopping.signal)) {
+      try {
+        await this.#renew();
+        await this.#endLapsed();
+      } catch (thrown) {
+        this.#tell(thrown, "the lease could not be renewed");
+      }
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const renewed = await this.#means.pool.query(
+      `UPDATE sessions SET renewed_at = clock_timestamp(), until = clock_timestamp() + $2 * interval '1 millisecond'
+        WHERE id = $1 AND ended_at IS NULL`,
+      [this.#id, this.#means.lease],
+    );
+    if (renewed.rowCount === 0) await this.lost();
+  }
+
+  /** Waits for no one: a session whose process sleeps inside a transaction is ended when the server has ended that. */
+  async #endLapsed(): Promise<void> {
+    const { rows } = await this.#means.pool.query<{ node: string }>(
+      `UPDATE sessions SET ended_at = clock_timestamp() WHERE id IN (SELECT id FROM sessions
+        WHERE ended_at IS NULL AND until < clock_timestamp() AND id <> $1 FOR UPDATE SKIP LOCKED) RETURNING node`,
+      [this.#id],
+    );
+    for (const { node } of rows)
+      this.#means.log?.warn({ node }, "a node was not heard of and has lost what it held");
+    const { rows: left } = await this.#means.pool.query<{ node: string }>(
+      `SELECT DISTINCT node FROM sessions WHERE ended_at > clock_timestamp() - $1 * interval '1 millisecond' AND node <> $2`,
+      [(this.#means.lease * 2) / RENEWALS, this.node],
+    );
+    for (const { node } of left) this.#means.watch.onLeft(node);
+  }
+
+  async #beginAgain(): Promise<void> {
+    const { log, watch } = this.#means;
+    log?.warn(
+      { node: this.node },
+      "this node was not heard of for too long, and has lost what it held to others",
+    );
+    while (!this.#stopping.signal.aborted) {
+      try {
+        this.#id = await begin(this.#means);
+        watch.onLost();
+        return;
+      } catch (thrown) {
+        this.#tell(thrown, "no new lease yet");
+        await this.#means.clock.sleep(QUESTION_EVERY_MS, this.#stopping.signal);
+      }
+    }
+  }
+
+  #tell(thrown: unknown, words: string): void {
+    this.#means.log?.warn({ node: this.node, reason: wordsOf(thrown) }, words);
+  }
+}
+
+async function begin({ pool, node, lease }: SessionMeans): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>(
+    `INSERT INTO sessions (node, host, pid, until)
+      VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond') RETURNING id`,
+    [node, hostname(), process.pid, lease],
+  );
+  return rows[0]?.id ?? 0;
+}
+
+function notUnique(node: string, which: string): ConfigError {
+  return new ConfigError("HG-LEDG-011", {
+    operation: "join fleet",
+    subject: node,
+    message: `another process is the node ${node} (${which})`,
+  });
+}
+
+interface Earlier {
+  readonly id: number;
+  readonly host: string;
+  readonly pid: number;
+  readonly renewed: string;
+  readonly lapsed: boolean;
+}
+
+/** The session of an earlier process of this name: at once when that is gone, otherwise when it has lapsed. */
+async function endOwn(means: SessionMeans): Promise<void> {
+  const { pool, node, clock } = means;
+  let first: Earlier | undefined;
+  for (;;) {
+    const { rows } = await pool.query<Earlier>(
+      `SELECT id, host, pid, renewed_at::text AS renewed, until < clock_timestamp() AS lapsed
+        FROM sessions WHERE node = $1 AND ended_at IS NULL`,
+      [node],
+    );
+    const earlier = rows[0];
+    if (earlier === undefined) return;
+    if (first !== undefined && (first.id !== earlier.id || first.renewed !== earlier.renewed))
+      throw notUnique(node, `process ${earlier.pid} on ${earlier.host}`);
+    first ??= earlier;
+    if (earlier.lapsed || isGone(earlier)) {
+      await pool.query(END, [earlier.id]);
+      return;
+    }
+    await clock.sleep(QUESTION_EVERY_MS);
+  }
+}
+
+function isGone({ host, pid }: Earlier): boolean {
+  if (host !== hostname()) return false;
+  if (pid === process.pid) return true;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (thrown) {
+    return thrown instanceof Error && "code" in thrown && thrown.code === "ESRCH";
+  }
+}
