@@ -1,5 +1,5 @@
 /**
- * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, and the soak of polls.
+ * `npm run test:long`: what takes longer than a test run may: many rounds of random kills, the soak of polls, and malformed requests by the ten thousand.
  * Resumable: finished parts are noted in `.headgate/long.json`, and the next call goes on after them; `--fresh` begins anew.
  * Seeds are printed; a failing round prints the command that replays it. `HEADGATE_SEED` is the first seed of a fresh start, and `HEADGATE_ROUNDS` as `--rounds`.
  */
@@ -12,6 +12,7 @@ interface Progress {
   readonly firstSeed: number;
   rounds: number;
   soaked: boolean;
+  fuzzed?: boolean;
   failed: string[];
 }
 
@@ -65,6 +66,12 @@ if (!progress.soaked) {
   if (!run("test/drops/soak.test.ts", { HEADGATE_SOAK: "10000" }))
     progress.failed.push("soak of 10000 polls");
   progress.soaked = true;
+  note();
+}
+if (progress.fuzzed !== true) {
+  if (!run("test/hub/fuzz.test.ts", { HEADGATE_FUZZ_ROUNDS: "50000" }))
+    progress.failed.push("50000 malformed requests");
+  progress.fuzzed = true;
   note();
 }
 process.stdout.write(

@@ -12,7 +12,7 @@ import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
-import { installProblems } from "./http/problems.ts";
+import { belowRoutes, installProblems } from "./http/problems.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import type { HubOptions } from "./options.ts";
@@ -105,6 +105,7 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
   const app = Fastify({
     bodyLimit: context.options.limits.requestBody,
     exposeHeadRoutes: false,
+    ...belowRoutes,
     trustProxy: context.options.trustProxy,
     forceCloseConnections: "idle",
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },

@@ -5,6 +5,8 @@ import { usePostgres } from "./fixture.ts";
 
 const APART = [
   "on-postgres", // this file
+  "access", // judged before any store is asked
+  "openapi",
   "crash", // `postgres.test.ts` kills one of two hubs
   "postgres",
   "referentials", // come from no store

@@ -198,7 +198,9 @@ function problemsOf({ access, tag, status, query, body }: RouteFacts, url: strin
     ...(status === 501 ? [501] : []),
   ];
   const [type, schema] =
-    tag === "Token" ? ["application/json", "TokenError"] : ["application/problem+json", "Problem"];
+    tag === "Token" && body !== undefined
+      ? ["application/json", "TokenError"]
+      : ["application/problem+json", "Problem"];
   return Object.fromEntries(
     statuses.map((one) => [
       one,

@@ -1,5 +1,6 @@
 /** Error answers of the hub: problem details (RFC 9457) with a stable `code`; shape in `wire/problem.ts`. */
-import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Logger } from "../../support/log.ts";
 import type { Problem } from "../../wire/index.ts";
@@ -27,11 +28,14 @@ const TITLES: Readonly<Record<number, string>> = {
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
+  408: "Request Timeout",
   409: "Conflict",
   413: "Content Too Large",
+  414: "URI Too Long",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
   429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
   500: "Internal Server Error",
   501: "Not Implemented",
 };
@@ -75,7 +79,8 @@ export function notSupported(what: string, reason: string): HttpProblem {
 
 /** Parses a query or body; faults become a 400 that names each field. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  if (holdsNul(input)) throw invalidRequest("a text holds a NUL character, which cannot be stored");
+  const why = unfit(input);
+  if (why !== null) throw invalidRequest(why);
   const result = schema.safeParse(input);
   if (result.success) return result.data;
   const errors = result.error.issues.slice(0, 20).map((issue) => ({
@@ -85,24 +90,45 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown)
   throw invalidRequest(errors.map((error) => `${error.path || "body"}: ${error.message}`).join("; "), errors);
 }
 
-function holdsNul(input: unknown): boolean {
-  if (typeof input === "string") return input.includes("\0");
-  if (typeof input !== "object" || input === null) return false;
-  return Object.entries(input).some(([name, value]) => name.includes("\0") || holdsNul(value));
+/** Far beyond any form; what judges and stores a body calls itself at each level. */
+const DEPTH_MAX = 64;
+
+/** Why a body or a query can neither be judged nor stored; null when it can. Calls itself at no level. */
+export function unfit(input: unknown): string | null {
+  const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: input, depth: 0 }];
+  for (let at = rest.pop(); at !== undefined; at = rest.pop()) {
+    const { value, depth } = at;
+    if (typeof value === "string" && value.includes("\0"))
+      return "a text holds a NUL character, which cannot be stored";
+    if (typeof value !== "object" || value === null) continue;
+    if (depth >= DEPTH_MAX) return `the body is nested more than ${DEPTH_MAX} levels deep`;
+    for (const [name, inner] of Object.entries(value)) {
+      if (name.includes("\0")) return "a name holds a NUL character, which cannot be stored";
+      rest.push({ value: inner, depth: depth + 1 });
+    }
+  }
+  return null;
 }
 
-export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyReply {
+/** Details quote what came; of a long text its beginning is enough. */
+const DETAIL_MAX = 2_000;
+
+function bodyOf(thrown: HttpProblem): string {
   const body: Problem = {
     type: "about:blank",
     code: thrown.code,
     title: TITLES[thrown.status] ?? "Error",
     status: thrown.status,
-    detail: thrown.message,
+    detail: thrown.message.slice(0, DETAIL_MAX),
     ...(thrown.errors === undefined ? {} : { errors: thrown.errors }),
   };
+  return JSON.stringify(body);
+}
+
+export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyReply {
   if (thrown.status === 401) void reply.header("www-authenticate", "Bearer");
   if (thrown.retryAfterSec !== undefined) void reply.header("retry-after", thrown.retryAfterSec);
-  return reply.code(thrown.status).type("application/problem+json").send(JSON.stringify(body));
+  return reply.code(thrown.status).type("application/problem+json").send(bodyOf(thrown));
 }
 
 /** Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect: logged, 500. */
@@ -129,8 +155,39 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
   );
 }
 
+/** What is refused before a route is found (Fastify's options): addresses that cannot be read, and what is no HTTP. */
+export const belowRoutes = {
+  frameworkErrors: (thrown: FastifyError, _request: FastifyRequest, reply: FastifyReply): void => {
+    const status = thrown.statusCode ?? 400;
+    const detail = status === 414 ? "a part of the path is too long" : thrown.message;
+    void sendProblem(reply, new HttpProblem(status, fastifyCode(status), detail));
+  },
+  clientErrorHandler: (thrown: Error & { readonly code?: string }, socket: Socket): void => {
+    if (thrown.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const [status, code, detail] = CLIENT_ERRORS[thrown.code ?? ""] ?? UNREADABLE;
+    const body = bodyOf(new HttpProblem(status, code, detail));
+    socket.end(
+      `HTTP/1.1 ${status} ${TITLES[status]}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  },
+};
+
+const UNREADABLE = [400, "invalid-request", "the request is no HTTP that can be read"] as const;
+const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    431,
+    "too-large",
+    "the address and the headers are too long; POST /data takes its parameters in a body",
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid-request", "the request did not come to its end in time"],
+};
+
 function fastifyCode(status: number): ProblemCode {
-  if (status === 413) return "too-large";
+  if (status === 404) return "not-found";
+  if (status === 413 || status === 414) return "too-large";
   if (status === 415) return "unsupported-media-type";
   return "invalid-request";
 }

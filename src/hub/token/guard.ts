@@ -45,7 +45,8 @@ export function createGuard({ identity, tokens, passwords, throttle }: GuardPart
   const byPassword = async (credentials: string, address: string): Promise<Principal> => {
     const decoded = Buffer.from(credentials, "base64").toString("utf8");
     const colon = decoded.indexOf(":");
-    if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
+    if (colon < 0 || decoded.includes("\0"))
+      throw unauthenticated("Basic credentials are `user:password` in base64");
     const attempt = { address, name: `user ${decoded.slice(0, colon)}` };
     const wait = throttle.waitSec(attempt);
     if (wait > 0)

@@ -10,6 +10,7 @@ import {
   tokenResponse,
 } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { HttpProblem, unfit } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
 import { issuerOf } from "./discovery.ts";
@@ -37,7 +38,7 @@ export async function tokenRoutes(app: FastifyInstance, context: HubContext): Pr
   app.removeContentTypeParser(["application/json", "text/plain"]);
   app.setErrorHandler((thrown: Error & { statusCode?: number }, request, reply) => {
     if (thrown instanceof OAuthError) return sendError(reply, thrown);
-    const status = thrown.statusCode ?? 500;
+    const status = thrown instanceof HttpProblem ? thrown.status : (thrown.statusCode ?? 500);
     if (status < 500) return sendError(reply, new OAuthError(400, "invalid_request", thrown.message));
     context.log.error({ err: thrown, url: request.url }, "token request failed");
     return reply.code(500).send({ error: "server_error" } satisfies TokenError);
@@ -93,6 +94,8 @@ function readRequest({ body, headers }: FastifyRequest): TokenRequest {
     id === undefined || secret === undefined
       ? {}
       : { client_id: unescaped(id), client_secret: unescaped(secret) };
+  const why = unfit(body) ?? unfit(credentials);
+  if (why !== null) throw new OAuthError(400, "invalid_request", why);
   const result = tokenRequest.safeParse({ ...credentials, ...(body as object | undefined) });
   if (result.success) return result.data;
   const fields = result.error.issues.map((issue) => issue.path.join(".")).join(", ");
