@@ -13,6 +13,7 @@ import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
+import { makePlan, printPlan } from "./migrate/plan.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { carryOut } from "./migrate/run.ts";
 import { print, printJson, sizeWords, styled, summaryLine } from "./output.ts";
@@ -26,6 +27,7 @@ interface MigrateOptions {
   readonly rejectShare: string;
   readonly concurrency?: string;
   readonly onChange: string;
+  readonly dryRun?: boolean;
   readonly verify?: boolean;
   readonly json?: boolean;
 }
@@ -56,6 +58,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all",
       "stop",
     )
+    .option("--dry-run", "map every file and ask the service about the targets, and send nothing")
     .option("--verify", "at the end, compare what the service stores with what was delivered")
     .option("--json", "print the result as one JSON object")
     .action(
@@ -83,6 +86,7 @@ async function migrate(
       message: "no file fits the patterns",
       hint: "Put patterns into quotes, so that the shell does not read them; `**` goes through folders.",
     });
+  if (options.dryRun === true) return showPlan(own, standing, options, stop);
   const skipped = decideOnChange(standing, options.onChange);
   await mkdir(folder, { recursive: true });
   await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
@@ -116,6 +120,23 @@ async function migrate(
       return how === "done" && concerns.length === 0 && (found?.differences.length ?? 0) === 0 ? 0 : 1;
     },
   );
+}
+
+const TELL_EVERY_FILES = 100;
+
+async function showPlan(
+  own: GatewayConfig,
+  { files }: Standing,
+  options: MigrateOptions,
+  stop: AbortSignal,
+): Promise<number> {
+  const tick = (done: number) => {
+    if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${files.length} files mapped\n`);
+  };
+  const plan = await makePlan(own, files, tick, stop);
+  if (options.json === true) printJson(plan);
+  else printPlan(plan);
+  return plan.findings.length === 0 && plan.unfit?.length === 0 ? 0 : 1;
 }
 
 function greeting(id: string, { files, done, changed }: Standing): string {
