@@ -9,8 +9,8 @@ export interface BenchHub {
   push(body: Buffer): Promise<number>;
   /** Until everything that was pushed is applied. */
   drained(): Promise<void>;
-  /** The text of the answer. */
-  get(path: string): Promise<string>;
+  /** POST /data; the text of the answer. */
+  query(query: object): Promise<string>;
   /** Ends it; its peak of memory in megabytes. */
   stop(): Promise<number>;
 }
@@ -28,12 +28,17 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
   const child = fork(join(import.meta.dirname, "hub-server.ts"), [JSON.stringify(options)]);
   const { url } = await told<{ url: string }>(child);
   const pool = new Pool(url, { connections: 8 });
-  const headers = { authorization: `Bearer ${await tokenOf(pool)}`, "api-version": "1.7" };
-  const text = async (method: "GET" | "POST", path: string, body?: Buffer): Promise<string> => {
+  const headers = {
+    authorization: `Bearer ${await tokenOf(pool)}`,
+    "api-version": "1.7",
+    "content-type": "application/json",
+  };
+  const text = async (method: "GET" | "POST", path: string, body?: Buffer | string): Promise<string> => {
     const more = body === undefined ? {} : { body };
     const answer = await pool.request({ method, path, headers, ...more });
     const content = await answer.body.text();
-    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${content}`);
+    if (answer.statusCode !== 200)
+      throw new Error(`${method} ${path}: ${answer.statusCode} ${content.slice(0, 500)}`);
     return content;
   };
   return {
@@ -51,7 +56,7 @@ export async function startBenchHub(store: object): Promise<BenchHub> {
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     },
-    get: (path) => text("GET", path),
+    query: (query) => text("POST", "/data", JSON.stringify(query)),
     async stop() {
       await pool.close();
       child.send("memory");

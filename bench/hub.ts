@@ -9,7 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type BenchHub, startBenchHub } from "./hub-client.ts";
-import { bodyOf, dateOf, type Order, pieces, prefill, type Rectangle, STEPS_A_YEAR } from "./hub-data.ts";
+import { bodyOf, type Order, pieces, prefill, type Rectangle, STEPS_A_YEAR } from "./hub-data.ts";
+import { print, quantile, row } from "./hub-print.ts";
+import { benchReads } from "./hub-reads.ts";
 
 const count = (name: string, ordinarily: number) =>
   Number(process.env[`HEADGATE_BENCH_${name}`] ?? ordinarily);
@@ -22,13 +24,12 @@ const READ = count("READ", 50_000_000);
 const SIZE = count("PUSH_SIZE", 10_000);
 const VARIABLES = 10_000;
 const CONCURRENCY = 2;
-const REPEATS = 15;
 
 export async function benchHub(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
   try {
-    await ingestion(folder);
-    await reads(folder);
+    if (STORED > 0) await ingestion(folder);
+    if (READ > 0) await benchReads(join(folder, "large.sqlite"), READ);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -116,65 +117,4 @@ async function pushAll(hub: BenchHub, order: Order, all: Rectangle) {
   await Promise.all(Array.from({ length: CONCURRENCY }, client));
   await hub.drained();
   return { rate: (all.variables * all.steps) / ((performance.now() - began) / 1_000), latencies };
-}
-
-async function reads(folder: string): Promise<void> {
-  const path = join(folder, "large.sqlite");
-  const variables = Math.max(1, Math.floor(READ / STEPS_A_YEAR));
-  await prefill(path, variables, STEPS_A_YEAR);
-  print(
-    `\nreads from a store of ${variables * STEPS_A_YEAR} points; milliseconds, median and 90 % of ${REPEATS}`,
-  );
-  const hub = await startBenchHub({ kind: "sqlite", path });
-  const one = (repeat: number) => 1 + ((repeat * 97) % variables);
-  const period = `From=${dateOf(0)}&To=${dateOf(STEPS_A_YEAR)}`;
-  const zone = "TimeZoneId=Europe/Paris";
-  const latest = Array.from(
-    { length: Math.min(1_000, variables) },
-    (_, index) => `VariableIds=${index + 1}`,
-  ).join("&");
-  const queries: readonly (readonly [string, number, (repeat: number) => string])[] = [
-    ["a year of one variable, raw", 60, (repeat) => `VariableId=${one(repeat)}&${period}`],
-    [
-      "the same with dates",
-      60,
-      (repeat) => `VariableId=${one(repeat)}&${period}&DisplayLevel=ValueVariableDate`,
-    ],
-    [
-      "daily sums of that year in a zone",
-      40,
-      (repeat) =>
-        `VariableId=${one(repeat)}&${period}&${zone}&Granularity=Day&Aggregation=SUM&DisplayLevel=ValueVariableDate`,
-    ],
-    [
-      "latest points of 1000 variables",
-      300,
-      () =>
-        `${latest}&DisplayLevel=ValueVariableDateSource&Paging.PageNumber=0&Paging.ItemsPerPage=1&PagingOrder=DESC`,
-    ],
-  ];
-  for (const [name, wanted, query] of queries) {
-    const times: number[] = [];
-    for (let repeat = 0; repeat < REPEATS; repeat += 1) {
-      const began = performance.now();
-      await hub.get(`/data?${query(repeat)}`);
-      times.push(performance.now() - began);
-    }
-    print(
-      `${row(name, quantile(times, 0.5).toFixed(1), quantile(times, 0.9).toFixed(1))}   at most ${wanted} is wanted`,
-    );
-  }
-  print(`peak of the hub's memory: ${(await hub.stop()).toFixed(0)} MB`);
-}
-
-function quantile(numbers: readonly number[], share: number): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(share * (numbers.length - 1))] ?? Number.NaN;
-}
-
-function row(name: string, ...cells: readonly string[]): string {
-  return name.padEnd(36) + cells.map((cell) => cell.padStart(12)).join("");
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -128,6 +128,9 @@ function offsetMsAt(ms: number, zone: string): number {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone).offsetNanoseconds / 1_000_000;
 }
 
+const DAY_MS = 86_400_000;
+const TWO = Array.from({ length: 60 }, (_, index) => String(index).padStart(2, "0"));
+
 /** Writes instants in one zone, `2026-03-29T03:00:00+02:00`; remembers the offset until the next change of the clocks. */
 export class ZoneWriter {
   private readonly zone: string;
@@ -135,6 +138,9 @@ export class ZoneWriter {
   private untilMs = Number.NEGATIVE_INFINITY;
   private offsetMs = 0;
   private suffix = "";
+  /** The local day that was written last, `2026-03-29T`, since the next point mostly is of the same. */
+  private day = "";
+  private dayMs = Number.NaN;
 
   /** `zoneId`: Windows or IANA. */
   constructor(zoneId: string) {
@@ -143,8 +149,21 @@ export class ZoneWriter {
 
   write(ms: number): string {
     if (ms < this.fromMs || ms >= this.untilMs) this.lookUp(ms);
-    const local = new Date(ms + this.offsetMs).toISOString();
-    return (local.endsWith(".000Z") ? local.slice(0, -5) : local.slice(0, -1)) + this.suffix;
+    const local = ms + this.offsetMs;
+    const inDay = local - this.dayMs;
+    if (inDay < 0 || inDay >= DAY_MS || inDay % 1_000 !== 0) return this.writeFresh(local);
+    const seconds = inDay / 1_000;
+    const minutes = Math.floor(seconds / 60);
+    return `${this.day}${TWO[Math.floor(minutes / 60)]}:${TWO[minutes % 60]}:${TWO[seconds % 60]}${this.suffix}`;
+  }
+
+  /** Of another day than before, or with milliseconds. */
+  private writeFresh(local: number): string {
+    const text = new Date(local).toISOString();
+    const end = text.indexOf("T") + 1;
+    this.day = text.slice(0, end);
+    this.dayMs = Math.floor(local / DAY_MS) * DAY_MS;
+    return (text.endsWith(".000Z") ? text.slice(0, -5) : text.slice(0, -1)) + this.suffix;
   }
 
   private lookUp(ms: number): void {

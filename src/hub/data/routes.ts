@@ -1,7 +1,7 @@
 /** GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type DataRow, dataQuery, dataRows } from "../../wire/index.ts";
+import { dataQuery, dataRows } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidRequest } from "../http/problems.ts";
@@ -9,7 +9,8 @@ import { described } from "../http/route.ts";
 import { sendCount, wantsCount } from "../structure/paging.ts";
 import { conversionWarning, WARNING_HEADER } from "./conversion.ts";
 import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
-import { countRows, readRows } from "./rows.ts";
+import { countRows } from "./rows.ts";
+import { arrayTexts } from "./texts.ts";
 
 export async function dataRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   app.get("/data", OPTIONS.get, (request, reply) => answer(context, request, reply, request.query));
@@ -60,17 +61,7 @@ async function answer(
   const warning = conversionWarning(variables, asked.targetUnits);
   if (warning !== null) void reply.header(WARNING_HEADER, warning);
   void reply.type("application/json; charset=utf-8");
-  return reply.send(Readable.from(jsonArray(readRows(store.points, asked, variables))));
-}
-
-async function* jsonArray(chunks: AsyncIterable<readonly DataRow[]>): AsyncGenerator<string> {
-  let opening = "[";
-  for await (const rows of chunks) {
-    if (rows.length === 0) continue;
-    yield opening + rows.map((row) => JSON.stringify(row)).join(",");
-    opening = ",";
-  }
-  yield opening === "[" ? "[]" : "]";
+  return reply.send(Readable.from(arrayTexts(store.points, asked, variables)));
 }
 
 /** The same parameters in a JSON body; `Paging` may be an object there. Parameters of the URL count too. */

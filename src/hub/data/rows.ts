@@ -68,7 +68,7 @@ async function* aggregatedRows(
   const { granularity, aggregates, page } = request;
   if (granularity === "Raw") return;
   const writer = new ZoneWriter(zones.dates);
-  const range = rangeOf(request, zones.period, WHOLE);
+  const range = { ...rangeOf(request, zones.period, WHOLE), labels: false };
   const { unitId, convert } = conversionOf(variable, request.targetUnits);
   const last = page.limit === null ? Number.POSITIVE_INFINITY : page.offset + page.limit;
   let index = 0;

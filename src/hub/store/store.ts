@@ -195,6 +195,8 @@ export interface PointRange {
   /** Counted in points, also where each has several versions. */
   readonly page: Page;
   readonly view: PointView;
+  /** False: dates and values alone are asked for, and the other fields of rows may be null. */
+  readonly labels?: boolean;
 }
 
 export interface PointRow {

@@ -5,7 +5,7 @@ import { Where } from "../where.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
 import { bound, SQLITE } from "./dialect.ts";
 
-const CHUNK = 2_000;
+const CHUNK = 5_000;
 /** Beyond every date that a point can have. */
 const FAR_MS = 8_640_000_000_000_000;
 
@@ -108,40 +108,53 @@ function selection(variable: VariableFacts, view: PointView): { from: string; va
 async function* readChunks(
   tools: Statements,
   variable: VariableFacts,
-  { fromMs, lastMs, order, page, view }: PointRange,
+  { fromMs, lastMs, order, page, view, labels = true }: PointRange,
 ): AsyncGenerator<readonly PointRow[]> {
   const { from, values } = selection(variable, view);
-  const sql = `SELECT * ${from} AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order} LIMIT ? OFFSET ?`;
+  const columns = labels || view.kind === "all" ? "*" : "at_ms, value";
+  const fetch = (...bounds: number[]): readonly PointRow[] =>
+    columns === "*"
+      ? tools.all(sql, ...values, ...bounds).map(pointOf)
+      : tools.arrays(sql, ...values, ...bounds).map(bareOf);
+  const sql = `SELECT ${columns} ${from} AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order} LIMIT ? OFFSET ?`;
   let low = fromMs ?? -FAR_MS;
   let high = lastMs ?? FAR_MS;
   let left = page.limit ?? Number.POSITIVE_INFINITY;
   let offset = page.offset;
   while (left > 0) {
     const limit = Math.min(CHUNK, left);
-    const rows = tools.all(sql, ...values, low, high, limit, offset);
+    const rows = fetch(low, high, limit, offset);
     const last = rows.at(-1);
     if (last === undefined) return;
-    yield view.kind === "all" && variable.isVersioned
-      ? versionsOf(tools, variable, rows, order)
-      : rows.map(pointOf);
+    yield view.kind === "all" && variable.isVersioned ? versionsOf(tools, variable, rows, order) : rows;
     if (rows.length < limit) return;
     left -= rows.length;
     offset = 0;
-    if (order === "ASC") low = Number(last["at_ms"]) + 1;
-    else high = Number(last["at_ms"]) - 1;
+    if (order === "ASC") low = last.atMs + 1;
+    else high = last.atMs - 1;
   }
 }
 
 function versionsOf(
   tools: Statements,
   variable: VariableFacts,
-  points: readonly Row[],
+  points: readonly PointRow[],
   order: "ASC" | "DESC",
 ) {
-  const dates = points.map((point) => Number(point["at_ms"]));
-  const [first = 0, last = 0] = [dates[0], dates.at(-1)];
+  const [first = 0, last = 0] = [points[0]?.atMs, points.at(-1)?.atMs];
   const sql = `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`;
   return tools.all(sql, variable.id, Math.min(first, last), Math.max(first, last)).map(pointOf);
+}
+
+function bareOf([atMs, value]: readonly unknown[]): PointRow {
+  return {
+    atMs: Number(atMs),
+    value: Number(value),
+    version: null,
+    versionUs: null,
+    tags: null,
+    batchTags: null,
+  };
 }
 
 function pointOf(row: Row): PointRow {

@@ -1,0 +1,73 @@
+/** Rows of /data as JSON. The rows of raw values, of which a year has 35,000 a variable, are put together from their few fields. */
+import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
+import { ZoneWriter } from "../time.ts";
+import { conversionOf } from "./conversion.ts";
+import { type DataRequest, rangeOf, zonesOf } from "./query.ts";
+import { readRows } from "./rows.ts";
+
+/** Small answers of many variables are sent together. */
+const PIECE_CHARACTERS = 65_536;
+
+/** The array in pieces; memory holds one chunk of points. */
+export async function* arrayTexts(
+  points: PointStore,
+  request: DataRequest,
+  variables: readonly VariableFacts[],
+): AsyncGenerator<string> {
+  let piece = "[";
+  let isFirst = true;
+  for await (const rows of rowTexts(points, request, variables)) {
+    piece += isFirst ? rows : `,${rows}`;
+    isFirst = false;
+    if (piece.length < PIECE_CHARACTERS) continue;
+    yield piece;
+    piece = "";
+  }
+  yield `${piece}]`;
+}
+
+/** Rows with commas between them, never none. */
+async function* rowTexts(
+  points: PointStore,
+  request: DataRequest,
+  variables: readonly VariableFacts[],
+): AsyncGenerator<string> {
+  const writers = new Map<string, ZoneWriter>();
+  const writerOf = (zone: string): ZoneWriter => {
+    const writer = writers.get(zone) ?? new ZoneWriter(zone);
+    writers.set(zone, writer);
+    return writer;
+  };
+  for (const variable of variables)
+    if (request.granularity === "Raw" && request.view.kind === "latest") {
+      const zones = zonesOf(request, variable);
+      const range = { ...rangeOf(request, zones.period, request.page), labels: false };
+      const write = rawWriter(request, variable, writerOf(zones.dates));
+      for await (const chunk of points.read(variable, range)) if (chunk.length > 0) yield write(chunk);
+    } else
+      for await (const rows of readRows(points, request, [variable]))
+        if (rows.length > 0) yield rows.map((row) => JSON.stringify(row)).join(",");
+}
+
+/** The fields of `discriminants` in rows.ts, as text. */
+function rawWriter(
+  request: DataRequest,
+  variable: VariableFacts,
+  dates: ZoneWriter,
+): (chunk: readonly PointRow[]) => string {
+  const { unitId, convert } = conversionOf(variable, request.targetUnits);
+  const { level } = request;
+  const unit = `,"unitId":${unitId}`;
+  const named = level === "Value" ? unit : `${unit},"variableId":${variable.id}`;
+  const isDated = level === "ValueVariableDate" || level === "ValueVariableDateSource";
+  const end = level === "ValueVariableDateSource" ? `","sourceId":${variable.sourceId}}` : '"}';
+  return (chunk) => {
+    let text = "";
+    for (const { atMs, value } of chunk) {
+      const shown = JSON.stringify(convert === null ? value : convert(value));
+      const start = `${text === "" ? "" : ","}{"rawValue":${shown}${named}`;
+      text += isDated ? `${start},"date":"${dates.write(atMs)}${end}` : `${start}}`;
+    }
+    return text;
+  };
+}
