@@ -11,6 +11,7 @@ import { openOffice } from "./gateway/office.ts";
 import type { ConfigurationMeans } from "./gateway/reloading.ts";
 import { claimParts, intakeHands, joinSteps } from "./gateway/runs.ts";
 import { ServicePosts } from "./gateway/services.ts";
+import { openStorage } from "./gateway/storage.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { openMapping } from "./mapping/open.ts";
@@ -23,7 +24,6 @@ import { isIdle } from "./runs/idleness.ts";
 import { openLookupStore } from "./runs/lookups.ts";
 import { Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
-import { openSpool } from "./runs/spool.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
 import { createRegistry } from "./triggers/registry.ts";
@@ -81,7 +81,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const fleet = new FleetMember();
   const ledger = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
   closers.push(() => ledger.close());
-  const spool = await openSpool(config.spool);
+  const { spool, room } = await openStorage(config.spool, { clock, log, metrics: metrics.registry });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock);
 
@@ -89,7 +89,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const office = await openOffice(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const registry = createRegistry(config.triggers);
-  const intake = intakeFacts(config, { registry, clock, spool: spool.root });
+  const intake = intakeFacts(config, { registry, clock, spool: spool.root, room });
   const field = new Field({ log, intake }, () => ({ journal: ledger, claim, clock, log, pauses, fleet }));
   closers.push(() => field.close());
   const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
@@ -107,7 +107,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const shared = { ledger, log, dropPost, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const steps = joinSteps(config, { ...shared, spool, pool, clock, tracer, servicePost, claim });
+  const steps = joinSteps(config, { ...shared, spool, room, pool, clock, tracer, servicePost, claim });
   const recovery = await recoverRuns(steps);
 
   const conductor = new Conductor(steps, {
@@ -121,7 +121,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const late = lateFiles(config, ledger, { metrics, clock, log, startedAt });
   closers.push(() => late.stop());
   const { configuration } = means;
-  const known = { ledger, spool, pauses, lookups, versions, field, services, conductor, late, clock, log };
+  const stores = { ledger, spool, room, pauses, lookups, versions };
+  const known = { ...stores, field, services, conductor, late, clock, log };
   joinAnswers(office.answers, config, { ...known, configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));

@@ -195,6 +195,14 @@ export const pushOptions = z.strictObject({
     .max(64)
     .default(4)
     .describe("Push calls at the same time, for each service."),
+  drainRate: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      "Most readings a second that are sent to each service, so that what piled up during an outage does not come over it all at once. Without it as fast as the service takes them.",
+    )
+    .meta({ examples: [20_000] }),
   operationTimeout: duration("60s").describe(
     "Sent as operationTimeoutSec: how long the service may work on one operation.",
   ),

@@ -10,6 +10,7 @@ import { appendChildren } from "./children.ts";
 import type { DeliveryJournal, KeptResult } from "./delivery.ts";
 import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
+import type { Pace } from "./pace.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { sliceStream, verifySlice } from "./slices.ts";
 
@@ -22,6 +23,7 @@ export interface PusherParts {
   readonly service: string;
   readonly client: ServiceClient;
   readonly gate: Gate;
+  readonly pace: Pace;
   readonly journal: DeliveryJournal;
   readonly options: PushOptions;
   readonly clock: Clock;
@@ -71,7 +73,7 @@ export class BatchPusher {
     mayBisect: () => boolean,
     signal: AbortSignal,
   ): Promise<Pushed> {
-    const { gate, options, clock } = this.#parts;
+    const { gate, pace, options, clock } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
@@ -79,6 +81,7 @@ export class BatchPusher {
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
       if (attempt === 1) await verifySlice(segmentPath, batch);
+      await pace.take(batch.points, signal);
       try {
         const judged = await gate.pass(() => this.#attempt(batch, state, segmentPath, signal), signal);
         return await this.#conclude(batch, segmentPath, judged, mayBisect());

@@ -13,6 +13,7 @@ import { Gate } from "./gate.ts";
 import { Guard } from "./guard.ts";
 import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
+import { Pace } from "./pace.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
 import { BatchPusher, CONFLICT_WORDS, type PushFacts } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
@@ -85,6 +86,7 @@ class ServiceDelivery implements Delivery {
     this.#pusher = new BatchPusher({
       client: this.#client,
       gate: this.#gate,
+      pace: new Pace(push.drainRate, clock),
       journal: parts.journal,
       options: push,
       clock,

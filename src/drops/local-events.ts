@@ -1,6 +1,6 @@
 /** File-system events of a local folder. They make polls come sooner and are never the truth, so that it does no harm when they get lost. */
-import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { basename, join, relative, sep } from "node:path";
 import { watch } from "chokidar";
 import { wordsOf } from "../support/errors.ts";
@@ -76,7 +76,8 @@ export class LocalEvents {
   async #test(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     const { drop, log, root } = this.#facts;
-    const path = join(root, `${OWN_PREFIX}events-${randomUUID()}`);
+    // Always the same on this machine, so that what a crash left here goes with the next test.
+    const path = join(root, `${OWN_PREFIX}events-${hostname()}`);
     let late = false;
     const timer = setTimeout(() => {
       late = true;

@@ -3,6 +3,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenMapping } from "../mapping/open.ts";
 import type { LateFiles } from "../operations/late-files.ts";
+import { spoolHealth } from "../operations/spool-state.ts";
 import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
 import type { Conductor } from "../runs/conductor.ts";
 import { reviseOutcome } from "../runs/confirming.ts";
@@ -11,6 +12,7 @@ import type { LookupStore } from "../runs/lookups.ts";
 import { carryOut } from "../runs/ordering.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Spool } from "../runs/spool.ts";
+import type { SpoolRoom } from "../runs/spool-room.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { laneOf } from "../triggers/registry.ts";
@@ -22,6 +24,7 @@ import type { ServicePosts } from "./services.ts";
 export interface AnsweringParts {
   readonly ledger: Ledger;
   readonly spool: Spool;
+  readonly room: SpoolRoom;
   readonly pauses: Pauses;
   readonly lookups: LookupStore;
   readonly versions: Pick<OpenMapping["versions"], "refused">;
@@ -56,6 +59,7 @@ export function joinAnswers(answers: Answers, config: GatewayConfig, parts: Answ
   answers.health = async () => [
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
     ...(await healthOf(field.statuses(), names(), conductor.serviceWaits(), ledger, late.missing())),
+    spoolHealth(await parts.room.state()),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];

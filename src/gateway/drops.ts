@@ -5,6 +5,7 @@ import { createDrop } from "../drops/create.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
 import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher.ts";
 import type { Pauses } from "../runs/pauses.ts";
+import type { SpoolRoom } from "../runs/spool-room.ts";
 import type { DropPost } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
@@ -141,10 +142,16 @@ export class Field {
 
 export function intakeFacts(
   config: GatewayConfig,
-  parts: { readonly registry: TriggerRegistry; readonly clock: Clock; readonly spool: string },
+  parts: {
+    readonly registry: TriggerRegistry;
+    readonly clock: Clock;
+    readonly spool: string;
+    readonly room: SpoolRoom;
+  },
 ): IntakeFacts {
   return {
     spool: parts.spool,
+    isFull: async () => (await parts.room.full()) !== null,
     clock: parts.clock,
     get defaultService() {
       return config.services[0]?.name ?? "";

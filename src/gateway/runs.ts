@@ -12,6 +12,7 @@ import { finishAfter } from "../runs/confirm-rule.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Spool } from "../runs/spool.ts";
+import type { SpoolRoom } from "../runs/spool-room.ts";
 import type { DropPost, RunSteps, ServicePost } from "../runs/steps.ts";
 import { ContainerCopies } from "../runs/unpacking/copies.ts";
 import type { Clock } from "../support/clock.ts";
@@ -72,6 +73,7 @@ export function joinSteps(
   parts: {
     readonly ledger: Ledger;
     readonly spool: Spool;
+    readonly room: SpoolRoom;
     readonly lookups: LookupStore;
     readonly pool: MappingPool;
     readonly versions: MapperVersions;

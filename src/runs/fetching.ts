@@ -7,8 +7,30 @@ import { containerOf, fetchSource } from "./source.ts";
 import { entryOf, NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;
+const FULL_WAIT_MS = 2_000;
 
+/** While the spool is full the file stays where it is. */
 export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const { room, ledger } = steps;
+  const isEntry = ((await ledger.arrival(run.arrivalId))?.parentId ?? null) !== null;
+  const refused = await room.reserve(run.id, run.size, isEntry);
+  if (refused !== null) {
+    const { code, words } = refused;
+    if (run.reason?.message !== words)
+      await ledger.noteRun(run.id, { reason: { code, message: words }, event: "run.waiting", detail: words });
+    return waitFor(FULL_WAIT_MS, words);
+  }
+  let isFetched = false;
+  try {
+    const result = await fetchIntoSpool(run, steps, signal);
+    isFetched = result.move === "next";
+    return result;
+  } finally {
+    room.fetched(run.id, isFetched ? run.size : null);
+  }
+}
+
+async function fetchIntoSpool(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   if (run.replay !== null) return fetchReplayed(run, run.replay, steps, signal);
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.state === "duplicate") {

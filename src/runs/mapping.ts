@@ -1,9 +1,7 @@
 /** `fetched → mapping → mapped`, or aside to `empty` or `quarantined`; and the segment made again when the spool lost it. */
-import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
 import type { MappedFile, MapResult } from "../mapping/mapping.ts";
 import type { Batch, Run } from "../model.ts";
-import { publishDurably } from "../support/durable.ts";
 import { faultPoint } from "../support/faults.ts";
 import { spareDelivered, waitForEarlier } from "./replaying.ts";
 import { fetchSource } from "./source.ts";
@@ -34,6 +32,7 @@ export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): 
     });
     throw thrown;
   });
+  steps.room.mapped(run.id);
   faultPoint("run.map.segment");
   return await recordResult(run, result, steps);
 }
@@ -136,7 +135,7 @@ export async function rebuildSegment(
     const fetched = await fetchSource(run, part, steps, signal);
     if (fetched.sha256 !== run.sha256)
       return "the spool lost the segment, and the file at the drop has other content now";
-    await publishDurably(part, steps.spool.inputPath(run.id));
+    await steps.spool.takeInput(run.id, part);
   }
   const result = await mapAndSpare(run, steps, signal);
   if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;
@@ -147,7 +146,7 @@ export async function rebuildSegment(
     await noteAbout(run, result, steps);
     return null;
   }
-  await rm(steps.spool.segmentPath(run.id), { force: true });
+  await steps.spool.discard(run.id, "segment");
   return "mapped again, the file gives other bytes than the ledger has; nothing of it is sent";
 }
 

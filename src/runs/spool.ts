@@ -30,6 +30,8 @@ export interface Spool {
   retire(runId: string): Promise<void>;
   /** Brings a kept input back, also one of another run of the same file. False when it is not kept any more. */
   restoreInput(runId: string, from?: string): Promise<boolean>;
+  /** Makes a synced file beside it the input of a run. */
+  takeInput(runId: string, part: string): Promise<void>;
   /** Whether it can be brought back. */
   holdsInput(runId: string): Promise<boolean>;
   /** Copies the input of a run into a file, synced. False when it is not kept any more. */
@@ -81,7 +83,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     return true;
   }
 
-  return {
+  return guarded({
     root,
     inputPath,
     segmentPath,
@@ -121,6 +123,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
       for (const beside of BESIDE_SEGMENT) await rm(`${segmentPath(runId)}${beside}`, { force: true });
     },
+    takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
     async restoreInput(runId, from = runId) {
       const temporary = `${inputPath(runId)}${PART}`;
       if (!(await copyInput(from, temporary))) return false;
@@ -157,6 +160,41 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
+  });
+}
+
+/** Whatever the disk says is a fault of the spool that may pass, and no fault of the file that is worked on. */
+function guarded(spool: Spool): Spool {
+  const guard =
+    <Args extends readonly unknown[], Value>(operation: string, work: (...args: Args) => Promise<Value>) =>
+    async (...args: Args): Promise<Value> => {
+      try {
+        return await work(...args);
+      } catch (cause) {
+        if (systemCode(cause) === undefined) throw cause;
+        throw new TransientError("HG-SPOOL-004", {
+          operation,
+          subject: spool.root,
+          message: `the spool cannot be used now: ${wordsOf(cause)}`,
+          cause,
+        });
+      }
+    };
+  return {
+    ...spool,
+    hasInput: guard("find input", spool.hasInput),
+    hasSegment: guard("find segment", spool.hasSegment),
+    note: guard("note targets", spool.note),
+    retire: guard("keep input", spool.retire),
+    takeInput: guard("take input", spool.takeInput),
+    restoreInput: guard("restore input", spool.restoreInput),
+    holdsInput: guard("find input", spool.holdsInput),
+    copyInput: guard("copy input", spool.copyInput),
+    residents: guard("list spool", spool.residents),
+    keptInputs: guard("list spool", spool.keptInputs),
+    discard: guard("remove from spool", spool.discard),
+    sweep: guard("sweep spool", spool.sweep),
+    prune: guard("prune spool", spool.prune),
   };
 }
 

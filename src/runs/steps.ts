@@ -22,6 +22,7 @@ import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/tracing.ts";
 import type { LookupStore } from "./lookups.ts";
 import type { Spool } from "./spool.ts";
+import type { SpoolRoom } from "./spool-room.ts";
 import type { ContainerCopies } from "./unpacking/copies.ts";
 
 /** A drop with the rules that the configuration gives it. */
@@ -55,6 +56,7 @@ export interface RecheckRule {
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
+  readonly room: Pick<SpoolRoom, "reserve" | "fetched" | "mapped">;
   readonly copies: ContainerCopies;
   readonly lookups: Pick<LookupStore, "filesFor">;
   readonly pool: MappingPool;

@@ -18,7 +18,7 @@ export class Door {
     server.on("connection", (socket) => this.#lead(socket));
   }
 
-  static async open(target: string): Promise<Door> {
+  static async before(target: string): Promise<Door> {
     const server = createServer();
     const port = await listen(server, 0);
     return new Door(server, port, Number(new URL(target).port));
@@ -42,6 +42,12 @@ export class Door {
     if (server !== null) await new Promise((resolve) => server.close(resolve));
   }
 
+  /** Before its time. */
+  async open(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#server === null) await this.#reopen();
+  }
+
   async #reopen(): Promise<void> {
     const server = createServer((socket) => this.#lead(socket));
     await listen(server, this.#port);
@@ -50,6 +56,7 @@ export class Door {
   }
 
   #lead(socket: Socket): void {
+    if (this.#server === null) return void socket.destroy(); // It came just as the door was shut.
     const onward = connect(this.#target, "127.0.0.1");
     for (const [one, other] of [
       [socket, onward],

@@ -52,7 +52,7 @@ async function playRound(own: number): Promise<void> {
   const chance = chanceOf(own);
   const kind = KINDS[Math.trunc(chance() * KINDS.length)] ?? "local";
   const drops = await layOneDrop(rig, `round-${own}`, kind, { push });
-  const door = await Door.open(rig.proxy.url);
+  const door = await Door.before(rig.proxy.url);
   const lives: string[] = [];
   try {
     drops.stage.entrance = door.url;

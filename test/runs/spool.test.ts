@@ -19,7 +19,12 @@ let folder: string;
 let spool: Spool;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "headgate-"));
-  spool = await openSpool({ path: folder, keepInputs: { age: 30 * DAY_MS, size: 1_000_000 } });
+  spool = await openSpool({
+    path: folder,
+    budget: 1e9,
+    headroom: 0,
+    keepInputs: { age: 30 * DAY_MS, size: 1_000_000 },
+  });
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -91,7 +96,12 @@ describe("the spool", () => {
   it("says what to do when its folder cannot be made", async () => {
     writeFileSync(join(folder, "file"), "");
     await expect(
-      openSpool({ path: join(folder, "file", "spool"), keepInputs: { age: 1, size: 1 } }),
+      openSpool({
+        path: join(folder, "file", "spool"),
+        budget: 1,
+        headroom: 0,
+        keepInputs: { age: 1, size: 1 },
+      }),
     ).rejects.toMatchObject({
       code: "HG-SPOOL-001",
       hint: expect.stringContaining("spool.path"),

@@ -28,6 +28,8 @@ export interface IntakeFacts {
   /** Root of the spool. */
   readonly spool: string;
   readonly clock?: Clock;
+  /** Whether the spool takes nothing more. Default: it always has room. */
+  isFull?(): Promise<boolean>;
   /** Of users that name none. */
   readonly defaultService: string;
   accountOf(service: string): string | undefined;
@@ -203,6 +205,7 @@ export class IntakeDrop implements Drop {
       limits: this.#options.limits,
       clock: this.#clock,
       log: this.#log,
+      isFull: async () => (await facts.isFull?.()) ?? false,
       serviceOf: (user) => user.service ?? facts.defaultService,
       refusalOf: (token, service) => facts.refusalOf(token, service, this.name),
       onTaken: () => {

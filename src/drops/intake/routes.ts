@@ -30,6 +30,8 @@ export interface RouteParts {
   readonly limits: { readonly body: number; readonly backlog: number };
   readonly clock: Clock;
   readonly log: Logger;
+  /** Whether the spool takes nothing more. */
+  isFull(): Promise<boolean>;
   serviceOf(user: IntakeUser): string;
   /** Why no trigger takes what is sent under this guid for this service, in words; null when one does. */
   refusalOf(token: string, service: string): string | null;
@@ -166,6 +168,12 @@ function admission(parts: RouteParts, right: IntakeRight, scope: string) {
         503,
         "backlog-full",
         "too much waits to be delivered; send this again when the service is back",
+      );
+    if (await parts.isFull())
+      throw new IntakeProblem(
+        503,
+        "storage-full",
+        "the gateway holds as much as it may until the service is back; send this again later",
       );
   };
 }

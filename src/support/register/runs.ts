@@ -106,4 +106,12 @@ export const RUN_ERRORS = {
     title: "the spool cannot be written",
     hint: "Check that its disk has room and that this user may write there; the file is mapped again by itself.",
   },
+  "HG-SPOOL-005": {
+    title: "the budget of the spool is used up",
+    hint: "Usually the service has been away for long, or held runs wait for a person: `headgate runs --waiting` tells. Files are taken again by themselves; raise `spool.budget` if the disk has room.",
+  },
+  "HG-SPOOL-006": {
+    title: "the disk of the spool is nearly full",
+    hint: "Free some of it, or lower `spool.headroom` or `spool.keepInputs.size`. Files are taken again by themselves.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

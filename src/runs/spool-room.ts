@@ -1,0 +1,240 @@
+/**
+ * Whether the spool has room for another file. While a service is away, what is mapped piles up here and nowhere else, so this is where an
+ * outage is bounded: at the budget, or when the disk runs short, nothing more is taken, and files stay where they lie. What was
+ * taken goes on to its end, which makes room again.
+ */
+import { lstat, opendir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../support/clock.ts";
+import { type ErrorCode, systemCode, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { SpoolOptions } from "./options.ts";
+
+export interface RoomState {
+  /** Bytes of inputs, segments and bodies under way, and of what is being fetched. */
+  readonly usedBytes: number;
+  readonly budgetBytes: number;
+  /** Of the disk, for this user. */
+  readonly freeBytes: number;
+  /** Why nothing more is taken, in words; null while files are taken. */
+  readonly full: string | null;
+}
+
+export interface Refusal {
+  readonly code: ErrorCode;
+  /** Without numbers that change, so that it is one reason for as long as it lasts. */
+  readonly words: string;
+}
+
+/** What is counted, below the root of the spool. What is kept for replay has a limit of its own. */
+const COUNTED = ["inputs", "segments", "intake"];
+/** What an intake remembers of its senders is there for good, and is no backlog. */
+const DATABASE = /\.sqlite(-wal|-shm)?$/;
+/** A file is here as it came, and as the batches that are made of it, which are larger. */
+const COPIES = 3;
+/** Once full, files are taken again below this share of the budget, and above that share of the headroom. */
+const AGAIN = { budget: 0.9, headroom: 1.1 } as const;
+/** Counting is work too: at most this share of the time. */
+const COUNTING_SHARE = 0.05;
+const COUNTED_MS = 1_000;
+const FILES_AT_ONCE = 64;
+const MAPPED_WITHIN_MS = 600_000;
+
+interface Reservation {
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+export class SpoolRoom {
+  readonly #root: string;
+  readonly #options: Pick<SpoolOptions, "budget" | "headroom">;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  /** Bytes that runs are going to write. */
+  readonly #reserved = new Map<string, Reservation>();
+  /** Bytes that they have written since the last count. */
+  #since = 0;
+  #counted = 0;
+  #free = Number.POSITIVE_INFINITY;
+  #countAgainMs = Number.NEGATIVE_INFINITY;
+  #counting: Promise<void> | null = null;
+  #full: Refusal | null = null;
+
+  constructor(
+    root: string,
+    options: Pick<SpoolOptions, "budget" | "headroom">,
+    means: { readonly clock: Clock; readonly log: Logger },
+  ) {
+    this.#root = root;
+    this.#options = options;
+    this.#clock = means.clock;
+    this.#log = means.log;
+  }
+
+  async state(): Promise<RoomState> {
+    await this.#count();
+    return {
+      usedBytes: this.#used(),
+      budgetBytes: this.#options.budget,
+      freeBytes: this.#free,
+      full: this.#full?.words ?? null,
+    };
+  }
+
+  /** Whether anything is taken at all; null when it is. */
+  async full(): Promise<Refusal | null> {
+    await this.#count();
+    return this.#full;
+  }
+
+  /**
+   * Takes room for a file that is going to be fetched, until `fetched`; or answers why it has to stay where it is. `isEntry`: of a container
+   * that is here, which does not go before its entries: these come whatever the budget says, as long as the disk has room.
+   */
+  async reserve(id: string, bytes: number, isEntry: boolean): Promise<Refusal | null> {
+    await this.#count();
+    if (this.#full?.code === "HG-SPOOL-004") return this.#full;
+    const need = bytes * COPIES;
+    const { budget, headroom } = this.#options;
+    if (this.#free - need < headroom) {
+      if (this.#free < AGAIN.headroom * headroom) this.#close(this.#diskShort());
+      return this.#diskShort();
+    }
+    if (!isEntry) {
+      // A file beyond the budget comes alone, or it would never come.
+      const over = this.#used() > 0 && this.#used() + need > budget;
+      if (over && this.#used() >= AGAIN.budget * budget) this.#close(this.#overBudget());
+      if (this.#full !== null) return this.#full;
+      if (over) return TOO_LARGE_NOW;
+    }
+    this.#reserved.set(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
+    return null;
+  }
+
+  /** A file of so many bytes was fetched, and is going to be mapped. Null: it was not. */
+  fetched(id: string, bytes: number | null): void {
+    if (bytes === null) return void this.#reserved.delete(id);
+    // Somebody may give the run up before it is mapped.
+    this.#reserved.set(id, {
+      bytes: bytes * (COPIES - 1),
+      untilMs: this.#clock.monotonicMs() + MAPPED_WITHIN_MS,
+    });
+    this.#since += bytes;
+  }
+
+  /** What is to be written of the run is written. */
+  mapped(id: string): void {
+    this.#since += this.#reserved.get(id)?.bytes ?? 0;
+    this.#reserved.delete(id);
+  }
+
+  #used(): number {
+    return this.#reserved.values().reduce((sum, { bytes }) => sum + bytes, this.#counted + this.#since);
+  }
+
+  /** Counts anew when that was long enough ago. Whoever asks meanwhile waits for the same count. */
+  async #count(): Promise<void> {
+    if (this.#counting === null && this.#clock.monotonicMs() < this.#countAgainMs) return;
+    this.#counting ??= this.#countNow().finally(() => {
+      this.#counting = null;
+    });
+    await this.#counting;
+  }
+
+  async #countNow(): Promise<void> {
+    const begunMs = this.#clock.monotonicMs();
+    const before = this.#since;
+    for (const [id, { untilMs }] of this.#reserved) if (untilMs < begunMs) this.#reserved.delete(id);
+    try {
+      let bytes = 0;
+      for (const folder of COUNTED) bytes += await bytesBelow(join(this.#root, folder));
+      const { bavail, bsize } = await statfs(this.#root);
+      this.#counted = bytes;
+      this.#since -= before;
+      this.#free = bavail * bsize;
+      this.#judge();
+    } catch (thrown) {
+      // It has vanished, or may not be read: what cannot be counted is not filled either.
+      const words = `no files are taken: the spool cannot be looked through (${wordsOf(thrown)}); files stay at their drops`;
+      this.#close({ code: "HG-SPOOL-004", words });
+    }
+    const nowMs = this.#clock.monotonicMs();
+    this.#countAgainMs = nowMs + Math.max(COUNTED_MS, (nowMs - begunMs) / COUNTING_SHARE);
+  }
+
+  #judge(): void {
+    const { budget, headroom } = this.#options;
+    if (this.#full === null) {
+      if (this.#used() >= budget) this.#close(this.#overBudget());
+      else if (this.#free < headroom) this.#close(this.#diskShort());
+      return;
+    }
+    if (this.#used() > AGAIN.budget * budget || this.#free < AGAIN.headroom * headroom) return;
+    this.#full = null;
+    this.#log.info(this.#numbers(), "the spool has room again: files are taken again");
+  }
+
+  #close(refusal: Refusal): void {
+    if (this.#full !== null) return;
+    this.#full = refusal;
+    this.#log.warn({ code: refusal.code, ...this.#numbers() }, refusal.words);
+  }
+
+  #numbers() {
+    const { budget, headroom } = this.#options;
+    return { usedBytes: this.#used(), budgetBytes: budget, freeBytes: this.#free, headroomBytes: headroom };
+  }
+
+  #overBudget(): Refusal {
+    return {
+      code: "HG-SPOOL-005",
+      words: `no files are taken: what waits to be delivered fills the budget of the spool (\`spool.budget\`, ${this.#options.budget} bytes); files stay at their drops until there is room`,
+    };
+  }
+
+  #diskShort(): Refusal {
+    return {
+      code: "HG-SPOOL-006",
+      words: `no files are taken: the disk of the spool has less free space than it should keep (\`spool.headroom\`, ${this.#options.headroom} bytes); files stay at their drops until there is room`,
+    };
+  }
+}
+
+const TOO_LARGE_NOW: Refusal = {
+  code: "HG-SPOOL-005",
+  words:
+    "the file is larger than what is left of the budget of the spool (`spool.budget`); it stays at its drop until there is room",
+};
+
+/** Of files that come and go meanwhile, those that are seen. */
+async function bytesBelow(folder: string): Promise<number> {
+  let bytes = 0;
+  let asked: Promise<number>[] = [];
+  const add = async () => {
+    for (const size of await Promise.all(asked)) bytes += size;
+    asked = [];
+  };
+  try {
+    for await (const item of await opendir(folder, { recursive: true })) {
+      if (item.isFile() && !DATABASE.test(item.name)) asked.push(sizeOf(join(item.parentPath, item.name)));
+      if (asked.length >= FILES_AT_ONCE) await add();
+    }
+  } catch (thrown) {
+    if (!isGone(thrown)) throw thrown;
+  }
+  await add();
+  return bytes;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await lstat(path)).size;
+  } catch (thrown) {
+    if (isGone(thrown)) return 0;
+    throw thrown;
+  }
+}
+
+function isGone(thrown: unknown): boolean {
+  return systemCode(thrown) === "ENOENT";
+}
