@@ -15,6 +15,13 @@ const customerLimits = z.strictObject({
     .optional()
     .describe("Points pushed on one day (UTC); further pushes are answered by 429 until midnight."),
   bytesPerDay: size().optional().describe("Bytes of the bodies pushed on one day (UTC)."),
+  versions: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      "Versions kept for a point, where its variable does not say otherwise; `limits.versions` when absent.",
+    ),
 });
 
 const account = z.strictObject({

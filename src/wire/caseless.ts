@@ -16,7 +16,9 @@ function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown
   for (const [key, value] of Object.entries(input)) {
     const known = spelling.get(key.toLowerCase());
     // "Null fields are ignored" (specification, Push endpoints).
-    if (known !== undefined && value !== null && value !== undefined) out[known] = value;
+    if (known === undefined || value === null || value === undefined) continue;
+    // Two spellings of one name are that name given twice: a list where lists are taken, an error elsewhere, never one of the two.
+    out[known] = Object.hasOwn(out, known) ? [out[known], value].flat() : value;
   }
   return out;
 }

@@ -91,6 +91,8 @@ export const variableBody = caseless(
     mappingConfig: z.string().optional(),
     tags: z.array(z.string()).optional(),
     isVersioned: z.boolean().optional(),
+    /** Ours: versions kept of each point, instead of what the account has. */
+    versionsMax: z.int().positive().max(10_000).optional(),
     divider: z.number().optional(),
   }),
 );
@@ -109,6 +111,7 @@ export const variable = z.object({
   mappingConfig: z.string().nullish(),
   tags: z.array(z.string()).nullish(),
   isVersioned: z.boolean().nullish(),
+  versionsMax: z.number().int().nullish(),
   divider: z.number().nullish(),
 });
 export type Variable = z.infer<typeof variable>;

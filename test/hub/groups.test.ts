@@ -42,7 +42,11 @@ async function open(name: string, versionsMax: number): Promise<Opened> {
       unitId: 8,
       isVersioned: index === 0,
     });
-  const ingest = await openIngestStore(options, versionsMax, systemClock);
+  const ingest = await openIngestStore(
+    options,
+    { byDefault: versionsMax, byAccount: new Map() },
+    systemClock,
+  );
   const close = async () => {
     await ingest.close();
     await store.close();

@@ -105,6 +105,15 @@ describe("filters", () => {
     expect(await serials({ Id: other.sourceId, State: "Gone" })).toEqual([]);
   });
 
+  test("two spellings of one name are that name given twice, and never one of the two", async () => {
+    const one = await createChain(hub, { variables: [] });
+    const other = await createChain(hub, { variables: [] });
+    const both = await hub.get("/sources", { SiteId: one.siteId, siteid: other.siteId });
+    expect(both.map((row: { id: number }) => row.id)).toEqual([one.sourceId, other.sourceId]);
+    const body = { name: "S", NAME: "T", typeId: 1, timeZoneId: "UTC" };
+    expect(await hub.call("POST", "/sites", { body })).toMatchObject({ status: 400 });
+  });
+
   test("DisplayLevel changes what is shown and refuses unknown names", async () => {
     const { siteId, sourceId } = await createChain(hub);
     expect(await hub.get("/sites", { Id: siteId, DisplayLevel: "sitelight" })).toEqual([

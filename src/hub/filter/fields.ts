@@ -45,6 +45,7 @@ export const FILTER_FIELDS: Readonly<Record<FilterEntity, Readonly<Record<string
     aggregate: "number",
     mappingConfig: "text",
     isVersioned: "boolean",
+    versionsMax: "number",
     tags: "labels",
   },
 };

@@ -4,10 +4,11 @@ import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
 import type { OperationStore } from "../store/store.ts";
+import type { Retention } from "../store/version-plan.ts";
 
 export interface WorkerData {
   readonly store: HubOptions["store"];
-  readonly versionsMax: number;
+  readonly retention: Retention;
   readonly discardsMax: number;
   /** A fault point to arm in the thread, for tests; null ordinarily. */
   readonly fault: string | null;
@@ -72,8 +73,14 @@ function exitOf(worker: Worker): Promise<number> {
 }
 
 function startWorker({ options, log, fault }: IngestionParts, note: (finished: Finished) => void): Worker {
-  const { store, limits } = options;
-  const workerData: WorkerData = { store, versionsMax: limits.versions, discardsMax: limits.discards, fault };
+  const { store, limits, customerLimits, accounts } = options;
+  const retention: Retention = {
+    byDefault: customerLimits.versions ?? limits.versions,
+    byAccount: new Map(
+      accounts.flatMap(({ id, limits: own }) => (own?.versions === undefined ? [] : [[id, own.versions]])),
+    ),
+  };
+  const workerData: WorkerData = { store, retention, discardsMax: limits.discards, fault };
   // Compiled, this file is JavaScript and so is the worker beside it.
   const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
   const worker = new Worker(new URL(file, import.meta.url), { workerData });

@@ -19,10 +19,10 @@ const GROUP: GroupLimits = { readings: 262_144, bytes: 32 * 1024 * 1024 };
 
 const port = parentPort;
 if (port === null) throw new Error("worker.ts runs as a worker thread only");
-const { store: storeOptions, versionsMax, discardsMax, fault } = workerData as WorkerData;
+const { store: storeOptions, retention, discardsMax, fault } = workerData as WorkerData;
 if (fault !== null) armFault(fault);
 
-const store = await openIngestStore(storeOptions, versionsMax, systemClock);
+const store = await openIngestStore(storeOptions, retention, systemClock);
 const tell = (message: FromWorker) => port.postMessage(message);
 const columns = new ReadingColumns(GROUP.readings);
 let stopping = false;

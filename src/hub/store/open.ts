@@ -8,6 +8,7 @@ import { sqliteCode } from "./sqlite/database.ts";
 import { openSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
+import type { Retention } from "./version-plan.ts";
 
 export function openStore(options: HubOptions["store"]): Promise<HubStore> {
   return options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options);
@@ -16,12 +17,12 @@ export function openStore(options: HubOptions["store"]): Promise<HubStore> {
 /** For the thread that applies operations; after `openStore`. */
 export async function openIngestStore(
   options: HubOptions["store"],
-  versionsMax: number,
+  retention: Retention,
   clock: Clock,
 ): Promise<IngestStore> {
   return options.kind === "sqlite"
-    ? openSqliteIngest(options.path, versionsMax, clock)
-    : openPostgresIngest(options, versionsMax, clock);
+    ? openSqliteIngest(options.path, retention, clock)
+    : openPostgresIngest(options, retention, clock);
 }
 
 /** True when the database, not the data, stands in the way: the same again may work. */

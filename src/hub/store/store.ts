@@ -173,9 +173,12 @@ export interface ViewStore {
 /** What reading and writing the points of a variable needs to know of it. Zones are ids as configured, Windows or IANA. */
 export interface VariableFacts {
   readonly id: number;
+  readonly accountId: number;
   readonly sourceId: number;
   readonly unitId: number;
   readonly isVersioned: boolean;
+  /** Versions kept of each point; null: as the account has it. */
+  readonly versionsMax: number | null;
   readonly sourceZoneId: string;
   readonly siteZoneId: string;
 }

@@ -16,7 +16,8 @@ export const SOURCES = {
   order: "source.id",
 };
 
-export const FACT_COLUMNS = `variable.id, variable.source_id, variable.unit_id, variable.is_versioned,
+export const FACT_COLUMNS = `variable.id, variable.account_id, variable.source_id, variable.unit_id,
+  variable.is_versioned, variable.versions_max,
   coalesce(source.time_zone_id, site.time_zone_id) AS source_zone, site.time_zone_id AS site_zone`;
 export const VARIABLE_FACTS = `${FACT_COLUMNS}
   FROM variable JOIN source ON source.id = variable.source_id JOIN site ON site.id = source.site_id`;
@@ -67,6 +68,7 @@ export function variableColumns(body: VariableBody) {
     divider: body.divider,
     tags: JSON.stringify(body.tags ?? []),
     is_versioned: body.isVersioned === true,
+    versions_max: body.versionsMax,
   };
 }
 
@@ -121,6 +123,7 @@ export function variableOf(row: Row): StoredVariable {
     mappingConfig: text(row["mapping_config"]),
     tags: JSON.parse(String(row["tags"])),
     isVersioned: truth(row["is_versioned"]),
+    versionsMax: number(row["versions_max"]),
     divider: number(row["divider"]),
   };
 }
@@ -129,9 +132,11 @@ export function variableOf(row: Row): StoredVariable {
 export function factsOf(row: Row): VariableFacts {
   return {
     id: Number(row["id"]),
+    accountId: Number(row["account_id"]),
     sourceId: Number(row["source_id"]),
     unitId: Number(row["unit_id"]),
     isVersioned: truth(row["is_versioned"]),
+    versionsMax: number(row["versions_max"]),
     sourceZoneId: String(row["source_zone"]),
     siteZoneId: String(row["site_zone"]),
   };

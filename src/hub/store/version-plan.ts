@@ -2,6 +2,20 @@
  * What becomes of the versions of one point when submissions come (specification, *Data versioning*): one with the tag of an earlier
  * version replaces that entry, any other is a new version, and beyond the limit the oldest of its kind (tagged, untagged) goes.
  */
+import type { VariableFacts } from "./store.ts";
+
+/** How many versions are kept of each point, tagged and untagged counted apart. */
+export interface Retention {
+  readonly byDefault: number;
+  /** By the id of the account. */
+  readonly byAccount: ReadonlyMap<number, number>;
+}
+
+/** The variable's own number goes before that of its account. */
+export function versionsKept({ versionsMax, accountId }: VariableFacts, retention: Retention): number {
+  return versionsMax ?? retention.byAccount.get(accountId) ?? retention.byDefault;
+}
+
 export interface VersionEntry {
   readonly versionUs: number;
   /** The VersionTag. */

@@ -144,12 +144,28 @@ rule("limits.versions", async () => {
   expect(await history(id)).toHaveLength(7);
 });
 rule("limits.versions-configured", async () => {
-  const other = await startTestHub({ limits: { versions: 2 } });
+  const other = await startTestHub({
+    limits: { versions: 3 },
+    accounts: [
+      { id: 1, name: "First" },
+      { id: 2, name: "Second", limits: { versions: 2 } },
+    ],
+  });
   try {
-    const { variableIds } = await createChain(other, { variables: [{ isVersioned: true }] });
-    const data = [1, 2, 3, 4].map((value) => ({ date: DATE, value }));
-    await other.push([{ variableId: variableIds[0], data }]);
-    expect(await other.get("/data", { VariableIds: variableIds, AllVersions: true })).toHaveLength(2);
+    const second = { as: "second", account: 2 };
+    const kept = async (variable: object, more: object) => {
+      const { variableIds } = await createChain(other, {
+        variables: [{ isVersioned: true, ...variable }],
+        more,
+      });
+      const data = [1, 2, 3, 4, 5, 6].map((value) => ({ date: DATE, value }));
+      await other.push([{ variableId: variableIds[0], data }], more);
+      return (await other.get("/data", { VariableIds: variableIds, AllVersions: true }, more)).length;
+    };
+    expect(await kept({}, {})).toBe(3);
+    expect(await kept({}, second)).toBe(2);
+    expect(await kept({ versionsMax: 4 }, second)).toBe(4);
+    expect(await kept({ versionsMax: 1 }, {})).toBe(1);
   } finally {
     await other.close();
   }

@@ -16,6 +16,7 @@ import type {
 } from "../store.ts";
 import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { TargetCache } from "../targets.ts";
+import type { Retention } from "../version-plan.ts";
 import { abandon, createPool, type PostgresOptions, type Sql, sqlOn } from "./database.ts";
 import { createPartitions } from "./partitions.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
@@ -38,9 +39,13 @@ interface Claim {
 }
 
 /** The schema is up to date: `openPostgresStore` came first. */
-export function openPostgresIngest(options: PostgresOptions, versionsMax: number, clock: Clock): IngestStore {
+export function openPostgresIngest(
+  options: PostgresOptions,
+  retention: Retention,
+  clock: Clock,
+): IngestStore {
   const pool = createPool(options, { max: CONNECTIONS, settings: SETTINGS });
-  const writer = createPointWriter(createPartitions(pool), versionsMax);
+  const writer = createPointWriter(createPartitions(pool), retention);
   const targets = createTargets();
   let held: Claim | null = null;
   const letGo = async () => {

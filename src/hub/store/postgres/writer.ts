@@ -1,6 +1,6 @@
 /** Writes readings into the tables of points: whole columns a statement, in the order of the tables. */
 import type { Labels, ReadingColumns } from "../columns.ts";
-import { planVersions, type VersionEntry } from "../version-plan.ts";
+import { planVersions, type Retention, type VersionEntry, versionsKept } from "../version-plan.ts";
 import type { Sql, Value } from "./database.ts";
 import type { Partitions } from "./partitions.ts";
 
@@ -28,7 +28,7 @@ interface Item extends VersionEntry {
   readonly index: number;
 }
 
-export function createPointWriter(partitions: Partitions, versionsMax: number): PointWriter {
+export function createPointWriter(partitions: Partitions, retention: Retention): PointWriter {
   return {
     async write(sql, readings, firstUs) {
       const replaced: number[] = [];
@@ -36,7 +36,7 @@ export function createPointWriter(partitions: Partitions, versionsMax: number): 
         const operation = readings.operation[index] ?? 0;
         replaced[operation] = (replaced[operation] ?? 0) + 1;
       };
-      for (const points of chunksOf(readings, versionsMax)) {
+      for (const points of chunksOf(readings, retention)) {
         await partitions.ensure("point", datesOf(points));
         const known = await putPoints(sql, readings, points);
         for (const [position, { indices, versionsMax: limit }] of points.entries())
@@ -54,7 +54,7 @@ export function createPointWriter(partitions: Partitions, versionsMax: number): 
   };
 }
 
-function* chunksOf(readings: ReadingColumns, versionsMax: number): Generator<readonly Point[]> {
+function* chunksOf(readings: ReadingColumns, retention: Retention): Generator<readonly Point[]> {
   let points: Point[] = [];
   let last: Point | null = null;
   for (const index of readings.order()) {
@@ -72,7 +72,7 @@ function* chunksOf(readings: ReadingColumns, versionsMax: number): Generator<rea
     last = {
       variableId: variable.id,
       atMs,
-      versionsMax: variable.isVersioned ? versionsMax : null,
+      versionsMax: variable.isVersioned ? versionsKept(variable, retention) : null,
       indices: [index],
     };
     points.push(last);

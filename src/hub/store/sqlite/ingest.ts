@@ -12,6 +12,7 @@ import type {
 } from "../store.ts";
 import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { TargetCache } from "../targets.ts";
+import type { Retention } from "../version-plan.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
 import { intakePath } from "./index.ts";
 import { intakeId } from "./operations.ts";
@@ -28,7 +29,7 @@ const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, 
 };
 
 /** The files exist and are up to date: `openSqliteStore` came first. */
-export function openSqliteIngest(path: string, versionsMax: number, clock: Clock): IngestStore {
+export function openSqliteIngest(path: string, retention: Retention, clock: Clock): IngestStore {
   const main = openDatabase({ path, migrations: null, timeoutMs: WRITER_TIMEOUT_MS });
   const intake = openDatabase({
     path: intakePath(path),
@@ -39,7 +40,7 @@ export function openSqliteIngest(path: string, versionsMax: number, clock: Clock
   const queueId = intakeId(intake);
   const tools = statements(main);
   const queue = statements(intake);
-  const attempts = createAttempts(main, tools, versionsMax, clock);
+  const attempts = createAttempts(main, tools, retention, clock);
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
   return {
@@ -114,10 +115,10 @@ class StructureChanged extends Error {}
  * Runs `work` and records what it returns, in one transaction. `eager` takes the writer's lock at once, `lazy` only with the first write; a
  * lazy attempt ends with false, and nothing done, when anybody else wrote between its beginning and that moment.
  */
-function createAttempts(main: DatabaseSync, tools: Statements, versionsMax: number, clock: Clock) {
+function createAttempts(main: DatabaseSync, tools: Statements, retention: Retention, clock: Clock) {
   const targets = new TargetCache();
   const stamps = versionStamps(tools, clock);
-  const points = createPointWriter(main, versionsMax);
+  const points = createPointWriter(main, retention);
   let known = -1;
   const version = () => Number(tools.get("PRAGMA data_version")?.["data_version"]);
   const refresh = () => {

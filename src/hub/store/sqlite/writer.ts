@@ -1,6 +1,7 @@
 /** Writes readings into the tables of points, many rows a statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { Labels, ReadingColumns } from "../columns.ts";
+import { type Retention, versionsKept } from "../version-plan.ts";
 import { type Statements, sqliteCode, statements } from "./database.ts";
 
 /** Measured: more rows a statement gain nothing, fewer lose a fifth. */
@@ -16,7 +17,7 @@ export interface PointWriter {
   write(readings: ReadingColumns, firstUs: number): number[];
 }
 
-export function createPointWriter(database: DatabaseSync, versionsMax: number): PointWriter {
+export function createPointWriter(database: DatabaseSync, retention: Retention): PointWriter {
   const bulk = {
     plain: insertMany(database, "point", POINT),
     labelled: insertMany(database, "point", [...POINT, ...LABELS]),
@@ -33,8 +34,10 @@ export function createPointWriter(database: DatabaseSync, versionsMax: number): 
         if (chunk.length === ROWS && insertNew(bulk, readings, chunk, firstUs)) continue;
         for (const index of chunk) {
           const operation = readings.operation[index] ?? 0;
+          const variable = readings.variables[readings.variable[index] ?? 0];
+          const kept = variable === undefined ? retention.byDefault : versionsKept(variable, retention);
           replaced[operation] =
-            (replaced[operation] ?? 0) + putReading(tools, readings, index, firstUs + index, versionsMax);
+            (replaced[operation] ?? 0) + putReading(tools, readings, index, firstUs + index, kept);
         }
       }
       return replaced;
