@@ -107,7 +107,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const shared = { ledger, log, dropPost, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const steps = joinSteps(config, { ...shared, spool, room, pool, clock, tracer, servicePost, claim });
+  const more = { spool, room, pool, clock, tracer, servicePost, claim };
+  const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 
   const conductor = new Conductor(steps, {

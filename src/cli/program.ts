@@ -14,6 +14,7 @@ import { addMapper } from "./mapper.ts";
 import { addMigrate } from "./migrate.ts";
 import { exitCodeOf, printError } from "./output.ts";
 import { addPause } from "./pause.ts";
+import { addProvision } from "./provision.ts";
 import { addQuarantine } from "./quarantine.ts";
 import { addRecheck, addRelease } from "./release.ts";
 import { addReplay } from "./replay.ts";
@@ -54,6 +55,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     addReplay,
     addRelease,
     addRecheck,
+    addProvision,
     addLedger,
     addCancel,
     addPause,

@@ -6,13 +6,17 @@ import { dropOptions } from "../drops/options.ts";
 import { ledgerOptions } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
 import { operationsOptions } from "../operations/options.ts";
+import { provisionTemplate } from "../provisioning/options.ts";
 import { spoolOptions } from "../runs/options.ts";
 import { logOptions } from "../support/log-options.ts";
 import { triggerList, triggerOptions } from "../triggers/options.ts";
 import { environmentVariable, loadDocument } from "./document.ts";
 
 /** What the gateway reads of a trigger, beside what every reader of triggers does. */
-export const gatewayTrigger = triggerOptions.extend({ guard: triggerGuard });
+export const gatewayTrigger = triggerOptions.extend({
+  guard: triggerGuard,
+  provision: provisionTemplate.optional(),
+});
 
 export const gatewayConfig = z
   .strictObject({

@@ -108,7 +108,12 @@ export interface GuardRule {
 }
 
 export type Inspection =
-  | { readonly status: "seen"; readonly findings: readonly TargetFinding[] }
+  /** `missing`: the facts of those that name no variable. */
+  | {
+      readonly status: "seen";
+      readonly findings: readonly TargetFinding[];
+      readonly missing: readonly TargetFacts[];
+    }
   /** Not now: whatever is not to be pushed unseen has to wait. */
   | {
       readonly status: "unknown";

@@ -55,9 +55,9 @@ export class Guard {
     const nowMs = this.#parts.clock.monotonicMs();
     if (this.#pause !== null && nowMs < this.#pause.untilMs) return this.#pause.result;
     try {
-      const findings = await this.#look(facts, signal, options);
+      const seen = await this.#look(facts, signal, options);
       this.#pause = null;
-      return { status: "seen", findings };
+      return seen;
     } catch (thrown) {
       if (signal.aborted || !(thrown instanceof HeadgateError)) throw thrown;
       return this.#unseen(thrown);
@@ -93,14 +93,19 @@ export class Guard {
     facts: readonly TargetFacts[],
     signal: AbortSignal,
     options: ResolveOptions,
-  ): Promise<readonly TargetFinding[]> {
+  ): Promise<Inspection> {
     const meanings = await this.#parts.targets.resolve(
       facts.map(({ target }) => target),
       signal,
       options,
     );
     const units = facts.some(({ unit }) => unit !== undefined) ? await this.#unitsById(signal) : new Map();
-    return facts.flatMap((one) => this.#judge(one, meanings.get(targetWords(one.target)), units));
+    const meaningOf = ({ target }: TargetFacts) => meanings.get(targetWords(target));
+    return {
+      status: "seen",
+      findings: facts.flatMap((one) => this.#judge(one, meaningOf(one), units)),
+      missing: facts.filter((one) => variableOf(meaningOf(one)) === null),
+    };
   }
 
   #judge(

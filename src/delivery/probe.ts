@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
 import { HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient, Token } from "../wire/client/index.ts";
+import { API_VERSION } from "../wire/index.ts";
 import { CONSEQUENCES, judge } from "./retry-table.ts";
 
 export interface ProbeLine {
@@ -16,12 +17,14 @@ export interface ProbeParts {
   readonly client: ServiceClient;
   readonly clock: Clock;
   readonly account: string | undefined;
+  readonly apiVersion: string;
+  readonly auth: "bearer" | "basic";
   /** Nothing else tells outcomes than reading them back. */
   readonly readsBack: boolean;
 }
 
 export async function probeService(
-  { client, clock, account, readsBack }: ProbeParts,
+  { client, clock, account, readsBack, apiVersion, auth }: ProbeParts,
   signal: AbortSignal,
 ): Promise<readonly ProbeLine[]> {
   const lines: ProbeLine[] = [];
@@ -32,7 +35,24 @@ export async function probeService(
     return [tokenFailed(thrown, account, signal)];
   }
   lines.push(await probePush(client, clock, signal), await probeRead(client, readsBack, signal));
-  return lines;
+  if (auth === "basic") lines.push(BASIC_LINE);
+  return [...lines, versionLine(apiVersion)];
+}
+
+const BASIC_LINE: ProbeLine = {
+  level: "warning",
+  what: "push: by user and password, so that the service takes the account that the user touched last",
+  hint: "Use `auth: bearer`: only a token names its account. Or give the gateway a user of its own who may enter one account alone.",
+};
+
+function versionLine(apiVersion: string): ProbeLine {
+  const what = `api: every call carries Api-Version ${apiVersion}`;
+  if (apiVersion === API_VERSION) return { level: "ok", what };
+  return {
+    level: "warning",
+    what: `${what}; ${API_VERSION} is the documented one, which Headgate is written for`,
+    hint: "Leave `apiVersion` of the service out, unless the platform operator says otherwise.",
+  };
 }
 
 /** The endpoint answers `invalid_grant` to wrong passwords and to accounts that are closed to the user (RFC 6749, 5.2); its words differ. */
@@ -96,8 +116,13 @@ async function probeRead(client: ServiceClient, readsBack: boolean, signal: Abor
     return { level: "ok", what: "read: may read" };
   } catch (thrown) {
     const line = failed("read", thrown, signal);
-    if (!readsBack) return { ...line, level: "warning", what: `${line.what}; outcomes cannot be read back` };
-    const what = `${line.what}; outcomes cannot be read back, and no webhook is configured that would tell them`;
+    if (!readsBack)
+      return {
+        ...line,
+        level: "warning",
+        what: `${line.what}; targets cannot be checked before the first push, and outcomes cannot be read back`,
+      };
+    const what = `${line.what}; targets cannot be checked before the first push, outcomes cannot be read back, and no webhook is configured that would tell them`;
     return { ...line, what };
   }
 }

@@ -47,6 +47,8 @@ class ServiceDelivery implements Delivery {
   readonly service: string;
   readonly #client: ServiceClient;
   readonly #account: string | undefined;
+  readonly #apiVersion: string;
+  readonly #auth: ServiceOptions["auth"];
   readonly #push: PushOptions;
   readonly #journal: DeliveryJournal;
   readonly #clock: Clock;
@@ -70,6 +72,8 @@ class ServiceDelivery implements Delivery {
     this.#log = log;
     this.#onRefused = parts.onRefused;
     this.#account = service.account;
+    this.#apiVersion = service.apiVersion;
+    this.#auth = service.auth;
     this.#push = push;
     this.#journal = parts.journal;
     this.#clock = clock;
@@ -204,6 +208,8 @@ class ServiceDelivery implements Delivery {
       clock: this.#clock,
       account: this.#account,
       readsBack: this.#readsBack,
+      apiVersion: this.#apiVersion,
+      auth: this.#auth,
     };
     return probeService(parts, signal);
   }

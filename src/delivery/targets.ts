@@ -3,15 +3,16 @@
  * variable with that selector wins, in order of source and variable. That there are others beside it is told.
  */
 import type { Clock } from "../support/clock.ts";
-import { orAborted, type ServiceClient } from "../wire/client/index.ts";
-import { type IdentifierKind, identifierKind, type PushTarget, targetWords } from "../wire/index.ts";
 import {
   askFor,
   identifiersOf,
   listAccount,
+  orAborted,
+  type ServiceClient,
   type Structure,
   type VariableFacts,
-} from "./account-structure.ts";
+} from "../wire/client/index.ts";
+import { type IdentifierKind, identifierKind, type PushTarget, targetWords } from "../wire/index.ts";
 
 export interface MeantVariable {
   readonly id: number;

@@ -20,6 +20,8 @@ import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/tracing.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
+import type { Closer } from "./closers.ts";
+import { Provisioners } from "./provisioning.ts";
 
 export function claimParts(
   config: GatewayConfig,
@@ -84,7 +86,10 @@ export function joinSteps(
     readonly servicePost: (name: string) => ServicePost | undefined;
     readonly claim: (arrival: Arrival) => Promise<void>;
   },
+  closers: Closer[],
 ): RunSteps {
+  const provisioners = new Provisioners(config, parts.clock);
+  closers.push(() => provisioners.close());
   const { versions, ...own } = parts;
   return {
     ...own,
@@ -96,6 +101,7 @@ export function joinSteps(
         ? STANDARD_BODY_GUARD
         : (config.triggers.find(({ name }) => name === binding.trigger)?.guard ??
           triggerGuard.parse(undefined)),
+    provisioning: (run) => provisioners.of(run),
     get recheck() {
       return { firstMs: config.push.guard.recheck, lastMs: config.push.guard.recheckMax };
     },

@@ -60,17 +60,15 @@ export class GuardFindings {
     this.#missingMax = missingMax;
   }
 
-  add(findings: readonly TargetFinding[], factsOf: (target: string) => TargetFacts | undefined): void {
+  add(findings: readonly TargetFinding[], missing: readonly TargetFacts[]): void {
     for (const finding of findings) {
-      const { what, target } = finding;
+      const { what } = finding;
       this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1);
       if (!this.#first.has(what)) this.#first.set(what, finding);
       if (this.#act(what) === "hold" && this.#named.length < NAMED_MAX) this.#named.push(finding);
-      if (what !== "missing") continue;
-      const facts = factsOf(target);
-      if (facts !== undefined) this.missing?.push(facts);
-      if ((this.missing?.length ?? 0) > this.#missingMax) this.missing = undefined;
     }
+    this.missing?.push(...missing.slice(0, this.#missingMax + 1));
+    if ((this.missing?.length ?? 0) > this.#missingMax) this.missing = undefined;
   }
 
   count(what: What): number {

@@ -22,6 +22,8 @@ type Verdict =
   /** Its segment is lost, and cannot be made again. */
   | { readonly verdict: "lost"; readonly fault: string };
 
+type Provisioning = NonNullable<ReturnType<RunSteps["provisioning"]>>;
+
 /** Before a mapped run is delivered: null when it may go. */
 export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult | null> {
   const policy = steps.guardPolicy(run);
@@ -85,6 +87,7 @@ async function inspect(
   policy: GuardPolicy,
   steps: RunSteps,
   signal: AbortSignal,
+  mayProvision = true,
 ): Promise<Verdict> {
   const post = steps.servicePost(run.binding.service);
   if (post === undefined)
@@ -95,12 +98,13 @@ async function inspect(
         `the service ${run.binding.service} is not in the configuration any more`,
       ),
     };
-  const findings = new GuardFindings(policy, 0);
+  const provisioning = mayProvision ? steps.provisioning(run) : null;
+  const findings = new GuardFindings(policy, provisioning?.max ?? 0);
   let instead: Verdict | null = null;
   const take = async (part: readonly TargetFacts[]) => {
     if (instead !== null) return;
     const seen = await post.delivery.inspect(part, signal);
-    if (seen.status === "seen") findings.add(seen.findings, () => undefined);
+    if (seen.status === "seen") findings.add(seen.findings, seen.missing);
     else if (seen.status === "unreadable") instead = unreadable(seen.reason, policy);
     else instead = await unknown(run, seen, steps);
   };
@@ -109,8 +113,37 @@ async function inspect(
     return fault === null ? { verdict: "wait", step: NEXT } : { verdict: "lost", fault };
   }
   if (instead !== null) return instead;
+  if (provisioning !== null && findings.count("missing") > 0) {
+    const fault = await provision(run, findings, provisioning, steps, signal);
+    if (fault === null) return await inspect(run, policy, steps, signal, false);
+    return { verdict: "hold", reason: withFault(findings.holding(), fault) };
+  }
   const reason = findings.holding();
   return reason === null ? { verdict: "go", warning: findings.warning() } : { verdict: "hold", reason };
+}
+
+/** Null when the missing targets were created; otherwise why not. */
+async function provision(
+  run: Run,
+  findings: GuardFindings,
+  { max, provision: create }: Provisioning,
+  { ledger, servicePost }: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (findings.missing === undefined)
+    return `more targets are missing than \`provision.max\` (${max}) creates`;
+  const { created, fault } = await create(findings.missing, signal);
+  if (created !== null) {
+    servicePost(run.binding.service)?.delivery.forgetStructure();
+    await ledger.noteRun(run.id, { event: "structure.created", detail: created });
+  }
+  return fault;
+}
+
+function withFault(held: Reason | null, fault: string): Reason {
+  const code = "HG-GUARD-008";
+  const message = held === null ? fault : `${fault}; ${held.message}`;
+  return { ...held, code, message, hint: REGISTER[code].hint };
 }
 
 /** After a power cut, or with what an earlier version of Headgate left: it is mapped again, into the same bytes. */

@@ -15,6 +15,7 @@ import type {
   MapperIdentity,
   Reason,
   Run,
+  TargetFacts,
 } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../support/errors.ts";
@@ -53,6 +54,14 @@ export interface RecheckRule {
   readonly lastMs: number;
 }
 
+/** What became of targets that the account did not have. */
+export interface ProvisionedTargets {
+  /** Null when nothing was created. */
+  readonly created: string | null;
+  /** Why some cannot be created; null when none is left. */
+  readonly fault: string | null;
+}
+
 export interface RunSteps {
   readonly ledger: Ledger;
   readonly spool: Spool;
@@ -72,6 +81,13 @@ export interface RunSteps {
   /** What the run's trigger says about what the guard finds, as it is configured now. */
   guardPolicy(run: Run): GuardPolicy;
   readonly recheck: RecheckRule;
+  /** By the template of the run's trigger; null where it has none, or creates only what is ordered. */
+  provisioning(run: Run): {
+    /** Most missing targets of a run. */
+    readonly max: number;
+    /** Errors of a service that is away are thrown. */
+    provision(targets: readonly TargetFacts[], signal: AbortSignal): Promise<ProvisionedTargets>;
+  } | null;
   finishAfter(run: Run, rule: FinishRule): "accepted" | "confirmed";
   planFinish(rule: FinishRule, entry: FileEntry, id: string): FinishPlan;
 }

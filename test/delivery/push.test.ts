@@ -413,6 +413,7 @@ describe("the probe", () => {
       "ok token: account 7, scopes datahub-api push-data",
       "ok push: may push",
       "ok read: may read",
+      "ok api: every call carries Api-Version 1.7",
     ]);
     expect(setup.service.stored).toHaveLength(0);
   });

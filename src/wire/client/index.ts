@@ -1,4 +1,12 @@
 /** The HTTP client of the service. Its own entry, so that the schemas alone cost no HTTP library. */
+export {
+  askFor,
+  eachItem,
+  identifiersOf,
+  listAccount,
+  type Structure,
+  type VariableFacts,
+} from "./account-structure.ts";
 export { answerWords, retryAfterMs } from "./answers.ts";
 export { type HttpTimeouts, orAborted } from "./http.ts";
 export {

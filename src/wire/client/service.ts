@@ -3,7 +3,7 @@
  * `Api-Version` and authorisation are on every call; a 401 renews the token once and replays the call.
  */
 import type { Readable } from "node:stream";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
 import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
@@ -67,6 +67,9 @@ export interface Page<Item> {
   /** Of `x-total-count`, when it was asked for and told. */
   readonly total: number | null;
 }
+
+const named = z.object({ id: z.number().int(), name: z.string() });
+type Named = z.infer<typeof named>;
 
 /** A query as the schemas of the wire show it. */
 type Query = Readonly<Record<string, unknown>>;
@@ -160,6 +163,11 @@ export class ServiceClient {
 
   getUnits(signal: AbortSignal): Promise<readonly ListedUnit[]> {
     return this.#get("/units", {}, listedUnit.array(), signal).then(({ items }) => items);
+  }
+
+  /** A referential of ids and names, such as `/sourceTypes`. */
+  getNamed(path: string, signal: AbortSignal): Promise<readonly Named[]> {
+    return this.#get(path, {}, named.array(), signal).then(({ items }) => items);
   }
 
   /** The id of the new site. */

@@ -54,6 +54,8 @@ export class TokenSource {
   readonly #closed = new AbortController();
   #current: { readonly token: Token; readonly renewAtMs: number } | null = null;
   #pending: Promise<Token> | null = null;
+  /** Of the first token, where none is configured. */
+  #account: string | null = null;
   #pause: { readonly untilMs: number; readonly ms: number; readonly error: Error } | null = null;
 
   constructor(access: TokenAccess, http: HttpClient, clock: Clock) {
@@ -137,7 +139,22 @@ export class TokenSource {
         subject: this.#access.name,
         message: `the token belongs to account ${token.account}, but account ${account} is configured`,
       });
+    if (account === undefined) this.#keepToAccount(token);
     return { token, expiresInMs: granted.data.expires_in * 1000 };
+  }
+
+  /** Without a configured account the token is for the one that the user touched last, which anybody may change at any time. */
+  #keepToAccount(token: Token): void {
+    if (this.#account === null || token.account === null || token.account === this.#account) {
+      this.#account ??= token.account;
+      return;
+    }
+    throw new ConfigError("HG-PUSH-005", {
+      operation: "get token",
+      subject: this.#access.name,
+      message: `the token belongs to account ${token.account} now, and to account ${this.#account} before: no account is configured, so that it follows the user`,
+      hint: "Set `account` of the service. Nothing is pushed until the token is for the same account again, or the gateway is started anew.",
+    });
   }
 
   #failure(answer: HttpAnswer, body: unknown): Error {

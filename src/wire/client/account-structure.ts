@@ -2,16 +2,10 @@
  * The sources and variables of the account, as the read interface shows them: those that are asked for, a few dozen identifiers in one GET,
  * or page by page all of them, when so many are asked for that this takes fewer calls.
  */
-import { RejectedError } from "../support/errors.ts";
-import type { Page, ServiceClient } from "../wire/client/index.ts";
-import type {
-  IdentifierKind,
-  PushTarget,
-  Source,
-  SourceIdentifier,
-  SourcesQuery,
-  Variable,
-} from "../wire/index.ts";
+import { RejectedError } from "../../support/errors.ts";
+import type { IdentifierKind, PushTarget, SourceIdentifier } from "../push.ts";
+import type { Source, SourcesQuery, Variable } from "../structure.ts";
+import type { Page, ServiceClient } from "./service.ts";
 
 /** What is kept of a variable. */
 export type VariableFacts = Pick<
@@ -177,7 +171,7 @@ interface Paging {
  * Until all are there that the service counts, or a page brings nothing new: it may serve fewer items a page than asked for, count nothing,
  * or know no paging here. Throws `TooMany` beyond a number of items.
  */
-async function eachItem<Item extends { readonly id: number }>(
+export async function eachItem<Item extends { readonly id: number }>(
   page: (paging: Paging) => Promise<Page<Item>>,
   take: (item: Item) => void,
   max = Number.POSITIVE_INFINITY,

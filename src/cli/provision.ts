@@ -1,0 +1,146 @@
+/** `headgate provision`: what the targets of held runs need and the account does not have, shown or created. */
+
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import { contextOf } from "../gateway/provisioning.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run, TargetFacts } from "../model.ts";
+import {
+  type Creation,
+  createdWords,
+  openProvisioner,
+  type Provisioned,
+} from "../provisioning/provisioning.ts";
+import { openSpool, type Spool } from "../runs/spool.ts";
+import { systemClock } from "../support/clock.ts";
+import { RejectedError } from "../support/errors.ts";
+import { addCommand, type CommandFrame } from "./command.ts";
+import { openLedgerToRead } from "./ledger-view.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { print, printJson, styled } from "./output.ts";
+
+interface ProvisionOptions extends SaidOptions {
+  readonly dryRun?: boolean;
+}
+
+/** Held runs that one command sees to. */
+const RUNS_MAX = 1_000;
+const TARGETS_PER_PART = 10_000;
+
+export function addProvision({ program, stop, action }: CommandFrame): void {
+  addCommand(
+    program,
+    "provision [runs...]",
+    "Creates the sites, sources and variables that held runs need (all held runs when none is named), by the `provision` template of their triggers, and has the runs looked at again.",
+    [
+      "headgate provision -c gateway.yaml --dry-run",
+      "headgate provision 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml",
+    ],
+  )
+    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .option("--dry-run", "show what would be created, and create nothing")
+    .option("--reason <words>", "why, for those who ask later")
+    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--json", "as JSON")
+    .action(action((runs: string[], options: ProvisionOptions) => provision(runs, options, stop)));
+}
+
+interface Done extends Provisioned {
+  readonly run: string;
+  readonly file: string;
+}
+
+async function provision(
+  asked: readonly string[],
+  options: ProvisionOptions,
+  stop: AbortSignal,
+): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const { ledger } = await openLedgerToRead(options.config);
+  const done: Done[] = [];
+  try {
+    const spool = await openSpool(config.spool);
+    for (const run of await heldRuns(asked, ledger))
+      done.push(await provisionRun(run, spool, config, options.dryRun === true, stop));
+  } finally {
+    await ledger.close();
+  }
+  if (options.json === true) printJson(done);
+  else printDone(done, options.dryRun === true);
+  if (options.dryRun !== true && done.some(({ created }) => created.length > 0)) {
+    // All of them: others may wait for the same, and some have gone on by themselves meanwhile.
+    const { daemon } = await giveOrder(config, { order: "recheck", ...saidBy(options) });
+    if (daemon === null && options.json !== true) print(daemonWords(daemon));
+  }
+  return done.some(({ impossible }) => impossible.length > 0) ? 1 : 0;
+}
+
+async function heldRuns(asked: readonly string[], ledger: Ledger): Promise<readonly Run[]> {
+  if (asked.length === 0) return await ledger.runsIn(["held"], { limit: RUNS_MAX });
+  return await Promise.all(
+    asked.map(async (id) => {
+      const run = await ledger.run(id);
+      if (run?.state === "held") return run;
+      throw new RejectedError(run === null ? "HG-CLI-002" : "HG-RUN-011", {
+        operation: "provision",
+        subject: id,
+        message:
+          run === null ? `there is no run ${id} in the ledger` : `run ${id} is ${run.state}, and not held`,
+      });
+    }),
+  );
+}
+
+async function provisionRun(
+  run: Run,
+  spool: Pick<Spool, "facts">,
+  config: GatewayConfig,
+  dryRun: boolean,
+  stop: AbortSignal,
+): Promise<Done> {
+  const about = { run: run.id, file: run.path };
+  const template = config.triggers.find(({ name }) => name === run.binding.trigger)?.provision;
+  const service = config.services.find(({ name }) => name === run.binding.service);
+  if (template === undefined || service === undefined) {
+    const what =
+      service === undefined
+        ? `service ${run.binding.service}`
+        : `provision template of the trigger ${run.binding.trigger}`;
+    return { ...about, created: [], impossible: [`there is no ${what} in the configuration`] };
+  }
+  const targets: TargetFacts[] = [];
+  const isWhole = await spool.facts(run.id, TARGETS_PER_PART, async (part) => {
+    targets.push(...part);
+  });
+  if (!isWhole)
+    return {
+      ...about,
+      created: [],
+      impossible: ["the spool has lost what its batches hold; the gateway makes it again"],
+    };
+  const provisioner = openProvisioner(service, config.push.timeouts, systemClock);
+  try {
+    return {
+      ...about,
+      ...(await provisioner.provision({ targets, template, context: contextOf(run), dryRun }, stop)),
+    };
+  } finally {
+    await provisioner.close();
+  }
+}
+
+function printDone(done: readonly Done[], dryRun: boolean): void {
+  if (done.length === 0) print("no run is held");
+  for (const { run, file, created, impossible } of done) {
+    print(`${styled("bold", file)} (run ${run})`);
+    for (const one of created) print(`  ${dryRun ? "would create" : "created"} ${creationWords(one)}`);
+    for (const why of impossible) print(`  ${styled("red", "cannot")} ${why}`);
+    if (created.length === 0 && impossible.length === 0) print("  nothing is missing");
+    else if (created.length > 0) print(`  ${dryRun ? "altogether" : "created"}: ${createdWords(created)}`);
+  }
+}
+
+function creationWords({ entity, name, id, target, body }: Creation): string {
+  const { name: _name, ...fields } = body;
+  const words = Object.entries(fields).map(([field, value]) => `${field} ${String(value)}`);
+  return `${entity} ${name}${id === null ? "" : ` (id ${id})`}: ${words.join(", ")}; for ${target}`;
+}

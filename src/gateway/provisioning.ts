@@ -1,0 +1,84 @@
+/** Joins the provisioners, one for each service whose triggers have a template; each has connections and a token of its own. */
+import { isDeepStrictEqual } from "node:util";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Run } from "../model.ts";
+import { createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioning.ts";
+import type { ProvisionContext } from "../provisioning/template.ts";
+import type { RunSteps } from "../runs/steps.ts";
+import type { Clock } from "../support/clock.ts";
+import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
+
+type Service = GatewayConfig["services"][number];
+const WORDS_MAX = 3;
+
+export class Provisioners {
+  readonly #config: Pick<GatewayConfig, "services" | "triggers" | "push">;
+  readonly #clock: Clock;
+  readonly #made = new Map<string, { readonly options: Service; readonly provisioner: Provisioner }>();
+
+  /** The configuration may change while it is used. */
+  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, clock: Clock) {
+    this.#config = config;
+    this.#clock = clock;
+  }
+
+  /** See `RunSteps.provisioning`. */
+  of(run: Run): ReturnType<RunSteps["provisioning"]> {
+    const template = this.#config.triggers.find(({ name }) => name === run.binding.trigger)?.provision;
+    if (template === undefined || template.when === "ordered") return null;
+    return {
+      max: template.max,
+      provision: async (targets, signal) => {
+        try {
+          const order = { targets, template, context: contextOf(run), dryRun: false };
+          const { created, impossible } = await this.#provisioner(run.binding.service).provision(
+            order,
+            signal,
+          );
+          const more = impossible.length > WORDS_MAX ? ` and ${impossible.length - WORDS_MAX} more` : "";
+          return {
+            created: created.length === 0 ? null : createdWords(created),
+            fault: impossible.length === 0 ? null : `${impossible.slice(0, WORDS_MAX).join("; ")}${more}`,
+          };
+        } catch (thrown) {
+          if (!(thrown instanceof ConfigError || thrown instanceof RejectedError)) throw thrown;
+          return { created: null, fault: `the missing structure cannot be created: ${wordsOf(thrown)}` };
+        }
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#made.values()].map(({ provisioner }) => provisioner.close()));
+  }
+
+  #provisioner(name: string): Provisioner {
+    const known = this.#made.get(name);
+    const options = this.#config.services.find((service) => service.name === name);
+    if (options === undefined)
+      throw new ConfigError("HG-GUARD-008", {
+        operation: "provision",
+        subject: name,
+        message: `the service ${name} is not in the configuration any more`,
+      });
+    if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.provisioner;
+    // An order that is under way with the old options ends; its fault is that of its run.
+    known?.provisioner.close().catch(() => undefined);
+    const provisioner = openProvisioner(options, this.#config.push.timeouts, this.#clock);
+    this.#made.set(name, { options, provisioner });
+    return provisioner;
+  }
+}
+
+/** What the texts of a template may name of the run. */
+export function contextOf({ binding, drop, path }: Pick<Run, "binding" | "drop" | "path">): ProvisionContext {
+  const settings = Object.entries(binding.settings).filter(
+    ([, value]) => typeof value === "string" || typeof value === "number",
+  );
+  return {
+    trigger: binding.trigger,
+    drop,
+    file: path.slice(path.lastIndexOf("/") + 1),
+    ...Object.fromEntries(settings.map(([key, value]) => [`metadata.${key}`, String(value)])),
+  };
+}

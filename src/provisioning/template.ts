@@ -1,0 +1,112 @@
+/** Fills a template for one target. */
+
+import type { TargetFacts } from "../model.ts";
+import { RejectedError } from "../support/errors.ts";
+import { REGISTER } from "../support/register.ts";
+import {
+  type IdentifierKind,
+  identifierKind,
+  type ListedUnit,
+  namesUnit,
+  QUANTITY_TYPES,
+  type SourceBody,
+  TIME_PERIODS,
+  targetWords,
+  type VariableBody,
+} from "../wire/index.ts";
+import type { ProvisionTemplate } from "./options.ts";
+
+/** What texts of a template may name, beside what the target says. */
+export type ProvisionContext = Readonly<Record<string, string>>;
+
+const SOURCE_FIELDS: Readonly<Partial<Record<IdentifierKind, keyof SourceBody>>> = {
+  sourceSerialNumber: "serialNumber",
+  sourceEan: "ean",
+  meterNumber: "meterNumber",
+};
+
+/** `RejectedError` when a text names what is not known. */
+export function filled(text: string, facts: TargetFacts, context: ProvisionContext): string {
+  const { target, unit } = facts;
+  const kind = identifierKind(target);
+  const own: Record<string, string | number | undefined> = {
+    ...target,
+    source: kind === null ? undefined : target[kind],
+    unit,
+  };
+  return text.replace(/\{([^{}]+)\}/g, (_, name: string) => {
+    const value = own[name] ?? context[name];
+    if (value === undefined)
+      throw impossible(facts, `the template names {${name}}, which is not known of this target`);
+    return String(value);
+  });
+}
+
+/** Without what the service gives it: ids of site and source type. */
+export function sourceOf(
+  { source, site }: ProvisionTemplate,
+  facts: TargetFacts,
+  context: ProvisionContext,
+): Omit<SourceBody, "siteId" | "sourceTypeId"> {
+  const kind = identifierKind(facts.target);
+  if (kind === null || kind === "variableId" || kind === "sourceId")
+    throw impossible(facts, `${kind ?? "it"} is an id, which only the service gives`);
+  const identifier = String(facts.target[kind]);
+  const field = SOURCE_FIELDS[kind];
+  return {
+    name: kind === "sourceName" ? identifier : filled(source.name, facts, context),
+    timeZoneId: source.timeZoneId ?? site.timeZoneId,
+    ...(field === undefined ? {} : { [field]: identifier }),
+    ...(source.energyTypeId === undefined ? {} : { energyTypeId: source.energyTypeId }),
+  };
+}
+
+export function variableOfTarget(
+  { variable }: ProvisionTemplate,
+  facts: TargetFacts,
+  context: ProvisionContext,
+  units: readonly ListedUnit[],
+): Omit<VariableBody, "sourceId"> {
+  const { target } = facts;
+  if (target.variableId !== undefined)
+    throw impossible(facts, "variableId is an id, which only the service gives");
+  const wanted = facts.unit ?? variable.unit;
+  if (wanted === undefined)
+    throw impossible(facts, "its unit is not known: the mapper declares none, and the template has none");
+  const unit = units.find((one) => namesUnit(wanted, one));
+  if (unit === undefined) throw impossible(facts, `the service has no unit ${wanted}`);
+  const variableTypeId = target.variableTypeId ?? variable.variableTypeId;
+  const names = { mappingConfig: `type ${variableTypeId}`, ...context };
+  return {
+    name: filled(variable.name, facts, names),
+    variableTypeId,
+    unitId: unit.id,
+    ...spacing(variable.granularity),
+    ...(variable.quantityType === undefined
+      ? {}
+      : { quantityType: keyOf(QUANTITY_TYPES, variable.quantityType) }),
+    ...(target.mappingConfig === undefined ? {} : { mappingConfig: target.mappingConfig }),
+    ...(variable.isVersioned === undefined ? {} : { isVersioned: variable.isVersioned }),
+  };
+}
+
+/** `15 minutes` as count and id of the time period, which are of another scale than `Granularity` of GET /data. */
+function spacing(words: string | undefined): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
+  if (words === undefined) return {};
+  const [count = "", period = ""] = words.split(" ");
+  return { granularity: Number(count), granularityTimeBase: keyOf(TIME_PERIODS, period.replace(/s$/, "")) };
+}
+
+function keyOf(list: Readonly<Record<string, string>>, name: string): number {
+  const found = Object.entries(list).find(([, label]) => label.toLowerCase() === name.toLowerCase());
+  return Number(found?.[0]);
+}
+
+export function impossible({ target }: TargetFacts, why: string): RejectedError {
+  return new RejectedError("HG-GUARD-008", {
+    operation: "provision",
+    subject: targetWords(target),
+    message: `${targetWords(target)} cannot be created: ${why}`,
+    hint: REGISTER["HG-GUARD-008"].hint,
+  });
+}
