@@ -124,7 +124,7 @@ function localInstant(wallMs: number, zone: string, rule: LocalRule): ReadInstan
   return { kind: "instant", ms };
 }
 
-function offsetMsAt(ms: number, zone: string): number {
+export function offsetMsAt(ms: number, zone: string): number {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone).offsetNanoseconds / 1_000_000;
 }
 

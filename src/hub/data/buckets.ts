@@ -1,5 +1,6 @@
 /** Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years as the calendar there has them. */
 import type { Aggregate, DataRow, Granularity } from "../../wire/index.ts";
+import { offsetMsAt } from "../time.ts";
 
 export interface Bucket {
   /** Included; null: open (Granularity=All). */
@@ -39,7 +40,15 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
   const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
   const offsetMs = at.offsetNanoseconds / 1_000_000;
   const startMs = Math.floor((ms + offsetMs) / lengthMs) * lengthMs - offsetMs;
-  return { startMs, endMs: startMs + lengthMs };
+  const endMs = startMs + lengthMs;
+  // Clocks change at whole minutes.
+  if (granularity === "Minute") return { startMs, endMs };
+  if (offsetMsAt(startMs, zone) === offsetMs && offsetMsAt(endMs - 1, zone) === offsetMs)
+    return { startMs, endMs };
+  // Clocks that change by half an hour cut the hour in two.
+  const since = at.add({ nanoseconds: 1 }).getTimeZoneTransition("previous")?.epochMilliseconds ?? startMs;
+  const until = at.getTimeZoneTransition("next")?.epochMilliseconds ?? endMs;
+  return { startMs: Math.max(startMs, since), endMs: Math.min(endMs, until) };
 }
 
 type Aggregated = Exclude<Aggregate, "None">;
