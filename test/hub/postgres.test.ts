@@ -145,6 +145,16 @@ test("points lie in partitions of one month, and far ones in two of their own", 
   }
 });
 
+test("texts with half a surrogate pair do not stand in the way of filters", async () => {
+  const hub = await start();
+  const source = { tags: ["half \ud83d", "whole"], clientData: { Form: { Main: { Note: "half \ude00" } } } };
+  const { sourceId } = await createChain(hub, { source });
+  const found = async (query: object) =>
+    (await hub.get("/sources", { ...query })).map(({ id }: { id: number }) => id);
+  expect(await found({ Tags: "whole" })).toEqual([sourceId]);
+  expect(await found({ CustomFilter: '"Form"."Main"."Note" startswith half' })).toEqual([sourceId]);
+});
+
 describe("a store that cannot be opened", () => {
   const storeWith = (change: (url: URL) => void) => {
     const url = new URL(database.url);
@@ -179,7 +189,7 @@ test("a hub goes on when the server ended its connections, and what it had accep
   const { variableIds } = await createChain(hub);
   const end = () =>
     database.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headgate-hub'",
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'headgate-hub'",
     );
   await end();
   expect(await hub.push([{ variableId: variableIds[0], data }])).toMatchObject({ stored: data.length });

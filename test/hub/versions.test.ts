@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DataRow, dataRows } from "../../src/wire/index.ts";
-import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
+import { createChain, type HubCalls, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -134,4 +134,65 @@ describe("versioning on", () => {
     const query = { VariableId: 1, VersionTag: "a", AllVersions: true };
     expect(await hub.call("GET", "/data", { query })).toMatchObject({ status: 400 });
   });
+});
+
+describe("how many versions are kept", () => {
+  const submit = async (target: HubCalls, more: object, count: number) => {
+    const { variableIds } = await createChain(target, { variables: [{ isVersioned: true, ...more }] });
+    const id = variableIds[0] ?? 0;
+    const data = Array.from({ length: count }, (_, value) => ({ date: DATE, value }));
+    const tagged = data.map((reading) => ({ ...reading, version: `t${reading.value}` }));
+    await target.push([{ variableId: id, data: [...data, ...tagged] }]);
+    const rows = dataRows.parse(await target.get("/data", { VariableId: id, AllVersions: true }));
+    return {
+      id,
+      kept: [false, true].map((label) => rows.filter((row) => (row.version !== null) === label).length),
+    };
+  };
+
+  test("is 7 of each kind, or what its account says, or what the variable itself says", async () => {
+    const accounts = [
+      { id: 1, name: "First", limits: { versions: 3 } },
+      { id: 2, name: "Second" },
+    ];
+    const small = await startTestHub({ accounts, limits: { versions: 5 } });
+    try {
+      expect((await submit(hub, {}, 9)).kept).toEqual([7, 7]);
+      expect((await submit(small, {}, 9)).kept).toEqual([3, 3]);
+      expect((await submit(small, { versionsMax: 8 }, 9)).kept).toEqual([8, 8]);
+    } finally {
+      await small.close();
+    }
+  });
+
+  test("takes effect with the next version of a point when it is changed", async () => {
+    const { id, kept } = await submit(hub, {}, 9);
+    expect(kept).toEqual([7, 7]);
+    expect(await hub.ok("PATCH", `/variables/${id}`, { body: { versionsMax: 2 } })).toMatchObject({
+      versionsMax: 2,
+    });
+    await push(id, 100);
+    expect(shown(await history(id)).slice(-2)).toEqual(["t8=8", "-=100"]);
+    expect((await history(id)).filter((row) => row.version === null)).toHaveLength(2);
+    await push(id, 101, "new");
+    expect(await history(id)).toHaveLength(4);
+    await hub.ok("PATCH", `/variables/${id}`, { body: { versionsMax: null } });
+    for (const value of [1, 2, 3]) await push(id, value);
+    expect((await history(id)).filter((row) => row.version === null)).toHaveLength(5);
+  });
+
+  test.each([0, -1, 1.5, 10_001])("is a whole number from 1 to 10000: %s is refused", async (versionsMax) => {
+    const { status } = await hub.call("PUT", "/variables", { body: { id: await versioned(), versionsMax } });
+    expect(status).toBe(400);
+  });
+});
+
+test("a version with a NUL character is discarded with the reason", async () => {
+  const id = await versioned();
+  expect(await push(id, 1, "a\0b")).toMatchObject({
+    stored: 0,
+    discarded: [{ reason: "the version holds a NUL character, which cannot be stored", count: 1 }],
+  });
+  expect(await push(id, 2, "ok", { tags: { note: "a\0b" } })).toMatchObject({ stored: 1 });
+  expect(await history(id)).toMatchObject([{ batchTags: { note: "a\0b" } }]);
 });

@@ -145,6 +145,10 @@ async function judge(
       discards.add(wordsOf(element), "the value is beyond the range of a number", 1);
       continue;
     }
+    if ((reading.version || element.version)?.includes("\0") === true) {
+      discards.add(wordsOf(element), "the version holds a NUL character, which cannot be stored", 1);
+      continue;
+    }
     if (columns.isFull) {
       await write();
       position = columns.positionOf(variable);

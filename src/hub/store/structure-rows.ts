@@ -9,6 +9,20 @@ export const text = (value: unknown): string | null => (typeof value === "string
 export const number = (value: unknown): number | null => (typeof value === "number" ? value : null);
 export const truth = (value: unknown): boolean => value === true || value === 1;
 
+/** Half a surrogate pair would be written as an escape that PostgreSQL stores but cannot read. */
+function jsonOf(value: unknown): string {
+  return JSON.stringify(wellFormed(value));
+}
+
+function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name.toWellFormed(), wellFormed(one)]),
+  );
+}
+
 /** Sources are shown with the names of their sites. */
 export const SOURCES = {
   columns: "source.*, site.name AS site_name",
@@ -49,8 +63,8 @@ export function sourceColumns(body: SourceBody) {
     description: body.description,
     localisation: body.localisation,
     meter_address: body.meterAddress,
-    tags: JSON.stringify(body.tags ?? []),
-    client_data: body.clientData === undefined ? null : JSON.stringify(body.clientData),
+    tags: jsonOf(body.tags ?? []),
+    client_data: body.clientData === undefined ? null : jsonOf(body.clientData),
   };
 }
 
@@ -66,7 +80,7 @@ export function variableColumns(body: VariableBody) {
     aggregate: body.aggregate,
     mapping_config: body.mappingConfig,
     divider: body.divider,
-    tags: JSON.stringify(body.tags ?? []),
+    tags: jsonOf(body.tags ?? []),
     is_versioned: body.isVersioned === true,
     versions_max: body.versionsMax,
   };
