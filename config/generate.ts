@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { gatewayConfig } from "../src/config/gateway-config.ts";
 import { hubOptions } from "../src/hub/options.ts";
+import { metricsReference } from "../src/operations/metrics-reference.ts";
 import { REGISTER } from "../src/support/register.ts";
 import { specificationCoverage } from "./specification-coverage.ts";
 
@@ -142,6 +143,7 @@ const derived: Readonly<Record<string, string>> = {
     schemaOf(hubOptions),
   ),
   "docs/errors.md": errorsPage(),
+  "docs/metrics.md": metricsReference(),
   "docs/specification-coverage.md": coverage.page,
 };
 

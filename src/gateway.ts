@@ -1,6 +1,7 @@
 import type { GatewayConfig } from "./config/gateway-config.ts";
 import { joinAnswers } from "./gateway/answering.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
+import { countedLedger } from "./gateway/counted-ledger.ts";
 import { Field, intakeFacts } from "./gateway/drops.ts";
 import { type Exchange, exchangeParts } from "./gateway/exchanging.ts";
 import { FleetMember } from "./gateway/fleet.ts";
@@ -79,7 +80,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const { metrics, tracer, onEvent } = observers;
   means.configuration?.register(metrics.registry);
   const fleet = new FleetMember();
-  const ledger = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
+  const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
+  const ledger = countedLedger(opened, (run, mappedNow) => metrics.countRun(run, mappedNow));
   closers.push(() => ledger.close());
   const { spool, room } = await openStorage(config.spool, { clock, log, metrics: metrics.registry });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
@@ -90,13 +92,16 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, room });
-  const field = new Field({ log, intake }, () => ({ journal: ledger, claim, clock, log, pauses, fleet }));
+  const field = new Field({ log, intake }, () => ({
+    ...{ journal: ledger, claim, clock, log, pauses, fleet },
+    onPoll: (...poll) => metrics.pollEnded(...poll),
+  }));
   closers.push(() => field.close());
   const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
   closers.push(() => mapping.close());
   const services = new ServicePosts({
     ...{ ledger, log, clock, tracer, operationsUrl: office.url },
-    onPush: observers.onPush,
+    onPush: metrics,
     onRefused: means.configuration?.lookAgain,
   });
   closers.push(() => services.close());

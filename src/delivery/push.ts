@@ -30,9 +30,15 @@ export interface PusherParts {
   readonly log: Logger;
   readonly webhookUrl: string | undefined;
   readonly tracer: Tracer;
-  readonly onPush?: ((push: PushFacts) => void) | undefined;
+  readonly onPush?: PushObserver | undefined;
   /** Credentials or rights were refused, which a person may have put right meanwhile. */
   readonly onRefused?: (() => void) | undefined;
+}
+
+/** Who measures. */
+export interface PushObserver {
+  pushBegins(service: string): void;
+  pushEnded(push: PushFacts): void;
 }
 
 /** One push call, for who measures. */
@@ -139,9 +145,10 @@ export class BatchPusher {
       },
     });
     const begunMs = clock.monotonicMs();
+    onPush?.pushBegins(service);
     const tell = (status: number | null) => {
       const seconds = (clock.monotonicMs() - begunMs) / 1000;
-      onPush?.({ service, operationId, traceId: span.traceId, status, seconds });
+      onPush?.pushEnded({ service, operationId, traceId: span.traceId, status, seconds });
     };
     try {
       const answer = await client.push(

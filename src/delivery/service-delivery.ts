@@ -15,7 +15,7 @@ import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
 import { Pace } from "./pace.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
-import { BatchPusher, CONFLICT_WORDS, type PushFacts } from "./push.ts";
+import { BatchPusher, CONFLICT_WORDS, type PushObserver } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
@@ -29,7 +29,7 @@ export interface DeliveryParts {
   readonly webhook?: { readonly url: string } | null;
   readonly tracer?: Tracer;
   /** Told of each push call. */
-  readonly onPush?: (push: PushFacts) => void;
+  readonly onPush?: PushObserver;
   /** Credentials, scope or rights were refused: a person may have put them right meanwhile. */
   readonly onRefused?: () => void;
 }

@@ -19,6 +19,8 @@ export interface WatcherFacts extends PickupFacts {
   readonly log: Logger;
   /** Why a person has it not polled; null while it is. */
   readonly paused?: () => string | null;
+  /** Told of each poll that ended. */
+  readonly onPoll?: (drop: string, seconds: number, complete: boolean) => void;
 }
 
 export interface WatcherStatus {
@@ -190,7 +192,10 @@ export class Watcher {
       const report = await this.#poll(begunMs, wanted !== null).catch((error: unknown) => failed(error));
       this.#pollTookMs = this.#facts.clock.monotonicMs() - begunMs;
       this.#inProgress = false;
-      if (!stopped.aborted) this.#take(report);
+      if (!stopped.aborted) {
+        this.#take(report);
+        this.#facts.onPoll?.(this.#facts.drop.name, this.#pollTookMs / 1000, report.error === undefined);
+      }
       wanted?.resolve(report);
       const clearing = clock.monotonicMs() >= this.#clearAtMs && this.#archives.size > 0;
       if (clearing && !stopped.aborted && report.error === undefined) await this.#clearArchives();

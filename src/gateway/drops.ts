@@ -12,7 +12,7 @@ import type { TriggerRegistry } from "../triggers/registry.ts";
 
 type DropOptions = GatewayConfig["drops"][number];
 type DropFacts = Parameters<typeof createDrop>[1];
-type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log"> & {
+type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log" | "onPoll"> & {
   readonly pauses: Pauses;
   /** The other nodes of the fleet. */
   readonly fleet: { reason(drop: string): string | null };

@@ -1,7 +1,6 @@
 /** Joins those who watch what happens and change nothing: metrics, traces, and whoever the caller brings. */
 import { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { PushFacts } from "../delivery/push.ts";
 import type { LedgerEvent } from "../model.ts";
 import { GatewayMetrics } from "../operations/metrics.ts";
 import { openTracing } from "../operations/tracing.ts";
@@ -17,7 +16,6 @@ export interface Observers {
   readonly tracer: Tracer;
   /** Of each event, after it was committed. */
   readonly onEvent: (event: FileEvent) => void;
-  readonly onPush: (push: PushFacts) => void;
 }
 
 export function openObservers(
@@ -36,6 +34,5 @@ export function openObservers(
       tracing.onEvent(event);
       parts.onEvent?.(event);
     },
-    onPush: () => undefined,
   };
 }

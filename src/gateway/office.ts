@@ -6,6 +6,7 @@ import { doorSignPath, hangSign, newSecret } from "../operations/door.ts";
 import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
 import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
+import { measureWork } from "../operations/work-metrics.ts";
 import type { Clock } from "../support/clock.ts";
 import { TransientError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -49,6 +50,12 @@ export async function openOffice(
     tell: async () => {},
   };
   watchHeld(ledger, parts.metrics);
+  measureWork(parts.metrics, {
+    ledger,
+    drops: () => answers.drops(),
+    health: () => answers.health(),
+    nowMs: () => clock.now().epochMilliseconds,
+  });
   const secret = newSecret();
   const operations = await startOperations(config.operations, {
     ledger,

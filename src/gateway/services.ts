@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { readOutcomeWebhook } from "../delivery/outcomes.ts";
-import type { PushFacts } from "../delivery/push.ts";
+import type { PushObserver } from "../delivery/push.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
@@ -19,7 +19,7 @@ export interface ServiceParts {
   /** Where the operations listen, for webhooks without a public address. */
   readonly operationsUrl: string;
   readonly tracer: Tracer;
-  readonly onPush: (push: PushFacts) => void;
+  readonly onPush: PushObserver;
   /** A service refused credentials or rights. */
   readonly onRefused?: (() => void) | undefined;
 }

@@ -131,6 +131,8 @@ export interface Ledger {
   recentRuns(limit: number, states?: readonly RunState[]): Promise<readonly Run[]>;
   /** Files that lie at a drop now or were worked on since, by standing and by drop, and the points of runs worked on since. */
   tally(since: IsoInstant): Promise<Tally>;
+  /** Runs on their way or held, counted by what they belong to. */
+  backlog(): Promise<readonly Backlog[]>;
 
   // ── what operators order
 
@@ -289,6 +291,18 @@ export interface TracedFile {
     readonly rejected: readonly RejectedRow[];
   }[];
   readonly events: readonly LedgerEvent[];
+}
+
+/** Runs of one state that belong together. */
+export interface Backlog {
+  readonly drop: string;
+  readonly trigger: string;
+  readonly mapper: string;
+  readonly service: string;
+  readonly state: RunState;
+  readonly runs: number;
+  /** When the first of them was opened. */
+  readonly oldest: IsoInstant;
 }
 
 export interface Tally {

@@ -12,6 +12,7 @@ import { HeadgateError, RejectedError } from "../support/errors.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import { knocksRightly } from "./door.ts";
+import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
 import type { DropState, HealthPart, WaitingFile } from "./state-of-work.ts";
 
@@ -71,9 +72,11 @@ function addHealth(app: FastifyInstance, parts: OperationsParts): void {
     const ready = health.every((part) => part.ready);
     return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", parts: health });
   });
-  app.get("/metrics", async (_request, reply) =>
-    reply.type(parts.metrics.contentType).send(await parts.metrics.metrics()),
-  );
+  const expose = exposer(parts.metrics);
+  app.get("/metrics", async (request, reply) => {
+    const { type, text } = await expose(request.headers.accept);
+    return reply.type(type).send(text);
+  });
 }
 
 function addQuestions(app: FastifyInstance, parts: OperationsParts): void {

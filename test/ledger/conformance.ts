@@ -377,6 +377,21 @@ function questions(ledger: () => Ledger): void {
       drops: { field: 1 },
     });
   });
+
+  it("counts what is on its way or held by what it belongs to, and not what is at rest", async () => {
+    const first = await claimed(ledger(), "1");
+    await claimed(ledger(), "2");
+    const done = await deliver(ledger(), await mapped(ledger(), "3"));
+    const { trigger, service, mapper } = BINDING;
+    const common = { drop: "field", trigger, service, mapper: mapper.name, runs: 1 };
+    expect((await ledger().backlog()).toSorted((a, b) => (a.state < b.state ? -1 : 1))).toEqual([
+      { ...common, state: "accepted", oldest: done.createdAt },
+      { ...common, state: "claimed", runs: 2, oldest: first.createdAt },
+    ]);
+    await ledger().noteRun(done.id, { settled: true });
+    await ledger().advanceRun(first.id, "claimed", "quarantined");
+    expect((await ledger().backlog()).map(({ state, runs }) => [state, runs])).toEqual([["claimed", 1]]);
+  });
 }
 
 function noise(arrivalId: number) {

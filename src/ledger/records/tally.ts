@@ -1,5 +1,5 @@
-import type { ArrivalState, FileStanding, RunState } from "../../model.ts";
-import type { Ledger, Tally } from "../ledger.ts";
+import type { ArrivalState, Binding, FileStanding, RunState } from "../../model.ts";
+import type { Backlog, Ledger, Tally } from "../ledger.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
 
 const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding>> = {
@@ -24,9 +24,34 @@ interface Group {
   readonly files: number;
 }
 
-export function tallyMethods(store: Store): Pick<Ledger, "tally"> {
-  return { tally: (since) => store.read(() => tally(since)) };
+export function tallyMethods(store: Store): Pick<Ledger, "tally" | "backlog"> {
+  return {
+    tally: (since) => store.read(() => tally(since)),
+    backlog: () => store.look(() => backlog(store)),
+  };
 }
+
+function* backlog({ dialect }: Store): Steps<readonly Backlog[]> {
+  const found = yield* rows<{
+    readonly drop_name: string;
+    readonly binding: string;
+    readonly state: RunState;
+    readonly runs: number;
+    readonly oldest: string;
+  }>(
+    `SELECT counted.drop_name, bindings.json AS binding, counted.state, counted.runs, counted.oldest
+      FROM (SELECT drop_name, binding_id, state, count(*) AS runs, min(created_at) AS oldest FROM runs
+        WHERE ${dialect.among("state")} OR (state = 'accepted' AND settled = 0) GROUP BY 1, 2, 3) AS counted
+      JOIN bindings ON bindings.id = counted.binding_id`,
+    JSON.stringify(UNDER_WAY),
+  );
+  return found.map(({ drop_name: drop, binding, state, runs, oldest }) => {
+    const { trigger, mapper, service } = JSON.parse(binding) as Binding;
+    return { drop, trigger, mapper: mapper.name, service, state, runs, oldest };
+  });
+}
+
+const UNDER_WAY: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"];
 
 function* tally(since: string): Steps<Tally> {
   const files: Partial<Record<FileStanding, number>> = {};

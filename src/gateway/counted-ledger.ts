@@ -1,0 +1,29 @@
+/** The ledger as the gateway's own steps see it: what a run came to is counted once it is committed. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run } from "../model.ts";
+
+export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boolean) => void): Ledger {
+  return {
+    ...ledger,
+    async openRun(...args) {
+      const run = await ledger.openRun(...args);
+      count(run, false);
+      return run;
+    },
+    async advanceRun(...args) {
+      const run = await ledger.advanceRun(...args);
+      count(run, false);
+      return run;
+    },
+    async recordMapped(...args) {
+      const run = await ledger.recordMapped(...args);
+      count(run, true);
+      return run;
+    },
+    async recordOpened(...args) {
+      const run = await ledger.recordOpened(...args);
+      count(run, false);
+      return run;
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/** The page of the metrics, from the registry that the gateway fills. */
+import { Registry } from "prom-client";
+import { ConfigurationMetrics } from "./configuration-metrics.ts";
+import { watchHeld } from "./held-runs.ts";
+import { GatewayMetrics } from "./metrics.ts";
+import { measureWork } from "./work-metrics.ts";
+
+interface Described {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly labelNames: readonly string[];
+}
+
+const INTRO = `Every metric of \`GET /metrics\`, generated from the registry that the gateway fills; \`Accept: application/openmetrics-text\` brings exemplars, which name the
+operation and the trace of a push. Labels hold names of the configuration and fixed words alone, so that their number is bounded. Counters begin at 0 with the process.
+\`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
+
+export function metricsReference(): string {
+  const rows = describedMetrics().map(
+    ({ name, help, type, labelNames }) =>
+      `| \`${name}\` | ${type} | ${labelNames.map((label) => `\`${label}\``).join(", ")} | ${help.replaceAll("|", "\\|")} |`,
+  );
+  return [
+    "# Metrics",
+    "",
+    INTRO,
+    "",
+    "| metric | type | labels | meaning |",
+    "|---|---|---|---|",
+    ...rows,
+    "",
+  ].join("\n");
+}
+
+/** In the order of their names. */
+export function describedMetrics(): readonly Described[] {
+  const registry = new Registry();
+  new GatewayMetrics(registry);
+  new ConfigurationMetrics().register(registry);
+  const ledger = { backlog: async () => [], restingIn: async () => [] };
+  measureWork(registry, { ledger, drops: () => [], health: async () => [], nowMs: () => 0 });
+  watchHeld(ledger, registry);
+  return registry
+    .getMetricsAsArray()
+    .map((metric) => metric as unknown as Described)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
