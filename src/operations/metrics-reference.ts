@@ -3,6 +3,7 @@ import { Registry } from "prom-client";
 import { ConfigurationMetrics } from "./configuration-metrics.ts";
 import { watchHeld } from "./held-runs.ts";
 import { GatewayMetrics } from "./metrics.ts";
+import { measureSpool } from "./spool-state.ts";
 import { measureWork } from "./work-metrics.ts";
 
 interface Described {
@@ -14,7 +15,7 @@ interface Described {
 
 const INTRO = `Every metric of \`GET /metrics\`, generated from the registry that the gateway fills; \`Accept: application/openmetrics-text\` brings exemplars, which name the
 operation and the trace of a push. Labels hold names of the configuration and fixed words alone, so that their number is bounded. Counters begin at 0 with the process.
-Nodes that share a ledger count for themselves, but the gauges of runs waiting or needing a person tell of all of them: take `max`, not `sum`, over instances.
+Nodes that share a ledger count for themselves, but the gauges of runs waiting or needing a person tell of all of them: take \`max\`, not \`sum\`, over instances.
 \`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
 
 export function metricsReference(): string {
@@ -42,6 +43,7 @@ export function describedMetrics(): readonly Described[] {
   const ledger = { backlog: async () => [], restingIn: async () => [] };
   measureWork(registry, { ledger, drops: () => [], health: async () => [], nowMs: () => 0 });
   watchHeld(ledger, registry);
+  measureSpool(registry, { state: async () => ({ usedBytes: 0, budgetBytes: 0, freeBytes: 0, full: null }) });
   return registry
     .getMetricsAsArray()
     .map((metric) => metric as unknown as Described)
