@@ -15,6 +15,7 @@ import {
   UNITS,
 } from "../wire/index.ts";
 import type { GuardRule, Inspection } from "./delivery.ts";
+import type { Backoff } from "./retry-table.ts";
 import {
   type Meaning,
   type MeantVariable,
@@ -28,10 +29,11 @@ export interface GuardParts {
   readonly targets: TargetResolver;
   readonly clock: Clock;
   readonly rule: GuardRule;
+  readonly backoff: Backoff;
 }
 
-/** The read interface is left alone for so long after a failure, doubled from the first to the last. */
-const PAUSE_MS = { first: 1_000, last: 60_000 } as const;
+/** The read interface is left alone after a failure, as pushes are, but no longer than this. */
+const PAUSE_MAX_MS = 60_000;
 /** A refusal that a person has to resolve. */
 const REFUSED_MS = 30_000;
 const UNITS_MS = 60 * 60_000;
@@ -78,7 +80,8 @@ export class Guard {
     if (!(error instanceof TransientError || error instanceof ConfigError || error instanceof RejectedError))
       throw error;
     const passing = error instanceof TransientError;
-    const ms = passing ? Math.min(PAUSE_MS.last, (this.#pause?.ms ?? PAUSE_MS.first / 2) * 2) : REFUSED_MS;
+    const { initial, max } = this.#parts.backoff;
+    const ms = passing ? Math.min(PAUSE_MAX_MS, max, (this.#pause?.ms ?? initial / 2) * 2) : REFUSED_MS;
     const result: Inspection = {
       status: "unknown",
       code: passing || error instanceof RejectedError ? "HG-GUARD-006" : error.code,

@@ -105,7 +105,13 @@ class ServiceDelivery implements Delivery {
     this.#targets = new TargetResolver(this.#client, clock, push.guard.remember);
     const { future, past } = service.ingestion;
     const rule = { futureMs: future, pastMs: past, idempotency: service.idempotency };
-    this.#guard = new Guard({ client: this.#client, targets: this.#targets, clock, rule });
+    this.#guard = new Guard({
+      client: this.#client,
+      targets: this.#targets,
+      clock,
+      rule,
+      backoff: push.retry,
+    });
     this.#readBack = new ReadBack(this.#client, parts.journal, clock, this.#targets);
   }
 

@@ -80,7 +80,7 @@ describe.concurrent("a gateway killed while its intake takes bodies loses nothin
       const parts = Array.from({ length: BODIES }, (_, nth) =>
         readingsOf(variableId, 10, nth * 100, nth * 10),
       );
-      const gateways = [stage.gateway([], point)];
+      const gateways = [stage.gateway([], { fault: point })];
       for (const [nth, part] of parts.entries()) await send(stage, gateways, `${name}-${nth}`, bodyOf(part));
       const killed = await gateways[0]?.ended();
       expect(killed?.signal, `${point} was passed`).toBe("SIGKILL");
@@ -102,7 +102,7 @@ test("what was answered needs nobody to send it again", async () => {
   const stage = await rig.stage("intake-answered-once", { drops: [intake], triggers: [] });
   const variableId = await rig.variable("intake-answered-once");
   const part = readingsOf(variableId, 10, 0);
-  const gateway = stage.gateway([], "intake.answered");
+  const gateway = stage.gateway([], { fault: "intake.answered" });
   const headers = { authorization: AUTHORIZATION };
   const answer = await fetch(`${await urlOf(gateway)}/api/data`, {
     method: "POST",

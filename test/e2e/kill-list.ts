@@ -11,7 +11,6 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
   "run.opened": "no container lies here; `containers.test.ts` has kills of its own",
   "arrival.skipped":
     "the drop of the scene processes what lies there at the first contact, and has no done-files",
-  "run.held": "every target of the scene exists; `crash.test.ts` kills there",
   "batch.ready": "batches become ready by `run.mapped` and `batch.split`",
   "arrivals.forgotten": "nobody orders here; `crash.test.ts` kills there",
   "pause.changed": "nobody orders here; `crash.test.ts` kills there",

@@ -47,6 +47,7 @@ const ORDER = [
   "run.map.segment",
   "run.empty",
   "run.mapped",
+  "run.held",
   "run.delivering",
   "batch.sending",
   "delivery.before-send",
@@ -92,13 +93,14 @@ test("the scene without a fault ends as the other tests expect", async () => {
   const { stage, expected, files } = await laySceneAfter(before, "unharmed");
   const { stdout, code } = await stage.untilIdle();
   expect(code).toBe(1); // Something needs a person.
-  expect(JSON.parse(stdout).files).toMatchObject({ quarantined: 2, discarded: 1 });
+  expect(JSON.parse(stdout).files).toMatchObject({ quarantined: 2, discarded: 1, held: 1 });
   await expectStoredOnce(rig, expected);
   await expectStandings(stage, files);
   expect(await stage.inspect((ledger) => lyingPaths(ledger))).toEqual([
     "notes.txt",
     "standard_again.csv",
     "standard_broken.csv",
+    "standard_held.csv",
     "standard_refused.csv",
   ]);
 });

@@ -53,7 +53,8 @@ export async function laySceneAfter(before: { stage: Stage; again: Readings }, n
     "standard_refused.csv",
     `${expected[2].csv}2026-04-01T00:00:00Z,${REFUSED_VALUE},${refused}\n`,
   );
-  await stage.put("standard_lost.csv", readingsOf(99_999_999, 3).csv);
+  await stage.put("unguarded_lost.csv", readingsOf(99_999_999, 3).csv);
+  await stage.put("standard_held.csv", readingsOf(99_999_998, 3).csv);
   await stage.put("standard_broken.csv", "date,value,variable_id\n2026-03-01T00:00:00Z,many,1\n");
   await stage.put("standard_empty.csv", "date,value,variable_id\n");
   await stage.put("standard_again.csv", before.again.csv);
@@ -62,7 +63,7 @@ export async function laySceneAfter(before: { stage: Stage; again: Readings }, n
   return {
     stage,
     expected: [...expected, before.again],
-    files: { delivered: 3, quarantined: 2, discarded: 1, empty: 1, duplicate: 1, unmatched: 2 },
+    files: { delivered: 3, quarantined: 2, discarded: 1, held: 1, empty: 1, duplicate: 1, unmatched: 2 },
   };
 }
 

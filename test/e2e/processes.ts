@@ -23,6 +23,8 @@ export interface StartOptions {
   readonly cwd?: string;
   /** The user (and group) that it runs as; only root can say so. */
   readonly uid?: number | undefined;
+  /** A command that starts it, such as one that enters a namespace. */
+  readonly through?: readonly string[];
 }
 
 export class HeadgateProcess {
@@ -32,9 +34,10 @@ export class HeadgateProcess {
   stdout = "";
   stderr = "";
 
-  constructor(args: readonly string[], { fault, cwd = PROJECT, uid }: StartOptions = {}) {
+  constructor(args: readonly string[], { fault, cwd = PROJECT, uid, through = [] }: StartOptions = {}) {
     const { HEADGATE_FAULT: _, ...environment } = process.env;
-    this.#child = spawn(process.execPath, [MAIN, ...args], {
+    const [program = process.execPath, ...words] = [...through, process.execPath, MAIN, ...args];
+    this.#child = spawn(program, words, {
       cwd,
       env: fault === undefined ? environment : { ...environment, HEADGATE_FAULT: fault },
       stdio: ["ignore", "pipe", "pipe"],

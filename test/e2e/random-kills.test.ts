@@ -19,7 +19,7 @@ vi.setConfig(PATIENTLY);
 const ANOTHER = 0.3;
 /** Points that hardly any of the files of a round come to. */
 const RARE =
-  /arrival\.(duplicate|unmatched)|arrivals\.pruned|run\.(empty|cancelled|discarded|quarantined)|batch\.rejected/;
+  /arrival\.(duplicate|unmatched)|arrivals\.pruned|run\.(empty|cancelled|discarded|held|quarantined)|batch\.rejected/;
 const points = POINTS.filter((point) => !RARE.test(point));
 /** Milliseconds from when the ledger is open, and from a push. */
 const LIFE_MAX_MS = 900;

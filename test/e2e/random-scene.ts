@@ -5,10 +5,15 @@ import { readingsOf } from "./readings.ts";
 import type { Rig, Stage, StoredPoint } from "./rig.ts";
 
 /** Which files a round has beside the corrections, each of them for a variable of its own. */
-const SORTS = ["plain", "tagged", "large", "refused", "lost"] as const;
+const SORTS = ["plain", "tagged", "large", "refused", "lost", "held"] as const;
 type Sort = (typeof SORTS)[number];
 const SORTS_A_ROUND = 3;
-const UNKNOWN_VARIABLE = 99_999_999;
+const UNKNOWN_VARIABLES = { lost: 99_999_999, held: 99_999_998 } as const;
+const ENDS: Readonly<Partial<Record<Sort, string>>> = {
+  refused: "quarantined",
+  lost: "discarded",
+  held: "held",
+};
 
 export interface RandomScene {
   readonly stored: readonly ExpectedVariable[];
@@ -43,14 +48,14 @@ export async function layRandomScene(
   chance: () => number,
 ): Promise<RandomScene> {
   const put = (name: string, content: string, minutesAgo: number) =>
-    stage.put(`in/standard_${name}.csv`, content, folder, minutesAgo);
+    stage.put(`in/${name === "lost" ? "unguarded" : "standard"}_${name}.csv`, content, folder, minutesAgo);
   const laid: Laid = { rig, name: stage.name, chance, put };
   const stored = [await layCorrected(laid, true), await layCorrected(laid, false)];
   const files: Record<string, number> = { delivered: 4 };
   const large = new Set<number>();
   const sorts = shuffled(SORTS, chance).slice(0, SORTS_A_ROUND);
   for (const sort of sorts) {
-    const end = sort === "refused" ? "quarantined" : sort === "lost" ? "discarded" : "delivered";
+    const end = ENDS[sort] ?? "delivered";
     files[end] = (files[end] ?? 0) + 1;
     const variable = await layOne(laid, sort);
     if (variable === null) continue;
@@ -58,7 +63,7 @@ export async function layRandomScene(
     if (sort === "large") large.add(variable.variableId);
   }
   const hasUnknown = sorts.includes("lost");
-  const codes = sorts.includes("refused") ? [1] : hasUnknown ? [0, 1] : [0];
+  const codes = sorts.includes("refused") || sorts.includes("held") ? [1] : hasUnknown ? [0, 1] : [0];
   return { stored, large, files, codes, hasUnknown };
 }
 
@@ -83,8 +88,8 @@ async function layCorrected(
 
 async function layOne({ rig, name, chance, put }: Laid, sort: Sort): Promise<ExpectedVariable | null> {
   const count = 20 + Math.trunc(chance() * 70);
-  if (sort === "lost") {
-    await put(sort, readingsOf(UNKNOWN_VARIABLE, count).csv, 2);
+  if (sort === "lost" || sort === "held") {
+    await put(sort, readingsOf(UNKNOWN_VARIABLES[sort], count).csv, 2);
     return null;
   }
   const id = await rig.variable(`${name}-${sort}`, sort === "tagged" || chance() < 0.5);

@@ -8,7 +8,7 @@ import { openLedger } from "../../src/ledger/open.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
 import { API_VERSION } from "../../src/wire/index.ts";
-import { type Ended, HeadgateProcess } from "./processes.ts";
+import { type Ended, HeadgateProcess, type StartOptions } from "./processes.ts";
 import { type Lane, RecordingProxy } from "./proxy.ts";
 
 const SECRET = "a secret of the webhooks";
@@ -139,8 +139,8 @@ export class Rig {
     return stage;
   }
 
-  start(args: readonly string[], fault?: string, uid?: number): HeadgateProcess {
-    const process = new HeadgateProcess(args, { fault, uid });
+  start(args: readonly string[], options: StartOptions = {}): HeadgateProcess {
+    const process = new HeadgateProcess(args, options);
     this.#processes.add(process);
     return process;
   }
@@ -204,9 +204,9 @@ export class Stage {
   }
 
   /** Starts a gateway; its webhooks find it from when it says that it has started. */
-  gateway(more: readonly string[], fault?: string, uid?: number): HeadgateProcess {
+  gateway(more: readonly string[], options: StartOptions = {}): HeadgateProcess {
     this.lane.gateway = null;
-    const process = this.rig.start(["gateway", "-c", this.config, ...more], fault, uid);
+    const process = this.rig.start(["gateway", "-c", this.config, ...more], options);
     process.said("stderr", /"operations":"([^"]+)"[^\n]*gateway started/).then(
       ([, url]) => {
         this.lane.gateway = url ?? null;
@@ -217,7 +217,7 @@ export class Stage {
   }
 
   untilIdle(fault?: string): Promise<Ended> {
-    return this.gateway(["--until-idle", "--json", "--timeout", "60s"], fault).ended();
+    return this.gateway(["--until-idle", "--json", "--timeout", "60s"], { fault }).ended();
   }
 
   /** What the ledger says, read beside whoever writes it. */
@@ -254,7 +254,7 @@ export class Stage {
       spool: { path: "./state/spool" },
       workers: { count: 1 },
       drops: [localDrop],
-      triggers: [standardTrigger],
+      triggers: [standardTrigger, unguardedTrigger],
       push: quickPush,
       operations: {
         listen: "127.0.0.1:0",
@@ -281,6 +281,14 @@ export const standardTrigger: Settings = {
   ],
   fileTriggerCombination: "And",
   mapper: "standard",
+};
+
+/** For files that begin with `unguarded_`: they are pushed whatever the guard has to say. */
+export const unguardedTrigger: Settings = {
+  ...standardTrigger,
+  name: "unguarded",
+  fileNamePatternMatches: [{ filterType: "StartsWith", value: "unguarded_" }],
+  guard: "push",
 };
 
 export const quickPush: Settings = {

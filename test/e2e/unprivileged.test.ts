@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => rig.close());
 
 function gateway(stage: Stage, timeout: string) {
-  return stage.gateway(["--until-idle", "--json", "--timeout", timeout], undefined, uid).ended();
+  return stage.gateway(["--until-idle", "--json", "--timeout", timeout], { uid }).ended();
 }
 
 /** Whether the user of the daemon may do it. */
