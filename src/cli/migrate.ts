@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import { openLedger } from "../ledger/open.ts";
@@ -15,11 +16,12 @@ import { silentLog } from "../support/log.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { makePlan, printPlan } from "./migrate/plan.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
+import { knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
 import { carryOut } from "./migrate/run.ts";
-import { print, printJson, sizeWords, styled, summaryLine } from "./output.ts";
+import { print, printJson, printTable, sizeWords, styled, summaryLine } from "./output.ts";
 
 interface MigrateOptions {
-  readonly config: string;
+  readonly config?: string;
   readonly mapper?: string;
   readonly settings: string;
   readonly service?: string;
@@ -33,7 +35,7 @@ interface MigrateOptions {
 }
 
 export function addMigrate({ program, stop, action }: CommandFrame): void {
-  addCommand(
+  const command = addCommand(
     program,
     "migrate <pattern...>",
     "History in one go: every file that the patterns find is mapped and delivered, once. The same command again goes on where it stood.",
@@ -42,7 +44,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
     ],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway: services, lookups, push")
+    .option("-c, --config <file>", "configuration of the gateway: services, lookups, push (required)")
     .option("-m, --mapper <name>", "mapper of all files; without it the triggers of the configuration choose")
     .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
     .option("--service <name>", "service that the readings go to, where there are several")
@@ -64,6 +66,48 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     .action(
       action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)),
     );
+  // The options of `migrate` itself are known here as well.
+  addCommand(command, "report <id>", "Writes the report of a migration anew, and says where it is.", [
+    "headgate migrate report 3f2a -c gateway.yaml",
+  ]).action(
+    action((id: string, _none: unknown, own: Command) =>
+      showReport(id, own.optsWithGlobals<MigrateOptions>()),
+    ),
+  );
+  addCommand(command, "list", "The migrations of this configuration.", [
+    "headgate migrate list -c gateway.yaml",
+  ]).action(action((_none: unknown, own: Command) => listMigrations(own.optsWithGlobals<MigrateOptions>())));
+}
+
+/** Not required by the parser, since the commands below share it. */
+function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
+  if (config === undefined)
+    throw invalid("--config", "it is missing: it names the configuration of the gateway");
+  return loadGatewayConfig(config);
+}
+
+async function showReport(id: string, options: MigrateOptions): Promise<number> {
+  const { report, page } = await remakeReport(configOf(options).spool.path, id);
+  if (options.json === true) printJson(report);
+  else print(`report: ${page}`);
+  return 0;
+}
+
+async function listMigrations(options: MigrateOptions): Promise<number> {
+  const known = await knownMigrations(configOf(options).spool.path);
+  if (options.json === true) printJson(known);
+  else if (known.length === 0) print("no migration was made with this configuration");
+  else
+    printTable(
+      ["id", "mapper", "files", "folder"],
+      known.map(({ id, order, folder }) => [
+        id,
+        order.mapper ?? "by trigger",
+        order.patterns.join(" "),
+        folder,
+      ]),
+    );
+  return 0;
 }
 
 async function migrate(
@@ -71,7 +115,7 @@ async function migrate(
   options: MigrateOptions,
   stop: AbortSignal,
 ): Promise<number> {
-  const config = loadGatewayConfig(options.config);
+  const config = configOf(options);
   const order = orderOf(patterns, options);
   const id = migrationId(order);
   const folder = migrationFolder(config.spool.path, id);
@@ -106,15 +150,24 @@ async function migrate(
         how === "done" && options.verify === true
           ? await verify(own, order.service, gateway.ledger, folder, stop)
           : null;
+      const written = await writeReport({ id, order, folder }, gateway.ledger, found);
       for (const concern of concerns)
         process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
       if (found !== null && options.json !== true) printReconciliation(found);
       const points = { ...summary.points, mapped: reached.mapped, accepted: reached.accepted };
       if (options.json === true)
-        printJson({ id, how, ...summary, points, ...(found === null ? {} : { verified: found }) });
+        printJson({
+          id,
+          how,
+          ...summary,
+          points,
+          report: written.page,
+          ...(found === null ? {} : { verified: found }),
+        });
       else {
         if (how === "stopped")
           print(`stopped; the same command goes on where it stood (migration ${id}, ${folder})`);
+        print(`report: ${written.page}`);
         print(summaryLine({ ...summary, points }));
       }
       return how === "done" && concerns.length === 0 && (found?.differences.length ?? 0) === 0 ? 0 : 1;

@@ -1,5 +1,6 @@
 /** `headgate migrate` as a real process, against a hub in this one. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -61,6 +62,18 @@ it("delivers what the patterns find, verifies it, and finds nothing to do when c
   });
   expect(first.code).toBe(0);
   expect(await rig.stored(variables[0] ?? 0)).toMatchObject({ "2025-01-01": 100, "2025-12-28": 1227 });
+
+  const { report } = JSON.parse(first.stdout);
+  const page = readFileSync(report, "utf8");
+  expect(page).toContain('<b class="good">No difference.</b>');
+  expect(page).not.toMatch(/(src|href)=/);
+  const asked = ["report", JSON.parse(first.stdout).id.slice(0, 4), "-c", rig.config, "--json"];
+  const remade = await run(process.execPath, [main, "migrate", ...asked]);
+  expect(JSON.parse(remade.stdout)).toMatchObject({
+    points: { accepted: 672 },
+    coverage: { from: "2025-01-01", targets: 2, rows: [{ points: 336 }, { points: 336 }] },
+    reconciliation: { differences: [] },
+  });
 
   const again = await migrate("--verify");
   expect(again.code).toBe(0);

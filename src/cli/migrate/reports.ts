@@ -1,0 +1,88 @@
+/** The report of a migration: written at its end, and again whenever it is asked for. */
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { openLedger } from "../../ledger/open.ts";
+import { type MigrationOrder, migrationFolder } from "../../migration/order.ts";
+import type { Reconciliation } from "../../migration/reconciling.ts";
+import { type MigrationReport, makeReport } from "../../migration/report.ts";
+import { reportPage } from "../../migration/report-page.ts";
+import { isoInstant, systemClock } from "../../support/clock.ts";
+import { writeDurably } from "../../support/durable.ts";
+import { ConfigError, systemCode } from "../../support/errors.ts";
+
+export interface KnownMigration {
+  readonly id: string;
+  readonly order: MigrationOrder;
+  readonly folder: string;
+}
+
+export interface WrittenReport {
+  readonly report: MigrationReport;
+  readonly page: string;
+}
+
+/** `report.html` and `report.json` in the folder of the migration. `reconciliation` null: the one of before stays. */
+export async function writeReport(
+  { id, order, folder }: KnownMigration,
+  ledger: Pick<Ledger, "runsIn" | "batches">,
+  reconciliation: Reconciliation | null,
+): Promise<WrittenReport> {
+  const data = join(folder, "report.json");
+  const before = reconciliation ?? (await earlierReconciliation(data));
+  const { patterns, mapper } = order;
+  const facts = { id, patterns, mapper, madeAt: isoInstant(systemClock.now()), reconciliation: before };
+  const report = await makeReport(facts, ledger, join(folder, "spool"));
+  const page = join(folder, "report.html");
+  await writeDurably(data, JSON.stringify(report));
+  await writeDurably(page, reportPage(report));
+  return { report, page };
+}
+
+async function earlierReconciliation(path: string): Promise<Reconciliation | null> {
+  if (!existsSync(path)) return null;
+  return (JSON.parse(await readFile(path, "utf8")) as MigrationReport).reconciliation;
+}
+
+export async function remakeReport(spool: string, id: string): Promise<WrittenReport> {
+  const known = await findMigration(spool, id);
+  const path = join(known.folder, "ledger.sqlite");
+  const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock, readOnly: true });
+  try {
+    return await writeReport(known, ledger, null);
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** By the beginning of its id. */
+export async function findMigration(spool: string, id: string): Promise<KnownMigration> {
+  const found = (await knownMigrations(spool)).filter((one) => one.id.startsWith(id));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  throw new ConfigError("HG-MIGR-003", {
+    operation: "find migration",
+    subject: id,
+    message:
+      found.length === 0
+        ? `there is no migration ${id} in ${migrationFolder(spool, "")}`
+        : `${id} is the beginning of ${found.map((one) => one.id).join(" and ")}`,
+  });
+}
+
+export async function knownMigrations(spool: string): Promise<readonly KnownMigration[]> {
+  const names = await readdir(migrationFolder(spool, "")).catch((thrown: unknown) => {
+    if (systemCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  const known: KnownMigration[] = [];
+  for (const name of names.sort()) {
+    const folder = migrationFolder(spool, name);
+    const path = join(folder, "migration.json");
+    if (!existsSync(path)) continue;
+    const { id, order } = JSON.parse(await readFile(path, "utf8")) as KnownMigration;
+    known.push({ id, order, folder });
+  }
+  return known;
+}

@@ -1,0 +1,186 @@
+/** The report as one HTML page that needs nothing else: it can be mailed, printed and kept. */
+import type { CoverageRow, MigrationReport, ReportedFile } from "./report.ts";
+
+const STYLE = `
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dee6; --paper: #fff; --good: #1a7f4b; --bad: #b42318; --deep: #0b4f8a; --faint: #eef2f6; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6ebf1; --soft: #9aa7b5; --line: #333d49; --paper: #151a20; --good: #4cc38a; --bad: #ff8a7a; --deep: #6cb2f0; --faint: #1f262e; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 1100px; padding: 1.5rem 1rem 3rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+p { margin: .25rem 0; } .soft { color: var(--soft); } .good { color: var(--good); } .bad { color: var(--bad); }
+code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
+.totals { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .75rem; margin: 1rem 0; }
+.totals div { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; } .totals b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; }
+details { margin-top: .5rem; } summary { cursor: pointer; }
+.map { display: grid; grid-template-columns: minmax(6rem, 16rem) 1fr; gap: 2px .6rem; align-items: center; font-size: .8rem; } .map span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; } .map svg { height: 14px; }
+@media (max-width: 600px) { .map { grid-template-columns: 1fr; } .map span { margin-top: .3rem; } td, th { padding-right: .4rem; } .minor { display: none; } }
+@media print { body { max-width: none; padding: 0; font-size: 11px; } details:not([open]) > * { display: revert; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
+`;
+
+const FILES_SHOWN = 2_000;
+const DIFFERENCES_SHOWN = 500;
+
+export function reportPage(report: MigrationReport): string {
+  const parts = [
+    heading(report),
+    totals(report),
+    timeline(report),
+    coverage(report),
+    reconciliation(report),
+    refusals(report),
+    files(report),
+  ];
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Migration ${text(report.id)}</title><style>${STYLE}</style></head>
+<body>${parts.join("\n")}</body></html>
+`;
+}
+
+function heading({ id, patterns, mapper, madeAt, startedAt, endedAt }: MigrationReport): string {
+  const took =
+    startedAt === null || endedAt === null ? "" : `, delivered from ${time(startedAt)} to ${time(endedAt)}`;
+  return `<h1>Migration ${text(id)}</h1>
+<p>${patterns.map((pattern) => `<code>${text(pattern)}</code>`).join(" ")} by ${mapper === null ? "the configured triggers" : `the mapper <code>${text(mapper)}</code>`}</p>
+<p class="soft">Report of ${time(madeAt)}${took}. Times are in UTC.</p>`;
+}
+
+function totals({ files, points, coverage, reconciliation }: MigrationReport): string {
+  const delivered = files.filter(({ state }) => state === "accepted" || state === "confirmed").length;
+  const others = files.filter(({ reason, state }) => reason !== null && !isGood(state)).length;
+  const cells: (readonly [string, string, string])[] = [
+    ["files", count(files.length), ""],
+    ["delivered", count(delivered), delivered === files.length ? "good" : ""],
+    ["need a person", count(others), others === 0 ? "" : "bad"],
+    ["points mapped", count(points.mapped), ""],
+    ["points accepted", count(points.accepted), points.accepted === points.mapped ? "good" : "bad"],
+    ["targets", count(coverage?.targets ?? 0), ""],
+  ];
+  if (reconciliation !== null) {
+    const { length } = reconciliation.differences;
+    cells.push(["differences", count(length), length === 0 ? "good" : "bad"]);
+  }
+  return `<div class="totals">${cells.map(([name, value, tone]) => `<div><b class="${tone}">${value}</b><span class="soft">${name}</span></div>`).join("")}</div>`;
+}
+
+const WIDTH = 1000;
+const HEIGHT = 180;
+
+function timeline({ timeline: steps }: MigrationReport): string {
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (first === undefined || last === undefined || first === last) return "";
+  const [fromMs, toMs] = [Date.parse(first.at), Date.parse(last.at)];
+  const x = (at: string) => Math.round(((Date.parse(at) - fromMs) / Math.max(1, toMs - fromMs)) * WIDTH);
+  const y = (points: number) => Math.round(HEIGHT - (points / last.points) * HEIGHT);
+  const line = steps.map(({ at, points }) => `${x(at)},${y(points)}`).join(" ");
+  return `<h2>Points accepted over time</h2>
+<svg viewBox="0 -16 ${WIDTH} ${HEIGHT + 36}" role="img" aria-label="Points accepted over time">
+<polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline points="${line}" fill="none" stroke="var(--deep)" stroke-width="2" vector-effect="non-scaling-stroke"/>
+<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}" stroke="var(--line)"/>
+<text x="0" y="${HEIGHT + 16}">${time(first.at)}</text><text x="${WIDTH}" y="${HEIGHT + 16}" text-anchor="end">${time(last.at)}</text><text x="${WIDTH}" y="-4" text-anchor="end">${count(last.points)} points</text></svg>`;
+}
+
+function coverage({ coverage: map }: MigrationReport): string {
+  if (map === null) return "";
+  const most = Math.max(1, ...map.rows.flatMap(({ cells }) => cells));
+  const rest =
+    map.targets > map.rows.length ? ` The first ${map.rows.length} of ${count(map.targets)} targets.` : "";
+  const days = map.cellDays === 1 ? "a day" : `${map.cellDays} days`;
+  return `<h2>Coverage by target</h2>
+<p class="soft">From ${map.from}, ${days} a cell; the darker, the more readings; empty cells have none.${rest}</p>
+<div class="map">${map.rows.map((row) => heatRow(row, most)).join("")}</div>`;
+}
+
+function heatRow({ target, points, from, to, cells }: CoverageRow, most: number): string {
+  const title = text(`${target}: ${count(points)} readings, ${from} to ${to}`);
+  let marks = "";
+  for (let at = 0; at < cells.length; ) {
+    const shade = shadeOf(cells[at] ?? 0, most);
+    let end = at + 1;
+    while (end < cells.length && shadeOf(cells[end] ?? 0, most) === shade) end += 1;
+    if (shade > 0) marks += `<rect x="${at}" width="${end - at}" height="10" opacity="${shade}"/>`;
+    at = end;
+  }
+  return `<span title="${title}">${text(target)}</span><svg viewBox="0 0 ${cells.length} 10" preserveAspectRatio="none" role="img" aria-label="${title}"><rect width="${cells.length}" height="10" fill="var(--faint)"/><g fill="var(--deep)">${marks}</g></svg>`;
+}
+
+const SHADES = 5;
+
+function shadeOf(points: number, most: number): number {
+  return points === 0 ? 0 : Math.max(1, Math.ceil((points / most) * SHADES)) / SHADES;
+}
+
+function reconciliation({ reconciliation: found }: MigrationReport): string {
+  if (found === null)
+    return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores (<code>--verify</code> does).</p>`;
+  const { differences, points, targets, months, superseded, unknown } = found;
+  const what = `${count(points)} readings of ${count(targets)} targets were compared with the service, by target and month (${count(months)}).`;
+  const replaced =
+    superseded === 0 ? "" : ` ${count(superseded)} rows were replaced by later ones of the same date.`;
+  const lost =
+    unknown.length === 0
+      ? ""
+      : `<p class="bad">Of ${unknown.length} runs nothing can be said: their batches are not kept any more.</p>`;
+  if (differences.length === 0)
+    return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${lost}`;
+  const rows = differences
+    .slice(0, DIFFERENCES_SHOWN)
+    .map(
+      (one) =>
+        `<tr><td><code>${text(one.target)}</code></td><td>${one.from.slice(0, 7)}</td><td class="number">${count(one.expected.count)}</td><td class="number">${count(one.stored.count)}</td><td>${text(one.reason)}</td></tr>`,
+    );
+  return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b> ${what}${replaced}</p>${lost}
+<div class="wide"><table><tr><th>target</th><th>month</th><th class="number">mapped</th><th class="number">stored</th><th>likely reason</th></tr>${rows.join("")}</table></div>${more(differences.length, DIFFERENCES_SHOWN)}`;
+}
+
+function refusals({ refusals: all }: MigrationReport): string {
+  if (all.length === 0) return "";
+  const rows = all.map(
+    ({ reason, rows: count_, files: among }) =>
+      `<tr><td>${text(reason)}</td><td class="number">${count(count_)}</td><td class="number">${count(among)}</td></tr>`,
+  );
+  return `<h2>Refused rows by reason</h2><div class="wide"><table><tr><th>reason</th><th class="number">rows</th><th class="number">files</th></tr>${rows.join("")}</table></div>`;
+}
+
+function files({ files: all }: MigrationReport): string {
+  const odd = all.filter(({ state }) => !isGood(state));
+  const list = (some: readonly ReportedFile[]) =>
+    `<div class="wide"><table><tr><th>file</th><th>state</th><th class="number">points</th><th class="number minor">calls</th><th class="minor">operations</th></tr>${some
+      .slice(0, FILES_SHOWN)
+      .map(fileRow)
+      .join("")}</table></div>${more(some.length, FILES_SHOWN)}`;
+  const needed = odd.length === 0 ? "" : `<h2>Files that need a person</h2>${list(odd)}`;
+  return `${needed}<h2>Files</h2><details${all.length <= 50 ? " open" : ""}><summary>${count(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}</details>`;
+}
+
+function fileRow({ path, state, accepted, mapped, operations, run, reason }: ReportedFile): string {
+  const points = accepted === mapped ? count(accepted) : `${count(accepted)} of ${count(mapped)}`;
+  const why = reason === null || isGood(state) ? "" : `<br><span class="soft">${text(reason)}</span>`;
+  return `<tr><td>${text(path)}${why}</td><td class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number">${points}</td><td class="number minor">${operations}</td><td class="minor"><code>${run}-…</code></td></tr>`;
+}
+
+function isGood(state: string): boolean {
+  return state === "accepted" || state === "confirmed" || state === "empty";
+}
+
+function more(length: number, shown: number): string {
+  return length > shown
+    ? `<p class="soft">… and ${count(length - shown)} more; the JSON beside this page has all.</p>`
+    : "";
+}
+
+function time(iso: string): string {
+  return text(iso.slice(0, 19).replace("T", " "));
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en");
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+function text(raw: string): string {
+  return raw.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
+}

@@ -1,0 +1,228 @@
+/** What a migration did, put together from its ledger and its spool: the facts of the report, as JSON has them. */
+import { join } from "node:path";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run, RunState, TargetFacts } from "../model.ts";
+import { ABOUT, readFacts } from "../runs/about.ts";
+import { targetWords } from "../wire/index.ts";
+import type { Reconciliation } from "./reconciling.ts";
+
+export interface ReportedFile {
+  readonly drop: string;
+  readonly path: string;
+  readonly run: string;
+  readonly state: RunState;
+  readonly mapped: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Refused rows of the file. */
+  readonly refused: number;
+  /** Why it rests where it rests; null when all went well. */
+  readonly reason: string | null;
+  /** Push calls; their operation ids begin with the run. */
+  readonly operations: number;
+}
+
+/** Points of one target in one cell of the heat map. */
+export interface CoverageRow {
+  readonly target: string;
+  readonly points: number;
+  readonly from: string;
+  readonly to: string;
+  /** As many as there are cells. */
+  readonly cells: readonly number[];
+}
+
+export interface MigrationReport {
+  readonly id: string;
+  readonly patterns: readonly string[];
+  readonly mapper: string | null;
+  readonly madeAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly files: readonly ReportedFile[];
+  readonly points: { readonly mapped: number; readonly accepted: number; readonly rejected: number };
+  /** Points accepted so far at a time, in the order of time. */
+  readonly timeline: readonly { readonly at: string; readonly points: number }[];
+  readonly coverage: {
+    /** First day, and days of a cell. */
+    readonly from: string;
+    readonly cellDays: number;
+    readonly cells: number;
+    /** The first of them by name; `targets` counts all. */
+    readonly rows: readonly CoverageRow[];
+    readonly targets: number;
+  } | null;
+  readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
+  readonly reconciliation: Reconciliation | null;
+}
+
+const READ_AT_ONCE = 200;
+const STATES: readonly RunState[] = [
+  "claimed",
+  "fetched",
+  "mapping",
+  "mapped",
+  "delivering",
+  "accepted",
+  "confirmed",
+  "empty",
+  "held",
+  "discarded",
+  "quarantined",
+  "cancelled",
+];
+
+export interface ReportFacts {
+  readonly id: string;
+  readonly patterns: readonly string[];
+  readonly mapper: string | null;
+  readonly madeAt: string;
+  readonly reconciliation: Reconciliation | null;
+}
+
+export async function makeReport(
+  facts: ReportFacts,
+  ledger: Pick<Ledger, "runsIn" | "batches">,
+  spool: string,
+): Promise<MigrationReport> {
+  const files: ReportedFile[] = [];
+  const refusals = new Map<string, { rows: number; files: number }>();
+  const timeline = new Timeline();
+  const coverage = new Coverage();
+  const points = { mapped: 0, accepted: 0, rejected: 0 };
+  for await (const run of allRuns(ledger)) {
+    const operations = await timeline.take(run, ledger);
+    await readFacts(join(spool, "kept", `${run.id}${ABOUT}`), READ_AT_ONCE, async (part) =>
+      coverage.take(part),
+    );
+    points.mapped += run.points.mapped;
+    points.accepted += run.points.accepted;
+    points.rejected += run.points.rejected;
+    const refused = run.reason?.rejectedByReason ?? [];
+    for (const { message, count } of refused) {
+      const known = refusals.get(message) ?? { rows: 0, files: 0 };
+      refusals.set(message, { rows: known.rows + count, files: known.files + 1 });
+    }
+    files.push({
+      ...{ drop: run.drop, path: run.path, run: run.id, state: run.state, operations },
+      ...{ mapped: run.points.mapped, accepted: run.points.accepted, rejected: run.points.rejected },
+      refused: refused.reduce((sum, { count }) => sum + count, 0),
+      reason: run.reason?.message ?? null,
+    });
+  }
+  return {
+    ...facts,
+    files,
+    points,
+    ...timeline.edges(),
+    timeline: timeline.steps(),
+    coverage: coverage.rows(),
+    refusals: [...refusals]
+      .map(([reason, counts]) => ({ reason, ...counts }))
+      .toSorted((one, other) => other.rows - one.rows),
+  };
+}
+
+/** The latest attempt of each file comes last. */
+async function* allRuns(ledger: Pick<Ledger, "runsIn">): AsyncGenerator<Run> {
+  for (let after: string | undefined; ; ) {
+    const runs = await ledger.runsIn(STATES, {
+      limit: READ_AT_ONCE,
+      ...(after === undefined ? {} : { after }),
+    });
+    yield* runs;
+    after = runs.at(-1)?.id;
+    if (after === undefined) return;
+  }
+}
+
+const STEPS_MAX = 200;
+
+class Timeline {
+  readonly #accepted: { readonly at: string; readonly points: number }[] = [];
+
+  /** Answers how many operations the run had. */
+  async take(run: Run, ledger: Pick<Ledger, "batches">): Promise<number> {
+    const batches = await ledger.batches(run.id);
+    for (const { state, points, acceptedAt } of batches)
+      if (state === "accepted" && acceptedAt !== null) this.#accepted.push({ at: acceptedAt, points });
+    return batches.filter(({ attempts }) => attempts > 0).length;
+  }
+
+  edges(): { readonly startedAt: string | null; readonly endedAt: string | null } {
+    const times = this.#accepted.map(({ at }) => at).sort();
+    return { startedAt: times[0] ?? null, endedAt: times.at(-1) ?? null };
+  }
+
+  steps(): MigrationReport["timeline"] {
+    const ordered = this.#accepted.toSorted((one, other) => (one.at < other.at ? -1 : 1));
+    const every = Math.max(1, Math.ceil(ordered.length / STEPS_MAX));
+    let sum = 0;
+    return ordered.flatMap(({ at, points }, index) => {
+      sum += points;
+      return index % every === 0 || index === ordered.length - 1 ? [{ at, points: sum }] : [];
+    });
+  }
+}
+
+const DAY_MS = 86_400_000;
+const ROWS_MAX = 60;
+const CELLS_MAX = 180;
+
+/** Readings by target and day. Within one file they count as evenly spread over the days that they reach over. */
+class Coverage {
+  readonly #spans = new Map<string, { fromMs: number; toMs: number; points: number }[]>();
+
+  take(part: readonly TargetFacts[]): void {
+    for (const { target, fromMs, toMs, points } of part) {
+      const words = targetWords(target);
+      const spans = this.#spans.get(words) ?? [];
+      spans.push({ fromMs, toMs, points });
+      this.#spans.set(words, spans);
+    }
+  }
+
+  rows(): MigrationReport["coverage"] {
+    let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const spans of this.#spans.values())
+      for (const { fromMs, toMs } of spans) {
+        first = Math.min(first, fromMs);
+        last = Math.max(last, toMs);
+      }
+    if (last < first) return null;
+    const fromDay = Math.floor(first / DAY_MS);
+    const days = Math.floor(last / DAY_MS) - fromDay + 1;
+    const cellDays = Math.ceil(days / CELLS_MAX);
+    const cells = Math.ceil(days / cellDays);
+    const rows = [...this.#spans]
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .slice(0, ROWS_MAX)
+      .map(([target, spans]) => ({
+        target,
+        points: spans.reduce((sum, { points }) => sum + points, 0),
+        from: new Date(Math.min(...spans.map(({ fromMs }) => fromMs))).toISOString(),
+        to: new Date(Math.max(...spans.map(({ toMs }) => toMs))).toISOString(),
+        cells: cellsOf(spans, { fromDay, cellDays, cells }),
+      }));
+    return {
+      from: new Date(fromDay * DAY_MS).toISOString().slice(0, 10),
+      ...{ cellDays, cells, rows, targets: this.#spans.size },
+    };
+  }
+}
+
+function cellsOf(
+  spans: readonly { readonly fromMs: number; readonly toMs: number; readonly points: number }[],
+  grid: { readonly fromDay: number; readonly cellDays: number; readonly cells: number },
+): readonly number[] {
+  const counts = new Array<number>(grid.cells).fill(0);
+  for (const { fromMs, toMs, points } of spans) {
+    const [first, last] = [Math.floor(fromMs / DAY_MS), Math.floor(toMs / DAY_MS)];
+    const daily = points / (last - first + 1);
+    for (let day = first; day <= last; day += 1) {
+      const cell = Math.floor((day - grid.fromDay) / grid.cellDays);
+      counts[cell] = (counts[cell] ?? 0) + daily;
+    }
+  }
+  return counts.map((count) => Math.round(count));
+}
