@@ -90,7 +90,9 @@ function* cut(bytes: Uint8Array, piece: number): Generator<Part> {
     const ends = depth === 0;
     if (!ends && !(byte === COMMA && depth === 1)) continue;
     if (array.commas.length > 0) {
-      // Without the comma before it.
+      // Without the comma before it, which must follow an element.
+      if (element > from && skipBlanks(bytes, from) >= element - 1)
+        throw broken(element - 1, "an element is missing before a comma");
       if (element > from) yield { kind: "elements", from, to: element - 1 };
       yield {
         kind: "long",

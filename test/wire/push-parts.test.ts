@@ -106,6 +106,8 @@ test("a broken body is refused in parts as it is whole", () => {
   );
 });
 
+const LONG = '{"data":[{"date":"a","value":1},{"date":"b","value":2}]}';
+
 test.each([
   ["[]", { elements: [] }],
   [" [ ] \n", { elements: [] }],
@@ -114,6 +116,8 @@ test.each([
   ["[] []", { path: null, words: null }],
   ["", { path: null, words: null }],
   ["[", { path: null, words: null }],
+  [`[,${LONG}]`, { path: null, words: null }],
+  [`[{"data":[]},,${LONG}]`, { path: null, words: null }],
 ])("the body %j is read in parts as whole", (json, expected) => {
   expect(inParts(Buffer.from(json), 1)).toEqual(expected);
   expect(whole(Buffer.from(json))).toEqual(expected);

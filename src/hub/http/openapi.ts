@@ -14,6 +14,7 @@ import {
   webhookBody,
 } from "../../wire/index.ts";
 import { ACCESS, type AccessRule } from "./access.ts";
+import { TITLES } from "./problems.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -197,19 +198,39 @@ function problemsOf({ access, tag, status, query, body }: RouteFacts, url: strin
     429,
     ...(status === 501 ? [501] : []),
   ];
-  const [type, schema] =
+  const [type, schema, example] =
     tag === "Token" && body !== undefined
-      ? ["application/json", "TokenError"]
-      : ["application/problem+json", "Problem"];
+      ? (["application/json", "TokenError", () => TOKEN_EXAMPLE] as const)
+      : (["application/problem+json", "Problem", problemExample] as const);
   return Object.fromEntries(
     statuses.map((one) => [
       one,
       {
         description: STATUS_WORDS[one],
-        content: { [type]: { schema: { $ref: `#/components/schemas/${schema}` } } },
+        content: { [type]: { schema: { $ref: `#/components/schemas/${schema}` }, example: example(one) } },
       },
     ]),
   );
+}
+
+const TOKEN_EXAMPLE = { error: "invalid_grant", error_description: "wrong username or password" };
+
+function problemExample(status: number): z.infer<typeof problem> {
+  const facts = { type: "about:blank", title: TITLES[status] ?? "Error", status };
+  if (status !== 400) return { ...facts, detail: STATUS_WORDS[status] ?? "" };
+  const message = "9999 is no id of GET /units";
+  return {
+    ...facts,
+    code: "invalid-request",
+    detail: `unitId: ${message}`,
+    errors: [{ path: "unitId", message }],
+  };
+}
+
+/** Integers are those that a double holds; as bounds of each they would only be in the way. */
+function withoutSafeBounds(name: string, value: unknown): unknown {
+  const isBound = name === "minimum" || name === "maximum";
+  return isBound && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER ? undefined : value;
 }
 
 /** Named schemas go to the components, and are referred to. */
@@ -224,6 +245,7 @@ function schemaOf(schema: z.ZodType, schemas: Record<string, unknown>): Json {
   const id = named.get(schema)?.id;
   const { $defs = {}, ...rest } = JSON.parse(
     JSON.stringify(own).replaceAll('"#/$defs/', '"#/components/schemas/'),
+    withoutSafeBounds,
   ) as { readonly $defs?: Readonly<Record<string, Json>> } & Json;
   for (const [name, { id: __, ...definition }] of Object.entries($defs)) schemas[name] = definition;
   if (id === undefined) return rest;

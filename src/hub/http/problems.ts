@@ -23,7 +23,7 @@ export type ProblemCode =
   | "not-supported"
   | "internal";
 
-const TITLES: Readonly<Record<number, string>> = {
+export const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
