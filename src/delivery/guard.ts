@@ -36,6 +36,8 @@ export interface GuardParts {
 const PAUSE_MAX_MS = 60_000;
 /** A refusal that a person has to resolve. */
 const REFUSED_MS = 30_000;
+/** Each question without the right to read may cost a token. */
+const UNREADABLE_MS = 5 * 60_000;
 const UNITS_MS = 60 * 60_000;
 const SHOWN = 5;
 
@@ -76,18 +78,22 @@ export class Guard {
   #unseen(error: HeadgateError): Inspection {
     // Without the right to read nothing will ever be seen; the token itself is fine.
     if (error.code === "HG-PUSH-007" || error.code === "HG-PUSH-008")
-      return { status: "unreadable", reason: wordsOf(error) };
+      return this.#leaveAlone(UNREADABLE_MS, { status: "unreadable", reason: wordsOf(error) });
     if (!(error instanceof TransientError || error instanceof ConfigError || error instanceof RejectedError))
       throw error;
     const passing = error instanceof TransientError;
     const { initial, max } = this.#parts.backoff;
     const ms = passing ? Math.min(PAUSE_MAX_MS, max, (this.#pause?.ms ?? initial / 2) * 2) : REFUSED_MS;
-    const result: Inspection = {
+    return this.#leaveAlone(ms, {
       status: "unknown",
       code: passing || error instanceof RejectedError ? "HG-GUARD-006" : error.code,
       reason: `targets cannot be checked now: ${wordsOf(error)}`,
       retryAfterMs: ms,
-    };
+    });
+  }
+
+  /** Until then it is the answer to everybody. */
+  #leaveAlone(ms: number, result: Inspection): Inspection {
     this.#pause = { ms, untilMs: this.#parts.clock.monotonicMs() + ms, result };
     return result;
   }
