@@ -101,8 +101,18 @@ export async function healthOf(
     ready: true,
     reason: resting.length === 0 ? "none needs a person" : `${resting.length} need a person`,
   });
-  parts.push(...(await heldHealth(ledger)));
+  parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)));
   return parts;
+}
+
+/** Runs that stay accepted, since nobody told in time whether their points were stored. */
+async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]> {
+  const accepted = await ledger.restingIn(["accepted"], LOOKED_THROUGH);
+  const unconfirmed = accepted.filter(({ run }) => run.reason?.code === "HG-RUN-005");
+  const [latest] = unconfirmed;
+  if (latest === undefined) return [];
+  const reason = `${unconfirmed.length} accepted and never confirmed, the latest ${latest.run.path}: ${latest.run.reason?.message ?? ""}`;
+  return [{ part: "outcomes", ready: true, reason }];
 }
 
 const UNDER_WAY: readonly RunState[] = [

@@ -58,6 +58,8 @@ export class Lane {
   gateway: string | null = null;
   webhooks = 0;
   fateOfWebhook: () => WebhookFate = () => "passed";
+  /** Whether the base interface answers at all; without it every call of it is answered 403. */
+  mayRead = true;
   /** Whether the next call of the token endpoint fails. */
   failToken: () => boolean = () => false;
   interfere: (push: Push) => Interference = () => "pass";
@@ -121,6 +123,10 @@ export class RecordingProxy {
     lane.calls.push(`${incoming.method} ${rest}`);
     if (part === "token" && lane.failToken()) {
       outgoing.writeHead(503).end();
+      return;
+    }
+    if (part === "base" && !lane.mayRead) {
+      outgoing.writeHead(403).end();
       return;
     }
     const path = part === "token" ? "/connect/token" : rest;

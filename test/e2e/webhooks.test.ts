@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { readingsOf } from "./readings.ts";
 import { quickPush, Rig, type Settings, standardTrigger } from "./rig.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { PATIENTLY, until } from "./waiting.ts";
 
 vi.setConfig(PATIENTLY);
 
@@ -53,4 +53,31 @@ test("readings of an unknown variable end discarded, also where only reading bac
   expect(code, "something needs a person").toBe(1);
   expect(stderr).toContain("99999999");
   expect(JSON.parse(stdout)).toMatchObject({ files: { discarded: 1 }, points: { accepted: 3, stored: 0 } });
+});
+
+test("a run whose outcome nobody tells stays accepted, says why, and counts in health", async () => {
+  const stage = await rig.stage("unread", {
+    push: { ...quickPush, confirm: { pollEvery: "100ms", within: "1s" } },
+  });
+  stage.lane.fateOfWebhook = () => "lost";
+  stage.lane.mayRead = false;
+  const readings = readingsOf(await rig.variable("unread"), 30);
+  await stage.put("standard_one.csv", readings.csv);
+  const daemon = stage.gateway([]);
+  const url = (await daemon.said("stderr", /"operations":"([^"]+)"/))[1] ?? "";
+  const outcomes = await until("health to tell", async () => {
+    const answer = (await (await fetch(`${url}/health/ready`)).json()) as {
+      parts: { part: string; reason: string }[];
+    };
+    return answer.parts.find(({ part }) => part === "outcomes");
+  });
+  expect(outcomes.reason).toMatch(/^1 accepted and never confirmed, the latest standard_one\.csv: .*403/);
+  await daemon.end("SIGTERM");
+  await stage.inspect(async (ledger) =>
+    expect((await ledger.recentRuns(1))[0]).toMatchObject({
+      state: "accepted",
+      reason: { code: "HG-RUN-005" },
+    }),
+  );
+  await expectStoredOnce(rig, [readings]);
 });
