@@ -1,11 +1,14 @@
 /** `mapped → delivering → accepted`, in the order of lanes; aside to `quarantined` when the service refused readings. */
 import type { DeliveryResult } from "../delivery/delivery.ts";
 import type { Run } from "../model.ts";
+import { InvariantError } from "../support/errors.ts";
 import { guardRun } from "./guarding.ts";
 import { rebuildSegment } from "./mapping.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
+/** The bytes of a batch are not those that the ledger has. */
+const SEGMENT_DAMAGED = "HG-PUSH-011";
 /** Longest time until a blocked run is looked at again, should nobody tell that the other is done. */
 const BLOCKED_WAIT_MS = 5_000;
 
@@ -35,8 +38,36 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
       detail: "the spool had lost the segment; it was made again with equal bytes",
     });
   }
-  const result = await post.delivery.deliver(run, steps.spool.segmentPath(run.id), signal);
+  const segment = steps.spool.segmentPath(run.id);
+  const deliver = () => post.delivery.deliver(run, segment, signal);
+  const result = await deliver().catch(async (thrown: unknown) => {
+    if (signal.aborted || !(thrown instanceof InvariantError) || thrown.code !== SEGMENT_DAMAGED)
+      throw thrown;
+    const fault = await remakeSegment(run, thrown, steps, signal);
+    return fault === null ? deliver() : fault;
+  });
+  if (typeof result === "string") return await quarantine(run, "HG-SPOOL-002", result, steps);
   return signal.aborted && result.status === "kept" ? REST : await conclude(run, result, steps);
+}
+
+/** A disk that lost power, or decays: nothing of it was sent, and the input is mapped into the same bytes again. Null, or why not. */
+async function remakeSegment(
+  run: Run,
+  damage: InvariantError,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  steps.log.warn(
+    { run: run.id, file: run.path, code: damage.code, reason: damage.message },
+    "a segment is damaged",
+  );
+  const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
+  if (fault === null)
+    await steps.ledger.noteRun(run.id, {
+      event: "run.rebuilt",
+      detail: `the segment was damaged and was made again with equal bytes (${damage.message})`,
+    });
+  return fault;
 }
 
 async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Promise<StepResult> {

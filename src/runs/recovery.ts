@@ -5,10 +5,45 @@ export interface Recovery {
   /** Runs found on their way, by state, as they were. */
   readonly underWay: Readonly<Record<string, number>>;
   readonly retired: number;
+  /** What was done about it, in words. */
+  readonly recovered: string;
 }
 
 export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
-  return { underWay: await takeUpRuns(steps, () => false), retired: await retireForgotten(steps) };
+  const underWay = await takeUpRuns(steps, () => false);
+  const lost = await countLost(steps);
+  const retired = await retireForgotten(steps);
+  return { underWay, retired, recovered: recoveryWords(underWay, lost, retired) };
+}
+
+/** Of what the runs under way need, how much the spool does not have any more. Each is told by its run when it is made again. */
+async function countLost({ ledger, spool }: RunSteps): Promise<{ inputs: number; segments: number }> {
+  const lost = { inputs: 0, segments: 0 };
+  for (const run of await ledger.runsIn(["fetched", "mapping", "mapped", "delivering"], { ours: true })) {
+    if (run.state === "mapped" || run.state === "delivering")
+      lost.segments += (await spool.hasSegment(run.id)) ? 0 : 1;
+    else lost.inputs += (await spool.holdsInput(run.id)) ? 0 : 1;
+  }
+  return lost;
+}
+
+function recoveryWords(
+  underWay: Recovery["underWay"],
+  lost: { readonly inputs: number; readonly segments: number },
+  retired: number,
+): string {
+  const states = Object.entries(underWay).map(([state, count]) => `${count} ${state}`);
+  const facts = [
+    ...(states.length === 0 ? [] : [`runs go on where the last process left them: ${states.join(", ")}`]),
+    ...(lost.inputs === 0
+      ? []
+      : [`the spool lost ${lost.inputs} inputs, which are fetched from their drops again`]),
+    ...(lost.segments === 0
+      ? []
+      : [`the spool lost ${lost.segments} segments, which are made again with equal bytes`]),
+    ...(retired === 0 ? [] : [`the files of ${retired} runs at rest were put away`]),
+  ];
+  return facts.length === 0 ? "there was nothing to recover" : facts.join("; ");
 }
 
 /** Of the runs that this node may work on; also when another node has ended. Answers what was found, by state. */
