@@ -1,0 +1,147 @@
+/** Disks that are full and folders that may not be written, under a daemon that is not root. Each test first proves the fault. */
+import { execFile } from "node:child_process";
+import { chmod, chown, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { expectStoredOnce } from "./kill-scenario.ts";
+import type { HeadgateProcess } from "./processes.ts";
+import { type Readings, readingsOf } from "./readings.ts";
+import { quickPush, Rig, type Settings, type Stage } from "./rig.ts";
+import { NOBODY, SmallDisk } from "./small-disk.ts";
+import { PATIENTLY, until } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
+
+const ROWS = 4_000;
+const ENOUGH = 16_000_000;
+const push: Settings = { ...quickPush, batch: { points: 1_000 } };
+const spool: Settings = { path: "./state/spool", headroom: "0B" };
+
+const may = await SmallDisk.isPossible();
+if (!may) console.info("skipped: full disks under a daemon: file systems cannot be mounted here");
+
+let rig: Rig;
+let disk: SmallDisk | null = null;
+beforeAll(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await disk?.close();
+  disk = null;
+});
+afterAll(() => rig.close());
+
+/** A stage that belongs to nobody, with one file of about 200 KB. */
+async function layStage(name: string, change: Settings = {}): Promise<{ stage: Stage; readings: Readings }> {
+  const stage = await rig.stage(name, { push, spool, ...change });
+  const readings = readingsOf(await rig.variable(name), ROWS);
+  await stage.put("standard_one.csv", readings.csv);
+  await chmod(rig.folder, 0o755);
+  await chown(stage.folder, NOBODY, NOBODY);
+  for (const item of await readdir(stage.folder, { recursive: true }))
+    await chown(join(stage.folder, item), NOBODY, NOBODY);
+  return { stage, readings };
+}
+
+async function expectDeliveredOnce(
+  stage: Stage,
+  gateway: HeadgateProcess,
+  readings: Readings,
+): Promise<void> {
+  await until(
+    "the file to be archived",
+    async () => (await gatewaySays(gateway, stage)).files["delivered"] === 1,
+  );
+  await until("the source to be gone", async () => !(await stage.files()).includes("standard_one.csv"));
+  await gateway.end("SIGTERM");
+  expect(stage.lane.conflicts).toEqual([]);
+  const accepted = stage.lane.pushes.filter(({ status }) => status === 200);
+  expect(new Set(accepted.map(({ operationId }) => operationId)).size).toBe(ROWS / 1_000);
+  expect(accepted, "nothing accepted is sent again").toHaveLength(ROWS / 1_000);
+  await expectStoredOnce(rig, [readings]);
+}
+
+/** Asked of the daemon itself, since its ledger may lie where only it can see it. */
+async function gatewaySays(gateway: HeadgateProcess, stage: Stage) {
+  const url = (await gateway.said("stderr", /"operations":"([^"]+)"/))[1] ?? "";
+  const runs = (await (await fetch(`${url}/operations/runs`)).json()) as { state: string; reason: unknown }[];
+  const delivered = runs.filter(({ state }) => state === "confirmed").length;
+  expect(
+    runs.every(({ state }) => !["quarantined", "discarded", "cancelled"].includes(state)),
+    stage.name,
+  ).toBe(true);
+  return { runs, files: { delivered } };
+}
+
+describe.skipIf(!may)("a full disk", () => {
+  test("under the spool: a file is not even taken that has no room with all that is made of it, and it comes when it has", async () => {
+    const { stage, readings } = await layStage("spool");
+    disk = await SmallDisk.mount(join(stage.folder, "state", "spool"), 350_000);
+    await disk.expectNoRoomFor(360_000);
+    await chown(join(stage.folder, "state"), NOBODY, NOBODY);
+    const gateway = stage.gateway([], { through: disk.through });
+    const { runs } = await until("a run that waits", async () => {
+      const says = await gatewaySays(gateway, stage);
+      return says.runs[0]?.reason !== null && says.runs.length > 0 && says;
+    });
+    expect(runs[0]).toMatchObject({ state: "claimed", reason: { code: "HG-SPOOL-006" } });
+    expect(stage.lane.pushes).toEqual([]);
+    expect(await stage.files()).toEqual(["standard_one.csv"]);
+    await disk.resize(ENOUGH);
+    await expectDeliveredOnce(stage, gateway, readings);
+  });
+
+  test("under the ledger: nothing is sent that it cannot record, and the daemon goes on by itself", async () => {
+    const { stage, readings } = await layStage("ledger", {
+      ledger: { kind: "sqlite", path: "./small/ledger.sqlite" },
+    });
+    await rm(join(stage.drop, "standard_one.csv"));
+    disk = await SmallDisk.mount(join(stage.folder, "small"), 2_000_000);
+    const gateway = stage.gateway([], { through: disk.through });
+    await gateway.said("stderr", /gateway started/);
+    const filler = await disk.fill();
+    for (let index = 0; index < 5; index += 1) await stage.put(`other_${index}.txt`, "unclaimed");
+    await stage.put("standard_one.csv", readings.csv);
+    await chown(join(stage.drop, "standard_one.csv"), NOBODY, NOBODY);
+    await gateway.said("stderr", /HG-LEDG-004/);
+    expect(stage.lane.pushes).toEqual([]);
+    expect(await stage.files()).toContain("standard_one.csv");
+    await rm(filler);
+    await expectDeliveredOnce(stage, gateway, readings);
+  });
+
+  test("under the archive: the source stays until its copy has room, and nothing is sent again", async () => {
+    const { stage, readings } = await layStage("archive");
+    disk = await SmallDisk.mount(join(stage.drop, "archive"), 100_000);
+    await disk.expectNoRoomFor(readings.csv.length);
+    const gateway = stage.gateway([], { through: disk.through });
+    await gateway.said("stderr", /HG-DROP-009/);
+    expect(await stage.files()).toEqual(["standard_one.csv"]);
+    await disk.resize(ENOUGH);
+    await expectDeliveredOnce(stage, gateway, readings);
+    expect(await readdir(disk.at("."))).toHaveLength(1);
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)("a folder that may not be written", () => {
+  test.each(["spool", "archive"])(
+    "as the %s keeps the file where it is, and it is delivered once when it may",
+    async (which) => {
+      const { stage, readings } = await layStage(`read-only-${which}`);
+      const folder =
+        which === "spool" ? join(stage.folder, "state/spool/inputs") : join(stage.drop, "archive");
+      await promisify(execFile)("mkdir", ["-p", folder], { uid: NOBODY, gid: NOBODY });
+      await chmod(folder, 0o555);
+      await expect(
+        promisify(execFile)("touch", [join(folder, "proof")], { uid: NOBODY, gid: NOBODY }),
+      ).rejects.toThrow("Permission denied");
+      const gateway = stage.gateway([], { uid: NOBODY });
+      await gateway.said("stderr", /EACCES|permission denied/);
+      expect(await stage.files()).toEqual(["standard_one.csv"]);
+      if (which === "spool") expect(stage.lane.pushes).toEqual([]);
+      await chmod(folder, 0o755);
+      await expectDeliveredOnce(stage, gateway, readings);
+    },
+  );
+});
