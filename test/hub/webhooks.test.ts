@@ -1,4 +1,13 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { hubOptions } from "../../src/hub/options.ts";
+import { startWebhooks } from "../../src/hub/push/webhooks.ts";
+import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
+import { openSqliteIngest } from "../../src/hub/store/sqlite/ingest.ts";
+import type { Clock } from "../../src/support/clock.ts";
+import { createLog } from "../../src/support/log.ts";
 import { SIGNATURE_HEADER, verifyWebhook, webhookBody } from "../../src/wire/index.ts";
 import {
   createChain,
@@ -7,6 +16,7 @@ import {
   startReceiver,
   startTestHub,
   type TestHub,
+  temporaryDirectory,
   until,
 } from "./fixture.ts";
 
@@ -102,3 +112,83 @@ test.each(["ftp://127.0.0.1/x", "nonsense", "http://elsewhere.example.org/"])(
     });
   },
 );
+
+test("an answer that points elsewhere, and none within the timeout, count as failures", async () => {
+  const receiver = await startReceiver([302]);
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const hasty = await startTestHub({ webhook: { backoff: "20ms", attempts: 2, timeout: "100ms" } });
+  try {
+    const push = (operationId: string, webhookUrl: string) =>
+      hasty.post("/push/api/data", [], { query: { operationId, webhookUrl } });
+    const ended = (operationId: string) =>
+      until(async () => {
+        const { webhook } = await hasty.get(`/operations/${operationId}`);
+        return ["delivered", "given-up"].includes(webhook.state) ? webhook : undefined;
+      });
+    await push("moved", receiver.url);
+    expect(await ended("moved")).toMatchObject({ state: "delivered", attempts: 2 });
+    await push("silent", `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`);
+    expect(await ended("silent")).toMatchObject({
+      state: "given-up",
+      attempts: 2,
+      error: expect.stringMatching(/time/i),
+    });
+  } finally {
+    await hasty.close();
+    await receiver.close();
+    silent.closeAllConnections();
+    silent.close();
+  }
+});
+
+test("waits double from one failure to the next, up to the longest", async () => {
+  const receiver = await startReceiver([500, 500, 500, 500, 500]);
+  const { path, remove } = await temporaryDirectory();
+  const store = await openSqliteStore(join(path, "hub.sqlite"));
+  const waits: number[] = [];
+  let nowMs = Date.UTC(2026, 2, 1);
+  const clock: Clock = {
+    now: () => Temporal.Instant.fromEpochMilliseconds(nowMs),
+    monotonicMs: () => nowMs,
+    async sleep(ms, signal) {
+      if (signal?.aborted === true) return false;
+      // Waits for work that is not there last until the test ends.
+      if (ms >= 60_000)
+        return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(false)));
+      waits.push(ms);
+      nowMs += ms;
+      return true;
+    },
+  };
+  const options = hubOptions.shape.webhook.parse({ backoff: "1s", backoffMax: "5s" });
+  const accepted = await store.operations.accept({
+    accountId: 1,
+    userId: 1,
+    operationId: "op",
+    idempotencyKey: null,
+    digest: "",
+    timeoutSec: 60,
+    received: 0,
+    webhookUrl: receiver.url,
+    acceptedMs: nowMs,
+    body: new Uint8Array(),
+  });
+  if (accepted.kind !== "accepted") throw new Error(accepted.kind);
+  const ingest = openSqliteIngest(join(path, "hub.sqlite"), { byDefault: 7, byAccount: new Map() }, clock);
+  const at = clock.now().toString();
+  const outcome = { received: 0, stored: 0, replaced: 0, discarded: [], started: at, finished: at };
+  await ingest.apply(await ingest.next(0, { readings: 1, bytes: 1 }), async () => [outcome]);
+  await ingest.close();
+  await store.operations.finish([{ seq: accepted.seq, state: "done" }]);
+  const webhooks = startWebhooks(store.operations, options, { log: createLog("silent"), clock });
+  try {
+    await until(async () => receiver.received[5]);
+    expect(waits).toEqual([1_000, 2_000, 4_000, 5_000, 5_000]);
+  } finally {
+    await webhooks.close();
+    await store.close();
+    await receiver.close();
+    await remove();
+  }
+});
