@@ -4,7 +4,8 @@
  * States change through `advanceArrival`, `advanceRun` and `advanceBatch` alone, which assert the transition (`states.ts`)
  * and append an event, so that `trace` can tell the whole life of a file.
  *
- * `TransientError`: the ledger is busy or its disk is full; nothing was changed. `InvariantError`: a transition that must not be.
+ * `TransientError`: the ledger is busy or its disk is full; nothing was changed, or, where the disk failed at the very end, nobody knows: what
+ * is done next begins with a read. `InvariantError`: a transition that must not be.
  */
 import type {
   Arrival,

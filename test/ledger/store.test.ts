@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { link, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -66,4 +66,17 @@ it("more writes than one group holds are all committed, in the order in which th
       .all()
       .map((one) => one["text"]),
   ).toEqual(texts);
+});
+
+it("a commit that cannot be brought to the disk is told as something that may pass, and later ones go on", async () => {
+  // Its log is not where it is looked for.
+  const lost = join(folder, "lost.sqlite");
+  const blind = new SqliteStore(db, lost, steppingClock(), false);
+  const noteBlindly = (text: string) =>
+    blind.write("note", () => execute("INSERT INTO notes VALUES (?)", text));
+  await expect(noteBlindly("one")).rejects.toMatchObject({ code: "HG-LEDG-004" });
+  await expect(noteBlindly("two")).rejects.toBeInstanceOf(TransientError);
+  await link(join(folder, "s.sqlite-wal"), `${lost}-wal`);
+  await noteBlindly("three");
+  blind.close();
 });

@@ -113,7 +113,7 @@ export function toRun(row: RunRow): Run {
     size: row.size,
     mtime: row.mtime,
     sha256: row.sha256,
-    binding: JSON.parse(row.binding) as Binding,
+    binding: bindingOf(row.binding),
     lane: row.lane,
     state: row.state,
     reason: fromJson<Reason>(row.reason),
@@ -131,6 +131,19 @@ export function toRun(row: RunRow): Run {
     createdAt: row.created_at,
     changedAt: row.changed_at,
   };
+}
+
+/** Bindings repeat from run to run, and nobody changes one. */
+const bindings = new Map<string, Binding>();
+const BINDINGS_MAX = 100;
+
+function bindingOf(json: string): Binding {
+  const known = bindings.get(json);
+  if (known !== undefined) return known;
+  const binding = JSON.parse(json) as Binding;
+  if (bindings.size >= BINDINGS_MAX) bindings.clear();
+  bindings.set(json, binding);
+  return binding;
 }
 
 export interface BatchRow {

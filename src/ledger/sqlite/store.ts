@@ -1,7 +1,8 @@
 /**
- * One connection with its statements, and group commit: writes that are asked for in the same turn of the event loop share one
- * transaction, and so one fsync. Each of them has a savepoint of its own: one that fails leaves the others alone. A promise
- * resolves after the commit, never before.
+ * One connection with its statements, and group commit: writes that are asked for in the same turn of the event loop, or while the
+ * group before is on its way to the disk, share one transaction and one fsync. Each of them has a savepoint of its own: one that fails
+ * leaves the others alone. A promise resolves when its commit is on the disk, never before. Reads see a commit a little earlier; whatever
+ * somebody does upon what was read begins with a write of its own, which reaches the disk after it.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
@@ -13,12 +14,18 @@ import type { Statement, Steps, Store, Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isPassing, readFault, writeFault } from "./faults.ts";
+import { LogSync } from "./log-sync.ts";
 
 /** Called with each event after it was committed, with the file that it is about. */
 export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
 
 /** Bounds how long one group keeps the event loop. */
 const GROUP_MAX = 256;
+
+interface Done {
+  readonly write: Write;
+  readonly tell: () => void;
+}
 
 interface Write {
   readonly what: readonly string[];
@@ -38,10 +45,14 @@ export class SqliteStore implements Store {
   readonly #cellStatements = new Map<string, StatementSync>();
   #runIds: ((unixMs: number) => string) | undefined;
   readonly #onEvent: OnEvent | undefined;
+  readonly #log: LogSync;
   #queue: Write[] = [];
-  /** Events of the transaction that is open, for the observer. */
+  /** Committed, and on their way to the disk. */
+  #unsynced: Done[] = [];
+  /** Events of what is not told yet, for the observer. */
   #events: LedgerEvent[] = [];
   #scheduled = false;
+  #syncing = false;
 
   constructor(db: DatabaseSync, path: string, clock: Clock, readOnly: boolean, onEvent?: OnEvent) {
     this.#db = db;
@@ -49,6 +60,7 @@ export class SqliteStore implements Store {
     this.path = path;
     this.clock = clock;
     this.#readOnly = readOnly;
+    this.#log = new LogSync(db, path);
   }
 
   now(): IsoInstant {
@@ -99,11 +111,11 @@ export class SqliteStore implements Store {
 
   async read<T>(work: () => Steps<T>): Promise<T> {
     return readable(() => {
-      this.#db.exec("BEGIN");
+      this.sql("BEGIN").run();
       try {
         return this.#drive(work());
       } finally {
-        this.#db.exec("COMMIT");
+        this.sql("COMMIT").run();
       }
     });
   }
@@ -130,40 +142,85 @@ export class SqliteStore implements Store {
   /** Commits what is waiting, and closes. */
   close(): void {
     while (this.#queue.length > 0) this.#commitGroup();
+    if (this.#unsynced.length > 0) {
+      let fault: unknown = null;
+      try {
+        this.#log.now();
+      } catch (thrown) {
+        fault = thrown;
+      }
+      this.#conclude(fault);
+    }
+    this.#log.close();
     if (this.#db.isOpen) this.#db.close();
   }
 
   #schedule(): void {
-    if (this.#scheduled) return;
+    if (this.#scheduled || this.#syncing) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      this.#commitGroup();
-      if (this.#queue.length > 0) this.#schedule();
+      this.#commitAndSync();
     });
   }
 
-  #commitGroup(): void {
-    if (this.#queue.length === 0) return;
+  #commitAndSync(): void {
+    // Nothing is on its way to the disk now.
+    if (this.#commitGroup()) {
+      this.#syncing = true;
+      this.#log.begin((fault) => {
+        this.#syncing = false;
+        this.#conclude(fault);
+        if (this.#queue.length > 0) this.#schedule();
+      });
+    } else {
+      this.#conclude(null);
+      if (this.#queue.length > 0) this.#schedule();
+    }
+  }
+
+  /** Whether something was changed that is to be synced. */
+  #commitGroup(): boolean {
+    if (this.#queue.length === 0) return false;
     const group = this.#queue.slice(0, GROUP_MAX);
     this.#queue = this.#queue.slice(GROUP_MAX);
-    const done: { readonly write: Write; readonly tell: () => void }[] = [];
-    this.#events = [];
+    const done: Done[] = [];
+    const events = this.#events.length;
+    const before = this.#changes();
     try {
-      this.#db.exec("BEGIN IMMEDIATE");
+      this.sql("BEGIN IMMEDIATE").run();
       for (const write of group) {
         const tell = this.#perform(write);
         if (tell !== null) done.push({ write, tell });
       }
       for (const { write } of done) for (const what of write.what) faultPoint(`ledger.${what}.before`);
-      this.#db.exec("COMMIT");
+      this.sql("COMMIT").run();
     } catch (thrown) {
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      this.#events.length = events;
       const fault = isPassing(thrown) ? writeFault(this.path, thrown) : thrown;
       for (const write of group) write.fail(fault);
-      return;
+      return false;
     }
+    this.#unsynced.push(...done);
+    return this.#changes() !== before;
+  }
+
+  /** Rows changed since the ledger was opened. */
+  #changes(): number {
+    const statement = this.sql("SELECT total_changes() AS changes");
+    return row<{ readonly changes: number }>(statement)?.changes ?? 0;
+  }
+
+  /** What was committed is on the disk, or nobody knows; then its callers try again, upon what they read. */
+  #conclude(fault: unknown): void {
+    const done = this.#unsynced;
+    this.#unsynced = [];
     for (const { write, tell } of done) {
+      if (fault !== null) {
+        write.fail(writeFault(this.path, fault));
+        continue;
+      }
       for (const what of write.what) faultPoint(`ledger.${what}.after`);
       tell();
     }
@@ -171,9 +228,11 @@ export class SqliteStore implements Store {
   }
 
   #tellEvents(): void {
-    if (this.#onEvent === undefined) return;
+    const events = this.#events;
+    this.#events = [];
+    if (this.#onEvent === undefined || events.length === 0) return;
     const statement = this.#cells("SELECT drop_name, path FROM arrivals WHERE id = ?");
-    for (const event of this.#events) {
+    for (const event of events) {
       const [drop, path] = row<readonly [string, string]>(statement, event.arrivalId) ?? ["", ""];
       this.#onEvent({ ...event, drop, path });
     }
@@ -220,11 +279,11 @@ export class SqliteStore implements Store {
 
   /** Null when this one failed and was taken back. A fault of the disk is thrown: it ends the whole group. */
   #perform(write: Write): (() => void) | null {
-    this.#db.exec("SAVEPOINT one");
+    this.sql("SAVEPOINT one").run();
     const events = this.#events.length;
     try {
       const tell = write.work();
-      this.#db.exec("RELEASE one");
+      this.sql("RELEASE one").run();
       return tell;
     } catch (thrown) {
       if (isPassing(thrown) || !this.#db.isTransaction) throw thrown;
