@@ -1,9 +1,11 @@
 /** `npm run bench -- NAME…`: measures speed and memory beside baselines in the same run, and prints ratios. Nothing asserts them. */
+import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";
 import { benchMapping } from "./mapping.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  delivery: benchDelivery,
   drops: benchDrops,
   hub: benchHub,
   mapping: benchMapping,

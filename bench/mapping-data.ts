@@ -1,5 +1,5 @@
 /** Files for the bench of mapping, with the same content each time. */
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 import exceljs from "exceljs";
 
 /** So that the clocks go back within the first hundred days. */
@@ -32,6 +32,15 @@ export function writeStandardCsv(path: string, { rows, repeats = false, dates = 
   } finally {
     closeSync(file);
   }
+}
+
+/** A standard data file as a meter sends it: the quarter hours of one day. */
+export function writeMeterDay(path: string, meter: number): void {
+  const lines = Array.from({ length: 96 }, (_, at) => {
+    const value = (((meter * 96 + at) * 7919) % 900_000) / 1000 + 100;
+    return `${dateText(START_MS + at * QUARTER_MS, "utc")},M-${String(meter).padStart(5, "0")},kWh,${value.toFixed(3)}\n`;
+  });
+  writeFileSync(path, `date,source_serial_number,mapping_config,value\n${lines.join("")}`);
 }
 
 function line(reading: number, correction: number, dates: "utc" | "local"): string {

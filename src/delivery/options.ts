@@ -73,6 +73,11 @@ export const serviceOptions = z.strictObject({
     .string()
     .optional()
     .describe("Certificates to trust instead of the system's, in PEM, such as ${file:ca.pem}."),
+  proxy: address(
+    "Proxy that every call to this service goes through, the token endpoint included; with user and password in front of the host where it asks for them.",
+  )
+    .optional()
+    .meta({ secret: true, examples: ["http://proxy.example.com:3128"] }),
 });
 export type ServiceOptions = z.output<typeof serviceOptions>;
 

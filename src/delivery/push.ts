@@ -1,10 +1,11 @@
 /** Sends one batch: journalled before and after, judged by the retry table, split where the service's answer asks for it. */
-import type { Batch, BatchState } from "../model.ts";
+import type { Batch, BatchSlice, BatchState } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/tracing.ts";
+import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { DeliveryJournal, KeptResult } from "./delivery.ts";
@@ -12,7 +13,7 @@ import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./pace.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
-import { sliceStream, verifySlice } from "./slices.ts";
+import { openSlice } from "./slices.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
 /** In the answer of a batch whose operationId the service knows with other bytes. */
@@ -57,6 +58,9 @@ export type Pushed =
   | { readonly status: "split"; readonly children: readonly Batch[] }
   | KeptResult;
 
+/** Of a batch, verified. */
+type Body = Awaited<ReturnType<typeof openSlice>>;
+
 interface Judged {
   readonly verdict: Exclude<Verdict, "transient" | "token">;
   readonly words: string;
@@ -64,6 +68,7 @@ interface Judged {
 
 export class BatchPusher {
   readonly #parts: PusherParts;
+  readonly #splits = new Turns();
 
   constructor(parts: PusherParts) {
     this.#parts = parts;
@@ -80,16 +85,18 @@ export class BatchPusher {
     signal: AbortSignal,
   ): Promise<Pushed> {
     const { gate, pace, options, clock } = this.#parts;
+    let body: Body | null = null;
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
       if (gate.retired) return EXCHANGED;
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
-      if (attempt === 1) await verifySlice(segmentPath, batch);
+      const bytes: Body = body ?? (await openSlice(segmentPath, batch));
+      body = bytes;
       await pace.take(batch.points, signal);
       try {
-        const judged = await gate.pass(() => this.#attempt(batch, state, segmentPath, signal), signal);
+        const judged = await gate.pass(() => this.#attempt(batch, state, bytes, signal), signal);
         return await this.#conclude(batch, segmentPath, judged, mayBisect());
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
@@ -114,13 +121,13 @@ export class BatchPusher {
   }
 
   /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
-  async #attempt(batch: Batch, state: BatchState, segmentPath: string, signal: AbortSignal): Promise<Judged> {
+  async #attempt(batch: Batch, state: BatchState, body: Body, signal: AbortSignal): Promise<Judged> {
     const { operationId } = batch;
     const sending = await this.#parts.journal.advanceBatch(operationId, state, "sending", {
       attempted: true,
     });
     faultPoint("delivery.before-send");
-    const answer = await this.#call(sending, segmentPath, signal);
+    const answer = await this.#call(sending, body, signal);
     faultPoint("delivery.after-answer");
     const verdict = judge(answer);
     if (verdict === "transient" || verdict === "token") {
@@ -130,7 +137,7 @@ export class BatchPusher {
     return { verdict, words: answer.words };
   }
 
-  async #call(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<PushAnswer> {
+  async #call(batch: Batch, body: Body, signal: AbortSignal): Promise<PushAnswer> {
     const { client, options, webhookUrl, tracer, clock, onPush, service } = this.#parts;
     const { operationId, runId, points } = batch;
     const span = tracer.begin({
@@ -153,7 +160,7 @@ export class BatchPusher {
     try {
       const answer = await client.push(
         {
-          body: () => sliceStream(segmentPath, batch),
+          body,
           length: batch.length,
           operationId: batch.operationId,
           operationTimeoutSec: Math.max(1, Math.round(options.operationTimeout / 1000)),
@@ -193,7 +200,7 @@ export class BatchPusher {
     }
     // The halves would have ids of their own: they would arrive a second time beside what came first under this one.
     if (verdict === "conflict") return this.#reject(batch, `${CONFLICT_WORDS}; ${words}`);
-    const halves = verdict === "halve" || mayBisect ? await appendChildren(segmentPath, batch) : null;
+    const halves = verdict === "halve" || mayBisect ? await this.#append(segmentPath, batch) : null;
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
       faultPoint("delivery.after-split");
@@ -202,6 +209,17 @@ export class BatchPusher {
     }
     const whole = batch.points > 1 ? `; refused whole, ${batch.points} readings: too many were refused` : "";
     return this.#reject(batch, `${words}${whole}`);
+  }
+
+  /** One after another: two batches of a segment may be refused at the same time. */
+  async #append(segmentPath: string, batch: Batch): Promise<readonly BatchSlice[] | null> {
+    const turn = this.#splits.enter();
+    try {
+      await turn.mine;
+      return await appendChildren(segmentPath, batch);
+    } finally {
+      turn.pass();
+    }
   }
 
   async #reject({ operationId, runId, points }: Batch, answer: string): Promise<Pushed> {

@@ -8,7 +8,14 @@ import { type Tracer, untraced } from "../support/tracing.ts";
 import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
-import type { Delivery, DeliveryJournal, DeliveryResult, Inspection, ReadBackResult } from "./delivery.ts";
+import type {
+  Delivery,
+  DeliveryJournal,
+  DeliveryResult,
+  Inspection,
+  KeptResult,
+  ReadBackResult,
+} from "./delivery.ts";
 import { Gate } from "./gate.ts";
 import { Guard } from "./guard.ts";
 import { parseElements } from "./halving.ts";
@@ -155,12 +162,29 @@ class ServiceDelivery implements Delivery {
     let refused = batches.filter((batch) => batch.state === "rejected").length;
     const mayBisect = () => refused < this.#push.retry.refusedReadings;
     const waiting = batches.filter((batch) => batch.state === "ready" || batch.state === "sending").reverse();
-    for (let batch = waiting.pop(); batch !== undefined; batch = waiting.pop()) {
-      const pushed = await this.#pusher.push(batch, segmentPath, mayBisect, signal);
-      if (pushed.status === "kept") return pushed;
-      if (pushed.status === "split") waiting.push(...pushed.children.toReversed());
-      if (pushed.status === "rejected") refused += 1;
-    }
+    let kept: KeptResult | null = null;
+    let stopped = false;
+    // A reading stands in one batch of its run, so that its batches have no order among each other; the gate limits the calls.
+    const sendOn = async () => {
+      try {
+        for (let batch = waiting.pop(); batch !== undefined && !stopped; batch = waiting.pop()) {
+          const pushed = await this.#pusher.push(batch, segmentPath, mayBisect, signal);
+          if (pushed.status === "split") waiting.push(...pushed.children.toReversed());
+          if (pushed.status === "rejected") refused += 1;
+          if (pushed.status !== "kept") continue;
+          kept = pushed;
+          stopped = true;
+        }
+      } catch (thrown) {
+        stopped = true;
+        throw thrown;
+      }
+    };
+    const senders = Array.from({ length: Math.min(this.#push.concurrency, waiting.length) }, sendOn);
+    // Nothing of the run is under way when its fault is told.
+    for (const ended of await Promise.allSettled(senders))
+      if (ended.status === "rejected") throw ended.reason;
+    if (kept !== null) return kept;
     return await this.#total(run, segmentPath);
   }
 

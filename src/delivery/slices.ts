@@ -10,7 +10,7 @@ import { InvariantError, systemCode, TransientError } from "../support/errors.ts
 const CHUNK_BYTES = 256 * 1024;
 
 /** A new stream of the bytes of a slice. */
-export function sliceStream(segmentPath: string, slice: BatchSlice): Readable {
+function sliceStream(segmentPath: string, slice: BatchSlice): Readable {
   return createReadStream(segmentPath, {
     start: slice.offset,
     end: slice.offset + slice.length - 1,
@@ -18,20 +18,43 @@ export function sliceStream(segmentPath: string, slice: BatchSlice): Readable {
   });
 }
 
-/** `InvariantError` when the bytes are not those that were recorded (invariant 10). */
-export async function verifySlice(segmentPath: string, slice: BatchSlice): Promise<void> {
+/** Bytes of a slice that is read once, to verify and to send it; a larger one is streamed each time. */
+const HELD_BYTES = 512 * 1024;
+
+/**
+ * What is sent for a slice, time after time, as it is told. `InvariantError` when the bytes are not those that were recorded
+ * (invariant 10).
+ */
+export async function openSlice(segmentPath: string, slice: BatchSlice): Promise<() => Buffer | Readable> {
+  if (slice.length <= HELD_BYTES) {
+    const bytes = await readSlice(segmentPath, slice);
+    return () => bytes;
+  }
   const hash = createHash("sha256");
   await overSlice(segmentPath, slice, (chunk) => hash.update(chunk));
   assertDigest(segmentPath, slice, hash.digest("hex"));
+  return () => sliceStream(segmentPath, slice);
 }
 
 /** The verified bytes of a slice. A batch has at most the configured bytes. */
 export async function readSlice(segmentPath: string, slice: BatchSlice): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  await overSlice(segmentPath, slice, (chunk) => chunks.push(chunk));
-  const bytes = Buffer.concat(chunks);
-  assertDigest(segmentPath, slice, digestOf(bytes));
-  return bytes;
+  const bytes = Buffer.allocUnsafe(slice.length);
+  let read = 0;
+  await readable(segmentPath, slice, async () => {
+    const handle = await open(segmentPath, "r");
+    try {
+      for (let more = true; more && read < bytes.length; ) {
+        const { bytesRead } = await handle.read(bytes, read, bytes.length - read, slice.offset + read);
+        more = bytesRead > 0;
+        read += bytesRead;
+      }
+    } finally {
+      await handle.close();
+    }
+  });
+  const known = bytes.subarray(0, read);
+  assertDigest(segmentPath, slice, digestOf(known));
+  return known;
 }
 
 /** Puts the parts at the end of the segment, durably. What a crash leaves here without a record of it is never read. */
@@ -101,13 +124,15 @@ function digestOf(bytes: Buffer): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-async function overSlice(
-  segmentPath: string,
-  slice: BatchSlice,
-  take: (chunk: Buffer) => unknown,
-): Promise<void> {
-  try {
+function overSlice(segmentPath: string, slice: BatchSlice, take: (chunk: Buffer) => unknown): Promise<void> {
+  return readable(segmentPath, slice, async () => {
     for await (const chunk of sliceStream(segmentPath, slice)) take(chunk as Buffer);
+  });
+}
+
+async function readable(segmentPath: string, slice: BatchSlice, read: () => Promise<void>): Promise<void> {
+  try {
+    await read();
   } catch (thrown) {
     const missing = systemCode(thrown) === "ENOENT";
     const facts = { operation: "read batch", subject: `${segmentPath} ${slice.sequence}`, cause: thrown };

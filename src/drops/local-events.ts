@@ -19,6 +19,9 @@ export interface LocalEventsFacts {
 
 /** How long the event of a file of our own is waited for. */
 const SELF_TEST_MS = 2_000;
+/** How long the event of a file that was finished may take, and how many of them are remembered. */
+const EXPECTED_MS = 2_000;
+const EXPECTED_MAX = 10_000;
 
 export class LocalEvents {
   readonly #facts: LocalEventsFacts;
@@ -27,6 +30,8 @@ export class LocalEvents {
   readonly #stopping = new AbortController();
   readonly #tested: Promise<void>;
   #arrive: boolean | null = null;
+  /** Full paths that the gateway takes away itself, and until when their events are expected. */
+  readonly #expected = new Map<string, number>();
 
   constructor(facts: LocalEventsFacts) {
     this.#facts = facts;
@@ -37,10 +42,11 @@ export class LocalEvents {
       // Only folders are watched: what happens in them is told all the same, and 100,000 files cost nothing.
       ignored: (path, status) =>
         (status !== undefined && !status.isDirectory()) ||
+        this.#isExpected(path) ||
         facts.isClosed(relative(root, path).split(sep).join("/")),
       ...(recursive ? {} : { depth: 0 }),
     });
-    this.#watcher.on("raw", (_event, path) => this.#take(path));
+    this.#watcher.on("raw", (_event, path, details) => this.#take(path, details));
     this.#watcher.on("error", (error) =>
       log.warn({ drop, reason: wordsOf(error) }, "file-system events failed; polling goes on"),
     );
@@ -61,6 +67,25 @@ export class LocalEvents {
     return this.#arrive;
   }
 
+  /**
+   * The gateway takes this file away itself: that is no news. Without it, chokidar would look through the whole folder for each file that
+   * went, and every file that was archived would cause a poll. What is uploaded to the same place within that time is found by the next poll.
+   */
+  expect(path: string): void {
+    const nowMs = performance.now();
+    for (const [known, untilMs] of this.#expected) {
+      if (untilMs > nowMs && this.#expected.size < EXPECTED_MAX) break;
+      this.#expected.delete(known);
+    }
+    const full = join(this.#facts.root, path);
+    this.#expected.delete(full);
+    this.#expected.set(full, nowMs + EXPECTED_MS);
+  }
+
+  #isExpected(full: string): boolean {
+    return (this.#expected.get(full) ?? 0) > performance.now();
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#own.resolve();
@@ -68,7 +93,8 @@ export class LocalEvents {
     await this.#tested;
   }
 
-  #take(path: string | null): void {
+  #take(path: string | null, details: unknown): void {
+    if (path !== null && isWatch(details) && this.#isExpected(join(details.watchedPath, path))) return;
     if (path !== null && basename(path).startsWith(OWN_PREFIX)) this.#own.resolve();
     else this.#facts.onChange();
   }
@@ -106,4 +132,13 @@ export class LocalEvents {
       );
     }
   }
+}
+
+function isWatch(details: unknown): details is { readonly watchedPath: string } {
+  return (
+    typeof details === "object" &&
+    details !== null &&
+    "watchedPath" in details &&
+    typeof details.watchedPath === "string"
+  );
 }

@@ -45,6 +45,7 @@ export class LocalDrop implements Drop {
   /** Copies that somebody may have stopped waiting for. */
   readonly #copying = new Set<Promise<unknown>>();
   #events: LocalEvents | null = null;
+  #rootLook: Promise<string> | null = null;
   #linksSeen = 0;
 
   constructor(options: LocalOptions, log: Logger) {
@@ -77,6 +78,7 @@ export class LocalDrop implements Drop {
   async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
     insideDrop(this.name, entry.path);
     if (plan.action === "archive") insideDrop(this.name, plan.to);
+    if (plan.action !== "leave") this.#events?.expect(entry.path);
     try {
       // Not raced against a signal: its steps are few, and the caller must know how it ended.
       return await finishSource(this, this.#files(), entry, plan);
@@ -231,8 +233,15 @@ export class LocalDrop implements Drop {
     };
   }
 
-  /** The root without symbolic links. */
-  async #root(): Promise<string> {
+  /** The root without symbolic links. Those who ask while somebody looks hear the same. */
+  #root(): Promise<string> {
+    this.#rootLook ??= this.#lookForRoot().finally(() => {
+      this.#rootLook = null;
+    });
+    return this.#rootLook;
+  }
+
+  async #lookForRoot(): Promise<string> {
     const root = await realpath(this.#options.path);
     if ((await lstat(root)).isDirectory()) return root;
     throw this.#noFolder(`${this.#options.path} is not a folder`);
@@ -242,6 +251,7 @@ export class LocalDrop implements Drop {
   async #resolve(path: string): Promise<string | null> {
     insideDrop(this.name, path);
     const root = await this.#root();
+    if (!path.includes("/")) return join(root, path);
     try {
       const folder = await realpath(dirname(join(root, path)));
       if (folder === root || folder.startsWith(root + sep)) return join(folder, basename(path));

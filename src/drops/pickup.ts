@@ -34,7 +34,8 @@ export interface PickupPoll {
 
 /**
  * Matches a settled arrival against the triggers, and opens its run or marks it unmatched; afterwards the
- * arrival is no longer `settling`. Called one after another. What it throws ends the poll; the arrival is offered again.
+ * arrival is no longer `settling`. Called for several at once, in the order in which they came, which it keeps. What it throws ends the
+ * poll; the arrival is offered again.
  */
 export type Claim = (arrival: Arrival) => Promise<void>;
 
@@ -83,6 +84,8 @@ export interface PickupFacts {
   readonly onOverdue?: (file: WaitingFile) => void;
 }
 
+/** Arrivals that are claimed side by side, so that they share a transaction. */
+const CLAIMED_AT_ONCE = 50;
 /** Entries recorded in one transaction. More at once would be no faster, and outlive the young generation of the heap. */
 const CHUNK = 200;
 /** Arrivals read at once. */
@@ -175,11 +178,16 @@ export class Pickup {
   rematch(signal: AbortSignal): Promise<number> {
     return this.#inTurn(async () => {
       let offered = 0;
+      let some: Arrival[] = [];
       for await (const arrival of this.#arrivalsIn("unmatched")) {
         if (signal.aborted) break;
-        await this.#facts.claim(arrival);
+        some.push(arrival);
         offered += 1;
+        if (some.length < CLAIMED_AT_ONCE) continue;
+        await this.#claimAll(some);
+        some = [];
       }
+      await this.#claimAll(some);
       return offered;
     });
   }
@@ -239,21 +247,20 @@ export class Pickup {
   }
 
   async #take(found: PickupReport, error: unknown, signal: AbortSignal): Promise<PickupReport> {
-    const { journal, claim, options } = this.#facts;
+    const { journal, options } = this.#facts;
     const batch = this.#left.slice(0, options.perPollMax);
     const tally: Tally = { ...found, left: this.#readyCount - batch.length };
     let done = 0;
     try {
-      for (const { id } of batch) {
-        if (signal.aborted) break;
-        const arrival = await journal.arrival(id);
-        if (arrival?.state === "settling") {
-          await claim(arrival);
-          this.#forget(id);
-          tally.claimed += 1;
-        }
-        this.#ready.delete(id);
-        done += 1;
+      while (done < batch.length && !signal.aborted) {
+        const some = batch.slice(done, done + CLAIMED_AT_ONCE);
+        const arrivals = await Promise.all(some.map(({ id }) => journal.arrival(id)));
+        const settled = arrivals.flatMap((arrival) => (arrival?.state === "settling" ? [arrival] : []));
+        await this.#claimAll(settled);
+        tally.claimed += settled.length;
+        for (const { id } of settled) this.#forget(id);
+        for (const { id } of some) this.#ready.delete(id);
+        done += some.length;
       }
     } catch (thrown) {
       return { ...tally, error: error ?? thrown };
@@ -263,6 +270,12 @@ export class Pickup {
       this.#readyCount -= done;
     }
     return error === null ? tally : { ...tally, error };
+  }
+
+  /** Throws what the first of those that failed threw, when none is under way any more. */
+  async #claimAll(arrivals: readonly Arrival[]): Promise<void> {
+    const ended = await Promise.allSettled(arrivals.map((arrival) => this.#facts.claim(arrival)));
+    for (const end of ended) if (end.status === "rejected") throw end.reason;
   }
 
   /** Answers what went wrong, or null when the listing was complete. */

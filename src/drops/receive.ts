@@ -1,9 +1,9 @@
 /** Writes what a drop sends into a local file, with digest and count on the way. */
 import { createHash } from "node:crypto";
-import { mkdir, open } from "node:fs/promises";
+import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { FetchedFile, FileEntry } from "../model.ts";
-import { TransientError, wordsOf } from "../support/errors.ts";
+import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { changedWhileFetched } from "./refusals.ts";
 
 export interface Receiver {
@@ -22,10 +22,7 @@ export interface Receiver {
 export async function openReceiver(drop: string, entry: FileEntry, destination: string): Promise<Receiver> {
   let digest = createHash("sha256");
   let bytes = 0;
-  const handle = await local(drop, destination, async () => {
-    await mkdir(dirname(destination), { recursive: true });
-    return open(destination, "w");
-  });
+  const handle = await local(drop, destination, () => create(destination));
   return {
     get bytes() {
       return bytes;
@@ -55,6 +52,16 @@ export async function openReceiver(drop: string, entry: FileEntry, destination: 
     },
     close: () => handle.close(),
   };
+}
+
+async function create(destination: string): Promise<FileHandle> {
+  try {
+    return await open(destination, "w");
+  } catch (thrown) {
+    if (systemCode(thrown) !== "ENOENT") throw thrown;
+    await mkdir(dirname(destination), { recursive: true });
+    return await open(destination, "w");
+  }
 }
 
 /** A full disk here must not look like a fault of the drop. */

@@ -19,6 +19,7 @@ import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/tracing.ts";
+import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
 import { Provisioners } from "./provisioning.ts";
@@ -55,6 +56,8 @@ export function claimParts(
     get limits() {
       return batchLimits(config);
     },
+    turns: new Turns(),
+    finishing: new Turns(),
   };
 }
 
@@ -120,5 +123,5 @@ export function batchLimits({ push }: GatewayConfig): BatchLimits {
 /** As many as can be mapped at once, and those that wait for a worker. */
 export function intakeHands({ count, queue, perDrop }: GatewayConfig["workers"]) {
   const workers = count === "auto" ? availableParallelism() : count;
-  return { intakeHands: workers + queue, intakePerDrop: perDrop === "all" ? workers + queue : perDrop };
+  return { intakeHands: workers + queue, intakePerDrop: perDrop === "all" ? null : perDrop };
 }

@@ -52,6 +52,8 @@ export class KeptVersions implements MapperVersions {
   readonly #copies: MapperCopies;
   readonly #currents = new Map<string, CurrentVersion>();
   readonly #refusals = new Map<string, Refusal>();
+  /** Questions for what is current that are under way, by the mapper's name. */
+  readonly #asked = new Map<string, Promise<MapperIdentity | null>>();
   /** Looks that are under way, by the mapper's name. */
   readonly #looks = new Map<string, Promise<void>>();
 
@@ -63,8 +65,11 @@ export class KeptVersions implements MapperVersions {
     this.#copies = createMapperCopies(root, () => clock.now().epochMilliseconds);
   }
 
+  /** Files that come together share one look. */
   current(name: string): Promise<MapperIdentity | null> {
-    return this.#decided(name, false);
+    const asked = this.#asked.get(name) ?? this.#decided(name, false).finally(() => this.#asked.delete(name));
+    this.#asked.set(name, asked);
+    return asked;
   }
 
   /** The module of exactly this version, or null. */

@@ -82,6 +82,8 @@ export interface MappedTarget {
 }
 
 export interface MappingPool {
+  /** A file for this mapper is on its way. What takes time to start may start now; nothing is promised, and nothing fails. */
+  prepare(mapper: MapperIdentity): void;
   /** Maps one file. Never rejects because of the file or the mapper (that is `failed`); rejects with `TransientError` when cancelled. */
   map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 /** The worker pool: one file a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
-import type { Reason } from "../model.ts";
+import type { MapperIdentity, Reason } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -48,9 +48,7 @@ export function createMappingPool(
 
   /** Once, or twice when the process and not the file may be at fault. */
   async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<MapResult> {
-    const key = isBundled(module.origin ?? module.modulePath)
-      ? "bundled"
-      : `${module.modulePath}?${module.digest}`;
+    const key = keyOf(module);
     for (let isAgain = false; ; isAgain = true) {
       const child = shelf.take(key, isAgain);
       const wasUsed = child.served > 0;
@@ -88,7 +86,17 @@ export function createMappingPool(
     return outcome;
   }
 
+  async function prepare({ name, digest }: MapperIdentity): Promise<void> {
+    const module = await locate(name, digest);
+    if (module !== null && !closing.signal.aborted) shelf.prepare(keyOf(module));
+  }
+
   return {
+    prepare(mapper) {
+      if (slots.areAllFree)
+        // Whatever is wrong shows when the file is mapped.
+        prepare(mapper).catch(() => undefined);
+    },
     async map(job, signal) {
       const stop = AbortSignal.any([signal, closing.signal]);
       if (stop.aborted) throw cancelled(job);
@@ -113,6 +121,10 @@ export function createMappingPool(
       deadline.abort();
     },
   };
+}
+
+function keyOf(module: MapperModule): string {
+  return isBundled(module.origin ?? module.modulePath) ? "bundled" : `${module.modulePath}?${module.digest}`;
 }
 
 /** Only here, so that a process whose gateway has gone publishes nothing. */

@@ -50,6 +50,11 @@ export class ProcessShelf {
     return child;
   }
 
+  /** Starts a process for this key ahead of its first file, unless one waits. */
+  prepare(key: string): void {
+    if (!this.#idle.some((one) => one.key === key)) this.giveBack(this.take(key, true), key, null);
+  }
+
   /** `left` says why it is not clean. */
   giveBack(child: MapperProcess, key: string, left: string | null): void {
     if (left !== null) this.#log.warn({ left }, "a mapping process is replaced");

@@ -3,7 +3,7 @@
  * A segment has its name only when it is complete and synced.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { BatchSlice } from "../model.ts";
@@ -103,15 +103,14 @@ export function createSegmentPart(part: string): BatchSink {
 
 /** Syncs a part and gives it its name, the rows first. Without a part there were no batches, and there is no segment. */
 export async function publishSegment(part: string, path: string): Promise<void> {
+  const rowsPart = `${part}${ROWS_PART}`;
   try {
-    await syncFile(part);
+    await Promise.all([syncFile(part), syncFile(rowsPart)]);
   } catch (thrown) {
     if (systemCode(thrown) === "ENOENT") return;
     throw thrown;
   }
-  const rowsPart = `${part}${ROWS_PART}`;
-  await syncFile(rowsPart);
-  await publishDurably(rowsPart, `${path}.rows`);
+  await rename(rowsPart, `${path}.rows`);
   await publishDurably(part, path);
 }
 

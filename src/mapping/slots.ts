@@ -1,10 +1,16 @@
 /** How many may work at the same time; the others wait in the order of their coming. */
 export class Slots {
+  readonly #count: number;
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
   constructor(count: number) {
+    this.#count = count;
     this.#free = count;
+  }
+
+  get areAllFree(): boolean {
+    return this.#free === this.#count;
   }
 
   /** Resolves with true when it is this one's turn, and with false when the signal is aborted before. */

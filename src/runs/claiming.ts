@@ -3,9 +3,18 @@ import { basename } from "node:path/posix";
 import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/mapping.ts";
-import type { Arrival, BatchLimits, Binding, MapperIdentity, Reason, UnpackLimits } from "../model.ts";
+import type {
+  Arrival,
+  BatchLimits,
+  Binding,
+  BoundLookup,
+  MapperIdentity,
+  Reason,
+  UnpackLimits,
+} from "../model.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { Turns } from "../support/turns.ts";
 import type { LookupStore } from "./lookups.ts";
 import { type DropPost, type RunSteps, reasonOf } from "./steps.ts";
 import { isContainerName } from "./unpacking/container.ts";
@@ -58,12 +67,38 @@ export interface ClaimParts {
   /** The service of triggers that name none. */
   readonly defaultService: string;
   readonly limits: BatchLimits;
+  /** Of claims, and of finishing unmatched files. */
+  readonly turns: Turns;
+  readonly finishing: Turns;
   /** A run was opened. */
   onRun(): void;
 }
 
-/** Callback of pick-up: afterwards the arrival is `matched` or `unmatched`. */
+/**
+ * Callback of pick-up: afterwards the arrival is `matched` or `unmatched`. Several may be asked for at once: what they need is looked up
+ * side by side, and runs are opened in the order of asking (invariant 7).
+ */
 export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise<void> {
+  const turn = parts.turns.enter();
+  try {
+    const claim = await prepareClaim(arrival, parts);
+    await turn.mine;
+    const recorded = claim.record();
+    turn.pass();
+    await recorded;
+    await claim.after?.();
+  } finally {
+    turn.pass();
+  }
+}
+
+interface PreparedClaim {
+  /** What is asked of the ledger first is asked before this returns. */
+  record(): Promise<void>;
+  after?(): Promise<void>;
+}
+
+async function prepareClaim(arrival: Arrival, parts: ClaimParts): Promise<PreparedClaim> {
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
   const provenance = parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
@@ -72,52 +107,68 @@ export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise
     provenance?.standardBody === undefined &&
     isContainerName(basename(arrival.path))
   )
-    return claimContainer(arrival, depth, unpacking, parts);
+    return { record: () => claimContainer(arrival, depth, unpacking, parts) };
   const { claimed, others, why } =
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
       : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
-  if (claimed === null) {
-    if (arrival.state !== "unmatched" || arrival.reason !== why)
-      await parts.ledger.advanceArrival(arrival.id, "unmatched", why);
-    await finishUnmatched(arrival, parts);
-    return;
-  }
+  if (claimed === null)
+    return {
+      record: () => leaveUnmatched(arrival, why, parts),
+      after: () => finishUnmatched(arrival, parts),
+    };
   const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
-  if (paused !== null) {
-    // It waits where it lies, and is offered again when the trigger goes on: no rule for unmatched files is for it.
-    if (arrival.state !== "unmatched" || arrival.reason !== paused)
-      await parts.ledger.advanceArrival(arrival.id, "unmatched", paused);
-    return;
-  }
+  // It waits where it lies, and is offered again when the trigger goes on: no rule for unmatched files is for it.
+  if (paused !== null) return { record: () => leaveUnmatched(arrival, paused, parts) };
   if (others.length > 0) {
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, trigger: claimed.name, others },
       "several triggers match; the first takes it",
     );
   }
-  const service = claimed.service ?? provenance?.service ?? parts.defaultService;
   const { mapper, fault } = await mapperOf(claimed, parts.versions);
-  const lookups = await parts.lookups.bind();
-  const run = await parts.ledger.openRun(
-    arrival.id,
-    {
-      trigger: claimed.name,
-      service,
-      mapper: mapper ?? { name: claimed.mapper, version: "", digest: "" },
-      settings: claimed.metadata,
-      rows: claimed.rows,
-      ...(claimed.rows === "strict" ? {} : { rejectShare: claimed.rejectShare }),
-      limits: parts.limits,
-      ...(claimed.version === undefined ? {} : { version: claimed.version }),
-      ...(lookups.length === 0 ? {} : { lookups }),
-      operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
-    },
-    parts.laneOf(claimed, arrival.drop, service),
-  );
+  const binding = bindingOf(claimed, provenance, mapper, await parts.lookups.bind(), parts);
+  return { record: () => openRun(arrival, claimed, binding, fault, parts) };
+}
+
+function bindingOf(
+  claimed: ClaimingTrigger,
+  provenance: Provenance | null,
+  mapper: MapperIdentity | null,
+  lookups: readonly BoundLookup[],
+  parts: ClaimParts,
+): Binding {
+  return {
+    trigger: claimed.name,
+    service: claimed.service ?? provenance?.service ?? parts.defaultService,
+    mapper: mapper ?? { name: claimed.mapper, version: "", digest: "" },
+    settings: claimed.metadata,
+    rows: claimed.rows,
+    ...(claimed.rows === "strict" ? {} : { rejectShare: claimed.rejectShare }),
+    limits: parts.limits,
+    ...(claimed.version === undefined ? {} : { version: claimed.version }),
+    ...(lookups.length === 0 ? {} : { lookups }),
+    operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
+  };
+}
+
+async function openRun(
+  arrival: Arrival,
+  claimed: ClaimingTrigger,
+  binding: Binding,
+  fault: Reason | null,
+  parts: ClaimParts,
+): Promise<void> {
+  const lane = parts.laneOf(claimed, arrival.drop, binding.service);
+  const run = await parts.ledger.openRun(arrival.id, binding, lane);
   if (fault !== null)
     await parts.ledger.advanceRun(run.id, "claimed", "quarantined", { reason: fault, detail: fault.message });
   parts.onRun();
+}
+
+async function leaveUnmatched(arrival: Arrival, why: string, parts: ClaimParts): Promise<void> {
+  if (arrival.state !== "unmatched" || arrival.reason !== why)
+    await parts.ledger.advanceArrival(arrival.id, "unmatched", why);
 }
 
 /** By the drop's rule for unmatched files. What fails now is tried again when the triggers are asked again. */
@@ -125,7 +176,10 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
   const post = parts.dropPost(arrival.drop);
   if (post === undefined || arrival.parentId !== null || post.finish.unmatched.action === "leave") return;
   const plan = parts.planFinish(post.finish.unmatched, arrival, `unmatched-${arrival.id}`);
+  // One after another, so that the drop is there for others too.
+  const turn = parts.finishing.enter();
   try {
+    await turn.mine;
     await parts.ledger.fleet.assertDrop(arrival.drop);
     const result = await post.drop.finish(arrival, plan, AbortSignal.timeout(FINISH_MS));
     const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
@@ -142,6 +196,8 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
       { drop: arrival.drop, file: arrival.path, reason: wordsOf(thrown) },
       "an unmatched file could not be finished",
     );
+  } finally {
+    turn.pass();
   }
 }
 

@@ -7,6 +7,7 @@
  * a service that cannot be reached makes all its runs wait, not only the one that found out. Drops and lanes take turns, so
  * that what waits at one of them never hides what is ready at another.
  */
+import { setImmediate } from "node:timers/promises";
 import type { Run, RunState } from "../model.ts";
 import {
   ConfigError,
@@ -16,20 +17,15 @@ import {
   RejectedError,
   wordsOf,
 } from "../support/errors.ts";
-import { confirmOutcome } from "./confirming.ts";
-import { deliverBatches } from "./delivering.ts";
-import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, openDesks } from "./desks.ts";
-import { fetchInput } from "./fetching.ts";
-import { finishSource } from "./finishing.ts";
-import { recheckHeld } from "./guarding.ts";
-import { mapInput } from "./mapping.ts";
-import { openContainer, tendContainer } from "./opening.ts";
+import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, hasHand, openDesks } from "./desks.ts";
+import { takeStep } from "./stepping.ts";
 import { NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
-import { tracedStep } from "./tracing.ts";
 import { Waits } from "./waits.ts";
 
 /** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
 const LOOK_AHEAD = 200;
+/** Runs that are read at a time. */
+const PAGE = 64;
 const FAULT_WAIT_MS = { first: 1_000, last: 60_000 } as const;
 
 export class Conductor {
@@ -48,6 +44,7 @@ export class Conductor {
   readonly #closedDrops = new Set<string>();
   readonly #abort = new AbortController();
   #timer: NodeJS.Timeout | undefined;
+  #timerDueMs = 0;
   #pumping: Promise<void> | null = null;
   #again = false;
   #resting = false;
@@ -63,8 +60,12 @@ export class Conductor {
     if (runId !== undefined) {
       this.#waits.clear(runId);
       if (this.isInHand(runId)) this.#told.add(runId);
-      this.#lookAtHeld();
     }
+    for (const desk of this.#desks) desk.emptyUntilMs = 0;
+    this.#look();
+  }
+
+  #look(): void {
     if (this.#abort.signal.aborted || this.#resting) return;
     this.#again = true;
     if (this.#pumping !== null) return;
@@ -76,8 +77,13 @@ export class Conductor {
       .finally(() => {
         this.#pumping = null;
         // Somebody may have called between the last look and now.
-        if (this.#again) this.wake();
+        if (this.#again) this.#look();
       });
+  }
+
+  /** Something is in hand, other than held runs that are looked at. */
+  get isBusy(): boolean {
+    return this.#desks.some((desk) => desk.name !== "held" && desk.inHand.size > 0);
   }
 
   /** Runs that are on their way, and for each that waits, why. Nothing is on its way when both are empty. */
@@ -179,6 +185,8 @@ export class Conductor {
 
   async #pump(): Promise<void> {
     while (this.#again && !this.#abort.signal.aborted) {
+      // Steps that wait for one commit end together, and one look serves them all.
+      await setImmediate();
       this.#again = false;
       for (const desk of this.#desks) await this.#fill(desk);
     }
@@ -186,46 +194,54 @@ export class Conductor {
 
   /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
   async #fill(desk: Desk): Promise<void> {
-    if (desk.name !== "delivery" && desk.inHand.size >= desk.hands) return;
-    if (desk.emptyUntilMs > this.#steps.clock.monotonicMs()) return;
+    const hands = desk.hands + desk.smallHands;
+    const nowMs = this.#steps.clock.monotonicMs();
+    if (desk.emptyUntilMs > nowMs || (desk.name !== "delivery" && desk.inHand.size >= hands)) return;
+    desk.emptyUntilMs = nowMs + EMPTY_MS;
     const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, { ...desk.only, ours: true });
-    if (desk.name === "held" && groups.length === 0)
-      desk.emptyUntilMs = this.#steps.clock.monotonicMs() + EMPTY_MS;
     desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;
     const queues: Run[][] = [];
-    for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)]) {
-      const limit = desk.inHand.size + desk.hands + LOOK_AHEAD;
-      const runs = await this.#steps.ledger.runsIn(desk.states, {
-        ...{ limit, ours: true, ...desk.only },
-        [desk.by]: group,
-      });
-      queues.push(
-        runs
-          .filter(
-            (run) => !this.isInHand(run.id) && !this.#isClosed(run, desk) && !this.#waitsStill(run, desk),
-          )
-          .slice(0, desk.hands),
-      );
-    }
-    for (let rank = 0; rank < desk.hands; rank += 1) {
+    for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)])
+      queues.push(await this.#readyOf(desk, group, hands));
+    for (let rank = 0; rank < hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
-        if (run === undefined || this.isInHand(run.id) || !this.#hasHand(desk, run)) continue;
+        if (run === undefined || this.isInHand(run.id)) continue;
         if (this.#abort.signal.aborted || this.#resting) return;
-        this.#begin(run, desk);
+        if (hasHand(desk, run)) this.#begin(run, desk);
+        else desk.emptyUntilMs = 0;
       }
     }
   }
 
-  #lookAtHeld(): void {
-    for (const desk of this.#desks) desk.emptyUntilMs = 0;
+  /** The first runs of a drop or a lane that are neither in hand nor made to wait. */
+  async #readyOf(desk: Desk, group: string, wanted: number): Promise<Run[]> {
+    const ready: Run[] = [];
+    const seenMax = desk.inHand.size + LOOK_AHEAD;
+    let after: string | undefined;
+    for (let seen = 0; seen < seenMax && ready.length < wanted; ) {
+      const filter = { ...desk.only, ours: true, [desk.by]: group, limit: PAGE };
+      const some = await this.#steps.ledger.runsIn(
+        desk.states,
+        after === undefined ? filter : { ...filter, after },
+      );
+      ready.push(...some.filter((run) => this.#isReady(run, desk)));
+      if (some.length < PAGE) return ready;
+      after = some.at(-1)?.id;
+      seen += some.length;
+    }
+    desk.emptyUntilMs = 0;
+    return ready.slice(0, wanted);
   }
 
-  #hasHand(desk: Desk, run: Run): boolean {
-    const inHand = [...desk.inHand.values()];
-    if (desk.name === "delivery")
-      return inHand.filter((one) => one.binding.service === run.binding.service).length < desk.hands;
-    return inHand.length < desk.hands && inHand.filter((one) => one.drop === run.drop).length < desk.perDrop;
+  #isReady(run: Run, desk: Desk): boolean {
+    return !this.isInHand(run.id) && !this.#isClosed(run, desk) && !this.#waitsStill(run, desk);
+  }
+
+  /** The desks that take runs in this state have something to look at; a container is also moved by its entries. */
+  #lookAgain(state: RunState): void {
+    for (const desk of this.#desks)
+      if (desk.states.includes(state) || desk.name === "containers") desk.emptyUntilMs = 0;
   }
 
   #begin(run: Run, desk: Desk): void {
@@ -236,7 +252,7 @@ export class Conductor {
       this.#told.delete(run.id);
       this.#steppers.delete(run.id);
       this.#tasks.delete(task);
-      this.wake();
+      this.#look();
     });
     this.#steppers.set(run.id, { stop, ended: task });
     this.#tasks.add(task);
@@ -257,27 +273,36 @@ export class Conductor {
     return left > 0;
   }
 
+  /** One step after another, as long as they are for this desk. */
   async #take(run: Run, desk: Desk, signal: AbortSignal): Promise<void> {
-    const result = await this.#stepOrFault(run, desk, signal);
-    this.#waits.release(run.id);
-    if (signal.aborted) return;
-    const { service } = run.binding;
-    if (result.move === "rest" && result.held === true) {
-      if (!this.#told.has(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
-      this.#wakeIn(this.#steps.recheck.firstMs);
-      this.#lookAtHeld();
-      return;
+    for (let now: Run | null = run; now !== null; ) {
+      const result: StepResult = await this.#stepOrFault(now, desk, signal);
+      if (this.#waits.release(run.id)) this.#lookAgain("mapped");
+      this.#lookAgain(now.state);
+      if (signal.aborted) return;
+      if (result.move === "wait") return await this.#wait(run, desk, result);
+      if (result.move === "rest" && result.held === true) this.#hold(run);
+      else if (desk.name === "delivery") this.#waits.succeeded(run.binding.service);
+      const after = await this.#steps.ledger.run(run.id);
+      if (after !== null) this.#lookAgain(after.state);
+      const goesOn = result.move === "next" && after !== null && desk.states.includes(after.state);
+      now = goesOn && !this.#resting && !this.#isClosed(after, desk) ? after : null;
     }
-    if (result.move !== "wait") {
-      if (desk.name === "delivery") this.#waits.succeeded(service);
-      return;
-    }
-    if (result.failing === true) this.#waits.failed(service, result.reason);
-    if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
+  }
+
+  #hold(run: Run): void {
+    if (!this.#told.has(run.id)) this.#waits.run(run.id, this.#steps.recheck.firstMs, "it is held");
+    this.#wakeIn(this.#steps.recheck.firstMs);
+  }
+
+  async #wait(run: Run, desk: Desk, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
+    if (result.failing === true) this.#waits.failed(run.binding.service, result.reason);
+    if (result.wholeService === true) this.#waits.service(run.binding.service, result.ms, result.reason);
     else if (!this.#told.has(run.id) && !(await this.#isDone(result.blockedBy))) {
       this.#waits.run(run.id, result.ms, result.reason);
       if (result.blockedBy !== undefined) this.#waits.behind(run.id, result.blockedBy);
     }
+    desk.emptyUntilMs = 0;
     this.#wakeIn(result.ms);
   }
 
@@ -293,8 +318,8 @@ export class Conductor {
     try {
       const held = await this.#steps.ledger.fleet.holdRun(run);
       // Another node was faster, or it has gone on since it was looked at.
-      if (held === null || held.state !== run.state) return NEXT;
-      const result = await this.#step(held, desk, signal);
+      if (held?.state !== run.state) return held === null ? REST : NEXT;
+      const result = await takeStep(held, desk, this.#steps, signal);
       this.#faults.delete(run.id);
       return result;
     } catch (thrown) {
@@ -313,27 +338,6 @@ export class Conductor {
         return waitFor(FAULT_WAIT_MS.last, wordsOf(second));
       }
     }
-  }
-
-  #step(run: Run, desk: Desk, signal: AbortSignal): Promise<StepResult> {
-    const steps = this.#steps;
-    const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
-    if (run.state === "claimed") return take("fetch", fetchInput);
-    if (run.state === "fetched" && run.binding.unpack !== undefined) return take("open", openContainer);
-    if (run.state === "fetched") return take("map", mapInput);
-    if (run.state === "opened") return tendContainer(run, steps, signal);
-    if (desk.name === "delivery") return take("deliver", deliverBatches);
-    if (run.state === "held") return recheckHeld(run, steps, signal);
-    if (run.state !== "accepted") return take("finish", finishSource);
-    return this.#close(run, take);
-  }
-
-  /** An accepted run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
-  async #close(run: Run, take: (name: string, step: Step) => Promise<StepResult>): Promise<StepResult> {
-    if (run.finishedAt === null) await take("finish", finishSource);
-    const result = await take("confirm", confirmOutcome);
-    if (result.move === "rest") await this.#steps.spool.retire(run.id);
-    return result;
   }
 
   /** A fault of this one item ends in quarantine; what may pass is tried again with growing pauses; nothing hangs. */
@@ -387,11 +391,7 @@ export class Conductor {
       this.wake();
     }, ms);
   }
-
-  #timerDueMs = 0;
 }
-
-type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
 
 /** Runs that need their service for what comes next. */
 const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted"];

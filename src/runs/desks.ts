@@ -2,18 +2,20 @@
 import type { Run, RunState } from "../model.ts";
 
 export interface ConductorOptions {
-  /** Runs fetched and mapped side by side. */
+  /** Runs fetched and mapped side by side; those of small files come on top. */
   readonly intakeHands: number;
-  /** Of these, at most so many of one drop. */
-  readonly intakePerDrop: number;
-  /** Runs delivered side by side, for each service. */
+  /** At most so many of one drop, small or not; null for as many as there are hands. */
+  readonly intakePerDrop: number | null;
+  /** Runs delivered side by side, for each service; those of small files come on top. */
   readonly deliveryHands: number;
 }
 
 export interface Desk {
-  readonly name: string;
+  readonly name: "intake" | "delivery" | "containers" | "held" | "confirming" | "finishing";
   /** For each service at the desk of delivery, otherwise altogether. */
   hands: number;
+  /** More hands, for runs of small files alone. */
+  readonly smallHands: number;
   /** At most so many of one drop. */
   readonly perDrop: number;
   /** What takes turns. */
@@ -25,41 +27,41 @@ export interface Desk {
   readonly inHand: Map<string, Run>;
   /** Where the next turn begins. */
   turn: number;
-  /** No run is there before that, unless one comes or somebody tells. */
+  /** Nothing more is ready before that, unless a run comes or somebody tells. */
   emptyUntilMs: number;
 }
 
-/** For a desk that hardly ever has a run, the ledger is not asked at every look. */
+/** The ledger is not asked at every look for what was not there. */
 export const EMPTY_MS = 30_000;
 
 const CLOSING_HANDS = 4;
 const HELD_HANDS = 2;
+/**
+ * A small file costs little but waiting, for the disk and for commits, which many can share. So many more of them are in hand; how many
+ * are mapped or sent at a time is limited by the pool and by the gate of the service all the same.
+ */
+const SMALL_BYTES = 256 * 1024;
+const SMALL_HANDS = { intake: 48, delivery: 24, closing: 12 } as const;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
 export function openDesks(options: ConductorOptions): readonly Desk[] {
-  const desk = (
-    facts: Pick<Desk, "name" | "hands" | "by" | "states"> & {
-      readonly only?: Desk["only"];
-      readonly perDrop?: number;
-    },
-  ): Desk => ({
-    only: {},
-    perDrop: Number.POSITIVE_INFINITY,
-    ...facts,
-    inHand: new Map(),
-    turn: 0,
-    emptyUntilMs: 0,
-  });
   return [
     desk({
       name: "intake",
       hands: options.intakeHands,
-      perDrop: options.intakePerDrop,
+      smallHands: SMALL_HANDS.intake,
+      perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
       states: ["claimed", "fetched"],
     }),
-    desk({ name: "delivery", hands: options.deliveryHands, by: "lane", states: ["mapped", "delivering"] }),
+    desk({
+      name: "delivery",
+      hands: options.deliveryHands,
+      smallHands: SMALL_HANDS.delivery,
+      by: "lane",
+      states: ["mapped", "delivering"],
+    }),
     desk({
       name: "containers",
       hands: CLOSING_HANDS,
@@ -71,6 +73,7 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
     desk({
       name: "confirming",
       hands: CLOSING_HANDS,
+      smallHands: SMALL_HANDS.closing,
       by: "lane",
       states: ["accepted"],
       only: { unsettled: true },
@@ -78,9 +81,39 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
     desk({
       name: "finishing",
       hands: CLOSING_HANDS,
+      smallHands: SMALL_HANDS.closing,
       by: "drop",
       states: AT_REST,
       only: { unfinished: true },
     }),
   ];
+}
+
+function desk(
+  facts: Pick<Desk, "name" | "hands" | "by" | "states"> &
+    Partial<Pick<Desk, "only" | "perDrop" | "smallHands">>,
+): Desk {
+  return {
+    only: {},
+    perDrop: Number.POSITIVE_INFINITY,
+    smallHands: 0,
+    ...facts,
+    inHand: new Map(),
+    turn: 0,
+    emptyUntilMs: 0,
+  };
+}
+
+/** Whether one more run may be taken in hand. */
+export function hasHand(desk: Desk, run: Run): boolean {
+  let inHand = [...desk.inHand.values()];
+  if (desk.name === "delivery") inHand = inHand.filter((one) => one.binding.service === run.binding.service);
+  if (inHand.filter((one) => one.drop === run.drop).length >= desk.perDrop) return false;
+  const small = inHand.filter(isSmall).length;
+  if (isSmall(run) && small < desk.smallHands) return true;
+  return inHand.length - Math.min(small, desk.smallHands) < desk.hands;
+}
+
+function isSmall(run: Run): boolean {
+  return run.size <= SMALL_BYTES;
 }

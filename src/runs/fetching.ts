@@ -40,6 +40,7 @@ async function fetchIntoSpool(run: Run, steps: RunSteps, signal: AbortSignal): P
   const post = steps.dropPost(run.drop);
   if (post === undefined)
     return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (run.binding.unpack === undefined) steps.pool.prepare(run.binding.mapper);
   const fetched = await fetchOrTellWhy(run, steps, signal);
   if ("move" in fetched) return fetched;
   faultPoint("run.fetch.stored");

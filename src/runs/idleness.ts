@@ -19,7 +19,7 @@ const FAILURES_GIVEN_UP = 3;
 /** Nothing settles, every run is at rest, and every drop was looked through after that. */
 export async function isIdle(
   watchers: readonly IdleWatcher[],
-  conductor: Pick<Conductor, "pending">,
+  conductor: Pick<Conductor, "pending" | "isBusy">,
 ): Promise<boolean> {
   const dropsAtRest = () =>
     watchers.every((watcher) => {
@@ -29,6 +29,7 @@ export async function isIdle(
       return completePolls > 0 && settlingCount === 0 && leftCount === 0;
     });
   const runsAtRest = async () => {
+    if (conductor.isBusy) return false;
     const { inHand, runs } = await conductor.pending();
     return inHand === 0 && runs.length === 0;
   };

@@ -1,10 +1,11 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createGzip, createZstdCompress } from "node:zlib";
+import { promisify } from "node:util";
+import { createGunzip, createGzip, createZstdCompress, gzip, zstdCompress } from "node:zlib";
 import type { TargetFacts } from "../model.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
@@ -104,24 +105,20 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     facts: (runId, perPart, take) => readFacts(`${segmentPath(runId)}${ABOUT}`, perPart, take),
     async retire(runId) {
       if (await exists(inputPath(runId))) {
-        await squeeze(inputPath(runId), `${keptPath(runId)}${PART}`, createGzip());
+        await squeeze(inputPath(runId), `${keptPath(runId)}${PART}`, GZIP);
         await syncFile(`${keptPath(runId)}${PART}`);
         await publishDurably(`${keptPath(runId)}${PART}`, keptPath(runId));
-        await rm(inputPath(runId), { force: true });
+        await removeIfThere(inputPath(runId));
       }
       const beside = join(kept, runId);
       if (await exists(`${segmentPath(runId)}${ABOUT}`)) {
         for (const end of ["", ".rows"])
           if (await exists(`${segmentPath(runId)}${end}`))
-            await squeeze(
-              `${segmentPath(runId)}${end}`,
-              `${beside}${end}${COMPRESSED}`,
-              createZstdCompress(),
-            );
+            await squeeze(`${segmentPath(runId)}${end}`, `${beside}${end}${COMPRESSED}`, ZSTD);
         // Last, since a search begins with it.
         await copyFile(`${segmentPath(runId)}${ABOUT}`, `${beside}${ABOUT}`);
       }
-      for (const beside of BESIDE_SEGMENT) await rm(`${segmentPath(runId)}${beside}`, { force: true });
+      for (const beside of BESIDE_SEGMENT) await removeIfThere(`${segmentPath(runId)}${beside}`);
     },
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
     async restoreInput(runId, from = runId) {
@@ -198,8 +195,28 @@ function guarded(spool: Spool): Spool {
   };
 }
 
-async function squeeze(from: string, to: string, how: Transform): Promise<void> {
-  await pipeline(createReadStream(from), how, createWriteStream(to));
+interface Squeezing {
+  readonly stream: () => Transform;
+  readonly whole: (bytes: Buffer) => Promise<Buffer>;
+}
+
+const GZIP: Squeezing = { stream: createGzip, whole: promisify(gzip) };
+const ZSTD: Squeezing = { stream: createZstdCompress, whole: promisify(zstdCompress) };
+/** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
+const PIECE_MAX = 256 * 1024;
+
+async function squeeze(from: string, to: string, { stream, whole }: Squeezing): Promise<void> {
+  const { size } = await stat(from);
+  if (size <= PIECE_MAX) await writeFile(to, await whole(await readFile(from)));
+  else await pipeline(createReadStream(from), stream(), createWriteStream(to));
+}
+
+async function removeIfThere(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (thrown) {
+    if (systemCode(thrown) !== "ENOENT") throw thrown;
+  }
 }
 
 /** What is kept of a run goes together. */

@@ -52,10 +52,10 @@ export class Waits {
     this.#runs.delete(id);
   }
 
-  /** Runs that waited for this one may be looked at again. */
-  release(id: string): void {
+  /** Runs that waited for this one may be looked at again. False when there were none. */
+  release(id: string): boolean {
     for (const waiting of this.#behind.get(id) ?? []) this.#runs.delete(waiting);
-    this.#behind.delete(id);
+    return this.#behind.delete(id);
   }
 
   /** Milliseconds that are still to be waited; 0 when none. */

@@ -4,8 +4,36 @@ import { copyFile, mkdir, open, rename, rm, stat, utimes } from "node:fs/promise
 import { dirname } from "node:path";
 import { systemCode } from "./errors.ts";
 
-/** Makes the names in a directory durable. */
-export async function syncDirectory(directory: string): Promise<void> {
+interface DirectorySync {
+  running: Promise<void>;
+  /** Begins when the running one has ended, for all who asked meanwhile. */
+  next: Promise<void> | null;
+}
+
+const directorySyncs = new Map<string, DirectorySync>();
+
+/** Makes the names in a directory durable. Who asks while a sync is under way shares the next one with the others. */
+export function syncDirectory(directory: string): Promise<void> {
+  const sync = directorySyncs.get(directory);
+  if (sync === undefined) return beginSync(directory);
+  sync.next ??= sync.running.then(
+    () => beginSync(directory),
+    () => beginSync(directory),
+  );
+  return sync.next;
+}
+
+function beginSync(directory: string): Promise<void> {
+  const sync: DirectorySync = { running: syncNames(directory), next: null };
+  directorySyncs.set(directory, sync);
+  const end = () => {
+    if (sync.next === null) directorySyncs.delete(directory);
+  };
+  sync.running.then(end, end);
+  return sync.running;
+}
+
+async function syncNames(directory: string): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0));
   try {
     await handle.sync();

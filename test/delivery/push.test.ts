@@ -36,7 +36,7 @@ function refusing(status: number, ...bad: number[]): Step {
 
 describe("a push", () => {
   it("sends the slice byte for byte with operation id, timeout, idempotency key, version and token", async () => {
-    await again({ operationTimeout: "90s" }, "https://gateway.example.com/webhooks/outcome");
+    await again({ concurrency: 1, operationTimeout: "90s" }, "https://gateway.example.com/webhooks/outcome");
     const batches = [[element("A", 3)], [element("B", 2)]];
     expect(await deliver(...batches)).toEqual({ status: "accepted", points: 5 });
     const [first, second] = setup.service.pushes;
@@ -59,6 +59,32 @@ describe("a push", () => {
       "r1-2 ready>sending",
       "r1-2 sending>accepted",
     ]);
+  });
+
+  it("has the batches of one run under way side by side, as many as configured", async () => {
+    await again({ concurrency: 2 });
+    setup.service.pushDefault = "hang";
+    const batches = ["A", "B", "C"].map((serial) => [element(serial, 1)]);
+    const { run, segmentPath } = await setup.run("r1", batches);
+    const stop = new AbortController();
+    const delivered = setup.delivery.deliver(run, segmentPath, stop.signal);
+    await expect.poll(() => setup.service.pushes.length).toBe(2);
+    stop.abort();
+    expect(await delivered).toMatchObject({ status: "kept" });
+    expect(setup.service.pushes).toHaveLength(2);
+  });
+
+  it("splits batches that are refused at the same time without mixing their bytes", async () => {
+    await again({ concurrency: 4 });
+    setup.service.pushDefault = (body) =>
+      body.flatMap(({ data }) => data).length > 2 ? { status: 413 } : "accept";
+    const batches = ["A", "B", "C", "D"].map((serial) => [element(serial, 8)]);
+    expect(await deliver(...batches)).toEqual({ status: "accepted", points: 32 });
+    const stored = setup.service.stored.map(
+      ({ element: { sourceSerialNumber }, date }) => `${sourceSerialNumber} ${date}`,
+    );
+    expect(new Set(stored).size).toBe(32);
+    expect(stored).toHaveLength(32);
   });
 
   it("of a run that was delivered already sends nothing", async () => {
@@ -185,7 +211,7 @@ describe("a failure that may pass", () => {
   });
 
   it("that hid an acceptance stores nothing twice, also over a restart", async () => {
-    await again({ retry: { quickAttempts: 1 } });
+    await again({ concurrency: 1, retry: { quickAttempts: 1 } });
     setup.service.pushScript.push("reset-after-accepting");
     const { run, segmentPath } = await setup.run("r1", [[element("A", 3)], [element("B", 2)]]);
     expect(await setup.delivery.deliver(run, segmentPath, never)).toMatchObject({ status: "kept" });
@@ -393,6 +419,7 @@ it("never sends more calls at a time than configured", async () => {
 });
 
 it("rejects a batch whole whose operationId the service knows with other bytes, and sends no part of it", async () => {
+  await again({ concurrency: 1 });
   const detail = "this Idempotency-Key came before with another body, as operation r1-1";
   setup.service.pushScript.push(json(422, { title: "Unprocessable Content", status: 422, detail }));
   const result = await deliver([element("A", 8)], [element("B", 2)]);

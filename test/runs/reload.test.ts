@@ -128,7 +128,7 @@ describe("a changed configuration that is valid", () => {
     rig.put("in/a.csv", `variable_id,date,value\n${dates.join("")}`);
     const push = { batch: { points: 1 }, concurrency: 2, confirm: { by: "none" } };
     const { gateway } = await start({ services: [service], push });
-    await until("the first batch is on its way", async () => came.length === 1);
+    await until("two batches are on their way", async () => came.length === 2);
     configure({ services: [rig.service("hub")], push });
     const before = daemon?.health().reason;
     await until("it is in force", async () => daemon?.health().reason !== before);
@@ -140,8 +140,8 @@ describe("a changed configuration that is valid", () => {
     await until("the run is accepted", async () =>
       ((await gateway.ledger.trace("a.csv"))[0]?.runs ?? []).some(({ run }) => run.state === "accepted"),
     );
-    expect(came).toHaveLength(1);
-    expect(await rig.stored(variable)).toEqual({ "2026-03-02": 2, "2026-03-03": 3 });
+    expect(came).toHaveLength(2);
+    expect(await rig.stored(variable)).toEqual({ "2026-03-03": 3 });
     const batches = (await gateway.ledger.trace("a.csv"))[0]?.runs[0]?.batches ?? [];
     expect(batches.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
   });

@@ -1,3 +1,6 @@
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/support/clock.ts";
@@ -5,6 +8,7 @@ import { ConfigError, RejectedError, TransientError } from "../../src/support/er
 import { answerWords, retryAfterMs } from "../../src/wire/client/answers.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
 import { json, ScriptedService } from "../delivery/scripted-service.ts";
+import { testCertificate, testKey } from "../drops/certificate.ts";
 
 const signal = new AbortController().signal;
 const timeouts = { connect: 2_000, headers: 5_000, body: 5_000, total: 5_000 };
@@ -32,6 +36,27 @@ const push = (operationId = "r1-1", through = client) =>
     },
     signal,
   );
+
+const limits = { connections: 1, timeouts, clock: systemClock };
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+const listen = (server: Server) =>
+  new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+
+/** Token and push behind a certificate that nobody trusts by himself. */
+async function secureService() {
+  const server = createSecureServer({ key: testKey, cert: testCertificate }, (request, response) => {
+    request.resume();
+    const token = request.url === "/token" ? { access_token: "t", expires_in: 60 } : {};
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(token));
+  });
+  await listen(server);
+  const url = `https://127.0.0.1:${portOf(server)}`;
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { access: { ...service.options, push: url, token: `${url}/token` }, close };
+}
 
 describe("the client", () => {
   it("renews a token that expired early, and replays the push with the same bytes", async () => {
@@ -109,6 +134,77 @@ describe("the client", () => {
   ])("sorts failures of reads by who can mend them (%#)", async (reply, kind) => {
     service.readReply = reply;
     await expect(client.postData({ VariableIds: [1] }, signal)).rejects.toThrow(kind);
+  });
+
+  it("never follows a redirect, and takes the token nowhere else", async () => {
+    const came: string[] = [];
+    const elsewhere = createServer((request, response) => {
+      came.push(`${request.url} ${request.headers.authorization}`);
+      response.end("{}");
+    });
+    await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve));
+    try {
+      const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/push/api/data`;
+      for (const status of [301, 302, 303, 307, 308]) {
+        service.pushScript.push({ status, headers: { location } });
+        expect((await push()).status).toBe(status);
+      }
+      expect(came).toEqual([]);
+    } finally {
+      elsewhere.close();
+    }
+  });
+
+  it("cuts off an answer that is too large, and says so", async () => {
+    service.pushScript.push({ status: 400, body: "x".repeat(20_000_000) });
+    expect((await push()).words).toMatch(/^HTTP 400 \(cut off, since it is too large\): x+/);
+  });
+
+  it("names the type of an answer that is no JSON", async () => {
+    service.pushScript.push({
+      status: 502,
+      headers: { "content-type": "text/plain; charset=utf-8" },
+      body: "sorry",
+    });
+    expect((await push()).words).toBe("HTTP 502 (text/plain): sorry");
+  });
+
+  it("goes through the proxy of the service, the token too", async () => {
+    const asked: string[] = [];
+    const proxy = createServer().on("connect", (request, socket: Socket) => {
+      asked.push(`${request.url} ${request.headers["proxy-authorization"]}`);
+      const [host = "", port = ""] = (request.url ?? "").split(":");
+      const onward = connect(Number(port), host, () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+      socket.pipe(onward).pipe(socket);
+      for (const end of [socket, onward]) end.on("error", () => end.destroy());
+    });
+    await listen(proxy);
+    const secure = await secureService();
+    const address = `http://user:secret@127.0.0.1:${portOf(proxy)}`;
+    const through = new ServiceClient({ ...secure.access, ca: testCertificate, proxy: address }, limits);
+    try {
+      expect((await push("r1-1", through)).status).toBe(200);
+      const who = `Basic ${Buffer.from("user:secret").toString("base64")}`;
+      expect(new Set(asked)).toEqual(new Set([`${new URL(secure.access.push).host} ${who}`]));
+    } finally {
+      await through.close();
+      secure.close();
+      proxy.close();
+    }
+  });
+
+  it("trusts the certificates that the service is configured with, and no others", async () => {
+    const secure = await secureService();
+    const strict = new ServiceClient(secure.access, limits);
+    const trusting = new ServiceClient({ ...secure.access, ca: testCertificate }, limits);
+    try {
+      await expect(push("r1-1", strict)).rejects.toThrow(/self.signed|unable to verify/i);
+      expect((await push("r1-1", trusting)).status).toBe(200);
+    } finally {
+      await strict.close();
+      await trusting.close();
+      secure.close();
+    }
   });
 
   it("tells where nobody listens", async () => {

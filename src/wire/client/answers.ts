@@ -4,11 +4,24 @@ import type { HttpAnswer } from "./http.ts";
 
 const WORDS_MAX = 500;
 
-/** `HTTP 400: title: detail (path: message)`; of bodies that are no problem details, the beginning of the text. */
+/**
+ * `HTTP 400: title: detail (path: message)`; of bodies that are no problem details, the beginning of the text. An answer of another type
+ * than JSON, and one that was cut off, are named so.
+ */
 export function answerWords(answer: HttpAnswer): string {
   const told = problemWords(answer.text) ?? plainText(answer.text);
-  const words = told === "" ? `HTTP ${answer.status}` : `HTTP ${answer.status}: ${told}`;
+  const notes = [otherType(answer), answer.cut === "too large" ? "cut off, since it is too large" : null];
+  const named = notes.filter((note) => note !== null).join(", ");
+  const status = `HTTP ${answer.status}${named === "" ? "" : ` (${named})`}`;
+  const words = told === "" ? status : `${status}: ${told}`;
   return words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX - 1)}…` : words;
+}
+
+function otherType({ headers, text }: HttpAnswer): string | null {
+  const type = headers["content-type"]?.split(";")[0]?.trim() ?? "";
+  return text === "" || type === "" || /^application\/([\w.-]+\+)?json$/i.test(type)
+    ? null
+    : type.slice(0, 100);
 }
 
 function problemWords(text: string): string | null {

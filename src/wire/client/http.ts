@@ -1,6 +1,6 @@
 /** One HTTP call with every limit that it needs: time, size of the answer, connections. Redirects are not followed. */
-import type { Readable } from "node:stream";
-import { Agent } from "undici";
+import { Readable } from "node:stream";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { systemCode, TransientError, wordsOf } from "../../support/errors.ts";
 
 export interface HttpTimeouts {
@@ -17,6 +17,8 @@ export interface HttpOptions {
   readonly timeouts: HttpTimeouts;
   /** PEM certificates trusted instead of the system's. */
   readonly ca?: string | undefined;
+  /** Address of the proxy that calls go through (https by a tunnel), with user and password where it asks for them. */
+  readonly proxy?: string | undefined;
 }
 
 export interface HttpCall {
@@ -24,7 +26,7 @@ export interface HttpCall {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** A stream is begun only when the call is. */
-  readonly body?: string | (() => Readable);
+  readonly body?: string | (() => Buffer | Readable);
   /** Bytes of the answer that are read at most; the rest is cut off. */
   readonly answerMax: number;
   readonly signal: AbortSignal;
@@ -40,21 +42,25 @@ export interface HttpAnswer {
 }
 
 export class HttpClient {
-  readonly #agent: Agent;
+  readonly #agent: Dispatcher;
   readonly #totalMs: number;
 
   constructor(options: HttpOptions) {
     this.#totalMs = options.timeouts.total;
-    this.#agent = new Agent({
+    const limits = {
       connections: options.connections,
       headersTimeout: options.timeouts.headers,
       bodyTimeout: options.timeouts.body,
       allowH2: false,
-      connect: {
-        timeout: options.timeouts.connect,
-        ...(options.ca === undefined ? {} : { ca: options.ca }),
-      },
-    });
+    };
+    const connect = {
+      timeout: options.timeouts.connect,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    };
+    this.#agent =
+      options.proxy === undefined
+        ? new Agent({ ...limits, connect })
+        : new ProxyAgent({ ...limits, uri: options.proxy, requestTls: connect, proxyTls: connect });
   }
 
   /** `TransientError` when no answer came; the reason of the signal when it was aborted. Any status is an answer. */
@@ -87,8 +93,9 @@ export class HttpClient {
 
   async #request(call: HttpCall, signal: AbortSignal): Promise<HttpAnswer> {
     const body = typeof call.body === "function" ? call.body() : call.body;
+    const stream = body instanceof Readable ? body : null;
     // A stream that undici never took over would otherwise fail later with nobody listening.
-    if (body !== undefined && typeof body !== "string") body.on("error", () => {});
+    stream?.on("error", () => {});
     try {
       const answer = await this.#agent.request({
         origin: call.url.origin,
@@ -105,7 +112,7 @@ export class HttpClient {
       }
       return { status: answer.statusCode, headers, ...(await readText(answer.body, call, signal)) };
     } finally {
-      if (body !== undefined && typeof body !== "string") body.destroy();
+      stream?.destroy();
     }
   }
 

@@ -32,6 +32,7 @@ export interface ServiceAccess extends TokenAccess {
   /** How pushes authenticate. */
   readonly auth: "bearer" | "basic";
   readonly ca?: string | undefined;
+  readonly proxy?: string | undefined;
 }
 
 export interface ClientOptions {
@@ -41,8 +42,8 @@ export interface ClientOptions {
 }
 
 export interface PushCall {
-  /** A new stream of the same bytes at each call, since a 401 sends them again. */
-  readonly body: () => Readable;
+  /** The bytes, or a new stream of them at each call, since a 401 sends them again. */
+  readonly body: () => Buffer | Readable;
   /** Bytes. */
   readonly length: number;
   readonly operationId: string;
@@ -91,6 +92,7 @@ export class ServiceClient {
       connections: options.connections,
       timeouts: options.timeouts,
       ca: access.ca,
+      proxy: access.proxy,
     });
     this.#tokens = new TokenSource(access, this.#http, options.clock);
   }

@@ -1,0 +1,182 @@
+/** The real command on files that lie at a local drop, watched from outside: its process, those of the mappers, and its ledger. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+
+export interface GatewayWork {
+  /** Holds `drop`; what the gateway writes comes into `state`. */
+  readonly folder: string;
+  /** Address of the service. */
+  readonly url: string;
+  readonly push?: Readonly<Record<string, unknown>>;
+  /** Milliseconds after which it is told to stop; otherwise it ends when nothing is left to do. */
+  readonly stopAfterMs?: number;
+  /** Told with each look at the processes: seconds since the first poll, and CPU seconds of the gateway. */
+  onLook?(seconds: number, cpu: number): void;
+  /** Beside what is always given to `node`. */
+  readonly nodeFlags?: readonly string[];
+}
+
+export interface GatewayAnswer {
+  /** Seconds from the first poll to the last acceptance. */
+  readonly wall: number;
+  /** Seconds from the first poll to the end, when sources are archived and inputs are kept. */
+  readonly untilEnd: number;
+  /** CPU seconds of the gateway, and of its mappers. */
+  readonly cpu: number;
+  readonly workersCpu: number;
+  /** Largest resident memory in megabytes: of the gateway, and of all processes together as seen at one time. */
+  readonly peak: number;
+  readonly peakTogether: number;
+  readonly runs: Readonly<Record<string, number>>;
+  readonly points: number;
+  /** Lines in the lives of the files. */
+  readonly events: number;
+  /** Why a run waits, or rests undelivered. */
+  readonly reasons: readonly string[];
+}
+
+/** Between two looks at the processes, in milliseconds. */
+const LOOK_MS = 50;
+
+export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
+  mkdirSync(join(work.folder, "state"));
+  const config = writeConfig(work);
+  const program = join(import.meta.dirname, "../src/headgate.js");
+  const untilIdle = work.stopAfterMs === undefined ? ["--until-idle"] : [];
+  const args = [...(work.nodeFlags ?? []), program, "gateway", "-c", config, ...untilIdle];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+  const exited = once(child, "exit");
+  let startedMs = Number.POSITIVE_INFINITY;
+  const watched = watch(child, (cpu) => work.onLook?.((Date.now() - startedMs) / 1e3, cpu));
+  startedMs = await startOf(child, exited);
+  if (work.stopAfterMs !== undefined) {
+    await new Promise((resolve) => setTimeout(resolve, work.stopAfterMs));
+    child.kill("SIGTERM");
+  }
+  await exited;
+  const endedMs = Date.now();
+  clearInterval(watched.timer);
+  const { lastMs, ...told } = readLedger(join(work.folder, "state/ledger.sqlite"));
+  const { cpu, workersCpu, peak, peakTogether } = watched.seen;
+  return {
+    wall: (lastMs - startedMs) / 1e3,
+    untilEnd: (endedMs - startedMs) / 1e3,
+    ...{ cpu, workersCpu, peak, peakTogether },
+    ...told,
+  };
+}
+
+function writeConfig({ folder, url, push = {} }: GatewayWork): string {
+  const who = { clientId: "bench", clientSecret: "bench", username: "bench", password: "bench" };
+  const config = {
+    services: [
+      { name: "sink", base: `${url}/base`, push: `${url}/push`, token: `${url}/token`, credentials: who },
+    ],
+    ledger: { kind: "sqlite", path: join(folder, "state/ledger.sqlite") },
+    spool: { path: join(folder, "state/spool") },
+    mappers: { folders: [] },
+    workers: { count: 2 },
+    drops: [{ kind: "local", name: "bench", path: join(folder, "drop"), settle: { observations: 1 } }],
+    triggers: [
+      {
+        name: "bench",
+        fileNamePatternMatches: [{ filterType: "EndsWith", value: ".csv" }],
+        mapper: "standard",
+        // The sink has no structure to look at.
+        guard: "push",
+      },
+    ],
+    // The sink tells no outcomes.
+    push: { confirm: { by: "none" }, ...push },
+    operations: { listen: "127.0.0.1:0" },
+  };
+  const path = join(folder, "state/gateway.yaml");
+  // JSON is YAML.
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+/** When the gateway said that it started, which is when its drops are polled first; milliseconds of the epoch. */
+async function startOf(child: ChildProcess, exited: Promise<unknown>): Promise<number> {
+  if (child.stderr === null) throw new Error("the gateway has no log");
+  const said: string[] = [];
+  const started = Promise.withResolvers<number>();
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    if (!line.startsWith("{")) {
+      said.push(line);
+      if (line.startsWith("COMMITS")) console.log(line);
+    } else if (line.includes('"gateway started"'))
+      started.resolve(Date.parse((JSON.parse(line) as { time: string }).time));
+    else if (/"level":"(?:warn|error)"/.test(line)) {
+      said.push(line);
+      if (line.startsWith("COMMITS")) console.log(line);
+    }
+  });
+  const first = await Promise.race([started.promise, exited.then(() => null)]);
+  if (first === null) throw new Error(`the gateway did not start: ${said.join("\n")}`);
+  return first;
+}
+
+function watch(child: ChildProcess, onLook: (cpu: number) => void) {
+  const seen = { cpu: 0, workersCpu: 0, peak: 0, peakTogether: 0 };
+  const perWorker = new Map<number, number>();
+  const timer = setInterval(() => {
+    if (child.pid === undefined) return;
+    try {
+      const own = usageOf(child.pid);
+      seen.cpu = own.cpu;
+      seen.peak = Math.max(seen.peak, own.peak);
+      let together = own.resident;
+      for (const worker of childrenOf(child.pid)) {
+        const { cpu, resident } = usageOf(worker);
+        perWorker.set(worker, cpu);
+        together += resident;
+      }
+      seen.workersCpu = [...perWorker.values()].reduce((sum, cpu) => sum + cpu, 0);
+      seen.peakTogether = Math.max(seen.peakTogether, together);
+      onLook(seen.cpu);
+    } catch {
+      // A process that has just ended has nothing more to tell.
+    }
+  }, LOOK_MS);
+  return { seen, timer };
+}
+
+function childrenOf(pid: number): readonly number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+  );
+}
+
+/** CPU seconds, and megabytes now and at most. */
+function usageOf(pid: number): { cpu: number; resident: number; peak: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14).map(Number);
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const megabytes = (name: string) =>
+    Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0) / 1000;
+  return { cpu: (user + system) / 100, resident: megabytes("VmRSS"), peak: megabytes("VmHWM") };
+}
+
+function readLedger(path: string) {
+  const db = new DatabaseSync(path, { readOnly: true });
+  try {
+    const one = (sql: string) => db.prepare(sql).get() as Record<string, number | string | null>;
+    const states = db.prepare("SELECT state, count(*) AS count FROM runs GROUP BY state").all();
+    const reasons = db.prepare("SELECT DISTINCT reason FROM runs WHERE reason IS NOT NULL LIMIT 3").all();
+    const last = one("SELECT max(at) AS at FROM events WHERE what = 'run.accepted'")["at"];
+    return {
+      lastMs: Date.parse(String(last)),
+      runs: Object.fromEntries(states.map((row) => [String(row["state"]), Number(row["count"])])),
+      points: Number(one("SELECT sum(accepted) AS points FROM runs")["points"] ?? 0),
+      events: Number(one("SELECT count(*) AS count FROM events")["count"]),
+      reasons: reasons.map((row) => String(row["reason"])),
+    };
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * From the drop to the last acceptance, beside a plain script that posts the same files to the same counting service (no durability, no
+ * order, nothing sent again). The gateway is the real command: synced, in the ledger, with its mappers in processes of their own. The
+ * service tells no outcomes and is not asked for its structure.
+ */
+import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startChild } from "./child.ts";
+import { type GatewayAnswer, runGateway } from "./delivery-gateway.ts";
+import type { PlainAnswer } from "./delivery-plain.ts";
+import type { SinkAnswer, SinkCount } from "./delivery-sink.ts";
+import { writeMeterDay, writeStandardCsv } from "./mapping-data.ts";
+
+const ROWS = Number(process.env["HEADGATE_BENCH_ROWS"] ?? 1_000_000);
+const FILES = Number(process.env["HEADGATE_BENCH_FILES"] ?? 2_000);
+const ROUNDS = Number(process.env["HEADGATE_BENCH_ROUNDS"] ?? 2);
+const KNOWN_FILES = 10_000;
+/** Of `one`, `four`, `small`, `large`, `idle` and `hostile`. */
+const PARTS = process.env["HEADGATE_BENCH_PARTS"]?.split(",");
+const SETTLE_MS = 15_000;
+const IDLE_MS = 30_000;
+const HOSTILE_FILES = 200;
+const HOSTILE_MS = 10_000;
+const LARGER = 5;
+
+export async function benchDelivery(): Promise<void> {
+  const sink = await startChild<SinkAnswer>(join(import.meta.dirname, "delivery-sink.ts"), []);
+  const { url } = sink.answer;
+  try {
+    print(
+      `delivery: ${ROUNDS} rounds; seconds from the first poll to the last acceptance, and to the end; megabytes`,
+    );
+    print(row("", "wall", "to the end", "CPU", "mappers", "sink", "peak", "together"));
+    const standard = (path: string) => writeStandardCsv(path, { rows: ROWS });
+    const parts: Readonly<Record<string, () => Promise<void>>> = {
+      one: () => beside(url, { name: `1 file of ${ROWS} rows`, files: 1, wanted: 1, write: standard }),
+      four: () => beside(url, { name: `4 files of ${ROWS} rows`, files: 4, wanted: 1.5, write: standard }),
+      small: () =>
+        beside(url, { name: `${FILES} files of 96 rows`, files: FILES, wanted: 0.7, write: writeMeterDay }),
+      large: () => large(url),
+      idle: () => idle(url),
+      hostile: () => hostileServices(url),
+    };
+    for (const [name, part] of Object.entries(parts))
+      if (PARTS === undefined || PARTS.includes(name)) await part();
+  } finally {
+    await sink.stop();
+  }
+}
+
+interface Piece {
+  readonly name: string;
+  readonly files: number;
+  /** Times as fast as the plain script. */
+  readonly wanted: number;
+  write(path: string, index: number): void;
+}
+
+/** The same files by the plain script, in its two manners, and by the gateway, in turns. */
+async function beside(url: string, piece: Piece): Promise<void> {
+  await inFolder(async (folder) => {
+    const files = join(folder, "files");
+    writeFiles(files, piece.files, piece.write);
+    const plain: number[] = [];
+    const gateway: number[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const manner of ["whole", "stream"]) {
+        const script = join(import.meta.dirname, "delivery-plain.ts");
+        const child = await startChild<PlainAnswer>(script, [manner, `${url}/accept`, files]);
+        await child.stop();
+        const { wall, cpu, peak } = child.answer;
+        const { cpu: sinkCpu } = await count(url);
+        plain.push(wall);
+        print(row(`${piece.name}, plain ${manner}`, wall, "", cpu, "", sinkCpu, peak, ""));
+      }
+      gateway.push((await throughGateway(`${url}/accept`, folder, files, piece.name)).wall);
+    }
+    const ratio = Math.min(...plain) / Math.min(...gateway);
+    print(
+      `${piece.name}: ${ratio.toFixed(2)} times as fast as the faster plain script; at least ${piece.wanted} is wanted`,
+    );
+  });
+}
+
+/** A file of several times the rows: its memory beside 300 MB. */
+async function large(url: string): Promise<void> {
+  await inFolder(async (folder) => {
+    const files = join(folder, "files");
+    const rows = LARGER * ROWS;
+    writeFiles(files, 1, (path) => writeStandardCsv(path, { rows }));
+    const { peak } = await throughGateway(`${url}/accept`, folder, files, `1 file of ${rows} rows`);
+    print(`the gateway's own process takes ${peak.toFixed(0)} MB at most; less than 300 are wanted`);
+  });
+}
+
+/** Files that nothing is to be done about any more: what it costs to look at them again and again. */
+async function idle(url: string): Promise<void> {
+  await inFolder(async (folder) => {
+    const files = join(folder, "files");
+    // No trigger claims them.
+    writeFiles(files, KNOWN_FILES, (path) => writeFileSync(path.replace(/csv$/, "txt"), "known"));
+    linkFiles(files, join(folder, "drop"));
+    const cpuAt: number[] = [];
+    await runGateway({
+      folder,
+      url: `${url}/accept`,
+      stopAfterMs: SETTLE_MS + IDLE_MS,
+      onLook: (seconds, cpu) => {
+        if (seconds < SETTLE_MS / 1e3) cpuAt[0] = cpu;
+        cpuAt[1] = cpu;
+      },
+    });
+    const [from = 0, to = 0] = cpuAt;
+    const share = (100 * (to - from)) / (IDLE_MS / 1e3);
+    print(
+      `idle with ${KNOWN_FILES} known files: ${share.toFixed(2)} % of a core over ${IDLE_MS / 1e3} s; less than 1 is wanted`,
+    );
+  });
+}
+
+async function hostileServices(url: string): Promise<void> {
+  print(row("what a service may do", "wall", "to the end", "CPU", "mappers", "sink", "peak", "together"));
+  for (const manner of ["slow", "huge", "drip", "headers", "elsewhere", "page"]) await hostile(url, manner);
+}
+
+/** Many files for a service that is slow, or answers what it should not: what that does to the memory of the gateway. */
+async function hostile(url: string, manner: string): Promise<void> {
+  await inFolder(async (folder) => {
+    const files = join(folder, "files");
+    writeFiles(files, HOSTILE_FILES, writeMeterDay);
+    linkFiles(files, join(folder, "drop"));
+    const seen = await runGateway({ folder, url: `${url}/${manner}`, stopAfterMs: HOSTILE_MS });
+    print(answerRow(`${manner}: ${JSON.stringify(seen.runs)}`, seen, (await count(url)).cpu));
+    for (const reason of seen.reasons) print(`    ${reason}`);
+  });
+}
+
+async function throughGateway(
+  url: string,
+  folder: string,
+  files: string,
+  name: string,
+): Promise<GatewayAnswer> {
+  rmSync(join(folder, "state"), { recursive: true, force: true });
+  linkFiles(files, join(folder, "drop"));
+  const seen = await runGateway({ folder, url });
+  const counted = await count(new URL(url).origin);
+  const delivered = seen.runs["accepted"] ?? 0;
+  if (delivered !== readdirSync(files).length || counted.points !== seen.points)
+    throw new Error(`not all arrived: ${JSON.stringify({ ...seen, counted })}`);
+  print(answerRow(`${name}, gateway`, seen, counted.cpu));
+  return seen;
+}
+
+function writeFiles(folder: string, files: number, write: (path: string, index: number) => void): void {
+  mkdirSync(folder);
+  for (let index = 0; index < files; index += 1)
+    write(join(folder, `file-${String(index).padStart(5, "0")}.csv`), index);
+}
+
+/** The same files again, whatever became of the names that the gateway had. */
+function linkFiles(from: string, to: string): void {
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(to);
+  for (const name of readdirSync(from)) linkSync(join(from, name), join(to, name));
+}
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
+  try {
+    await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function count(url: string): Promise<SinkCount> {
+  return (await (await fetch(`${url}/count`)).json()) as SinkCount;
+}
+
+function answerRow(name: string, seen: GatewayAnswer, sinkCpu: number): string {
+  const { wall, untilEnd, cpu, workersCpu, peak, peakTogether } = seen;
+  return row(name, Number.isNaN(wall) ? "" : wall, untilEnd, cpu, workersCpu, sinkCpu, peak, peakTogether);
+}
+
+function row(name: string, ...cells: readonly (number | string)[]): string {
+  const words = cells.map((cell) => (typeof cell === "string" ? cell : cell.toFixed(cell < 100 ? 2 : 0)));
+  return name.padEnd(44) + words.map((word) => word.padStart(11)).join("");
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

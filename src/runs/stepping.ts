@@ -1,0 +1,38 @@
+/** Which step comes next for a run: each is one file. */
+import type { Run } from "../model.ts";
+import { confirmOutcome } from "./confirming.ts";
+import { deliverBatches } from "./delivering.ts";
+import type { Desk } from "./desks.ts";
+import { fetchInput } from "./fetching.ts";
+import { finishSource } from "./finishing.ts";
+import { recheckHeld } from "./guarding.ts";
+import { mapInput } from "./mapping.ts";
+import { openContainer, tendContainer } from "./opening.ts";
+import type { RunSteps, StepResult } from "./steps.ts";
+import { tracedStep } from "./tracing.ts";
+
+type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
+
+export function takeStep(run: Run, desk: Desk, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
+  if (run.state === "claimed") return take("fetch", fetchInput);
+  if (run.state === "fetched" && run.binding.unpack !== undefined) return take("open", openContainer);
+  if (run.state === "fetched") return take("map", mapInput);
+  if (run.state === "opened") return tendContainer(run, steps, signal);
+  if (desk.name === "delivery") return take("deliver", deliverBatches);
+  if (run.state === "held") return recheckHeld(run, steps, signal);
+  if (run.state !== "accepted") return take("finish", finishSource);
+  return close(run, steps, take);
+}
+
+/** An accepted run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
+async function close(
+  run: Run,
+  steps: RunSteps,
+  take: (name: string, step: Step) => Promise<StepResult>,
+): Promise<StepResult> {
+  if (run.finishedAt === null) await take("finish", finishSource);
+  const result = await take("confirm", confirmOutcome);
+  if (result.move === "rest") await steps.spool.retire(run.id);
+  return result;
+}
