@@ -2,6 +2,8 @@
 import { OVERWRITTEN } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, Outcome, Reason, Run } from "../model.ts";
+import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
+import { rebuildSegment } from "./mapping.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
 export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
@@ -31,9 +33,12 @@ async function readBack(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const late = sinceMs >= rule.withinMs;
-  const read = await steps
-    .servicePost(run.binding.service)
-    ?.delivery.readBack(run, steps.spool.segmentPath(run.id), signal);
+  const lost = await restoreSegment(run, steps, signal);
+  const delivery = steps.servicePost(run.binding.service)?.delivery;
+  const read =
+    lost === null
+      ? await delivery?.readBack(run, steps.spool.segmentPath(run.id), signal)
+      : ({ status: "unknown", reason: lost } as const);
   if (read === undefined) return REST;
   if (read.status === "read" && (read.missing === 0 || late)) {
     for (const outcome of read.outcomes) await steps.ledger.recordOutcome(outcome);
@@ -58,6 +63,18 @@ async function readBack(
     detail: message,
   });
   return REST;
+}
+
+/** What was sent is read from the segment, which another node may have had. Null when it is there, or why it cannot be had. */
+async function restoreSegment(run: Run, steps: RunSteps, signal: AbortSignal): Promise<string | null> {
+  if (await steps.spool.hasSegment(run.id)) return null;
+  try {
+    return await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
+  } catch (thrown) {
+    if (signal.aborted || isLeaseLost(thrown)) throw thrown;
+    if (!(thrown instanceof TransientError || thrown instanceof RejectedError)) throw thrown;
+    return `the spool has lost what was sent: ${wordsOf(thrown)}`;
+  }
 }
 
 /** Readings in whose place stands what a later run of the same lane delivered: they were stored, and then corrected. */

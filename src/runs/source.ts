@@ -1,5 +1,5 @@
 /** Where the bytes of an arrival come from: its drop, or the container that it came in. */
-import type { FetchedFile, Run } from "../model.ts";
+import type { FetchedFile, FileEntry, Run } from "../model.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
 import { entryOf, type RunSteps } from "./steps.ts";
 import { changedContainer } from "./unpacking/refusals.ts";
@@ -14,12 +14,19 @@ export async function fetchSource(
   const container = await containerOf(run, steps);
   if (container === null) {
     const post = steps.dropPost(run.drop);
-    if (post !== undefined) return post.drop.fetch(entryOf(run), destination, signal);
+    if (post !== undefined) return post.drop.fetch(whereIsNow(run), destination, signal);
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
   const entryPath = run.path.slice(`${container.path}!/`.length);
   const again = (path: string) => fetchAgain(container, path, steps, signal);
   return steps.copies.extract(container, entryPath, destination, { again, signal });
+}
+
+/** An archived file keeps its size and time. */
+function whereIsNow(run: Run): FileEntry {
+  const { finishedAt, finishPlan } = run;
+  const archived = finishedAt !== null && finishPlan?.action === "archive";
+  return archived ? { ...entryOf(run), path: finishPlan.to } : entryOf(run);
 }
 
 /** A container that went from its drop, or was replaced there, cannot be had again however often one tries. */

@@ -63,6 +63,11 @@ export class HeadgateProcess {
     return this.#ended;
   }
 
+  /** Such as SIGSTOP, which nobody answers. */
+  send(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
   /** Resolves with the end; does nothing when it has ended already. */
   end(signal: NodeJS.Signals): Promise<Ended> {
     if (this.running) this.#child.kill(signal);

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { stringify } from "yaml";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
+import { ledgerOptions } from "../../src/ledger/options.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
 import { API_VERSION } from "../../src/wire/index.ts";
@@ -182,7 +183,12 @@ export class Stage {
   /** Writes the configuration, with other sections than before when given. */
   async configure(change: Settings = this.#change): Promise<void> {
     this.#change = change;
-    await writeFile(this.config, stringify({ ...this.#settings(), ...change }));
+    await writeFile(this.config, stringify(this.settings()));
+  }
+
+  /** All sections of its configuration. */
+  settings(): Settings {
+    return { ...this.#settings(), ...this.#change };
   }
 
   /** Takes over the state and the drop of another stage, whose gateway does not run. */
@@ -222,8 +228,9 @@ export class Stage {
 
   /** What the ledger says, read beside whoever writes it. */
   async inspect<T>(look: (ledger: Ledger) => Promise<T>): Promise<T> {
-    const path = join(this.folder, "state", "ledger.sqlite");
-    const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock, readOnly: true });
+    const options = ledgerOptions.parse(this.settings()["ledger"]);
+    const place = options.kind === "sqlite" ? { ...options, path: join(this.folder, options.path) } : options;
+    const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
     try {
       return await look(ledger);
     } finally {

@@ -35,7 +35,9 @@ export class Connections {
     this.#log = options.log;
     this.place = placeOf(options);
     this.readers = new Pool({ ...this.#config, max: READERS_MAX });
-    this.readers.on("error", (thrown) => this.#tellLost(thrown));
+    // Each of them, also while somebody asks it: who asked is told as well.
+    this.readers.on("connect", (client) => client.on("error", (thrown) => this.#tellLost(thrown)));
+    this.readers.on("error", () => undefined);
   }
 
   /** The one that writes. */

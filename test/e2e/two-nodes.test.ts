@@ -1,0 +1,189 @@
+/**
+ * Two real gateways on one ledger in PostgreSQL and one shared drop, beside a service that misbehaves: one after the other they are
+ * killed, or put to sleep for longer than their lease and woken up. Everything random in a round comes from its seed.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { stringify } from "yaml";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { chanceOf, roundsOf, seedOf } from "./chance.ts";
+import { Door } from "./door.ts";
+import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.ts";
+import { misbehave } from "./misbehaviour.ts";
+import type { HeadgateProcess } from "./processes.ts";
+import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
+import { localDrop, Rig, type Settings, type Stage, standardTrigger } from "./rig.ts";
+import { PATIENTLY, until } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
+
+const LEASE = "900ms";
+/** Blows to the one or the other in a round. */
+const BLOWS_MAX = 3;
+const INSTANT_MAX_MS = 400;
+const PUSHES_MAX = 6;
+const NAMES = ["north", "south"] as const;
+
+const push: Settings = {
+  batch: { points: 30 },
+  confirm: { pollEvery: "100ms", webhookWait: "500ms", within: "60s" },
+  retry: { initial: "20ms", max: "200ms", retryAfterMax: "300ms", refused: "200ms", quickWait: "500ms" },
+  timeouts: { connect: "1s", headers: "1s", body: "1s", total: "3s" },
+};
+
+const seed = seedOf("two nodes");
+const rounds = Array.from({ length: roundsOf(3) }, (_, round) => seed + round);
+
+let rig: Rig;
+let database: TestDatabase;
+beforeAll(async () => {
+  [rig, database] = await Promise.all([Rig.start(), openTestDatabase()]);
+});
+afterAll(async () => {
+  await rig.close();
+  await database.drop();
+});
+
+describe("two nodes, killed and put to sleep in turn, lose nothing and deliver nothing twice", () => {
+  test.each(rounds)("HEADGATE_SEED=%i", { timeout: 300_000 }, async (own) => {
+    const chance = chanceOf(own);
+    const stage = await rig.stage(`nodes-${own}`);
+    const door = await Door.open(rig.proxy.url);
+    const nodes = NAMES.map((name) => new Node(stage, name));
+    const blows: string[] = [];
+    try {
+      stage.entrance = door.url;
+      const ledger = { kind: "postgres", url: database.url, schema: `round_${own}`, lease: LEASE };
+      const triggers = [{ ...standardTrigger, guard: "push" }];
+      await stage.configure({ ledger, drops: [{ ...localDrop, name: "local" }], triggers, push });
+      const scene = await layRandomScene(rig, stage, stage.drop, chance);
+      misbehave(stage.lane, door, chance, { large: scene.large, losesWebhooks: !scene.hasUnknown });
+      for (const node of nodes) await node.start();
+      await strike(stage, nodes, chance, blows);
+      await expectExactly(stage, scene);
+      for (const node of nodes) expect((await node.end("SIGTERM")).code).toBe(0);
+    } catch (thrown) {
+      const command = `HEADGATE_SEED=${own} HEADGATE_ROUNDS=1 npx vitest run test/e2e/two-nodes.test.ts`;
+      const said = nodes.map(({ name, said }) => `── ${name}\n${said.join("\n── again\n")}`);
+      process.stderr.write(`${blows.join("; ")}\n${said.join("\n")}\nreplay it with: ${command}\n`);
+      throw thrown;
+    } finally {
+      for (const node of nodes) await node.end("SIGKILL");
+      await door.close();
+    }
+  });
+});
+
+/** One of the gateways: its own name, spool and operations, and the ledger and the drop of all. */
+class Node {
+  readonly name: string;
+  readonly #stage: Stage;
+  readonly #lives: HeadgateProcess[] = [];
+
+  constructor(stage: Stage, name: string) {
+    this.#stage = stage;
+    this.name = name;
+  }
+
+  get said(): readonly string[] {
+    return this.#lives.map(({ stderr }) => stderr);
+  }
+
+  get process(): HeadgateProcess {
+    const living = this.#lives.at(-1);
+    if (living === undefined) throw new Error(`${this.name} was not started`);
+    return living;
+  }
+
+  async start(): Promise<void> {
+    const settings = this.#stage.settings();
+    const file = join(this.#stage.folder, `${this.name}.yaml`);
+    const ledger = { ...(settings["ledger"] as Settings), node: this.name };
+    const spool = { path: `./state/spool-${this.name}` };
+    await writeFile(file, stringify({ ...settings, ledger, spool }));
+    const life = this.#stage.rig.start(["gateway", "-c", file]);
+    this.#lives.push(life);
+    life.said("stderr", /"operations":"([^"]+)"[^\n]*gateway started/).then(
+      ([, url]) => {
+        this.#stage.lane.gateway = url ?? null;
+      },
+      () => undefined, // It was killed before.
+    );
+    await life.said("stderr", /ledger|Server listening/);
+  }
+
+  end(signal: NodeJS.Signals) {
+    return this.process.end(signal);
+  }
+}
+
+async function strike(
+  stage: Stage,
+  nodes: readonly Node[],
+  chance: () => number,
+  blows: string[],
+): Promise<void> {
+  for (let left = 1 + Math.trunc(chance() * BLOWS_MAX); left > 0; left -= 1) {
+    const [which, how, when, later] = [chance(), chance(), chance(), chance()];
+    const victim = nodes[Math.trunc(which * nodes.length)];
+    const other = nodes.find((node) => node !== victim);
+    if (victim === undefined || other === undefined) return;
+    await moment(stage, victim, when);
+    const sleeps = how < 0.5;
+    blows.push(`${victim.name} ${sleeps ? "sleeps" : "is killed"} after push ${stage.lane.pushes.length}`);
+    const heard = other.process.stderr.length;
+    if (sleeps) victim.process.send("SIGSTOP");
+    else await victim.end("SIGKILL");
+    if (sleeps || later < 0.5)
+      await until(`${other.name} misses ${victim.name}`, () =>
+        other.process.stderr.slice(heard).includes("was not heard of and has lost what it held"),
+      );
+    if (!sleeps) await victim.start();
+    else {
+      victim.process.send("SIGCONT");
+      await victim.process.said("stderr", /this node was not heard of for too long/);
+    }
+  }
+}
+
+/** Near a push, or at any instant. */
+async function moment(stage: Stage, victim: Node, when: number): Promise<void> {
+  if (when < 0.3) await new Promise((resolve) => setTimeout(resolve, when * INSTANT_MAX_MS));
+  else {
+    const wanted = stage.lane.pushes.length + Math.trunc(when * PUSHES_MAX);
+    // Perhaps nothing is left to be pushed.
+    await until("a push", () => stage.lane.pushes.length >= wanted || !victim.process.running, 3_000).catch(
+      () => undefined,
+    );
+  }
+}
+
+async function expectExactly(stage: Stage, scene: RandomScene): Promise<void> {
+  await until("all to be at rest", () => stage.inspect((ledger) => isAtRest(ledger, scene)), 60_000);
+  expect(stage.lane.conflicts, "every operation was only ever sent with one set of bytes").toEqual([]);
+  await expectExactlyStored(rig, scene);
+  await expectNothingArchivedEarly(stage);
+  await stage.inspect(async (ledger) => {
+    const lying = await lyingPaths(ledger, "local");
+    expect(new Set(lying).size, `each path once: ${lying}`).toBe(lying.length);
+    expect(await ledger.check()).toEqual([]);
+    for (const run of await ledger.recentRuns(100, ["confirmed", "accepted"]))
+      expect(run, run.path).toMatchObject({ state: "confirmed", points: { stored: run.points.mapped } });
+  });
+  const count = Object.values(scene.files).reduce((sum, files) => sum + files, 0);
+  expect(await stage.files()).toHaveLength(count);
+}
+
+async function isAtRest(ledger: Ledger, scene: RandomScene): Promise<boolean> {
+  const { files } = await ledger.tally(ALWAYS);
+  const open = await ledger.runsIn(["claimed", "fetched", "mapping", "mapped", "delivering", "accepted"], {
+    unsettled: true,
+  });
+  const unfinished = await ledger.runsIn(["confirmed", "discarded", "quarantined"], { unfinished: true });
+  const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((a, b) => a + b, 0);
+  if (open.length > 0 || unfinished.length > 0 || sum(files) < sum(scene.files)) return false;
+  expect(files).toEqual(scene.files);
+  return true;
+}
