@@ -59,6 +59,9 @@ while (progress.rounds < rounds) {
   if (!run("test/e2e/random-kills.test.ts", { HEADGATE_SEED: seed, HEADGATE_ROUNDS: String(count) })) {
     progress.failed.push(`random kills from seed ${seed}, ${count} rounds`);
   }
+  if (!run("test/e2e/two-nodes.test.ts", { HEADGATE_SEED: seed, HEADGATE_ROUNDS: String(count) })) {
+    progress.failed.push(`two nodes from seed ${seed}, ${count} rounds`);
+  }
   progress.rounds += count;
   note();
 }

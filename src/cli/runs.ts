@@ -59,12 +59,32 @@ async function showRuns(options: RunsOptions): Promise<number> {
     if (options.waiting === true) return await showWaiting(ledger, config, options.json === true);
     if (options.json !== true) await printMissing(config, ledger);
     const runs = await ledger.recentRuns(countOf(options.limit), statesOf(options.state));
-    if (options.json === true) printJson(runs);
-    else if (runs.length === 0) print("no runs yet");
-    else printTable(["run", "when", "drop", "file", "state", "points", "reason"], runs.map(runRow));
+    if (options.json === true) {
+      printJson(runs);
+      return 0;
+    }
+    await printNodes(ledger);
+    const fleet = runs.some(({ node }) => node !== null) ? ["node"] : [];
+    const head = ["run", "when", ...fleet, "drop", "file", "state", "points", "reason"];
+    if (runs.length === 0) print("no runs yet");
+    else
+      printTable(
+        head,
+        runs.map((run) => runRow(run, fleet.length > 0)),
+      );
     return 0;
   } finally {
     await ledger.close();
+  }
+}
+
+/** Who shares the ledger, where many do. */
+async function printNodes(ledger: Ledger): Promise<void> {
+  for (const { node, alive, since, heardOf, drops, runs } of await ledger.fleet.nodes()) {
+    const polls = drops.length === 0 ? "polls no drop" : `polls ${drops.join(", ")}`;
+    if (alive)
+      print(`${styled("green", "node")}  ${node}: up since ${when(since)}, ${polls}, works on ${runs} runs`);
+    else print(`${styled("yellow", "node")}  ${node}: was last heard of ${when(heardOf)}`);
   }
 }
 
@@ -147,13 +167,14 @@ const COLOURS: Readonly<Partial<Record<RunState, Style>>> = {
   cancelled: "dim",
 };
 
-function runRow(run: Run): string[] {
+function runRow(run: Run, fleet: boolean): string[] {
   const { mapped, stored, rejected } = run.points;
   const points = `${mapped}${stored === mapped || run.state !== "confirmed" ? "" : ` (${stored} stored)`}${rejected > 0 ? `, ${rejected} rejected` : ""}`;
   const colour = COLOURS[run.state];
   return [
     run.id,
     when(run.createdAt),
+    ...(fleet ? [run.node ?? ""] : []),
     run.drop,
     run.path,
     colour === undefined ? run.state : styled(colour, run.state),

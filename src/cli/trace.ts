@@ -172,6 +172,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   for (const { name, path, digest } of lookups)
     fact("lookup", `${name}, ${path} (${digest?.slice(0, 12) ?? "could not be read"})`);
   fact("service", service);
+  if (run.node !== null) fact("node", run.node);
   fact("trace id", traceIdOf(run.id));
   const { points } = run;
   fact(

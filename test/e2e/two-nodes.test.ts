@@ -12,7 +12,7 @@ import { chanceOf, roundsOf, seedOf } from "./chance.ts";
 import { Door } from "./door.ts";
 import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.ts";
 import { misbehave } from "./misbehaviour.ts";
-import type { HeadgateProcess } from "./processes.ts";
+import { type HeadgateProcess, headgate } from "./processes.ts";
 import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
 import { localDrop, Rig, type Settings, type Stage, standardTrigger } from "./rig.ts";
 import { PATIENTLY, until } from "./waiting.ts";
@@ -50,7 +50,7 @@ describe("two nodes, killed and put to sleep in turn, lose nothing and deliver n
   test.each(rounds)("HEADGATE_SEED=%i", { timeout: 300_000 }, async (own) => {
     const chance = chanceOf(own);
     const stage = await rig.stage(`nodes-${own}`);
-    const door = await Door.open(rig.proxy.url);
+    const door = await Door.before(rig.proxy.url);
     const nodes = NAMES.map((name) => new Node(stage, name));
     const blows: string[] = [];
     try {
@@ -63,6 +63,8 @@ describe("two nodes, killed and put to sleep in turn, lose nothing and deliver n
       for (const node of nodes) await node.start();
       await strike(stage, nodes, chance, blows);
       await expectExactly(stage, scene);
+      const { stdout } = await headgate(["runs", "-c", stage.config]);
+      for (const { name } of nodes) expect(stdout).toMatch(new RegExp(`^node +${name}: up since`, "m"));
       for (const node of nodes) expect((await node.end("SIGTERM")).code).toBe(0);
     } catch (thrown) {
       const command = `HEADGATE_SEED=${own} HEADGATE_ROUNDS=1 npx vitest run test/e2e/two-nodes.test.ts`;

@@ -44,6 +44,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("batches", () => batches(current));
     describe("outcomes", () => outcomes(current));
     describe("questions of people", () => questions(current));
+    describe("writes that share a commit", () => sharedCommits(current));
   });
 }
 
@@ -396,4 +397,19 @@ function questions(ledger: () => Ledger): void {
 
 function noise(arrivalId: number) {
   return { arrivalId, runId: null, operationId: null, what: "note", detail: "" };
+}
+
+function sharedCommits(ledger: () => Ledger): void {
+  it("leave each other alone when one of them fails", async () => {
+    const { sightings } = await list(ledger(), "field", [entry("a"), entry("b"), entry("c")]);
+    const [a, b, c] = sightings.map(({ arrival }) => arrival.id);
+    const results = await Promise.allSettled([
+      ledger().openRun(a ?? 0, BINDING, "lane"),
+      ledger().openRun(987_654, BINDING, "lane"),
+      ledger().advanceArrival(b ?? 0, "matched", "must not be"),
+      ledger().openRun(c ?? 0, BINDING, "lane"),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    expect((await ledger().runsIn(["claimed"])).map(({ path }) => path)).toEqual(["a", "c"]);
+  });
 }

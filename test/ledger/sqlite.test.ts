@@ -117,21 +117,6 @@ describe("a ledger that was changed by hand", () => {
 });
 
 describe("writes that share a commit", () => {
-  it("leave each other alone when one of them fails", async () => {
-    const ledger = await openSqliteLedger({ path: join(folder, "l.sqlite"), clock: steppingClock() });
-    const { sightings } = await list(ledger, "field", [entry("a"), entry("b"), entry("c")]);
-    const [a, b, c] = sightings.map(({ arrival }) => arrival.id);
-    const results = await Promise.allSettled([
-      ledger.openRun(a ?? 0, BINDING, "lane"),
-      ledger.openRun(987_654, BINDING, "lane"),
-      ledger.advanceArrival(b ?? 0, "matched", "must not be"),
-      ledger.openRun(c ?? 0, BINDING, "lane"),
-    ]);
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
-    expect((await ledger.runsIn(["claimed"])).map(({ path }) => path)).toEqual(["a", "c"]);
-    await ledger.close();
-  });
-
   it("are committed by a close that comes before their turn", async () => {
     const path = join(folder, "l.sqlite");
     const ledger = await openSqliteLedger({ path, clock: steppingClock() });

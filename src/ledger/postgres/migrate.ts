@@ -1,24 +1,15 @@
 /** Numbered SQL files bring the schema up, all in one transaction and under a lock, so that nodes may start together. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client, Pool } from "pg";
 import { ConfigError } from "../../support/errors.ts";
+import { migrationsIn } from "../migrations.ts";
 
 const FOLDER = join(import.meta.dirname, "migrations");
 /** `HGLD`; with the schema, the lock of those who bring it up. */
 const LOCK_CLASS = 0x48474c44;
 
-interface Migration {
-  readonly version: number;
-  readonly file: string;
-}
-
-function migrations(): readonly Migration[] {
-  return readdirSync(FOLDER)
-    .filter((file) => /^\d{3}-.*\.sql$/.test(file))
-    .sort()
-    .map((file) => ({ version: Number(file.slice(0, 3)), file }));
-}
+const migrations = () => migrationsIn(FOLDER);
 
 /** Answers the names of the migrations that were applied. */
 export async function migrate(client: Client, schema: string, place: string): Promise<readonly string[]> {

@@ -1,18 +1,19 @@
 /** The ledger in a schema of a PostgreSQL database, which many nodes share. */
 import { hostname } from "node:os";
 import type { Clock } from "../../support/clock.ts";
-import { HeadgateError, TransientError, wordsOf } from "../../support/errors.ts";
+import { HeadgateError, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { FleetWatch } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import type { PostgresLedgerOptions } from "../options.ts";
 import { ledgerMethods } from "../records/methods.ts";
+import { harmless, type OnEvent } from "../records/observing.ts";
 import { Connections } from "./connection.ts";
 import { faultOf, openFault } from "./faults.ts";
 import { postgresFleet } from "./fleet.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
 import { NodeSession, RENEWALS } from "./sessions.ts";
-import { type OnEvent, PostgresStore } from "./store.ts";
+import { PostgresStore } from "./store.ts";
 
 export interface PostgresLedgerMeans {
   readonly clock: Clock;
@@ -95,16 +96,4 @@ function openingFault(place: string, thrown: unknown): unknown {
   const fault = faultOf("open ledger", place, thrown);
   if (fault instanceof TransientError || fault instanceof HeadgateError) return fault;
   return openFault(place, thrown);
-}
-
-/** Who only watches must not end the process: the event is committed by then. */
-function harmless({ onEvent, log }: PostgresLedgerMeans): OnEvent | undefined {
-  if (onEvent === undefined) return undefined;
-  return (event) => {
-    try {
-      onEvent(event);
-    } catch (thrown) {
-      log?.warn({ event: event.what, reason: wordsOf(thrown) }, "an observer of the ledger failed");
-    }
-  };
 }

@@ -55,12 +55,13 @@ export class NodeSession {
     return this.#id;
   }
 
-  /** The server says that it has ended: another begins in its place. */
-  lost(): Promise<void> {
+  /** The server says that this session has ended: another begins in its place, unless one has. */
+  async lost(id: number): Promise<void> {
+    if (id !== this.#id) return;
     this.#again ??= this.#beginAgain().finally(() => {
       this.#again = null;
     });
-    return this.#again;
+    await this.#again;
   }
 
   /** Others may take what it held at once. */
@@ -88,12 +89,13 @@ export class NodeSession {
   }
 
   async #renew(): Promise<void> {
+    const id = this.#id;
     const renewed = await this.#means.pool.query(
       `UPDATE sessions SET renewed_at = clock_timestamp(), until = clock_timestamp() + $2 * interval '1 millisecond'
         WHERE id = $1 AND ended_at IS NULL`,
-      [this.#id, this.#means.lease],
+      [id, this.#means.lease],
     );
-    if (renewed.rowCount === 0) await this.lost();
+    if (renewed.rowCount === 0) await this.lost(id);
   }
 
   /** Waits for no one: a session whose process sleeps inside a transaction is ended when the server has ended that. */

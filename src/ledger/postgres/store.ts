@@ -10,6 +10,7 @@ import { isLeaseLost, wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { createRunIds } from "../../support/run-id.ts";
+import type { OnEvent } from "../records/observing.ts";
 import { lastRunId } from "../records/runs.ts";
 import { execute, rowEach, type Steps, type Store, type Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
@@ -18,9 +19,6 @@ import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driving.ts";
 import { faultOf, isAgain, isLost, isSessionEnded } from "./faults.ts";
 import type { NodeSession } from "./sessions.ts";
-
-/** Called with each event after it was committed, with the file that it is about. */
-export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
 
 /** Bounds how much is done again when one of them stands in another node's way. */
 const GROUP_MAX = 256;
@@ -164,15 +162,16 @@ export class PostgresStore implements Store {
   /** Never rejects. */
   async #commitGroup(group: readonly Write[]): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
+      const fence = this.session;
       try {
-        const told = await this.#tryGroup(group);
+        const told = await this.#tryGroup(group, fence);
         for (const { write } of told) for (const what of write.what) faultPoint(`ledger.${what}.after`);
         for (const one of told) if ("value" in one) one.write.done(one.value);
         for (const one of told) if ("thrown" in one) one.write.fail(one.thrown);
         return await this.#tellEvents();
       } catch (thrown) {
         await this.#abandon(thrown);
-        if (isSessionEnded(thrown)) await this.#means.session()?.lost();
+        if (isSessionEnded(thrown) && fence !== null) await this.#means.session()?.lost(fence);
         if (isAgain(thrown) && attempt < ATTEMPTS_MAX) continue;
         const fault = this.#fault("write ledger", thrown);
         for (const write of group) write.fail(fault);
@@ -190,7 +189,7 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #tryGroup(group: readonly Write[]): Promise<readonly Told[]> {
+  async #tryGroup(group: readonly Write[], fence: number | null): Promise<readonly Told[]> {
     const client = await this.#connections.writer();
     this.#events = [];
     const [, told] = await Promise.all([
@@ -198,7 +197,7 @@ export class PostgresStore implements Store {
       this.#performAll(client, group),
     ]);
     for (const { write } of told) for (const what of write.what) faultPoint(`ledger.${what}.before`);
-    await this.#commit(client);
+    await this.#commit(client, fence);
     return told;
   }
 
@@ -225,10 +224,10 @@ export class PostgresStore implements Store {
   }
 
   /** When the connection is lost before the answer, another one asks whether it was committed. */
-  async #commit(client: Client): Promise<void> {
+  async #commit(client: Client, fence: number | null): Promise<void> {
     const { rows } = await client.query<{ id: string | null }>(
       "SELECT pg_current_xact_id_if_assigned()::text AS id, assert_session($1)",
-      [this.session],
+      [fence],
     );
     try {
       await client.query("COMMIT");

@@ -1,25 +1,16 @@
 /** Numbered SQL files bring the schema up, one transaction each; the number of the last one is the schema's version. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "../../support/errors.ts";
+import { migrationsIn } from "../migrations.ts";
 import { row } from "./store.ts";
 
 /** `HGLD`: tells a ledger from any other SQLite file. */
 const APPLICATION_ID = 0x48474c44;
 const FOLDER = join(import.meta.dirname, "migrations");
 
-interface Migration {
-  readonly version: number;
-  readonly file: string;
-}
-
-function migrations(): readonly Migration[] {
-  return readdirSync(FOLDER)
-    .filter((file) => /^\d{3}-.*\.sql$/.test(file))
-    .sort()
-    .map((file) => ({ version: Number(file.slice(0, 3)), file }));
-}
+const migrations = () => migrationsIn(FOLDER);
 
 /** Answers the names of the migrations that were applied. */
 export function migrate(db: DatabaseSync, path: string): readonly string[] {

@@ -4,16 +4,17 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
-import { ConfigError, HeadgateError, wordsOf } from "../../support/errors.ts";
+import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { ProcessLock } from "../../support/process-lock.ts";
 import { LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import { ledgerMethods } from "../records/methods.ts";
+import { harmless, type OnEvent } from "../records/observing.ts";
 import { openFault } from "./faults.ts";
 import { takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
-import { type OnEvent, SqliteStore } from "./store.ts";
+import { SqliteStore } from "./store.ts";
 
 export interface SqliteLedgerMeans {
   readonly path: string;
@@ -44,18 +45,6 @@ export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger
     lock.release();
     throw thrown;
   }
-}
-
-/** Who only watches must not end the process: the event is committed by then. */
-function harmless({ onEvent, log }: SqliteLedgerMeans): OnEvent | undefined {
-  if (onEvent === undefined) return undefined;
-  return (event) => {
-    try {
-      onEvent(event);
-    } catch (thrown) {
-      log?.warn({ event: event.what, reason: wordsOf(thrown) }, "an observer of the ledger failed");
-    }
-  };
 }
 
 /** The lock of its owner; the folder and the file are made when they are missing. */

@@ -9,15 +9,13 @@ import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { createRunIds } from "../../support/run-id.ts";
+import type { OnEvent } from "../records/observing.ts";
 import { lastRunId } from "../records/runs.ts";
 import type { Statement, Steps, Store, Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isPassing, readFault, writeFault } from "./faults.ts";
 import { LogSync } from "./log-sync.ts";
-
-/** Called with each event after it was committed, with the file that it is about. */
-export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
 
 /** Bounds how long one group keeps the event loop. */
 const GROUP_MAX = 256;

@@ -1,0 +1,25 @@
+/** Who watches the events of a ledger. */
+import type { LedgerEvent } from "../../model.ts";
+import { wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+
+/** Called with each event after it was committed, with the file that it is about. */
+export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
+
+/** Who only watches must not end the process: the event is committed by then. */
+export function harmless({
+  onEvent,
+  log,
+}: {
+  readonly onEvent?: OnEvent | undefined;
+  readonly log?: Logger | undefined;
+}): OnEvent | undefined {
+  if (onEvent === undefined) return undefined;
+  return (event) => {
+    try {
+      onEvent(event);
+    } catch (thrown) {
+      log?.warn({ event: event.what, reason: wordsOf(thrown) }, "an observer of the ledger failed");
+    }
+  };
+}
