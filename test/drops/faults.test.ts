@@ -154,7 +154,7 @@ describe.for(REMOTE)("%s", (kind) => {
   });
 
   test("a transfer that stalls in the middle on an open connection is given up, and the file comes whole later", async () => {
-    const { field, delivered } = await start(kind, { timeouts: { data: "150ms", connect: "150ms" } });
+    const { field, delivered } = await start(kind, { timeouts: { data: "500ms", connect: "500ms" } });
     await field.write("a.csv", big("x"));
     await rig.poll();
     expect(await rig.poll()).toMatchObject({ claimed: 1 });
@@ -168,7 +168,7 @@ describe.for(REMOTE)("%s", (kind) => {
   });
 
   test("a server that goes silent, and speaks again, costs nothing but time", async () => {
-    const { field, delivered } = await start(kind, { timeouts: { data: "150ms", connect: "150ms" } });
+    const { field, delivered } = await start(kind, { timeouts: { data: "500ms", connect: "500ms" } });
     await field.write("a.csv", "content");
     await rig.poll();
     if (field.faults !== null) field.faults.silent = true;
