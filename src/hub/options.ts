@@ -22,6 +22,9 @@ const customerLimits = z.strictObject({
     .describe(
       "Versions kept for a point, where its variable does not say otherwise; `limits.versions` when absent.",
     ),
+  futureHorizon: duration()
+    .optional()
+    .describe("How far in the future a reading may be dated; `limits.futureHorizon` when absent."),
 });
 
 const account = z.strictObject({
@@ -97,6 +100,9 @@ const limits = z.strictObject({
     .positive()
     .default(7)
     .describe("Versions kept for a point, tagged and untagged counted apart; 7 by default."),
+  futureHorizon: duration("1096d").describe(
+    "How far in the future a reading may be dated; later ones are discarded, and the outcome says so. 1096d, three years, by default.",
+  ),
   discards: z
     .int()
     .positive()

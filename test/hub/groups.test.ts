@@ -12,6 +12,7 @@ import { systemClock } from "../../src/support/clock.ts";
 import { temporaryDirectory } from "./fixture.ts";
 
 const VARIABLES = 3;
+const HORIZON = { byDefault: 1_000, byAccount: new Map<number, number>() };
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeEach(async () => {
@@ -80,7 +81,12 @@ async function drain({ ingest }: Opened, groupBytes: number, capacity: number): 
     if (group.length === 0) return;
     after = group.at(-1)?.seq ?? after;
     await ingest.apply(group, (transaction, operations) =>
-      applyOperations(transaction, operations, { discardsMax: 10, clock: systemClock, columns }),
+      applyOperations(transaction, operations, {
+        discardsMax: 10,
+        horizon: HORIZON,
+        clock: systemClock,
+        columns,
+      }),
     );
   }
 }
@@ -160,7 +166,7 @@ describe("a group", () => {
     const group = await opened.ingest.next(0, { readings: 1_000, bytes: 1_000_000 });
     expect(group).toHaveLength(2);
     const columns = new ReadingColumns(10);
-    const parts = { discardsMax: 10, clock: systemClock, columns };
+    const parts = { discardsMax: 10, horizon: HORIZON, clock: systemClock, columns };
     const failing = opened.ingest.apply(group, async (transaction, operations) => {
       await applyOperations(transaction, operations, parts);
       throw new Error("on purpose");
@@ -182,7 +188,7 @@ describe("a group", () => {
     await push(opened, 1);
     const name = await push(opened, 2);
     const group = await opened.ingest.next(0, { readings: 1_000, bytes: 1_000_000 });
-    const parts = { discardsMax: 10, clock: systemClock, columns: new ReadingColumns(10) };
+    const parts = { discardsMax: 10, horizon: HORIZON, clock: systemClock, columns: new ReadingColumns(10) };
     let calls = 0;
     await opened.ingest.apply(group, async (transaction, operations) => {
       calls += 1;
@@ -200,6 +206,48 @@ describe("a group", () => {
       outcome: { stored: 0, discarded: [{ reason: "no such variable in this account" }] },
     });
     await opened.close();
+  });
+});
+
+describe("limits", () => {
+  test("readings beyond the future horizon of the account are discarded, and the outcome says so", async () => {
+    const opened = await open("hub", 7);
+    const now = Temporal.Instant.from("2026-03-01T00:00:00Z");
+    const dates = ["2026-03-01T00:00:01Z", "2026-03-01T00:00:01.001Z", "2026-03-02T00:00:00Z"];
+    const data = dates.map((date, value) => ({ date, value }));
+    const name = await accept(opened.store, [{ variableId: 1, data }]);
+    const clock = { ...systemClock, now: () => now };
+    const parts = { discardsMax: 10, horizon: HORIZON, clock, columns: new ReadingColumns(10) };
+    const group = await opened.ingest.next(0, { readings: 1_000, bytes: 1_000_000 });
+    await opened.ingest.apply(group, (...all) => applyOperations(...all, parts));
+    const reason = `the date lies beyond the future horizon of the account: "${dates[1]}"`;
+    expect(await opened.store.operations.operation(1, name)).toMatchObject({
+      outcome: { stored: 1, discarded: [{ target: "variableId=1", reason, count: 2 }] },
+    });
+    await opened.close();
+  });
+
+  test("an operation that takes longer than its operationTimeoutSec leaves nothing behind", async () => {
+    const opened = await open("hub", 7);
+    const data = Array.from({ length: 40 }, (_, value) => ({
+      date: `2026-03-01T00:${10 + value}:00Z`,
+      value,
+    }));
+    await accept(opened.store, [{ variableId: 1, data }]);
+    let ms = 0;
+    const clock = {
+      ...systemClock,
+      monotonicMs: () => {
+        ms += 30_000;
+        return ms;
+      },
+    };
+    const parts = { discardsMax: 10, horizon: HORIZON, clock, columns: new ReadingColumns(10) };
+    const group = await opened.ingest.next(0, { readings: 1_000, bytes: 1_000_000 });
+    const applied = opened.ingest.apply(group, (...all) => applyOperations(...all, parts));
+    await expect(applied).rejects.toThrow("longer than its operationTimeoutSec of 60 s");
+    await opened.close();
+    expect(contents(opened.path)).toEqual({ points: [], versions: [], outcomes: [] });
   });
 });
 

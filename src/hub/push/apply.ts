@@ -16,9 +16,11 @@ import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
 import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 import { Discards } from "./discards.ts";
+import type { Horizon } from "./ingestion.ts";
 
 export interface ApplyParts {
   readonly discardsMax: number;
+  readonly horizon: Horizon;
   readonly clock: Clock;
   /** Where readings are gathered until they are written; cleared first. */
   readonly columns: ReadingColumns;
@@ -28,7 +30,7 @@ export interface ApplyParts {
 export async function applyOperations(
   transaction: IngestTransaction,
   operations: readonly QueuedOperation[],
-  { discardsMax, clock, columns }: ApplyParts,
+  { discardsMax, horizon, clock, columns }: ApplyParts,
 ): Promise<readonly Outcome[]> {
   columns.clear();
   const replaced = operations.map(() => 0);
@@ -38,17 +40,26 @@ export async function applyOperations(
     columns.clear();
   };
   const tallies: Tally[] = [];
-  for (const [index, operation] of operations.entries())
+  let check = () => {};
+  for (const [index, operation] of operations.entries()) {
+    const now = clock.now();
+    const { accountId, timeoutSec } = operation;
+    check = timeoutCheck(clock, timeoutSec);
     tallies.push(
       await gather(transaction, operation, {
         index,
         columns,
         write,
+        check,
         discards: new Discards(discardsMax),
-        started: isoInstant(clock.now()),
+        lastMs: now.epochMilliseconds + (horizon.byAccount.get(accountId) ?? horizon.byDefault),
+        started: isoInstant(now),
       }),
     );
+    check();
+  }
   if (columns.length > 0) await write();
+  if (operations.length === 1) check();
   const finished = isoInstant(clock.now());
   return tallies.map(({ received, stored, discards, started }, index) => ({
     received,
@@ -58,6 +69,22 @@ export async function applyOperations(
     started,
     finished,
   }));
+}
+
+/** Thrown out of the transaction, so that nothing of the operation is stored. */
+export class OperationTimeout extends Error {
+  constructor(timeoutSec: number) {
+    super(`applying the operation took longer than its operationTimeoutSec of ${timeoutSec} s`);
+    this.name = "OperationTimeout";
+  }
+}
+
+/** The time that an operation waits for its turn does not count. */
+function timeoutCheck(clock: Clock, timeoutSec: number): () => void {
+  const lastMs = clock.monotonicMs() + timeoutSec * 1_000;
+  return () => {
+    if (clock.monotonicMs() > lastMs) throw new OperationTimeout(timeoutSec);
+  };
 }
 
 interface Tally {
@@ -73,8 +100,12 @@ interface Gathering {
   readonly columns: ReadingColumns;
   readonly discards: Discards;
   readonly started: string;
+  /** The latest date that a reading may have. */
+  readonly lastMs: number;
   /** Writes and clears the columns. */
   write(): Promise<void>;
+  /** Throws an `OperationTimeout` when the time of the operation is over. */
+  check(): void;
 }
 
 async function gather(
@@ -124,11 +155,13 @@ function mixed(kind: IdentifierKind | null): string {
   return `one kind of identifier a call: this call began with ${kind}`;
 }
 
+const BEYOND_HORIZON = "the date lies beyond the future horizon of the account";
+
 /** Adds the readings of an element that can be stored; returns how many. */
 async function judge(
   element: PushElement,
   variable: VariableFacts,
-  { index, columns, discards, write }: Gathering,
+  { index, columns, discards, write, check, lastMs }: Gathering,
 ): Promise<number> {
   const zone = ianaZone(variable.sourceZoneId) ?? "UTC";
   const batchTags = element.tags === undefined ? null : JSON.stringify(element.tags);
@@ -149,8 +182,13 @@ async function judge(
       discards.add(wordsOf(element), "the version holds a NUL character, which cannot be stored", 1);
       continue;
     }
+    if (at > lastMs) {
+      discards.add(wordsOf(element), BEYOND_HORIZON, 1, reading.date);
+      continue;
+    }
     if (columns.isFull) {
       await write();
+      check();
       position = columns.positionOf(variable);
     }
     const labels =

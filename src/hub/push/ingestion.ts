@@ -10,8 +10,16 @@ export interface WorkerData {
   readonly store: HubOptions["store"];
   readonly retention: Retention;
   readonly discardsMax: number;
+  readonly horizon: Horizon;
   /** A fault point to arm in the thread, for tests; null ordinarily. */
   readonly fault: string | null;
+}
+
+/** How far in the future readings may be dated, in milliseconds. */
+export interface Horizon {
+  readonly byDefault: number;
+  /** By the id of the account. */
+  readonly byAccount: ReadonlyMap<number, number>;
 }
 
 export type ToWorker = { readonly type: "wake" } | { readonly type: "stop" };
@@ -80,7 +88,15 @@ function startWorker({ options, log, fault }: IngestionParts, note: (finished: F
       accounts.flatMap(({ id, limits: own }) => (own?.versions === undefined ? [] : [[id, own.versions]])),
     ),
   };
-  const workerData: WorkerData = { store, retention, discardsMax: limits.discards, fault };
+  const horizon: Horizon = {
+    byDefault: customerLimits.futureHorizon ?? limits.futureHorizon,
+    byAccount: new Map(
+      accounts.flatMap(({ id, limits: own }) =>
+        own?.futureHorizon === undefined ? [] : [[id, own.futureHorizon]],
+      ),
+    ),
+  };
+  const workerData: WorkerData = { store, retention, discardsMax: limits.discards, horizon, fault };
   // Compiled, this file is JavaScript and so is the worker beside it.
   const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
   const worker = new Worker(new URL(file, import.meta.url), { workerData });

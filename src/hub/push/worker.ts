@@ -10,7 +10,7 @@ import { armFault, faultPoint } from "../../support/faults.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import { isDatabaseTrouble, openIngestStore } from "../store/open.ts";
 import type { GroupLimits, QueuedOperation } from "../store/store.ts";
-import { applyOperations } from "./apply.ts";
+import { applyOperations, OperationTimeout } from "./apply.ts";
 import type { FromWorker, ToWorker, WorkerData } from "./ingestion.ts";
 
 const RETRY_MS = 1_000;
@@ -19,7 +19,7 @@ const GROUP: GroupLimits = { readings: 262_144, bytes: 32 * 1024 * 1024 };
 
 const port = parentPort;
 if (port === null) throw new Error("worker.ts runs as a worker thread only");
-const { store: storeOptions, retention, discardsMax, fault } = workerData as WorkerData;
+const { store: storeOptions, retention, discardsMax, horizon, fault } = workerData as WorkerData;
 if (fault !== null) armFault(fault);
 
 const store = await openIngestStore(storeOptions, retention, systemClock);
@@ -74,7 +74,7 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
   faultPoint("hub.ingest.before");
   try {
     await store.apply(group, (transaction, operations) =>
-      applyOperations(transaction, operations, { discardsMax, clock: systemClock, columns }),
+      applyOperations(transaction, operations, { discardsMax, horizon, clock: systemClock, columns }),
     );
   } catch (thrown) {
     if (isDatabaseTrouble(thrown)) throw thrown;
@@ -87,11 +87,12 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
   tell({ type: "finished", seqs: group.map(({ seq }) => seq), state: "done" });
 }
 
-/** The operation fails with its reason, and its body is kept. */
+/** Nothing of the operation is stored, and its outcome says why; of a defect the body is kept. */
 async function fail(group: readonly QueuedOperation[], thrown: unknown): Promise<void> {
-  for (const { seq } of group) tell({ type: "defect", seq, message: wordsOf(thrown) });
+  const isDefect = !(thrown instanceof OperationTimeout);
+  if (isDefect) for (const { seq } of group) tell({ type: "defect", seq, message: wordsOf(thrown) });
   const now = isoInstant(systemClock.now());
-  const reason = `the hub failed to apply the operation: ${wordsOf(thrown)}`;
+  const reason = isDefect ? `the hub failed to apply the operation: ${wordsOf(thrown)}` : thrown.message;
   await store.apply(group, async (_transaction, operations) =>
     operations.map(({ received }) => ({
       received,
@@ -102,7 +103,7 @@ async function fail(group: readonly QueuedOperation[], thrown: unknown): Promise
       finished: now,
     })),
   );
-  tell({ type: "finished", seqs: group.map(({ seq }) => seq), state: "failed" });
+  tell({ type: "finished", seqs: group.map(({ seq }) => seq), state: isDefect ? "failed" : "done" });
 }
 
 await drain();

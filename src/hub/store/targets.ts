@@ -6,15 +6,18 @@ const ENTRIES_MAX = 200_000;
 export class TargetCache {
   private readonly kinds = new Map<string, Map<string | number, VariableFacts | null>>();
   private entries = 0;
+  /** Calls of one kind come in a row, and putting its name together costs more than finding the target. */
+  private last: { readonly accountId: number; readonly target: TargetQuery; readonly kind: string } | null =
+    null;
 
   /** Undefined: not known. Null: known to name none. */
   get(accountId: number, target: TargetQuery): VariableFacts | null | undefined {
-    return this.kinds.get(kindOf(accountId, target))?.get(target.value);
+    return this.kinds.get(this.kindOf(accountId, target))?.get(target.value);
   }
 
   set(accountId: number, target: TargetQuery, variable: VariableFacts | null): void {
     if (this.entries >= ENTRIES_MAX) this.clear();
-    const kind = kindOf(accountId, target);
+    const kind = this.kindOf(accountId, target);
     const values = this.kinds.get(kind) ?? new Map<string | number, VariableFacts | null>();
     this.kinds.set(kind, values);
     values.set(target.value, variable);
@@ -25,6 +28,20 @@ export class TargetCache {
   clear(): void {
     this.kinds.clear();
     this.entries = 0;
+  }
+
+  private kindOf(accountId: number, target: TargetQuery): string {
+    const { last } = this;
+    if (
+      last?.accountId === accountId &&
+      last.target.by === target.by &&
+      last.target.mappingConfig === target.mappingConfig &&
+      last.target.variableTypeId === target.variableTypeId
+    )
+      return last.kind;
+    const kind = kindOf(accountId, target);
+    this.last = { accountId, target, kind };
+    return kind;
   }
 }
 

@@ -17,15 +17,29 @@ export interface OpenOptions {
   /** How long a call may block its thread for the other writer. */
   readonly timeoutMs: number;
   readonly readOnly?: boolean;
+  /** Pages kept in memory. */
+  readonly cacheMegabytes?: number;
+  /** Pages of the log (4 KB each) at which a commit puts them in their places in the file. */
+  readonly checkpointPages?: number;
 }
 
 /** WAL, and every commit fsynced: what is answered or dropped after a commit must not come undone by a power cut. */
-export function openDatabase({ path, migrations, timeoutMs, readOnly = false }: OpenOptions): DatabaseSync {
+export function openDatabase(options: OpenOptions): DatabaseSync {
+  const {
+    path,
+    migrations,
+    timeoutMs,
+    readOnly = false,
+    cacheMegabytes = 32,
+    checkpointPages = 4_000,
+  } = options;
   try {
     mkdirSync(dirname(path), { recursive: true });
     const database = new DatabaseSync(path, { timeout: timeoutMs, readOnly });
     if (!readOnly) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-    database.exec("PRAGMA foreign_keys = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000");
+    database.exec(
+      `PRAGMA foreign_keys = ON; PRAGMA cache_size = -${cacheMegabytes * 1_000}; PRAGMA wal_autocheckpoint = ${checkpointPages}`,
+    );
     if (migrations !== null) migrate(database, migrations, path);
     return database;
   } catch (thrown) {

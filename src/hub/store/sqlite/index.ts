@@ -9,6 +9,11 @@ import { createStructureStore } from "./structure.ts";
 import { createUsageStore } from "./usage.ts";
 import { createViewStore } from "./views.ts";
 
+/**
+ * The thread of ingestion puts the pages of both logs in their places, far from the event loop; here that happens only when it does not come to it.
+ */
+const CHECKPOINT_PAGES = { migrations: 65_536, "intake-migrations": 16_384 } as const;
+
 /** Reads hardly ever wait in WAL; writes wait without blocking (`write`). */
 const BLOCKING_MS = 20;
 
@@ -24,7 +29,12 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
   };
   try {
     const open = (file: string, migrations: "migrations" | "intake-migrations") => {
-      const database = openDatabase({ path: file, migrations, timeoutMs: BLOCKING_MS });
+      const database = openDatabase({
+        path: file,
+        migrations,
+        timeoutMs: BLOCKING_MS,
+        checkpointPages: CHECKPOINT_PAGES[migrations],
+      });
       opened.push(database);
       return database;
     };

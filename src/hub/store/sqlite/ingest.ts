@@ -19,6 +19,7 @@ import { intakeId } from "./operations.ts";
 import { createPointWriter } from "./writer.ts";
 
 const WRITER_TIMEOUT_MS = 30_000;
+const QUEUE_LOG_BYTES = 16 * 1024 * 1024;
 
 const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
   sourceId: "source.id",
@@ -30,23 +31,30 @@ const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, 
 
 /** The files exist and are up to date: `openSqliteStore` came first. */
 export function openSqliteIngest(path: string, retention: Retention, clock: Clock): IngestStore {
-  const main = openDatabase({ path, migrations: null, timeoutMs: WRITER_TIMEOUT_MS });
-  const intake = openDatabase({
-    path: intakePath(path),
-    migrations: null,
-    timeoutMs: WRITER_TIMEOUT_MS,
-    readOnly: true,
-  });
+  const common = { migrations: null, timeoutMs: WRITER_TIMEOUT_MS };
+  // Live meters write to the last page of each variable again and again: those of tens of thousands stay in memory, and in the log they are
+  // written over many times before they are put in their places once.
+  const main = openDatabase({ ...common, path, cacheMegabytes: 128, checkpointPages: 32_768 });
+  const intake = openDatabase({ ...common, path: intakePath(path) });
   const queueId = intakeId(intake);
   const tools = statements(main);
   const queue = statements(intake);
   const attempts = createAttempts(main, tools, retention, clock);
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
+  let bytes = 0;
+  /** The log of the queue is emptied here, so that no answer to a push waits for it. */
+  const tidyQueue = (operations: readonly QueuedOperation[]) => {
+    bytes += operations.reduce((sum, { body }) => sum + body.byteLength, 0);
+    if (bytes < QUEUE_LOG_BYTES) return;
+    bytes = 0;
+    intake.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  };
   return {
     pollMs: null,
     next: async (afterSeq, limits) => nextGroup(queue, afterSeq, limits),
     async apply(operations, work) {
+      tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
       if (due.length === 0) return;
       const record = (outcomes: readonly Outcome[]) => {
