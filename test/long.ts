@@ -12,6 +12,7 @@ interface Progress {
   readonly firstSeed: number;
   rounds: number;
   soaked: boolean;
+  pushed?: boolean;
   fuzzed?: boolean;
   failed: string[];
 }
@@ -75,6 +76,12 @@ if (progress.fuzzed !== true) {
   if (!run("test/hub/fuzz.test.ts", { HEADGATE_FUZZ_ROUNDS: "50000" }))
     progress.failed.push("50000 malformed requests");
   progress.fuzzed = true;
+  note();
+}
+if (progress.pushed !== true) {
+  if (!run("test/hub/concurrent.test.ts", { HEADGATE_POINTS: "10000000" }))
+    progress.failed.push("10000000 points with concurrent reads");
+  progress.pushed = true;
   note();
 }
 process.stdout.write(
