@@ -14,7 +14,7 @@ import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.
 import { misbehave } from "./misbehaviour.ts";
 import { type HeadgateProcess, headgate } from "./processes.ts";
 import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
-import { localDrop, Rig, type Settings, type Stage, standardTrigger } from "./rig.ts";
+import { localDrop, Rig, type Settings, type Stage } from "./rig.ts";
 import { PATIENTLY, until } from "./waiting.ts";
 
 vi.setConfig(PATIENTLY);
@@ -56,8 +56,7 @@ describe("two nodes, killed and put to sleep in turn, lose nothing and deliver n
     try {
       stage.entrance = door.url;
       const ledger = { kind: "postgres", url: database.url, schema: `round_${own}`, lease: LEASE };
-      const triggers = [{ ...standardTrigger, guard: "push" }];
-      await stage.configure({ ledger, drops: [{ ...localDrop, name: "local" }], triggers, push });
+      await stage.configure({ ledger, drops: [{ ...localDrop, name: "local" }], push });
       const scene = await layRandomScene(rig, stage, stage.drop, chance);
       misbehave(stage.lane, door, chance, { large: scene.large, losesWebhooks: !scene.hasUnknown });
       for (const node of nodes) await node.start();
