@@ -35,7 +35,7 @@ const push: Settings = {
 };
 
 const seed = seedOf("random kills");
-const rounds = Array.from({ length: roundsOf(20) }, (_, round) => seed + round);
+const rounds = Array.from({ length: roundsOf(4) }, (_, round) => seed + round);
 const inTurn = atMost(2);
 
 let rig: Rig;
