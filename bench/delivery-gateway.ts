@@ -106,15 +106,10 @@ async function startOf(child: ChildProcess, exited: Promise<unknown>): Promise<n
   const said: string[] = [];
   const started = Promise.withResolvers<number>();
   createInterface({ input: child.stderr }).on("line", (line) => {
-    if (!line.startsWith("{")) {
-      said.push(line);
-      if (line.startsWith("COMMITS")) console.log(line);
-    } else if (line.includes('"gateway started"'))
+    if (!line.startsWith("{")) said.push(line);
+    else if (line.includes('"gateway started"'))
       started.resolve(Date.parse((JSON.parse(line) as { time: string }).time));
-    else if (/"level":"(?:warn|error)"/.test(line)) {
-      said.push(line);
-      if (line.startsWith("COMMITS")) console.log(line);
-    }
+    else if (/"level":"(?:warn|error)"/.test(line)) said.push(line);
   });
   const first = await Promise.race([started.promise, exited.then(() => null)]);
   if (first === null) throw new Error(`the gateway did not start: ${said.join("\n")}`);
