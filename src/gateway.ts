@@ -57,6 +57,8 @@ export interface Gateway {
    * differ. `assemble`: it differs in what this gateway is built on, so that another has to be started in its place.
    */
   exchange(next: GatewayConfig): Promise<Exchange>;
+  /** Resolves when what leads the runs has gone round once more: a sign of life. */
+  pulse(): Promise<void>;
   /** `graceMs`: for so long the calls and steps under way may come to their ends. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -153,6 +155,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(field.statuses(), ledger, (await conductor.pending()).runs, startedAt),
     exchange: (next) => exchangeParts(next, { live, field, services, conductor, registry, mapping, log }),
+    pulse: () => conductor.pulse(),
     stop: async (graceMs = 0) => {
       if (graceMs > 0) {
         await field.stopWatching();

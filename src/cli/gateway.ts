@@ -1,8 +1,10 @@
 /** `headgate gateway`: the daemon; with `--until-idle` for cron. */
+import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { Reloading } from "../gateway/reloading.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
+import { ServiceManager } from "../operations/service-manager.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createLog } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
@@ -58,6 +60,12 @@ async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
   /** Also those of before, which may still be told of. */
   const secrets = new Set<string>();
   const log = createLog("info", undefined, () => secrets);
+  const manager = new ServiceManager({
+    program: "systemd-notify",
+    socket: environmentVariable("NOTIFY_SOCKET"),
+    watchdogUsec: environmentVariable("WATCHDOG_USEC"),
+    log,
+  });
   let lookAgain = () => {};
   const onHangUp = () => lookAgain();
   process.on("SIGHUP", onHangUp);
@@ -71,10 +79,14 @@ async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
       log.level = config.log.level;
       return startGateway(config, { log, configuration });
     },
+    onReload: (phase) =>
+      void (phase === "begins" ? manager.reloading() : manager.reloaded(daemon.health().reason)),
     log,
   });
   lookAgain = () => daemon.lookAgain();
   try {
+    await manager.ready(daemon.health().reason);
+    manager.watch(() => daemon.pulse());
     if (!stop.aborted) {
       const stopped = new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
       await Promise.race([stopped, daemon.failed]);
@@ -82,6 +94,7 @@ async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
     return 0;
   } finally {
     process.off("SIGHUP", onHangUp);
+    await manager.stopping();
     await daemon.stop();
   }
 }

@@ -18,6 +18,7 @@ import type { Exchange } from "./exchanging.ts";
 export interface Reloadable {
   exchange(next: GatewayConfig): Promise<Exchange>;
   stop(graceMs?: number): Promise<void>;
+  pulse(): Promise<void>;
 }
 
 export interface ConfigurationMeans {
@@ -78,6 +79,11 @@ export class Reloading<Gateway extends Reloadable> {
   get gateway(): Gateway {
     if (this.#gateway === null) throw new Error("no gateway runs");
     return this.#gateway;
+  }
+
+  /** A sign of life of the one that runs; between two there is none to wait for. */
+  async pulse(): Promise<void> {
+    await this.#gateway?.pulse();
   }
 
   health(): HealthPart {

@@ -18,15 +18,14 @@ import {
   wordsOf,
 } from "../support/errors.ts";
 import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, hasHand, openDesks } from "./desks.ts";
-import { takeStep } from "./stepping.ts";
+import { FOR_SERVICE, QUARANTINABLE, takeStep } from "./stepping.ts";
 import { NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
-import { Waits } from "./waits.ts";
+import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 
 /** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
 const LOOK_AHEAD = 200;
 /** Runs that are read at a time. */
 const PAGE = 64;
-const FAULT_WAIT_MS = { first: 1_000, last: 60_000 } as const;
 
 export class Conductor {
   readonly #steps: RunSteps;
@@ -79,6 +78,12 @@ export class Conductor {
         // Somebody may have called between the last look and now.
         if (this.#again) this.#look();
       });
+  }
+
+  /** Resolves when it has looked for work once more: a sign of life. */
+  async pulse(): Promise<void> {
+    this.wake();
+    await this.#pumping;
   }
 
   /** Something is in hand, other than held runs that are looked at. */
@@ -392,7 +397,3 @@ export class Conductor {
     }, ms);
   }
 }
-
-/** Runs that need their service for what comes next. */
-const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted"];
-const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];

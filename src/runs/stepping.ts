@@ -1,5 +1,5 @@
 /** Which step comes next for a run: each is one file. */
-import type { Run } from "../model.ts";
+import type { Run, RunState } from "../model.ts";
 import { confirmOutcome } from "./confirming.ts";
 import { deliverBatches } from "./delivering.ts";
 import type { Desk } from "./desks.ts";
@@ -12,6 +12,10 @@ import type { RunSteps, StepResult } from "./steps.ts";
 import { tracedStep } from "./tracing.ts";
 
 type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
+
+/** Runs that need their service for what comes next. */
+export const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted"];
+export const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];
 
 export function takeStep(run: Run, desk: Desk, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));

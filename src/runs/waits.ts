@@ -1,6 +1,9 @@
 /** What is not to be tried now: single runs, whole services, and runs that wait for another run. In memory only; a restart tries everything again. */
 import type { Clock } from "../support/clock.ts";
 
+/** Milliseconds between attempts at what fails, from the first to the longest. */
+export const FAULT_WAIT_MS = { first: 1_000, last: 60_000 } as const;
+
 interface Wait {
   readonly untilMs: number;
   readonly reason: string;

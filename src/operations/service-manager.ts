@@ -1,0 +1,94 @@
+/**
+ * Tells systemd how the daemon is (`sd_notify`): ready, reloading, stopping, and alive. Node cannot send to the socket itself, so that the
+ * program `systemd-notify` does, which is there wherever systemd is. Without `NOTIFY_SOCKET` nothing is told.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+
+export interface ServiceManagerParts {
+  /** Sends its arguments, such as `READY=1`. */
+  readonly program: string;
+  /** `NOTIFY_SOCKET`; undefined where no manager listens. */
+  readonly socket: string | undefined;
+  /** `WATCHDOG_USEC`: the process is ended when it was silent for so long. */
+  readonly watchdogUsec: string | undefined;
+  readonly log: Logger;
+}
+
+const PROGRAM_MS = 5_000;
+const run = promisify(execFile);
+
+export class ServiceManager {
+  readonly #parts: ServiceManagerParts;
+  #latest: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #isToldOfFault = false;
+  #isReloading = false;
+
+  constructor(parts: ServiceManagerParts) {
+    this.#parts = parts;
+  }
+
+  ready(status: string): Promise<void> {
+    return this.#tell("READY=1", `STATUS=${status}`);
+  }
+
+  reloading(): Promise<void> {
+    this.#isReloading = true;
+    return this.#tell("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+  }
+
+  /** Only after `reloading`. */
+  async reloaded(status: string): Promise<void> {
+    if (!this.#isReloading) return;
+    this.#isReloading = false;
+    await this.ready(status);
+  }
+
+  stopping(): Promise<void> {
+    clearInterval(this.#timer);
+    return this.#tell("STOPPING=1");
+  }
+
+  /** At half the manager's interval, as long as `pulse` resolves: it must go through what the daemon lives by. */
+  watch(pulse: () => Promise<void>): void {
+    const everyMs = Number(this.#parts.watchdogUsec ?? 0) / 1000 / 2;
+    if (this.#parts.socket === undefined || !(everyMs >= 1)) return;
+    let isAsked = false;
+    const beat = async () => {
+      if (isAsked) return;
+      isAsked = true;
+      try {
+        await pulse();
+        await this.#tell("WATCHDOG=1");
+      } catch (thrown) {
+        this.#parts.log.warn({ reason: wordsOf(thrown) }, "no sign of life could be given");
+      } finally {
+        isAsked = false;
+      }
+    };
+    this.#timer = setInterval(() => void beat(), everyMs);
+    this.#timer.unref();
+  }
+
+  /** One message after another. Who cannot be told disturbs nothing, and is told of once. */
+  #tell(...assignments: readonly string[]): Promise<void> {
+    const { program, socket, log } = this.#parts;
+    if (socket === undefined) return Promise.resolve();
+    this.#latest = this.#latest.then(async () => {
+      try {
+        await run(program, [...assignments], { timeout: PROGRAM_MS });
+      } catch (thrown) {
+        if (this.#isToldOfFault) return;
+        this.#isToldOfFault = true;
+        log.warn(
+          { program, reason: wordsOf(thrown) },
+          "systemd cannot be told how the gateway is; it may take it for hung",
+        );
+      }
+    });
+    return this.#latest;
+  }
+}
