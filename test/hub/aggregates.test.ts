@@ -1,6 +1,7 @@
 /** Aggregates of /data agree with `calculation.ts` over random points, zones and periods. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bucketOf } from "../../src/hub/data/buckets.ts";
 import { type DataRow, dataRows } from "../../src/wire/index.ts";
 import { calculate, type Expected, type Period, type Sample } from "./calculation.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
@@ -184,3 +185,19 @@ test("aggregates agree with a calculation by the calendar, over random points, z
     { numRuns: 25, examples: EXAMPLES.map((one) => [one]) },
   );
 });
+
+/** Newfoundland set its clocks back at 00:01, to 23:01 of the day before. */
+test.each(["Day", "Month"] as const)(
+  "each instant lies in one %s where the clocks go back across midnight",
+  (period) => {
+    const change = Date.parse("2009-11-01T02:31:00Z");
+    const edges = new Set<number>();
+    for (let ms = change - 7_200_000; ms < change + 10_800_000; ms += 60_000) {
+      const { startMs, endMs } = bucketOf(ms, period, "America/St_Johns");
+      expect(ms).toBeGreaterThanOrEqual(startMs ?? 0);
+      expect(ms).toBeLessThan(endMs);
+      edges.add(startMs ?? 0).add(endMs);
+    }
+    expect(edges.size).toBe(3);
+  },
+);

@@ -110,6 +110,11 @@ it("filters sites by their sources", async () => {
   expect(await found("not Source.EnergyTypeId = 2", "/sites")).toEqual(["Bergen plant"]);
 });
 
+it("takes as many terms as an expression has room for", async () => {
+  const terms = [...Array.from({ length: 1_300 }, () => "Id=0"), "Ean=541"].join("||");
+  expect(await hub.get("/sources", { CustomFilter: terms })).toMatchObject([{ name: "Boiler" }]);
+});
+
 describe("an expression that cannot be read", () => {
   it.each([
     ["", "at position 1: the expression is empty"],

@@ -7,6 +7,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { isDatabaseTrouble } from "../../src/hub/store/open.ts";
+import { createPool, transact } from "../../src/hub/store/postgres/database.ts";
 import { silentLog as log } from "../../src/support/log.ts";
 import type { TestDatabase } from "../support/postgres.ts";
 import {
@@ -44,8 +45,8 @@ afterEach(async () => {
 
 const optionsWith = (more: object = {}) => hubOptions.parse(rawOptions(directory.path, { ...LEAN, ...more }));
 
-async function start(): Promise<HubCalls> {
-  const hub = await startHub(optionsWith(), { log });
+async function start(more: object = {}): Promise<HubCalls> {
+  const hub = await startHub(optionsWith(more), { log });
   hubs.push(hub);
   return callsOf(() => hub.url);
 }
@@ -112,7 +113,7 @@ describe("several hubs over one schema", () => {
 });
 
 test("points lie in partitions of one month, and far ones in two of their own", async () => {
-  const hub = await start();
+  const hub = await start({ limits: { futureHorizon: "3000000d" } });
   const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
   const dates = [
     "0101-06-01",
@@ -193,6 +194,38 @@ test("a hub goes on when the server ended its connections, and what it had accep
     );
   await end();
   expect(await hub.push([{ variableId: variableIds[0], data }])).toMatchObject({ stored: data.length });
+});
+
+test("a connection that ends in the middle of a transaction fails the transaction, not the process", async () => {
+  await start();
+  const { store } = optionsWith();
+  if (store.kind !== "postgres") throw new Error("this file is about PostgreSQL");
+  const pool = createPool(store, { max: 1 });
+  const broken = transact(pool, async ({ get }) => {
+    const pid = (await get("SELECT pg_backend_pid() AS pid"))?.["pid"];
+    await database.query("SELECT pg_terminate_backend($1, 5000)", [pid]);
+    // The event of the client comes before the next statement finds out.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await get("SELECT 1");
+  });
+  await expect(broken).rejects.toSatisfy(isDatabaseTrouble);
+  expect(await transact(pool, ({ get }) => get("SELECT 1 AS one"))).toEqual({ one: 1 });
+  await pool.end();
+});
+
+test("a push that the store refuses does not count towards the quota", async () => {
+  const accounts = [{ id: 1, name: "First", limits: { pointsPerDay: data.length } }];
+  const options = optionsWith({ accounts });
+  const hub = await startHub(options, { log });
+  hubs.push(hub);
+  const calls = callsOf(() => hub.url);
+  const { variableIds } = await createChain(calls);
+  const body = [{ variableId: variableIds[0], data }];
+  const schema = options.store.kind === "postgres" ? options.store.schema : "";
+  await database.query(`ALTER TABLE ${schema}.body RENAME COLUMN bytes TO away`);
+  expect(await calls.call("POST", "/push/api/data", { body })).toMatchObject({ status: 500 });
+  await database.query(`ALTER TABLE ${schema}.body RENAME COLUMN away TO bytes`);
+  expect(await calls.push(body)).toMatchObject({ stored: data.length });
 });
 
 test("troubles of the server are told from faults of the data", () => {

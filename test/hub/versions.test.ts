@@ -196,3 +196,9 @@ test("a version with a NUL character is discarded with the reason", async () => 
   expect(await push(id, 2, "ok", { tags: { note: "a\0b" } })).toMatchObject({ stored: 1 });
   expect(await history(id)).toMatchObject([{ batchTags: { note: "a\0b" } }]);
 });
+
+test("a tag with half a surrogate pair is replaced as any other", async () => {
+  const id = await versioned();
+  for (const value of [1, 2, 3]) await push(id, value, "half \ud83d");
+  expect(shown(await history(id))).toEqual(["half \ufffd=3"]);
+});

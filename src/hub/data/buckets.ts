@@ -18,7 +18,10 @@ export function bucketOf(ms: number, granularity: Span | "All", zone: string): B
   const date = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone).toPlainDate();
   const first = firstDay(date, granularity);
   const next = first.add(LENGTHS[granularity]);
-  return { startMs: startOfDay(first, zone), endMs: startOfDay(next, zone) };
+  const endMs = startOfDay(next, zone);
+  if (ms < endMs) return { startMs: startOfDay(first, zone), endMs };
+  // Clocks set back across midnight return to the day before; what comes twice belongs to the day that had begun.
+  return { startMs: endMs, endMs: startOfDay(next.add(LENGTHS[granularity]), zone) };
 }
 
 const LENGTHS = { Day: { days: 1 }, Week: { weeks: 1 }, Month: { months: 1 }, Year: { years: 1 } } as const;

@@ -210,7 +210,8 @@ function instantOf(date: string, zone: string): number | string {
 }
 
 function labelsOf(element: PushElement, reading: PushReading, batchTags: string | null): Labels {
-  const version = reading.version || element.version || null;
+  // A tag with half a surrogate pair would be stored as another than the one that is compared.
+  const version = (reading.version || element.version)?.toWellFormed() || null;
   // "A VersionTag … is copied into the data point's tags" (Data versioning, 1).
   const tags = version === null ? reading.tags : { ...reading.tags, version };
   return { version, tags: tags === undefined ? null : JSON.stringify(tags), batchTags };

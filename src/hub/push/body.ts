@@ -2,8 +2,8 @@
 import { PushBodyFault, readPushParts } from "../../wire/index.ts";
 import { HttpProblem, invalidRequest } from "../http/problems.ts";
 
-/** Others have their turn at the event loop after so many readings: some milliseconds. */
-const BREATH_READINGS = 10_000;
+/** Others have their turn at the event loop after so many elements and readings: some milliseconds. */
+const BREATH = 10_000;
 
 /** How many readings it holds. Throws a 400 that names the path. */
 export async function countReadings(bytes: Uint8Array): Promise<number> {
@@ -12,8 +12,8 @@ export async function countReadings(bytes: Uint8Array): Promise<number> {
   try {
     for (const { data } of readPushParts(bytes)) {
       received += data.length;
-      breathless += data.length;
-      if (breathless < BREATH_READINGS) continue;
+      breathless += 1 + data.length;
+      if (breathless < BREATH) continue;
       breathless = 0;
       await new Promise((resolve) => setImmediate(resolve));
     }

@@ -98,7 +98,7 @@ async function receive(
     points: received,
     bytes: body.byteLength,
   });
-  const acceptance = await context.store.operations.accept({
+  const accepting = context.store.operations.accept({
     accountId: principal.accountId,
     userId: principal.user.id,
     operationId,
@@ -109,6 +109,10 @@ async function receive(
     webhookUrl,
     acceptedMs: context.clock.now().epochMilliseconds,
     body,
+  });
+  const acceptance = await accepting.catch(async (thrown: unknown) => {
+    await giveBack();
+    throw thrown;
   });
   if (acceptance.kind !== "accepted") await giveBack();
   if (acceptance.kind === "conflict")

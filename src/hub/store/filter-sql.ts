@@ -55,7 +55,7 @@ export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDial
     case "or": {
       const parts = node.nodes.map((one) => conditionOf(one, of, dialect));
       return {
-        sql: `(${parts.map(({ sql }) => sql).join(node.kind === "and" ? " AND " : " OR ")})`,
+        sql: joined(parts, node.kind === "and" ? "AND" : "OR"),
         values: parts.flatMap(({ values }) => values),
       };
     }
@@ -68,6 +68,13 @@ export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDial
     case "compare":
       return related(node.field, of, comparison(node.field, node.operator, node.value, dialect));
   }
+}
+
+/** In halves of halves: SQLite takes a row of a thousand terms for a tree of that depth, and refuses it. */
+function joined(parts: readonly Condition[], word: "AND" | "OR"): string {
+  const half = Math.ceil(parts.length / 2);
+  if (parts.length === half) return parts[0]?.sql ?? "";
+  return `(${joined(parts.slice(0, half), word)} ${word} ${joined(parts.slice(half), word)})`;
 }
 
 function related(field: FilterField, of: FilterEntity, test: Condition): Condition {

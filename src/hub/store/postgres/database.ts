@@ -40,8 +40,10 @@ export function createPool(options: PostgresOptions, { max, settings = {} }: Poo
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(" "),
   });
-  // A connection that breaks while nobody uses it is replaced by the pool; the next who asks gets another.
+  // A connection that breaks while nobody uses it is replaced by the pool; the next who asks gets another. One that breaks in the
+  // middle of a transaction fails its next statement; its event, which nobody else listens to then, would end the process.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 

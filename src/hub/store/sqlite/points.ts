@@ -9,10 +9,28 @@ const CHUNK = 5_000;
 /** Beyond every date that a point can have. */
 const FAR_MS = 8_640_000_000_000_000;
 
+/** Reads are synchronous: others have their turn at the event loop after so many rows, which take some milliseconds. */
+const BREATH_ROWS = 5_000;
+/** What a statement costs, in rows. */
+const STATEMENT_ROWS = 100;
+
+type Breathe = (rows: number) => Promise<void>;
+
+function createBreath(): Breathe {
+  let breathless = 0;
+  return async (rows) => {
+    breathless += STATEMENT_ROWS + rows;
+    if (breathless < BREATH_ROWS) return;
+    breathless = 0;
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+}
+
 export function createPointStore(database: DatabaseSync): PointStore {
   const tools = statements(database);
+  const breathe = createBreath();
   return {
-    ...removal(database, tools),
+    ...removal(database, tools, breathe),
     async select(accountId, filter) {
       const where = new Where(SQLITE)
         .among("variable.id", filter.ids)
@@ -23,11 +41,14 @@ export function createPointStore(database: DatabaseSync): PointStore {
       const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
       return tools.all(sql, ...where.values.map(bound)).map(factsOf);
     },
-    read: (variable, range) => readChunks(tools, variable, range),
+    read: (variable, range) => readChunks(tools, variable, range, breathe),
     async count(variable, range) {
       const { from, values } = selection(variable, range.view);
       const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
-      return Number(tools.get(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS)?.["total"]);
+      const row = tools.get(sql, ...values, range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS);
+      const total = Number(row?.["total"]);
+      await breathe(total);
+      return total;
     },
   };
 }
@@ -35,7 +56,11 @@ export function createPointStore(database: DatabaseSync): PointStore {
 /** Points that one transaction removes: pushes wait for it no longer than a moment. */
 const REMOVED_AT_ONCE = 5_000;
 
-function removal(database: DatabaseSync, tools: Statements): Pick<PointStore, "holding" | "remove"> {
+function removal(
+  database: DatabaseSync,
+  tools: Statements,
+  breathe: Breathe,
+): Pick<PointStore, "holding" | "remove"> {
   const period = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
   const holding = (id: number, fromMs: number, toMs: number): Holding => {
     const held = tools.get(
@@ -58,7 +83,11 @@ function removal(database: DatabaseSync, tools: Statements): Pick<PointStore, "h
     };
   };
   return {
-    holding: async (id, fromMs, toMs) => holding(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS),
+    async holding(id, fromMs, toMs) {
+      const held = holding(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS);
+      await breathe(held.points + held.versions);
+      return held;
+    },
     async remove(id, fromMs, toMs) {
       const all = { points: 0, versions: 0, firstMs: null as number | null, lastMs: null as number | null };
       for (let low = fromMs ?? -FAR_MS; ; ) {
@@ -109,6 +138,7 @@ async function* readChunks(
   tools: Statements,
   variable: VariableFacts,
   { fromMs, lastMs, order, page, view, labels = true }: PointRange,
+  breathe: Breathe,
 ): AsyncGenerator<readonly PointRow[]> {
   const { from, values } = selection(variable, view);
   const columns = labels || view.kind === "all" ? "*" : "at_ms, value";
@@ -124,6 +154,7 @@ async function* readChunks(
   while (left > 0) {
     const limit = Math.min(CHUNK, left);
     const rows = fetch(low, high, limit, offset);
+    await breathe(rows.length);
     const last = rows.at(-1);
     if (last === undefined) return;
     yield view.kind === "all" && variable.isVersioned ? versionsOf(tools, variable, rows, order) : rows;

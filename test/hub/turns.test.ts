@@ -1,0 +1,82 @@
+/** Work of many rows lets others have their turn at the event loop. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { countReadings } from "../../src/hub/push/body.ts";
+import { openDatabase } from "../../src/hub/store/sqlite/database.ts";
+import { createPointStore } from "../../src/hub/store/sqlite/points.ts";
+import type { PointRange, VariableFacts } from "../../src/hub/store/store.ts";
+import { temporaryDirectory } from "./fixture.ts";
+
+/** How often others had their turn meanwhile. */
+async function turnsOf(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let next: NodeJS.Immediate;
+  const count = () => {
+    turns += 1;
+    next = setImmediate(count);
+  };
+  next = setImmediate(count);
+  await work();
+  clearImmediate(next);
+  return turns;
+}
+
+test("a body of many elements is judged in turns, also when they hold no readings", async () => {
+  const body = Buffer.from(`[${Array.from({ length: 200_000 }, () => '{"data":[]}').join(",")}]`);
+  expect(await turnsOf(() => countReadings(body))).toBeGreaterThanOrEqual(15);
+});
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let database: ReturnType<typeof openDatabase>;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  database = openDatabase({
+    path: join(directory.path, "hub.sqlite"),
+    migrations: "migrations",
+    timeoutMs: 20,
+  });
+  database.exec(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 49999)
+    INSERT INTO point (variable_id, at_ms, value) SELECT 1, i * 1000, i FROM n`);
+});
+afterAll(async () => {
+  database.close();
+  await directory.remove();
+});
+const variable = (id: number): VariableFacts => ({
+  id,
+  accountId: 1,
+  sourceId: 1,
+  unitId: 8,
+  isVersioned: false,
+  versionsMax: null,
+  sourceZoneId: "UTC",
+  siteZoneId: "UTC",
+});
+const WHOLE: PointRange = {
+  fromMs: null,
+  lastMs: null,
+  order: "ASC",
+  page: { offset: 0, limit: null },
+  view: { kind: "latest" },
+};
+
+test("points of SQLite are read, counted and summed up in turns", async () => {
+  const points = createPointStore(database);
+  let read = 0;
+  const reading = async () => {
+    for await (const chunk of points.read(variable(1), WHOLE)) read += chunk.length;
+  };
+  expect(await turnsOf(reading)).toBeGreaterThanOrEqual(9);
+  expect(read).toBe(50_000);
+  expect(await turnsOf(() => points.count(variable(1), WHOLE))).toBeGreaterThanOrEqual(1);
+  expect(await turnsOf(() => points.holding(1, null, null))).toBeGreaterThanOrEqual(1);
+});
+
+test("a thousand variables without points are looked up in turns", async () => {
+  const points = createPointStore(database);
+  const reading = async () => {
+    for (let id = 2; id < 1_002; id += 1)
+      for await (const chunk of points.read(variable(id), WHOLE)) expect(chunk).toEqual([]);
+  };
+  expect(await turnsOf(reading)).toBeGreaterThanOrEqual(15);
+});
