@@ -66,7 +66,7 @@ export interface Ledger {
   // ── runs
 
   /** Opens a run in state `claimed` for an arrival, which becomes `matched`. The id sorts by time. */
-  openRun(arrivalId: number, binding: Binding, lane: string, replay?: Replay): Promise<Run>;
+  openRun(arrivalId: number, binding: Binding, lane: string, start?: RunStart): Promise<Run>;
   /** The only way in which a run changes state. `from` guards against two hands; fields that are absent stay as they are. */
   advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
   /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
@@ -186,6 +186,12 @@ export interface PollRecord {
 export interface Sighting {
   readonly arrival: Arrival;
   readonly seen: "new" | "changed" | "known";
+}
+
+export interface RunStart {
+  readonly replay?: Replay;
+  /** It is quarantined in the same transaction, so that nobody takes it in hand before. */
+  readonly refusal?: Reason;
 }
 
 export interface RunFilter {

@@ -160,9 +160,7 @@ async function openRun(
   parts: ClaimParts,
 ): Promise<void> {
   const lane = parts.laneOf(claimed, arrival.drop, binding.service);
-  const run = await parts.ledger.openRun(arrival.id, binding, lane);
-  if (fault !== null)
-    await parts.ledger.advanceRun(run.id, "claimed", "quarantined", { reason: fault, detail: fault.message });
+  await parts.ledger.openRun(arrival.id, binding, lane, fault === null ? {} : { refusal: fault });
   parts.onRun();
 }
 
@@ -236,7 +234,8 @@ async function claimContainer(
   { unpack: _unpack, depthMax, ...limits }: Unpacking,
   parts: ClaimParts,
 ): Promise<void> {
-  const run = await parts.ledger.openRun(
+  const message = `the container is not opened: it lies in another, and ${depthMax === 1 ? "none that does" : `none deeper than ${depthMax}`} is`;
+  await parts.ledger.openRun(
     arrival.id,
     {
       trigger: "(container)",
@@ -248,14 +247,8 @@ async function claimContainer(
       unpack: limits,
     },
     `containers of ${arrival.drop}`,
+    depth < depthMax ? {} : { refusal: { code: "HG-PACK-005", message } },
   );
-  if (depth >= depthMax) {
-    const message = `the container is not opened: it lies in another, and ${depthMax === 1 ? "none that does" : `none deeper than ${depthMax}`} is`;
-    await parts.ledger.advanceRun(run.id, "claimed", "quarantined", {
-      reason: { code: "HG-PACK-005", message },
-      detail: message,
-    });
-  }
   parts.onRun();
 }
 

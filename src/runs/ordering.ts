@@ -183,10 +183,7 @@ async function replay(
   const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
   await giveUpHeld(of, by, live, ledger);
   const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
-    of: of.id,
-    rejectedOnly,
-    overwrite,
-    by,
+    replay: { of: of.id, rejectedOnly, overwrite, by },
   });
   live?.onRun();
   return { run: run.id, of: of.id, drop: run.drop, file: run.path };

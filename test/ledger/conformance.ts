@@ -400,6 +400,15 @@ function noise(arrivalId: number) {
 }
 
 function sharedCommits(ledger: () => Ledger): void {
+  it("open a refused run in quarantine, where nobody ever sees it claimed", async () => {
+    const { sightings } = await list(ledger(), "field", [entry("refused.zip")]);
+    const refusal = { code: "HG-PACK-005", message: "it lies in another" };
+    const run = await ledger().openRun(sightings[0]?.arrival.id ?? 0, BINDING, "lane", { refusal });
+    expect(run).toMatchObject({ state: "quarantined", reason: refusal });
+    const events = (await ledger().events(run.arrivalId)).map(({ what }) => what);
+    expect(events.slice(-2)).toEqual(["run.claimed", "run.quarantined"]);
+  });
+
   it("leave each other alone when one of them fails", async () => {
     const { sightings } = await list(ledger(), "field", [entry("a"), entry("b"), entry("c")]);
     const [a, b, c] = sightings.map(({ arrival }) => arrival.id);

@@ -13,10 +13,7 @@ export function operatorConformance(ledger: () => Ledger): void {
   }
   const replayOf = (run: Run) =>
     ledger().openRun(run.arrivalId, BINDING, "lane", {
-      of: run.id,
-      rejectedOnly: false,
-      overwrite: false,
-      by: "ann",
+      replay: { of: run.id, rejectedOnly: false, overwrite: false, by: "ann" },
     });
   const target = (name: string) => ({ kind: "sourceEan", target: name });
 

@@ -1,6 +1,6 @@
 import type { Arrival, Binding, Reason, RejectedRow, Replay, Run, RunState } from "../../model.ts";
 import { RejectedError } from "../../support/errors.ts";
-import type { Ledger, RunChange, RunFilter } from "../ledger.ts";
+import type { Ledger, RunChange, RunFilter, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
 import { moveArrival, mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
@@ -23,9 +23,9 @@ type RunMethods = Pick<
 
 export function runMethods(store: Store): RunMethods {
   return {
-    openRun: (arrivalId, binding, lane, replay) =>
+    openRun: (arrivalId, binding, lane, start = {}) =>
       store.write(["arrival.matched", "run.claimed"], () =>
-        openRun(store, { arrivalId, binding, lane, replay }),
+        openRun(store, { arrivalId, binding, lane, ...start }),
       ),
     advanceRun: (id, from, to, change) =>
       store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
@@ -58,14 +58,13 @@ export function* lastRunId(): Steps<string | undefined> {
   return (yield* row<{ id: string }>("SELECT id FROM runs ORDER BY id DESC LIMIT 1"))?.id;
 }
 
-interface NewRun {
+interface NewRun extends RunStart {
   readonly arrivalId: number;
   readonly binding: Binding;
   readonly lane: string;
-  readonly replay: Replay | undefined;
 }
 
-function* openRun(store: Store, { arrivalId, binding, lane, replay }: NewRun): Steps<Run> {
+function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: NewRun): Steps<Run> {
   const arrival = yield* mustFindArrival(arrivalId);
   if (replay !== undefined) yield* assertAtRest(arrival);
   else if (arrival.parentId === null) yield* store.assertDrop(arrival.drop, store.session);
@@ -97,6 +96,8 @@ function* openRun(store: Store, { arrivalId, binding, lane, replay }: NewRun): S
     what: "run.claimed",
     detail: claimWords(binding, replay),
   });
+  if (refusal !== undefined)
+    yield* moveRun(store, id, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
   return yield* mustFindRun(id);
 }
 
