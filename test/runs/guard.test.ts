@@ -163,13 +163,18 @@ describe("the guard before the first push", () => {
   it("warns of dates beyond the limits and of second versions, and pushes", async () => {
     const id = await rig.variable("M-4", true);
     await open([trigger("standard")], {
-      services: [{ ...rig.service("hub"), ingestion: { past: "3650d" } }],
+      services: [{ ...rig.service("hub"), ingestion: { past: "3650d", future: "30d" } }],
     });
-    rig.put("in/warned.csv", `${oneReading(id, 1, "1999-01-01T00:00:00Z")}${id},2040-01-01T00:00:00Z,2\n`);
-    // The hub keeps nothing that lies so far ahead.
-    await untilState("warned.csv", "discarded");
+    const ahead = Temporal.Now.instant()
+      .add({ hours: 24 * 100 })
+      .toString()
+      .slice(0, 10);
+    rig.put("in/warned.csv", `${oneReading(id, 1, "1999-01-01T00:00:00Z")}${id},${ahead}T00:00:00Z,2\n`);
+    await untilState("warned.csv", "confirmed");
     const warned = (await eventsOf("warned.csv")).filter((event) => event.startsWith("run.warned"));
-    expect(warned).toEqual([expect.stringMatching(/dates up to 2040-01-01.*HG-GUARD-003.*HG-GUARD-004/)]);
+    expect(warned).toEqual([
+      expect.stringMatching(new RegExp(`dates up to ${ahead}.*HG-GUARD-003.*HG-GUARD-004`)),
+    ]);
     rig.put("in/past.csv", oneReading(id, 1, "1999-02-01T00:00:00Z"));
     await untilState("past.csv", "confirmed");
     expect(await eventsOf("past.csv")).toContainEqual(expect.stringContaining("dates from 1999-02-01"));
