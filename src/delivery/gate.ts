@@ -17,12 +17,15 @@ export class PassingFailure extends Error {
   /** With its attempts by now. */
   readonly batch: Batch;
   readonly retryAfterMs: number | null;
+  /** What was sent may be stored. */
+  readonly doubtful: boolean;
 
-  constructor(words: string, batch: Batch, retryAfterMs: number | null) {
+  constructor(words: string, batch: Batch, retryAfterMs: number | null, doubtful: boolean) {
     super(words);
     this.name = "PassingFailure";
     this.batch = batch;
     this.retryAfterMs = retryAfterMs;
+    this.doubtful = doubtful;
   }
 }
 

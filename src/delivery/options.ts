@@ -55,7 +55,7 @@ export const serviceOptions = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Whether the service stores a batch that comes twice under one Idempotency-Key only once, as the hub does. The specification promises nothing of the kind, so the guard warns of readings without a version that a second copy would store as a second version.",
+      "Whether the service stores a batch that comes twice under one Idempotency-Key only once, as the hub does. The specification promises nothing of the kind, so the guard warns of readings without a version that a second copy would store as a second version, and a batch of which an attempt may be stored already is not split, but refused whole.",
     ),
   ingestion: z
     .strictObject({

@@ -9,6 +9,7 @@ import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { DeliveryJournal, KeptResult } from "./delivery.ts";
+import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./doubt.ts";
 import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./pace.ts";
@@ -18,6 +19,8 @@ import { openSlice } from "./slices.ts";
 const UNREACHED: ErrorCode = "HG-PUSH-001";
 /** In the answer of a batch whose operationId the service knows with other bytes. */
 export const CONFLICT_WORDS = "the service knows this operationId with other bytes";
+/** In the answer of a batch that is not split, since an earlier attempt may be stored. */
+export const UNSPLIT_WORDS = "not split, since an earlier attempt had no clear answer and may be stored";
 
 export interface PusherParts {
   /** Its name. */
@@ -25,6 +28,8 @@ export interface PusherParts {
   readonly client: ServiceClient;
   readonly gate: Gate;
   readonly pace: Pace;
+  /** The service knows an Idempotency-Key again: had it stored an attempt, it would say so. */
+  readonly idempotency: boolean;
   readonly journal: DeliveryJournal;
   readonly options: PushOptions;
   readonly clock: Clock;
@@ -61,9 +66,19 @@ export type Pushed =
 /** Of a batch, verified. */
 type Body = Awaited<ReturnType<typeof openSlice>>;
 
+interface Attempt {
+  readonly batch: Batch;
+  readonly state: BatchState;
+  readonly body: Body;
+  /** An earlier one may be stored. */
+  readonly doubtful: boolean;
+}
+
 interface Judged {
   readonly verdict: Exclude<Verdict, "transient" | "token">;
   readonly words: string;
+  /** An earlier attempt may be stored. */
+  readonly doubtful: boolean;
 }
 
 export class BatchPusher {
@@ -86,6 +101,7 @@ export class BatchPusher {
   ): Promise<Pushed> {
     const { gate, pace, options, clock } = this.#parts;
     let body: Body | null = null;
+    let doubtful = mayBeStored(batch);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
@@ -96,7 +112,10 @@ export class BatchPusher {
       body = bytes;
       await pace.take(batch.points, signal);
       try {
-        const judged = await gate.pass(() => this.#attempt(batch, state, bytes, signal), signal);
+        const judged = await gate.pass(
+          () => this.#attempt({ batch, state, body: bytes, doubtful }, signal),
+          signal,
+        );
         return await this.#conclude(batch, segmentPath, judged, mayBisect());
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
@@ -110,6 +129,7 @@ export class BatchPusher {
         }
         if (thrown instanceof ConfigError) return this.#waitForPerson(batch, thrown);
         if (!(thrown instanceof PassingFailure)) throw thrown;
+        doubtful = thrown.doubtful;
         const waitMs = this.#passing(thrown);
         if (attempt >= options.retry.quickAttempts || waitMs > options.retry.quickWait) {
           const failure = { reason: thrown.message, code: UNREACHED, ms: waitMs };
@@ -121,23 +141,26 @@ export class BatchPusher {
   }
 
   /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
-  async #attempt(batch: Batch, state: BatchState, body: Body, signal: AbortSignal): Promise<Judged> {
+  async #attempt({ batch, state, body, doubtful }: Attempt, signal: AbortSignal): Promise<Judged> {
     const { operationId } = batch;
     const sending = await this.#parts.journal.advanceBatch(operationId, state, "sending", {
       attempted: true,
+      answer: UNANSWERED,
     });
     faultPoint("delivery.before-send");
-    const answer = await this.#call(sending, body, signal);
+    const answer = await this.#call(sending, body, doubtful, signal);
     faultPoint("delivery.after-answer");
+    const { words, retryAfterMs, status } = answer;
     const verdict = judge(answer);
     if (verdict === "transient" || verdict === "token") {
-      await this.#note(operationId, answer.words);
-      throw new PassingFailure(`the service answered ${answer.words}`, sending, answer.retryAfterMs);
+      const isOpen = doubtful || isOpenAnswer(verdict, status);
+      await this.#note(operationId, words, isOpen);
+      throw new PassingFailure(`the service answered ${words}`, sending, retryAfterMs, isOpen);
     }
-    return { verdict, words: answer.words };
+    return { verdict, words, doubtful };
   }
 
-  async #call(batch: Batch, body: Body, signal: AbortSignal): Promise<PushAnswer> {
+  async #call(batch: Batch, body: Body, doubtful: boolean, signal: AbortSignal): Promise<PushAnswer> {
     const { client, options, webhookUrl, tracer, clock, onPush, service } = this.#parts;
     const { operationId, runId, points } = batch;
     const span = tracer.begin({
@@ -157,10 +180,14 @@ export class BatchPusher {
       const seconds = (clock.monotonicMs() - begunMs) / 1000;
       onPush?.pushEnded({ service, operationId, traceId: span.traceId, status, seconds });
     };
+    let isSent = false;
     try {
       const answer = await client.push(
         {
-          body,
+          body() {
+            isSent = true;
+            return body();
+          },
           length: batch.length,
           operationId: batch.operationId,
           operationTimeoutSec: Math.max(1, Math.round(options.operationTimeout / 1000)),
@@ -178,16 +205,18 @@ export class BatchPusher {
       span.end({}, wordsOf(thrown));
       tell(null);
       if (signal.aborted) throw thrown;
-      await this.#note(batch.operationId, wordsOf(thrown));
-      if (thrown instanceof TransientError) throw new PassingFailure(wordsOf(thrown), batch, null);
+      const isPassing = thrown instanceof TransientError;
+      const isOpen = doubtful || (isPassing && isSent && isOpenFault(thrown));
+      await this.#note(batch.operationId, wordsOf(thrown), isOpen);
+      if (isPassing) throw new PassingFailure(wordsOf(thrown), batch, null, isOpen);
       throw thrown;
     }
   }
 
   async #conclude(batch: Batch, segmentPath: string, judged: Judged, mayBisect: boolean): Promise<Pushed> {
-    const { journal, log } = this.#parts;
+    const { journal, log, idempotency } = this.#parts;
     const { operationId } = batch;
-    const { verdict, words } = judged;
+    const { verdict, words, doubtful } = judged;
     if (verdict === "accepted") {
       await journal.advanceBatch(operationId, "sending", "accepted", { answer: words });
       faultPoint("delivery.after-accept");
@@ -195,11 +224,12 @@ export class BatchPusher {
       return { status: "accepted" };
     }
     if (verdict === "right" || verdict === "address") {
-      await this.#note(operationId, words);
+      await this.#note(operationId, words, doubtful);
       return this.#waitForPerson(batch, refusal(verdict, words));
     }
     // The halves would have ids of their own: they would arrive a second time beside what came first under this one.
     if (verdict === "conflict") return this.#reject(batch, `${CONFLICT_WORDS}; ${words}`);
+    if (doubtful && !idempotency) return this.#reject(batch, `${UNSPLIT_WORDS}; ${words}`);
     const halves = verdict === "halve" || mayBisect ? await this.#append(segmentPath, batch) : null;
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
@@ -251,7 +281,8 @@ export class BatchPusher {
     return kept({ reason, code: error.code, ms: options.retry.refused }, true);
   }
 
-  async #note(operationId: string, answer: string): Promise<void> {
+  async #note(operationId: string, words: string, doubtful: boolean): Promise<void> {
+    const answer = withDoubt(words, doubtful);
     await this.#parts.journal.advanceBatch(operationId, "sending", "sending", { answer });
   }
 }

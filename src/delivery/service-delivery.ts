@@ -22,7 +22,7 @@ import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
 import { Pace } from "./pace.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
-import { BatchPusher, CONFLICT_WORDS, type PushObserver } from "./push.ts";
+import { BatchPusher, CONFLICT_WORDS, type PushObserver, UNSPLIT_WORDS } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
@@ -103,6 +103,7 @@ class ServiceDelivery implements Delivery {
       clock,
       log,
       webhookUrl,
+      idempotency: service.idempotency,
       service: service.name,
       tracer: parts.tracer ?? untraced,
       onPush: parts.onPush,
@@ -271,11 +272,17 @@ async function rejectedRows(
     const words = element === undefined ? "" : targetWords(element);
     const text = reading === undefined ? words : `${words} ${reading.date} ${reading.value}${more}`;
     const message = batch.answer ?? "";
+    const code = codeOf(message);
     rows.push(
-      message.startsWith(CONFLICT_WORDS)
-        ? { code: "HG-PUSH-014", message, hint: REGISTER["HG-PUSH-014"].hint, place: { text } }
-        : { code: "HG-PUSH-012", message, place: { text } },
+      code === "HG-PUSH-012"
+        ? { code, message, place: { text } }
+        : { code, message, hint: REGISTER[code].hint, place: { text } },
     );
   }
   return rows;
+}
+
+function codeOf(answer: string): "HG-PUSH-012" | "HG-PUSH-014" | "HG-PUSH-015" {
+  if (answer.startsWith(CONFLICT_WORDS)) return "HG-PUSH-014";
+  return answer.startsWith(UNSPLIT_WORDS) ? "HG-PUSH-015" : "HG-PUSH-012";
 }

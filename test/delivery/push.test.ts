@@ -433,6 +433,58 @@ it("rejects a batch whole whose operationId the service knows with other bytes, 
   expect(setup.service.pushes.map((call) => call.query.get("operationId"))).toEqual(["r1-1", "r1-2"]);
 });
 
+describe("a batch of which an attempt had no answer, and that the service then does not take whole", () => {
+  const tooLarge = json(413, { title: "Payload Too Large", status: 413 });
+  const impossible = json(400, { title: "Bad Request", status: 400 });
+  const prepare = async (idempotency: boolean) => {
+    await setup.close();
+    setup = await setUp({ concurrency: 1, retry: { quickAttempts: 3 } }, null, { idempotency });
+  };
+
+  it.each([["too large", tooLarge] as const, ["impossible", impossible] as const])(
+    "is not split when it is %s, since its readings may be stored",
+    async (_what, refusal) => {
+      await prepare(false);
+      setup.service.pushScript.push("reset-after-accepting", { status: 429 }, refusal);
+      expect(await deliver([element("A", 8)])).toMatchObject({
+        status: "rejected",
+        rejected: 8,
+        faults: [{ operationId: "r1-1", answer: expect.stringContaining("may be stored") }],
+        rows: [{ code: "HG-PUSH-015" }],
+      });
+      expect(setup.service.stored).toHaveLength(8);
+    },
+  );
+
+  it("is not split after a restart either", async () => {
+    await prepare(false);
+    setup.service.pushScript.push("hang", tooLarge);
+    const { run, segmentPath } = await setup.run("r1", [[element("A", 8)]]);
+    const stop = new AbortController();
+    setup.service.pushScript[0] = () => {
+      stop.abort();
+      return "hang";
+    };
+    expect(await setup.delivery.deliver(run, segmentPath, stop.signal)).toMatchObject({ status: "kept" });
+    const result = await (await setup.restart()).deliver(run, segmentPath, never);
+    expect(result).toMatchObject({ status: "rejected", rows: [{ code: "HG-PUSH-015" }] });
+  });
+
+  it("is split by a service that knows its Idempotency-Key again, which would have told", async () => {
+    await prepare(true);
+    setup.service.pushScript.push("reset", tooLarge);
+    expect(await deliver([element("A", 8)])).toEqual({ status: "accepted", points: 8 });
+    expect(values()).toEqual(range(8));
+  });
+
+  it("is split after answers and faults that nothing can have been stored with", async () => {
+    await prepare(false);
+    setup.service.pushScript.push({ status: 429 }, { status: 401 }, tooLarge);
+    expect(await deliver([element("A", 8)])).toEqual({ status: "accepted", points: 8 });
+    expect(setup.service.stored).toHaveLength(8);
+  });
+});
+
 describe("the probe", () => {
   it("tells account, right to push and right to read", async () => {
     const lines = await setup.delivery.probe(never);

@@ -43,6 +43,8 @@ export class ScriptedService {
   pushDefault: Step = "accept";
   readonly tokenScript: Reply[] = [];
   expiresInSec = 300;
+  /** Whether what comes twice under one Idempotency-Key is stored once. */
+  idempotency = true;
   /** Claims of the tokens; null makes them opaque. */
   claims: Record<string, unknown> | null = { account: "7" };
   scope: string | undefined = "datahub-api push-data";
@@ -56,7 +58,7 @@ export class ScriptedService {
   rowsPerPage = 1000;
   /** Overrides the answer of any read. */
   readReply: Reply | null = null;
-  /** Accepted readings, each operation once by its Idempotency-Key. */
+  /** Accepted readings. */
   readonly stored: StoredReading[] = [];
   readonly #keys = new Map<string, string>();
   readonly #server: Server;
@@ -92,7 +94,7 @@ export class ScriptedService {
       credentials: { clientId: "c", clientSecret: "cs", username: "u", password: "p" },
       scopes: ["datahub-api", "push-data"],
       auth: "bearer",
-      idempotency: true,
+      idempotency: this.idempotency,
       ingestion: { future: 86_400_000 },
     };
   }
@@ -165,7 +167,7 @@ export class ScriptedService {
     const digest = createHash("sha256").update(call.body).digest("hex");
     const before = this.#keys.get(key);
     if (before !== undefined && before !== digest) throw new Error(`${key} came with other bytes`);
-    if (before !== undefined) return;
+    if (before !== undefined && this.idempotency) return;
     this.#keys.set(key, digest);
     const operationId = call.query.get("operationId") ?? "";
     for (const element of elements)

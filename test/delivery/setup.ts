@@ -35,8 +35,13 @@ export interface PushChange {
   readonly timeouts?: Record<string, unknown>;
 }
 
-export async function setUp(push: PushChange = {}, webhookUrl: string | null = null): Promise<Setup> {
+export async function setUp(
+  push: PushChange = {},
+  webhookUrl: string | null = null,
+  { idempotency = true }: { readonly idempotency?: boolean } = {},
+): Promise<Setup> {
   const service = await new ScriptedService().start();
+  service.idempotency = idempotency;
   const directory = await mkdtemp(join(tmpdir(), "headgate-"));
   const journal = new MemoryJournal();
   const options: PushOptions = pushOptions.parse({

@@ -252,6 +252,7 @@ export class Stage {
       services: [
         {
           ...serviceAddresses(this.entrance, this.name),
+          idempotency: true,
           name: "hub",
           account: "1",
           credentials: CREDENTIALS,

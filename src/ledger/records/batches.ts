@@ -137,7 +137,8 @@ function* moveBatch(
     runId: batch.runId,
     operationId,
     what: `batch.${to}`,
-    detail: change.answer ?? (to === "sending" ? `attempt ${after.attempts}, ${batch.points} points` : ""),
+    detail:
+      change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : (change.answer ?? ""),
   });
   return after;
 }

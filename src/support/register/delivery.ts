@@ -58,4 +58,8 @@ export const DELIVERY_ERRORS = {
     title: "the service knows an operationId with other bytes",
     hint: "Was an older copy of the ledger put back, or does another gateway use the same ids? Compare the stored points with the file; `headgate replay RUN` pushes it under new ids.",
   },
+  "HG-PUSH-015": {
+    title: "a batch that may be stored already was refused whole",
+    hint: "Compare the stored points with the file. `headgate replay RUN` pushes it again under new ids: readings without a version would be a second version where they are stored. Set `services[].idempotency` where the service stores what comes twice under one Idempotency-Key only once; then such a batch is split.",
+  },
 } as const satisfies Record<string, RegisterEntry>;
