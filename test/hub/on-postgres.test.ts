@@ -17,7 +17,6 @@ const APART = [
   "openapi",
   "referentials",
   "specification/access",
-  "specification/endpoints",
   "specification/referentials",
   "token",
 ];

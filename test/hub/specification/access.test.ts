@@ -213,7 +213,7 @@ rule("limits.customer", async () => {
   const limited = await startTestHub({
     accounts: [
       { id: 1, name: "First", limits: { requestsPerMinute: 1 } },
-      { id: 2, name: "Second" },
+      { id: 2, name: "Second", limits: { pointsPerDay: 1 } },
     ],
   });
   try {
@@ -222,6 +222,10 @@ rule("limits.customer", async () => {
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await limited.call("GET", "/sites", SECOND)).toMatchObject({ status: 200 });
+    const body = [{ variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 1 }] }];
+    const pushed = () => limited.call("POST", "/push/api/data", { ...SECOND, body });
+    expect(await pushed()).toMatchObject({ status: 200 });
+    expect(await pushed()).toMatchObject({ status: 429, body: { code: "quota-exceeded" } });
   } finally {
     await limited.close();
   }

@@ -104,20 +104,10 @@ rule("referentials.site-types", async () => {
 });
 rule("referentials.energy-type-ids", async () => {
   const found = await names("/energyTypes");
-  const ids = Array.from({ length: 29 }, (_, id) => id).filter((id) => id !== 12 && id !== 23);
-  expect(
-    Object.keys(found)
-      .map(Number)
-      .sort((one, other) => one - other),
-  ).toEqual(ids);
-  expect(found).toMatchObject({
-    0: "Solar",
-    1: "Electricity",
-    3: "Water",
-    10: "Volatil Compounds",
-    19: "Electricity_bis",
-    28: "Sewer",
-  });
+  const known =
+    "Solar, Electricity, Gas, Water, Fuel, Heat, Temperature, Carbon dioxide, Humidity, Particulate Matter, Volatil Compounds, Pollution, , Waste, Electric Charge, Noise, Atmospheric Pressure, Data, Cold, Electricity_bis, Hot Water, Oil, Environmental sensor, , Steam, Nitrogen, Compressed air, Services, Sewer";
+  const labels = known.split(", ").map((name, id): [number, string] => [id, name]);
+  expect(found).toEqual(map(...labels.filter(([, name]) => name !== "")));
 });
 rule("referentials.electricity", async () => {
   const types = (await hub.get("/energyTypes")) as (Named & { energyUsages: Named[] })[];
@@ -125,9 +115,10 @@ rule("referentials.electricity", async () => {
   expect(usages).toEqual(["Ventilation", "Heat", "Lighting", "Cooling"]);
 });
 rule("referentials.usage-ids", async () => {
-  const found = await names("/energyUsages");
-  expect(Object.keys(found)).toHaveLength(17);
-  expect(found).toMatchObject({ 1: "Ventilation", 8: "Electricity Main", 12: "Production", 17: "Sewer" });
+  const known =
+    "Ventilation, Heat, Lighting, Cooling, Plumbing, Others, General Purpose, Electricity Main, Paper, Plastic, Green, Production, Area lighting, Barrel, Fire Protection, Stormwater, Sewer";
+  const labels = known.split(", ").map((name, index): [number, string] => [index + 1, name]);
+  expect(await names("/energyUsages")).toEqual(map(...labels));
 });
 rule("referentials.unit-anchors", async () => {
   expect(await names("/units")).toMatchObject({
