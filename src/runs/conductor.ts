@@ -18,6 +18,7 @@ import {
   wordsOf,
 } from "../support/errors.ts";
 import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, hasHand, openDesks } from "./desks.ts";
+import { NextLook } from "./next-look.ts";
 import { FOR_SERVICE, QUARANTINABLE, takeStep } from "./stepping.ts";
 import { NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
@@ -42,8 +43,7 @@ export class Conductor {
   /** Drops that no hand may touch. */
   readonly #closedDrops = new Set<string>();
   readonly #abort = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #timerDueMs = 0;
+  readonly #nextLook: NextLook;
   #pumping: Promise<void> | null = null;
   #again = false;
   #resting = false;
@@ -51,6 +51,7 @@ export class Conductor {
   constructor(steps: RunSteps, options: ConductorOptions) {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock);
+    this.#nextLook = new NextLook(steps.clock, () => this.wake());
     this.#desks = openDesks(options);
   }
 
@@ -161,7 +162,12 @@ export class Conductor {
   /** These services are others now: what was known against them counts no longer. */
   servicesChanged(services: readonly string[], deliveryHands: number): void {
     for (const service of services) this.#waits.forgetService(service);
-    for (const desk of this.#desks) if (desk.name === "delivery") desk.hands = deliveryHands;
+    for (const desk of this.#desks) {
+      if (desk.name === "delivery") desk.hands = deliveryHands;
+      // What a step under way learns yet is about the service of before.
+      for (const run of desk.inHand.values())
+        if (services.includes(run.binding.service)) this.#told.add(run.id);
+    }
     this.wake();
   }
 
@@ -183,7 +189,7 @@ export class Conductor {
   async stop(): Promise<void> {
     this.#abort.abort();
     for (const { stop } of this.#steppers.values()) stop.abort();
-    clearTimeout(this.#timer);
+    this.#nextLook.cancel();
     await this.#pumping;
     await Promise.allSettled(this.#tasks);
   }
@@ -301,9 +307,11 @@ export class Conductor {
   }
 
   async #wait(run: Run, desk: Desk, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
-    if (result.failing === true) this.#waits.failed(run.binding.service, result.reason);
-    if (result.wholeService === true) this.#waits.service(run.binding.service, result.ms, result.reason);
-    else if (!this.#told.has(run.id) && !(await this.#isDone(result.blockedBy))) {
+    if (this.#told.has(run.id)) return;
+    const { service } = run.binding;
+    if (result.failing === true) this.#waits.failed(service, result.reason);
+    if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
+    else if (!(await this.#isDone(result.blockedBy))) {
       this.#waits.run(run.id, result.ms, result.reason);
       if (result.blockedBy !== undefined) this.#waits.behind(run.id, result.blockedBy);
     }
@@ -386,14 +394,6 @@ export class Conductor {
   }
 
   #wakeIn(ms: number): void {
-    if (this.#abort.signal.aborted) return;
-    const due = this.#steps.clock.monotonicMs() + ms;
-    if (this.#timer !== undefined && this.#timerDueMs <= due) return;
-    clearTimeout(this.#timer);
-    this.#timerDueMs = due;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.wake();
-    }, ms);
+    if (!this.#abort.signal.aborted) this.#nextLook.within(ms);
   }
 }

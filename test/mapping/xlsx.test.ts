@@ -145,8 +145,8 @@ describe("the workbook reader", () => {
     ["an archive of something else", zipOf({ "readme.txt": "x" }), "an archive, but no workbook"],
   ])("refuses what is no workbook: %s", async (_, content, message) => {
     const { file } = await openFile(content, "book.xlsx");
-    for (const read of [collect(file.xlsx()), file.sheets()])
-      await expect(read).rejects.toMatchObject({
+    for (const read of [() => collect(file.xlsx()), () => file.sheets()])
+      await expect(read()).rejects.toMatchObject({
         unreadable: true,
         message: expect.stringContaining(message),
         hint: expect.any(String),

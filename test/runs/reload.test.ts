@@ -217,6 +217,7 @@ describe("a changed configuration that cannot be taken", () => {
     configure({ operations: { listen: `127.0.0.1:${port}` } });
     await configurationIs(/refused.*taken by another program/s);
     rig.put("in/a.csv", oneReading(variable, 7));
-    await settled("a.csv");
+    // For a moment none runs.
+    await until("the file is stored", async () => (await rig.stored(variable))["2026-03-01"] === 7);
   });
 });
