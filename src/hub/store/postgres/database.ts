@@ -75,8 +75,14 @@ function serverOf(text: string): string {
 
 /** Statements on a pool or on one connection; parameters are written `?`. */
 export function sqlOn(connection: pg.Pool | pg.PoolClient) {
-  const query = (sql: string, values: readonly Value[]) =>
-    connection.query<Row>(numbered(sql), values as Value[]);
+  const query = async (sql: string, values: readonly Value[]) => {
+    const ask = (on: pg.Pool | pg.PoolClient) => on.query<Row>(numbered(sql), values as Value[]);
+    // What only reads may be asked again.
+    if (!(connection instanceof pg.Pool) || !sql.trimStart().startsWith("SELECT")) return ask(connection);
+    const { client, value } = await onLiving(connection, ask);
+    client.release();
+    return value;
+  };
   return {
     get: async (sql: string, ...values: Value[]): Promise<Row | undefined> =>
       (await query(sql, values)).rows[0],
@@ -96,15 +102,34 @@ function numbered(sql: string): string {
   });
 }
 
+/**
+ * A connection that answers: those that the server had ended, and that the pool has not noticed yet, are thrown away. `ask` may be
+ * done several times.
+ */
+async function onLiving<T>(
+  pool: pg.Pool,
+  ask: (client: pg.PoolClient) => Promise<T>,
+): Promise<{ readonly client: pg.PoolClient; readonly value: T }> {
+  for (let left = pool.options.max ?? 0; ; left -= 1) {
+    const client = await pool.connect();
+    try {
+      return { client, value: await ask(client) };
+    } catch (thrown) {
+      const isDead = isPostgresTrouble(thrown);
+      client.release(isDead);
+      if (!isDead || left <= 0) throw thrown;
+    }
+  }
+}
+
 const DEADLOCKS_MAX = 3;
 const DEADLOCK = "40P01";
 
 /** One transaction. Of two that wait for each other the server ends one, which is done again. */
 export async function transact<T>(pool: pg.Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
   for (let deadlocks = 0; ; deadlocks += 1) {
-    const client = await pool.connect();
+    const { client } = await onLiving(pool, (fresh) => fresh.query("BEGIN"));
     try {
-      await client.query("BEGIN");
       const result = await work(sqlOn(client));
       await client.query("COMMIT");
       client.release();
