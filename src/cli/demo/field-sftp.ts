@@ -256,7 +256,10 @@ class SftpSession {
   async #open(id: number, path: string, flags: number): Promise<void> {
     const mode = utils.sftp.flagsToString(flags) ?? "r";
     const full = mode === "r" ? await this.#target(path) : await this.#place(path);
-    this.#hand(id, { kind: "file", file: await open(full, mode) });
+    const file = await open(full, mode);
+    // Whoever asked has gone meanwhile.
+    if (this.#ended) return await file.close();
+    this.#hand(id, { kind: "file", file });
   }
 
   async #read(id: number, handle: Buffer, from: number, length: number): Promise<void> {
