@@ -1,19 +1,26 @@
-/** The runs of a migration that the service took something of, in the order in which they delivered. */
+/** The runs of a migration, in the order in which they were opened, which is that of their delivery. Memory holds some of them. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 
 const TAKEN: readonly RunState[] = ["delivering", "accepted", "confirmed", "discarded", "quarantined"];
 const READ_AT_ONCE = 200;
 
-export async function* deliveredRuns(ledger: Pick<Ledger, "runsIn">): AsyncGenerator<Run> {
+export async function* allRuns(
+  ledger: Pick<Ledger, "runsIn">,
+  states: readonly RunState[],
+): AsyncGenerator<Run> {
   for (let after: string | undefined; ; ) {
-    const runs = await ledger.runsIn(TAKEN, {
+    const runs = await ledger.runsIn(states, {
       limit: READ_AT_ONCE,
       ...(after === undefined ? {} : { after }),
     });
-    yield* runs.filter(({ points }) => points.accepted > 0);
-    const last = runs.at(-1);
-    if (last === undefined) return;
-    after = last.id;
+    yield* runs;
+    after = runs.at(-1)?.id;
+    if (after === undefined) return;
   }
+}
+
+/** Those that the service took something of. */
+export async function* deliveredRuns(ledger: Pick<Ledger, "runsIn">): AsyncGenerator<Run> {
+  for await (const run of allRuns(ledger, TAKEN)) if (run.points.accepted > 0) yield run;
 }

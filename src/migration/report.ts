@@ -4,6 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
 import { ABOUT, readFacts } from "../runs/about.ts";
 import { targetWords } from "../wire/index.ts";
+import { allRuns } from "./delivered.ts";
 import type { Reconciliation } from "./reconciling.ts";
 
 export interface ReportedFile {
@@ -90,7 +91,8 @@ export async function makeReport(
   const timeline = new Timeline();
   const coverage = new Coverage();
   const points = { mapped: 0, accepted: 0, rejected: 0 };
-  for await (const run of allRuns(ledger)) {
+  // The latest attempt of each file comes last.
+  for await (const run of allRuns(ledger, STATES)) {
     const operations = await timeline.take(run, ledger);
     await readFacts(join(spool, "kept", `${run.id}${ABOUT}`), READ_AT_ONCE, async (part) =>
       coverage.take(part),
@@ -121,19 +123,6 @@ export async function makeReport(
       .map(([reason, counts]) => ({ reason, ...counts }))
       .toSorted((one, other) => other.rows - one.rows),
   };
-}
-
-/** The latest attempt of each file comes last. */
-async function* allRuns(ledger: Pick<Ledger, "runsIn">): AsyncGenerator<Run> {
-  for (let after: string | undefined; ; ) {
-    const runs = await ledger.runsIn(STATES, {
-      limit: READ_AT_ONCE,
-      ...(after === undefined ? {} : { after }),
-    });
-    yield* runs;
-    after = runs.at(-1)?.id;
-    if (after === undefined) return;
-  }
 }
 
 const STEPS_MAX = 200;

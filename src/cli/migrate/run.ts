@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type FileEvent, type Gateway, startGateway } from "../../gateway.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
+import { allRuns } from "../../migration/delivered.ts";
 import type { HistoryFile } from "../../migration/listing.ts";
 import type { RunState } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
@@ -84,15 +85,7 @@ class Watch {
 
   /** What earlier calls have brought to rest. */
   async recall(ledger: Ledger): Promise<void> {
-    for (let after: string | undefined; ; ) {
-      const runs = await ledger.runsIn(AT_REST, {
-        limit: READ_AT_ONCE,
-        ...(after === undefined ? {} : { after }),
-      });
-      for (const { drop, path } of runs) this.#rests(drop, path);
-      after = runs.at(-1)?.id;
-      if (after === undefined) return;
-    }
+    for await (const { drop, path } of allRuns(ledger, AT_REST)) this.#rests(drop, path);
   }
 
   take({ what, drop, path }: FileEvent): void {
@@ -121,7 +114,6 @@ class Watch {
   }
 }
 
-const READ_AT_ONCE = 500;
 /** Looking may take the fiftieth part of the time. */
 const LOOK_SHARE = 50;
 const EVER = "1970-01-01T00:00:00Z";

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { SqlValue } from "../filter-sql.ts";
-import type { Holding, PointRange, PointRow, PointStore, PointView, VariableFacts } from "../store.ts";
+import { selection } from "../point-selection.ts";
+import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import { factsOf, number, text, VARIABLE_FACTS } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 import { type Row, type Sql, sqlOn, transact } from "./database.ts";
@@ -97,22 +97,6 @@ async function holdingOf({ get }: Sql, id: number, fromMs: number, toMs: number)
     firstMs: number(held?.["first"]),
     lastMs: number(held?.["last"]),
   };
-}
-
-/** One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest value. */
-function selection(variable: VariableFacts, view: PointView): { from: string; values: SqlValue[] } {
-  if (view.kind === "tag") {
-    const table = variable.isVersioned ? "point_version" : "point";
-    return { from: `FROM ${table} WHERE variable_id = ? AND version = ?`, values: [variable.id, view.tag] };
-  }
-  if (view.kind === "asOf" && variable.isVersioned) {
-    return {
-      from: `FROM point_version AS seen WHERE variable_id = ? AND version_us = (SELECT max(version_us) FROM point_version AS known
-        WHERE known.variable_id = seen.variable_id AND known.at_ms = seen.at_ms AND known.version_us <= ?)`,
-      values: [variable.id, view.versionUs],
-    };
-  }
-  return { from: "FROM point WHERE variable_id = ?", values: [variable.id] };
 }
 
 /** Each chunk continues after the last date, so that no connection and no snapshot is held for a reader who is slow. */

@@ -1,5 +1,6 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { Holding, PointRange, PointRow, PointStore, PointView, VariableFacts } from "../store.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { selection } from "../point-selection.ts";
+import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import { factsOf, number, text, VARIABLE_FACTS } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
@@ -115,22 +116,6 @@ function removal(
       }
     },
   };
-}
-
-/** One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest value. */
-function selection(variable: VariableFacts, view: PointView): { from: string; values: SQLInputValue[] } {
-  if (view.kind === "tag") {
-    const table = variable.isVersioned ? "point_version" : "point";
-    return { from: `FROM ${table} WHERE variable_id = ? AND version = ?`, values: [variable.id, view.tag] };
-  }
-  if (view.kind === "asOf" && variable.isVersioned) {
-    return {
-      from: `FROM point_version AS seen WHERE variable_id = ? AND version_us = (SELECT max(version_us) FROM point_version AS known
-        WHERE known.variable_id = seen.variable_id AND known.at_ms = seen.at_ms AND known.version_us <= ?)`,
-      values: [variable.id, view.versionUs],
-    };
-  }
-  return { from: "FROM point WHERE variable_id = ?", values: [variable.id] };
 }
 
 /** Each chunk continues after the last date, so that no statement stays open while the event loop goes on. */
