@@ -170,8 +170,8 @@ export interface Binding {
   readonly limits: BatchLimits;
   /** The tables of the configuration, with the content that they had when the run was claimed. */
   readonly lookups?: readonly BoundLookup[] | undefined;
-  /** `run`: the id of the run is the version of readings that have none of their own. */
-  readonly version?: "run" | undefined;
+  /** The version of readings that have none of their own: `run`, the id of the run, or a tag. */
+  readonly version?: "run" | { readonly tag: string } | undefined;
   /** Prefix of the operation ids, from the trigger or the command line. */
   readonly operationPrefix?: string | undefined;
   /** The arrival is a container, which is opened instead of mapped. */

@@ -13,6 +13,7 @@ import { systemClock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
+import { versionTag } from "../triggers/options.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { makePlan, printPlan } from "./migrate/plan.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
@@ -28,6 +29,7 @@ interface MigrateOptions {
   readonly lenient?: boolean;
   readonly rejectShare: string;
   readonly concurrency?: string;
+  readonly versionTag?: string;
   readonly onChange: string;
   readonly dryRun?: boolean;
   readonly verify?: boolean;
@@ -55,6 +57,10 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       "0.1",
     )
     .option("--concurrency <calls>", "push calls at the same time; the configuration's unless given")
+    .option(
+      "--version-tag <tag>",
+      "VersionTag of readings that the file gives none; delivered again with the same tag they replace each other",
+    )
     .option(
       "--on-change <what>",
       "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all",
@@ -187,9 +193,14 @@ async function showPlan(
     if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${files.length} files mapped\n`);
   };
   const plan = await makePlan(own, files, tick, stop);
-  if (options.json === true) printJson(plan);
+  if (options.json === true) printJson({ ...plan, versionTag: options.versionTag ?? null });
   else printPlan(plan);
+  if (options.json !== true && options.versionTag !== undefined) print(`  ${tagWords(options.versionTag)}`);
   return plan.findings.length === 0 && plan.unfit?.length === 0 ? 0 : 1;
+}
+
+function tagWords(tag: string): string {
+  return `readings without a version of their own carry the tag ${tag}; what is stored with this tag at their dates is replaced`;
 }
 
 function greeting(id: string, { files, done, changed }: Standing): string {
@@ -210,8 +221,14 @@ function orderOf(patterns: readonly string[], options: MigrateOptions): Migratio
     rows: options.lenient === true ? "lenient" : "strict",
     rejectShare: share,
     service: options.service ?? null,
-    versionTag: null,
+    versionTag: options.versionTag === undefined ? null : tagOf(options.versionTag),
   };
+}
+
+function tagOf(text: string): string {
+  const { data, error } = versionTag.safeParse(text);
+  if (data === undefined) throw invalid("--version-tag", `${text}: ${error.issues[0]?.message}`);
+  return data;
 }
 
 function settingsOf(text: string): Readonly<Record<string, unknown>> {

@@ -167,7 +167,7 @@ function mapJob(
     rows,
     rejectShare,
     limits,
-    version: version === "run" ? job.runId : undefined,
+    version: version === "run" ? job.runId : version?.tag,
     lookups: job.lookups,
     sink: createSegmentPart(partPath),
     signal,

@@ -23,7 +23,9 @@ export function gatewayOf(
     ledger: { kind: "sqlite", path: join(folder, "ledger.sqlite"), keep: Number.MAX_SAFE_INTEGER },
     spool: { ...config.spool, path: join(folder, "spool"), keepInputs: KEPT },
     drops: [...historyDrops(order.patterns, config.drops)],
-    triggers: order.mapper === null ? config.triggers.map(ofHistory) : [triggerOf(order, order.mapper)],
+    triggers: (order.mapper === null ? config.triggers.map(ofHistory) : [triggerOf(order, order.mapper)]).map(
+      (trigger) => stamped(trigger, order.versionTag),
+    ),
     push: {
       ...config.push,
       ...(care.concurrency === undefined ? {} : { concurrency: care.concurrency }),
@@ -58,6 +60,11 @@ function triggerOf(order: MigrationOrder, mapper: string): TriggerOptions {
       { filterType: "NotContains", value: "." },
     ],
   });
+}
+
+/** Readings without a version of their own carry the tag. */
+function stamped(trigger: TriggerOptions, tag: string | null): TriggerOptions {
+  return tag === null ? trigger : { ...trigger, version: { tag } };
 }
 
 /** One for all: files of one series deliver in their order, in whichever folder they lie. */

@@ -4,6 +4,11 @@ import { expectOptions } from "./expectation.ts";
 
 const wire = fileTrigger.shape;
 
+/** A VersionTag: free text for the service, and visible here, since people have to type it again. */
+export const versionTag = z
+  .string()
+  .regex(/^[^\p{C}\s](?:[^\p{C}]{0,198}[^\p{C}\s])?$/u, "expected 1 to 200 visible characters");
+
 /** The specification's fields under its names, and ours beside them. */
 export const triggerOptions = z.strictObject({
   name: z
@@ -49,10 +54,10 @@ export const triggerOptions = z.strictObject({
       "Runs of one lane that share a target deliver in the order of their arrival. By default a lane is one drop and one trigger; triggers that name the same lane share it.",
     ),
   version: z
-    .enum(["run"])
+    .union([z.enum(["run"]), z.strictObject({ tag: versionTag })])
     .optional()
     .describe(
-      "run: readings that the mapper gives no version carry the id of their run as VersionTag, so that a delivery can be told from others, and sent again replaces its own entry instead of making a further version. A replay is a run of its own, and so has a tag of its own.",
+      "run: readings that the mapper gives no version carry the id of their run as VersionTag, so that a delivery can be told from others, and sent again replaces its own entry instead of making a further version. A replay is a run of its own, and so has a tag of its own. `{ tag: TEXT }`: they carry this tag, and whatever is delivered with it later replaces them.",
     ),
   operationPrefix: z
     .string()

@@ -135,6 +135,7 @@ class Planner {
             rows: trigger.rows,
             rejectShare: trigger.rejectShare,
             limits: { pointsMax, bytesMax },
+            version: trigger.version,
           },
           lookups: this.#config.lookups.map(lookupFile),
         },
