@@ -136,7 +136,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await field.open();
   closers.push(() => fleet.leave());
-  await fleet.join({ ledger, conductor, watchers: () => field.watchers(), pauses, clock, log });
+  const configured = () => config.drops.map(({ name }) => name);
+  await fleet.join({ ledger, conductor, watchers: () => field.watchers(), configured, pauses, clock, log });
   await field.start();
   late.start();
   conductor.wake();
@@ -154,7 +155,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     isIdle: () => isIdle(field.watchers(), conductor),
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(field.statuses(), ledger, (await conductor.pending()).runs, startedAt),
-    exchange: (next) => exchangeParts(next, { live, field, services, conductor, registry, mapping, log }),
+    exchange: (next) =>
+      exchangeParts(next, { live, field, fleet, services, conductor, registry, mapping, log }),
     pulse: () => conductor.pulse(),
     stop: async (graceMs = 0) => {
       if (graceMs > 0) {

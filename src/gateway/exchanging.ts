@@ -10,6 +10,7 @@ import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import type { Field } from "./drops.ts";
+import type { FleetMember } from "./fleet.ts";
 import type { LiveConfig } from "./live-config.ts";
 import type { ServicePosts } from "./services.ts";
 
@@ -21,6 +22,7 @@ export type Exchange =
 export interface ExchangedParts {
   readonly live: LiveConfig;
   readonly field: Field;
+  readonly fleet: Pick<FleetMember, "dropsChanged">;
   readonly services: ServicePosts;
   readonly conductor: Conductor;
   readonly registry: TriggerRegistry;
@@ -33,7 +35,7 @@ const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "trigg
 
 /** Throws the `ConfigError` of a drop that cannot be opened; then everything is as it was. */
 export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
-  const { live, field, services, conductor, registry, mapping, log } = parts;
+  const { live, field, fleet, services, conductor, registry, mapping, log } = parts;
   const { config } = live;
   const sections = changedSections(config, next);
   const others = sections.filter((section) => !EXCHANGED.includes(section));
@@ -44,6 +46,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
   const touched = [...drops.gone, ...drops.come.map(({ name }) => name)];
   if (touched.length > 0) await conductor.withoutHandsAt(touched, () => field.exchange(drops));
   live.replace(next);
+  if (touched.length > 0) fleet.dropsChanged();
   registry.replace(next.triggers);
   const changed = services.configure(next);
   conductor.servicesChanged(changed, next.push.concurrency);

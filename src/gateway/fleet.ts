@@ -18,6 +18,8 @@ export interface FleetParts {
   readonly ledger: Ledger;
   readonly conductor: Pick<Conductor, "wake" | "letGo" | "isInHand">;
   readonly watchers: () => readonly FleetWatcher[];
+  /** Drops of the configuration in force; one of them may have no watcher while it is being exchanged. */
+  readonly configured: () => readonly string[];
   readonly pauses: Pick<Pauses, "refresh">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -59,6 +61,11 @@ export class FleetMember {
     this.#loop = this.#lookAgain(parts, lookAgainMs);
   }
 
+  /** The drops are others now: those that went are given back at once, those that came are asked for. */
+  dropsChanged(): void {
+    this.#rest.abort();
+  }
+
   async leave(): Promise<void> {
     this.#stopping.abort();
     this.#rest.abort();
@@ -76,6 +83,7 @@ export class FleetMember {
           this.#reasons.clear();
           await parts.conductor.letGo();
         }
+        await this.#releaseDrops(parts);
         await parts.pauses.refresh();
         for (const watcher of await this.#takeDrops(parts)) {
           await watcher.rematch();
@@ -87,6 +95,16 @@ export class FleetMember {
       } catch (thrown) {
         parts.log.warn({ reason: wordsOf(thrown) }, "what other nodes left could not be looked for");
       }
+    }
+  }
+
+  /** Those that this node had asked for and does not know any more. */
+  async #releaseDrops({ ledger, watchers, configured, log }: FleetParts): Promise<void> {
+    const known = new Set([...configured(), ...watchers().map((watcher) => watcher.status().drop)]);
+    for (const drop of [...this.#reasons.keys()].filter((name) => !known.has(name))) {
+      await ledger.fleet.releaseDrop(drop);
+      this.#reasons.delete(drop);
+      log.info({ drop }, "the drop is not in the configuration any more: another node may poll it");
     }
   }
 

@@ -10,10 +10,14 @@ export interface Fleet {
   readonly lookAgainMs: number | null;
   /** From now on this node polls the drop: null. Or the name of the node that does. */
   holdDrop(drop: string): Promise<string | null>;
+  /** This node does not know the drop any more: another may poll it, and take its runs that are not fetched. Nothing when it is another's. */
+  releaseDrop(drop: string): Promise<void>;
   /** Throws when this node does not poll the drop any more. Asked right before something at it that cannot be undone. */
   assertDrop(drop: string): Promise<void>;
   /** From now on this node works on the run, as it stands now. Null while another does. */
   holdRun(run: Run): Promise<Run | null>;
+  /** This node lacks what the run needs next: another may take it. False when there is no other. */
+  releaseRun(id: string): Promise<boolean>;
   /** Throws when this node does not work on the run any more. Asked right before something that cannot be undone. */
   assertRun(id: string): Promise<void>;
   /** All that were heard of lately, by name. */
@@ -43,8 +47,10 @@ export interface FleetWatch {
 export const LONE_NODE: Fleet = {
   lookAgainMs: null,
   holdDrop: async () => null,
+  releaseDrop: async () => undefined,
   assertDrop: async () => undefined,
   holdRun: async (run) => run,
+  releaseRun: async () => false,
   assertRun: async () => undefined,
   nodes: async () => [],
 };

@@ -3,10 +3,9 @@ import type { Run } from "../model.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import { fetchReplayed } from "./replaying.ts";
-import { containerOf, fetchSource } from "./source.ts";
+import { containerOf, fetchSource, waitForDrop } from "./source.ts";
 import { entryOf, NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 
-const DROP_MISSING_WAIT_MS = 60_000;
 const FULL_WAIT_MS = 2_000;
 
 /** While the spool is full the file stays where it is. */
@@ -38,8 +37,7 @@ async function fetchIntoSpool(run: Run, steps: RunSteps, signal: AbortSignal): P
     return REST;
   }
   const post = steps.dropPost(run.drop);
-  if (post === undefined)
-    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined) return await waitForDrop(run, steps);
   if (run.binding.unpack === undefined) steps.pool.prepare(run.binding.mapper);
   const fetched = await fetchOrTellWhy(run, steps, signal);
   if ("move" in fetched) return fetched;
@@ -73,8 +71,7 @@ async function fetchIntoSpool(run: Run, steps: RunSteps, signal: AbortSignal): P
 /** A file that vanished or was replaced before its bytes were had is no longer this arrival. */
 async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
   const post = steps.dropPost(run.drop);
-  if (post === undefined)
-    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined) return await waitForDrop(run, steps);
   const entry = entryOf(run);
   try {
     return await fetchSource(run, steps.spool.inputPath(run.id), steps, signal);

@@ -1,8 +1,8 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
 import type { End, Run, RunState } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
-import { containerOf } from "./source.ts";
-import { entryOf, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { containerOf, waitForDrop } from "./source.ts";
+import { entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 const END_OF: Readonly<Partial<Record<RunState, End>>> = {
   accepted: "delivered",
@@ -14,13 +14,10 @@ const END_OF: Readonly<Partial<Record<RunState, End>>> = {
   discarded: "quarantined",
 };
 
-const DROP_MISSING_WAIT_MS = 60_000;
-
 export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const end = await endOf(run, steps);
   const post = steps.dropPost(run.drop);
-  if (post === undefined)
-    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined) return await waitForDrop(run, steps);
   const left = run.replay !== null && (await steps.ledger.arrival(run.arrivalId))?.goneAt !== null;
   const rule = end === null || left ? ({ action: "leave" } as const) : post.finish[end];
   if (run.state === "accepted" && steps.finishAfter(run, rule) === "confirmed") return REST;

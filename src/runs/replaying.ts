@@ -7,11 +7,10 @@ import type { MappedFile } from "../mapping/mapping.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
-import { fetchSource } from "./source.ts";
+import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./sparing.ts";
-import { entryOf, NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
-const DROP_MISSING_WAIT_MS = 60_000;
 /** Longest time until a replay that waits for another run is looked at again. */
 const BLOCKED_WAIT_MS = 5_000;
 
@@ -51,8 +50,7 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
 
 async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise<string | StepResult | null> {
   const post = steps.dropPost(run.drop);
-  if (post === undefined)
-    return waitFor(DROP_MISSING_WAIT_MS, `the drop ${run.drop} is not in the configuration any more`);
+  if (post === undefined) return await waitForDrop(run, steps);
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.parentId === null) {
     const there = await post.drop.stat(run.path, signal);

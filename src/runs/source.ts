@@ -1,8 +1,16 @@
 /** Where the bytes of an arrival come from: its drop, or the container that it came in. */
 import type { FetchedFile, FileEntry, Run } from "../model.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
-import { entryOf, type RunSteps } from "./steps.ts";
+import { entryOf, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 import { changedContainer } from "./unpacking/refusals.ts";
+
+const DROP_MISSING_WAIT_MS = 60_000;
+
+/** What a step answers that needs the drop, and this node does not know it: another node that does may take the run meanwhile. */
+export async function waitForDrop({ id, drop }: Run, { ledger }: RunSteps): Promise<StepResult> {
+  const left = (await ledger.fleet.releaseRun(id)) ? "; another node that has it may take the run" : "";
+  return waitFor(DROP_MISSING_WAIT_MS, `the drop ${drop} is not in the configuration any more${left}`);
+}
 
 /** Into a local file, synced. Throws as `Drop.fetch` does. */
 export async function fetchSource(

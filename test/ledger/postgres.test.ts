@@ -194,6 +194,39 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await south.close();
   });
 
+  it("give back a drop with what is not fetched of it, and write nothing of it afterwards", async () => {
+    const options = freshOptions();
+    const [north, south] = [await join(options, "north"), await join(options, "south")];
+    await north.fleet.holdDrop("field");
+    const { sightings } = await list(north, "field", [entry("a"), entry("b")]);
+    const [claimedRun, fetchedRun] = await Promise.all(
+      sightings.map(async ({ arrival }) => {
+        const run = await north.openRun(arrival.id, BINDING, "lane");
+        return (await north.fleet.holdRun(run)) ?? run;
+      }),
+    );
+    if (claimedRun === undefined || fetchedRun === undefined) throw new Error("no runs");
+    await north.advanceRun(fetchedRun.id, "claimed", "fetched");
+    const poll = await north.beginPoll("field");
+    await south.fleet.releaseDrop("field");
+    expect(await south.fleet.holdDrop("field"), "it is another's").toBe("north");
+    await north.fleet.releaseDrop("field");
+    expect(await south.fleet.holdDrop("field")).toBeNull();
+    expect(await south.fleet.holdRun(claimedRun)).toMatchObject({ node: "south" });
+    expect(await south.fleet.holdRun(fetchedRun), "its bytes are in the spool of north").toBeNull();
+    for (const refused of [
+      () => poll.record([entry("c")]),
+      () => north.fleet.assertDrop("field"),
+      () => north.advanceRun(claimedRun.id, "claimed", "fetched"),
+    ])
+      await expect(refused()).rejects.toSatisfy(isLeaseLost);
+    expect(await south.fleet.releaseRun(claimedRun.id)).toBe(true);
+    expect(await south.fleet.releaseRun(fetchedRun.id), "it is another's").toBe(false);
+    expect(await north.fleet.holdRun(claimedRun)).toMatchObject({ node: "north" });
+    await north.close();
+    await south.close();
+  });
+
   it("end who was not heard of for longer than its lease, by the clock of the server", async () => {
     const options = freshOptions();
     await (await open(options)).close();

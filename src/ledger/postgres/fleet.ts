@@ -3,7 +3,7 @@ import type { IsoInstant, Run } from "../../model.ts";
 import type { Fleet, NodeState } from "../fleet.ts";
 import { appendEvent } from "../records/events.ts";
 import { type RunRow, SELECT_RUN, toRun } from "../records/rows.ts";
-import { execute, row, rows, type Steps } from "../records/store.ts";
+import { change, execute, row, rows, type Steps } from "../records/store.ts";
 import { leaseLost } from "./faults.ts";
 import type { PostgresStore } from "./store.ts";
 
@@ -27,6 +27,9 @@ export function postgresFleet(store: PostgresStore, lookAgainMs: number | null):
       if (found !== undefined && found.node !== null) return found.node;
       return store.write("drop.held", () => takeDrop(store, drop));
     },
+    async releaseDrop(drop) {
+      if (store.session !== null) await store.write("drop.released", () => releaseDrop(store, drop));
+    },
     async assertDrop(drop) {
       const held = await store.look(() =>
         row(`${LIVING} JOIN drop_holders ON session = sessions.id AND drop_name = ?`, store.session, drop),
@@ -41,6 +44,10 @@ export function postgresFleet(store: PostgresStore, lookAgainMs: number | null):
       return found.owner === store.session
         ? toRun(found)
         : store.write("run.held", () => takeRun(store, run.id));
+    },
+    async releaseRun(id) {
+      if (store.session === null) return false;
+      return store.write("run.released", () => releaseRun(store, id));
     },
     async assertRun(id) {
       const held = await store.look(() =>
@@ -80,6 +87,20 @@ function* takeDrop(store: PostgresStore, drop: string): Steps<string | null> {
   );
   const holder = yield* holderOf(drop);
   return holder?.session === store.session ? null : (holder?.node ?? "unknown");
+}
+
+/** What is fetched is in the spool of this node, which goes on with it. */
+function* releaseDrop({ session }: PostgresStore, drop: string): Steps<void> {
+  yield* execute("DELETE FROM drop_holders WHERE drop_name = ? AND session = ?", drop, session);
+  yield* execute(
+    "UPDATE runs SET owner = NULL WHERE owner = ? AND drop_name = ? AND state = 'claimed'",
+    session,
+    drop,
+  );
+}
+
+function* releaseRun({ session }: PostgresStore, id: string): Steps<boolean> {
+  return (yield* change("UPDATE runs SET owner = NULL WHERE id = ? AND owner = ?", id, session)) > 0;
 }
 
 /** Whoever takes it first has it; nobody waits for another's hand. */

@@ -1,0 +1,67 @@
+/** Two gateways in this process that share a ledger in PostgreSQL and their drops. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parse, stringify } from "yaml";
+import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
+
+const LEASE = "900ms";
+
+let rig: GatewayRig;
+let database: TestDatabase;
+let gateways: Gateway[];
+beforeEach(async () => {
+  [rig, database] = await Promise.all([GatewayRig.start(), openTestDatabase()]);
+  gateways = [];
+});
+afterEach(async () => {
+  for (const gateway of gateways) await gateway.stop();
+  await rig.close();
+  await database.drop();
+});
+
+function configOf(node: string, sections: Readonly<Record<string, unknown>>) {
+  const ledger = { kind: "postgres", url: database.url, lease: LEASE, node };
+  rig.configure({ ledger, spool: { path: `./state/spool-${node}` }, ...sections });
+  const file = join(rig.folder, `${node}.yaml`);
+  writeFileSync(file, stringify(parse(readFileSync(rig.config, "utf8"))));
+  return loadGatewayConfig(file);
+}
+
+async function start(node: string, sections: Readonly<Record<string, unknown>>): Promise<Gateway> {
+  const gateway = await startGateway(configOf(node, sections), { log: silentLog });
+  gateways.push(gateway);
+  return gateway;
+}
+
+describe("a drop that a node does not know any more", () => {
+  it("is polled by another node that does, which also takes the files that were claimed and not fetched", async () => {
+    const variable = await rig.variable("a");
+    const both = { drops: [drop("in"), drop("field")], triggers: [trigger("standard")] };
+    // Its disk is as good as full: what is claimed is not fetched.
+    const full = { spool: { path: "./state/spool-north", headroom: "900000GB" } };
+    rig.put("field/a.csv", oneReading(variable, 1));
+    const north = await start("north", { ...both, ...full });
+    await until("north has claimed it", async () => (await north.ledger.runsIn(["claimed"])).length === 1);
+    rig.put("field/b.csv", oneReading(variable, 2, "2026-03-02T00:00:00Z"));
+    await until("north has claimed both", async () => (await north.ledger.runsIn(["claimed"])).length === 2);
+    const south = await start("south", both);
+    const polls = async () =>
+      Object.fromEntries((await south.ledger.fleet.nodes()).map(({ node, drops }) => [node, drops]));
+    expect(await polls()).toEqual({ north: ["field", "in"], south: [] });
+
+    const fewer = { ...both, ...full, drops: [drop("in")] };
+    expect(await north.exchange(configOf("north", fewer))).toMatchObject({ status: "exchanged" });
+    await until("south polls it", async () => (await polls())["south"]?.join() === "field");
+    expect(await polls()).toEqual({ north: ["in"], south: ["field"] });
+    await until(
+      "its files are delivered",
+      async () => (await south.ledger.runsIn(["confirmed"])).length === 2,
+    );
+    expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1, "2026-03-02": 2 });
+  });
+});
