@@ -1,4 +1,5 @@
 import type { GatewayConfig } from "./config/gateway-config.ts";
+import type { Admission } from "./delivery/delivery.ts";
 import { joinAnswers } from "./gateway/answering.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
 import { countedLedger } from "./gateway/counted-ledger.ts";
@@ -16,7 +17,7 @@ import { openStorage } from "./gateway/storage.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { openMapping } from "./mapping/open.ts";
-import type { Arrival, Summary } from "./model.ts";
+import type { Arrival, Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
 import { claimArrival } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
@@ -38,6 +39,10 @@ export interface GatewayMeans {
   readonly onEvent?: (event: FileEvent) => void;
   /** What is known of the configuration's file, where somebody watches it. */
   readonly configuration?: ConfigurationMeans;
+  /** Who holds back what is sent. */
+  readonly admission?: Admission;
+  /** While it says so, no file is fetched and mapped. Call `pulse` when it says otherwise. */
+  readonly intakeClosed?: () => boolean;
 }
 
 export interface Gateway {
@@ -46,6 +51,12 @@ export interface Gateway {
   readonly operationsUrl: string;
   /** Where the HTTP intakes can be reached, by the names of their drops. */
   readonly intakes: Readonly<Record<string, string>>;
+  /** Steps of runs are under way. */
+  readonly isBusy: boolean;
+  /** Services that cannot be used now, with the reason. */
+  serviceWaits(): ReadonlyMap<string, string>;
+  /** Why a run is not in hand, as far as that is known. */
+  waitReason(run: Run): string | undefined;
   /** Nothing settles, every run is at rest, and every drop was looked through after that. */
   isIdle(): Promise<boolean>;
   /** Files that lie at the drops or were worked on since the start, and the points of runs worked on since. */
@@ -59,6 +70,8 @@ export interface Gateway {
   exchange(next: GatewayConfig): Promise<Exchange>;
   /** Resolves when what leads the runs has gone round once more: a sign of life. */
   pulse(): Promise<void>;
+  /** Begins nothing any more, and resolves when the calls and steps under way have ended, or after this time. */
+  rest(graceMs: number): Promise<void>;
   /** `graceMs`: for so long the calls and steps under way may come to their ends. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -105,6 +118,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     ...{ ledger, log, clock, tracer, operationsUrl: office.url },
     onPush: metrics,
     onRefused: means.configuration?.lookAgain,
+    admission: means.admission,
   });
   closers.push(() => services.close());
   services.configure(config);
@@ -121,6 +135,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const conductor = new Conductor(steps, {
     ...intakeHands(config.workers),
     deliveryHands: config.push.concurrency,
+    intakeClosed: means.intakeClosed,
   });
   closers.push(() => conductor.stop());
 
@@ -146,26 +161,33 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   );
   log.info({ ...recovery, operations: office.url, intakes: field.intakes() }, "gateway started");
 
+  const rest = async (graceMs: number) => {
+    await field.stopWatching();
+    const over = new AbortController();
+    const atRest = Promise.all([services.rest(), conductor.rest()]).finally(() => over.abort());
+    await clock.sleep(graceMs, over.signal);
+    atRest.catch(() => undefined); // What has not ended by now is ended when it stops.
+  };
   return {
     ledger,
     operationsUrl: office.url,
     get intakes() {
       return field.intakes();
     },
+    get isBusy() {
+      return conductor.isBusy;
+    },
+    serviceWaits: () => conductor.serviceWaits(),
+    waitReason: (run) => conductor.waitReason(run),
     isIdle: () => isIdle(field.watchers(), conductor),
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(field.statuses(), ledger, (await conductor.pending()).runs, startedAt),
     exchange: (next) =>
       exchangeParts(next, { live, field, fleet, services, conductor, registry, mapping, log }),
     pulse: () => conductor.pulse(),
+    rest,
     stop: async (graceMs = 0) => {
-      if (graceMs > 0) {
-        await field.stopWatching();
-        const over = new AbortController();
-        const atRest = Promise.all([services.rest(), conductor.rest()]).finally(() => over.abort());
-        await clock.sleep(graceMs, over.signal);
-        atRest.catch(() => undefined); // What has not ended by now is ended below.
-      }
+      if (graceMs > 0) await rest(graceMs);
       await closeAll(closers);
       log.info("gateway stopped");
     },

@@ -15,20 +15,25 @@ import { ConfigError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { versionTag } from "../triggers/options.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
+import {
+  addCareOptions,
+  type CareFlags,
+  invalidOption as invalid,
+  readCare,
+} from "./migrate/care-options.ts";
 import { makePlan, printPlan } from "./migrate/plan.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
-import { knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
-import { carryOut } from "./migrate/run.ts";
+import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
+import { carryOut, type Ended } from "./migrate/run.ts";
 import { print, printJson, printTable, sizeWords, styled, summaryLine } from "./output.ts";
 
-interface MigrateOptions {
+interface MigrateOptions extends CareFlags {
   readonly config?: string;
   readonly mapper?: string;
   readonly settings: string;
   readonly service?: string;
   readonly lenient?: boolean;
   readonly rejectShare: string;
-  readonly concurrency?: string;
   readonly versionTag?: string;
   readonly onChange: string;
   readonly dryRun?: boolean;
@@ -56,7 +61,6 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       "with --lenient: share of refused rows above which nothing of a file is delivered",
       "0.1",
     )
-    .option("--concurrency <calls>", "push calls at the same time; the configuration's unless given")
     .option(
       "--version-tag <tag>",
       "VersionTag of readings that the file gives none; delivered again with the same tag they replace each other",
@@ -72,6 +76,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     .action(
       action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)),
     );
+  addCareOptions(command);
   // The options of `migrate` itself are known here as well.
   addCommand(command, "report <id>", "Writes the report of a migration anew, and says where it is.", [
     "headgate migrate report 3f2a -c gateway.yaml",
@@ -125,9 +130,8 @@ async function migrate(
   const order = orderOf(patterns, options);
   const id = migrationId(order);
   const folder = migrationFolder(config.spool.path, id);
-  const own = gatewayOf(config, order, folder, {
-    concurrency: wholeNumber("--concurrency", options.concurrency),
-  });
+  const care = readCare(options);
+  const own = gatewayOf(config, order, folder, care);
   const standing = await lookAround(own, stop);
   if (standing.files.length === 0)
     throw new ConfigError("HG-CLI-001", {
@@ -143,42 +147,57 @@ async function migrate(
   const say = options.json === true ? (line: string) => void process.stderr.write(`${line}\n`) : print;
   const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
   say(greeting(id, standing));
-  return carryOut(
-    without(own, skipped),
-    standing.files,
-    folder,
-    stop,
-    watching,
-    async ({ how, gateway, reached }) => {
-      const summary = await gateway.summary();
-      const concerns = how === "done" ? await gateway.concerns() : [];
-      const found =
-        how === "done" && options.verify === true
-          ? await verify(own, order.service, gateway.ledger, folder, stop)
-          : null;
-      const written = await writeReport({ id, order, folder }, gateway.ledger, found);
-      for (const concern of concerns)
-        process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
-      if (found !== null && options.json !== true) printReconciliation(found);
-      const points = { ...summary.points, mapped: reached.mapped, accepted: reached.accepted };
-      if (options.json === true)
-        printJson({
-          id,
-          how,
-          ...summary,
-          points,
-          report: written.page,
-          ...(found === null ? {} : { verified: found }),
-        });
-      else {
-        if (how === "stopped")
-          print(`stopped; the same command goes on where it stood (migration ${id}, ${folder})`);
-        print(`report: ${written.page}`);
-        print(summaryLine({ ...summary, points }));
-      }
-      return how === "done" && concerns.length === 0 && (found?.differences.length ?? 0) === 0 ? 0 : 1;
-    },
-  );
+  const carriage = {
+    ...{ config: without(own, skipped), beside: config.ledger, files: standing.files },
+    ...{ folder, care, stop, say: watching, tell: say },
+  };
+  return carryOut(carriage, (ended) => conclude({ id, order, folder }, own, options, ended, stop));
+}
+
+/** Tells what became of it, and answers the exit code. */
+async function conclude(
+  migration: KnownMigration,
+  own: GatewayConfig,
+  options: MigrateOptions,
+  { how, gateway, reached, pausedBecause }: Ended,
+  stop: AbortSignal,
+): Promise<number> {
+  const { id, order, folder } = migration;
+  const summary = await gateway.summary();
+  const concerns = how === "stopped" ? [] : await gateway.concerns();
+  const found =
+    how === "done" && options.verify === true
+      ? await verify(own, order.service, gateway.ledger, folder, stop)
+      : null;
+  const written = await writeReport(migration, gateway.ledger, found);
+  for (const concern of concerns)
+    process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
+  if (found !== null && options.json !== true) printReconciliation(found);
+  // No outcome is waited for: what is stored is known when it was compared.
+  const stored = found?.differences.length === 0 ? found.points : null;
+  const points = { ...summary.points, mapped: reached.mapped, accepted: reached.accepted };
+  if (options.json === true)
+    printJson({
+      id,
+      how,
+      ...(pausedBecause === null ? {} : { pausedBecause }),
+      ...summary,
+      points: { ...points, stored },
+      report: written.page,
+      ...(found === null ? {} : { verified: found }),
+    });
+  else {
+    if (how !== "done") print(resumeWords(how, pausedBecause, migration));
+    print(`report: ${written.page}`);
+    print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
+  }
+  return how === "done" && concerns.length === 0 && (found?.differences.length ?? 0) === 0 ? 0 : 1;
+}
+
+function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {
+  return how === "paused"
+    ? `paused: ${because}. Look at the report; the same command goes on and counts anew, with another --pause-on-errors or none as you like (migration ${id}, ${folder})`
+    : `stopped; the same command goes on where it stood (migration ${id}, ${folder})`;
 }
 
 const TELL_EVERY_FILES = 100;
@@ -240,17 +259,6 @@ function settingsOf(text: string): Readonly<Record<string, unknown>> {
     if (!(thrown instanceof SyntaxError)) throw thrown;
   }
   throw invalid("--settings", `${text} is no JSON object`);
-}
-
-function wholeNumber(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (Number.isInteger(value) && value > 0) return value;
-  throw invalid(option, `${text} is no whole number above 0`);
-}
-
-function invalid(option: string, message: string): ConfigError {
-  return new ConfigError("HG-CLI-001", { operation: "read option", subject: option, message });
 }
 
 /** The files, and how they stand in the ledger of an earlier call. */

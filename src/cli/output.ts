@@ -81,8 +81,8 @@ const STANDINGS: readonly FileStanding[] = [
   "pending",
 ];
 
-/** `files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected` */
-export function summaryLine(summary: Summary): string {
+/** Where nobody asked the service what it stores, that is unknown. `files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected` */
+export function summaryLine(summary: Summary, isStoredKnown = true): string {
   const counts = STANDINGS.flatMap((standing) => {
     const count = summary.files[standing] ?? 0;
     return count === 0 ? [] : [`${count} ${standing}`];
@@ -90,7 +90,7 @@ export function summaryLine(summary: Summary): string {
   const total = STANDINGS.reduce((sum, standing) => sum + (summary.files[standing] ?? 0), 0);
   const { mapped, accepted, stored, rejected } = summary.points;
   const files = `files ${total}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
-  return `${files} · points ${mapped} mapped, ${accepted} accepted, ${stored} stored, ${rejected} rejected`;
+  return `${files} · points ${mapped} mapped, ${accepted} accepted, ${isStoredKnown ? `${stored} stored` : "stored unknown"}, ${rejected} rejected`;
 }
 
 /** Milliseconds of one, for times that are numbers of seconds, milliseconds or nanoseconds. */

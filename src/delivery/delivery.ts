@@ -107,6 +107,15 @@ export interface GuardRule {
   readonly idempotency: boolean;
 }
 
+/** Who holds back what a gateway sends, beyond what the service itself asks for: a rate, a time of the day, the traffic of others. */
+export interface Admission {
+  /**
+   * Asked before each push call; called concurrently. True when it may go, false when none goes any more: the batch then stays for the
+   * next start.
+   */
+  admit(batch: Pick<Batch, "points" | "length">, service: string, signal: AbortSignal): Promise<boolean>;
+}
+
 export type Inspection =
   /** `missing`: the facts of those that name no variable. */
   | {

@@ -8,7 +8,7 @@ import type { Tracer } from "../support/tracing.ts";
 import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
-import type { DeliveryJournal, KeptResult } from "./delivery.ts";
+import type { Admission, DeliveryJournal, KeptResult } from "./delivery.ts";
 import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./doubt.ts";
 import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
@@ -28,6 +28,7 @@ export interface PusherParts {
   readonly client: ServiceClient;
   readonly gate: Gate;
   readonly pace: Pace;
+  readonly admission?: Admission | undefined;
   /** The service knows an Idempotency-Key again: had it stored an attempt, it would say so. */
   readonly idempotency: boolean;
   readonly journal: DeliveryJournal;
@@ -99,7 +100,7 @@ export class BatchPusher {
     mayBisect: () => boolean,
     signal: AbortSignal,
   ): Promise<Pushed> {
-    const { gate, pace, options, clock } = this.#parts;
+    const { gate, pace, options, clock, admission, service } = this.#parts;
     let body: Body | null = null;
     let doubtful = mayBeStored(batch);
     for (let attempt = 1; ; attempt += 1) {
@@ -108,6 +109,7 @@ export class BatchPusher {
       if (gate.retired) return EXCHANGED;
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
+      if (admission !== undefined && !(await admission.admit(batch, service, signal))) return NO_MORE;
       const bytes: Body = body ?? (await openSlice(segmentPath, batch));
       body = bytes;
       await pace.take(batch.points, signal);
@@ -295,6 +297,9 @@ const EXCHANGED: KeptResult = {
   retryAfterMs: 0,
   wholeService: false,
 };
+
+/** The gateway is being stopped. */
+const NO_MORE: KeptResult = { ...EXCHANGED, reason: "nothing is sent any more" };
 
 function kept({ reason, code, ms }: Closure, wholeService: boolean): KeptResult {
   return { status: "kept", reason, code, retryAfterMs: ms, wholeService };

@@ -9,6 +9,7 @@ import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
 import type {
+  Admission,
   Delivery,
   DeliveryJournal,
   DeliveryResult,
@@ -39,6 +40,8 @@ export interface DeliveryParts {
   readonly onPush?: PushObserver;
   /** Credentials, scope or rights were refused: a person may have put them right meanwhile. */
   readonly onRefused?: () => void;
+  /** Every call goes when it may. */
+  readonly admission?: Admission | undefined;
 }
 
 /** Connections beside those of pushes: token, reading back. */
@@ -98,6 +101,7 @@ class ServiceDelivery implements Delivery {
       client: this.#client,
       gate: this.#gate,
       pace: new Pace(push.drainRate, clock),
+      admission: parts.admission,
       journal: parts.journal,
       options: push,
       clock,

@@ -1,6 +1,7 @@
 /** Joins the deliveries, one for each service, and what the services tell of them. */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Admission } from "../delivery/delivery.ts";
 import { readOutcomeWebhook } from "../delivery/outcomes.ts";
 import type { PushObserver } from "../delivery/push.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
@@ -20,6 +21,7 @@ export interface ServiceParts {
   readonly operationsUrl: string;
   readonly tracer: Tracer;
   readonly onPush: PushObserver;
+  readonly admission?: Admission | undefined;
   /** A service refused credentials or rights. */
   readonly onRefused?: (() => void) | undefined;
 }

@@ -8,6 +8,8 @@ export interface ConductorOptions {
   readonly intakePerDrop: number | null;
   /** Runs delivered side by side, for each service; those of small files come on top. */
   readonly deliveryHands: number;
+  /** While it says so, no run is taken to be fetched and mapped; whoever says otherwise wakes the conductor. */
+  readonly intakeClosed?: (() => boolean) | undefined;
 }
 
 export interface Desk {
@@ -18,6 +20,8 @@ export interface Desk {
   readonly smallHands: number;
   /** At most so many of one drop. */
   readonly perDrop: number;
+  /** Nothing is taken in hand for now. */
+  readonly isClosed: () => boolean;
   /** What takes turns. */
   readonly by: "drop" | "lane";
   readonly states: readonly RunState[];
@@ -54,6 +58,7 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
       states: ["claimed", "fetched"],
+      isClosed: options.intakeClosed ?? (() => false),
     }),
     desk({
       name: "delivery",
@@ -91,12 +96,13 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
 
 function desk(
   facts: Pick<Desk, "name" | "hands" | "by" | "states"> &
-    Partial<Pick<Desk, "only" | "perDrop" | "smallHands">>,
+    Partial<Pick<Desk, "only" | "perDrop" | "smallHands" | "isClosed">>,
 ): Desk {
   return {
     only: {},
     perDrop: Number.POSITIVE_INFINITY,
     smallHands: 0,
+    isClosed: () => false,
     ...facts,
     inHand: new Map(),
     turn: 0,
@@ -106,6 +112,7 @@ function desk(
 
 /** Whether one more run may be taken in hand. */
 export function hasHand(desk: Desk, run: Run): boolean {
+  if (desk.isClosed()) return false;
   let inHand = [...desk.inHand.values()];
   if (desk.name === "delivery") inHand = inHand.filter((one) => one.binding.service === run.binding.service);
   if (inHand.filter((one) => one.drop === run.drop).length >= desk.perDrop) return false;

@@ -1,124 +1,130 @@
 /** Carries a migration out: the gateway over its files, until all of them are at rest or somebody stops it. */
-import { createWriteStream } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { type FileEvent, type Gateway, startGateway } from "../../gateway.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
-import { allRuns } from "../../migration/delivered.ts";
+import { type Gateway, startGateway } from "../../gateway.ts";
+import { openLedger } from "../../ledger/open.ts";
+import { Care } from "../../migration/care.ts";
+import { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/listing.ts";
-import type { RunState } from "../../model.ts";
+import { LiveTraffic } from "../../migration/live-traffic.ts";
 import { systemClock } from "../../support/clock.ts";
-import { createLog } from "../../support/log.ts";
-import { type Amount, FILES_SHOWN, progressView, type Reached } from "./progress.ts";
+import { createLog, type Logger } from "../../support/log.ts";
+import type { CareSettings } from "./care-options.ts";
+import { type ProgressView, progressView, type Reached } from "./progress.ts";
+import { Watch } from "./watch.ts";
 
 export interface Ended {
-  readonly how: "done" | "stopped";
+  /** `paused`: too much went wrong, and why. */
+  readonly how: "done" | "stopped" | "paused";
+  readonly pausedBecause: string | null;
   readonly gateway: Gateway;
   /** Also of what earlier calls did. */
   readonly reached: Reached;
 }
 
+export interface Carriage {
+  /** Of the migration's own gateway. */
+  readonly config: GatewayConfig;
+  /** Of the gateway that may run beside it. */
+  readonly beside: GatewayConfig["ledger"];
+  readonly files: readonly HistoryFile[];
+  readonly folder: string;
+  readonly care: CareSettings;
+  readonly stop: AbortSignal;
+  /** Takes lines of progress; null: bars on the terminal. */
+  readonly say: ((line: string) => void) | null;
+  /** Takes what is said once. */
+  readonly tell: (line: string) => void;
+}
+
 const LOOK_EVERY_MS = 200;
 const STOP_GRACE_MS = 30_000;
-const AT_REST: readonly RunState[] = [
-  "accepted",
-  "confirmed",
-  "empty",
-  "discarded",
-  "quarantined",
-  "held",
-  "cancelled",
-  "opened",
-];
-const IN_WORK: readonly RunState[] = ["delivering", "mapped", "mapping", "fetched"];
 
-/** `say` takes lines of progress; null: bars on the terminal. `work` is given the gateway while it still runs. */
+/** `work` is given the gateway while its ledger is still open. */
 export async function carryOut<Value>(
-  config: GatewayConfig,
-  files: readonly HistoryFile[],
-  folder: string,
-  stop: AbortSignal,
-  say: ((line: string) => void) | null,
+  carriage: Carriage,
   work: (ended: Ended) => Promise<Value>,
 ): Promise<Value> {
+  const { config, files, folder, care: settings, stop, say, tell } = carriage;
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
-  const watch = new Watch(files);
-  const gateway = await startGateway(config, { log, onEvent: (event) => watch.take(event) });
+  goBehind(log);
+  const live = await watchBeside(carriage.beside, log, tell);
+  const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
+  const care = new Care({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
+  let gateway: Gateway | null = null;
   try {
+    gateway = await startGateway(config, {
+      log,
+      onEvent: (event) => watch.take(event),
+      admission: care,
+      intakeClosed: () => care.isIntakeClosed,
+    });
     await watch.recall(gateway.ledger);
     const view = progressView(watch.total, systemClock, say);
-    let how: Ended["how"] | null = null;
-    while (how === null) {
-      view.show(await watch.look(gateway.ledger));
-      if (stop.aborted) how = "stopped";
-      else if (await gateway.isIdle()) how = "done";
-      else await systemClock.sleep(LOOK_EVERY_MS, stop);
+    const how = await follow(gateway, { watch, care, view, stop });
+    // Calls under way are answered, and what is not sent yet waits for the next call.
+    if (how === "stopped") {
+      tell("stopping: calls under way come to their ends first; once more stops at once");
+      await gateway.rest(STOP_GRACE_MS);
     }
-    const reached = await watch.look(gateway.ledger, true);
+    const reached = await watch.look(gateway, care, true);
     view.end(reached);
-    return await work({ how, gateway, reached });
+    return await work({ how, pausedBecause: care.closedBecause, gateway, reached });
   } finally {
-    // Batches under way are answered, and what is not sent yet waits for the next call.
-    await gateway.stop(STOP_GRACE_MS);
+    await gateway?.stop();
+    await live.stop();
     await new Promise((resolve) => file.end(resolve));
   }
 }
 
-/** What has come so far: of files by the events of the ledger, of points by its sums. */
-class Watch {
-  readonly #sizes: Map<string, number>;
-  readonly #total: Amount;
-  #files = 0;
-  #bytes = 0;
-  #last: Reached | null = null;
-  #nextMs = 0;
+interface Following {
+  readonly watch: Watch;
+  readonly care: Care;
+  readonly view: ProgressView;
+  readonly stop: AbortSignal;
+}
 
-  constructor(files: readonly HistoryFile[]) {
-    this.#sizes = new Map(files.map(({ drop, path, size }) => [`${drop} ${path}`, size]));
-    this.#total = { files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) };
-  }
-
-  get total(): Amount {
-    return this.#total;
-  }
-
-  /** What earlier calls have brought to rest. */
-  async recall(ledger: Ledger): Promise<void> {
-    for await (const { drop, path } of allRuns(ledger, AT_REST)) this.#rests(drop, path);
-  }
-
-  take({ what, drop, path }: FileEvent): void {
-    if (ENDS.has(what)) this.#rests(drop, path);
-  }
-
-  #rests(drop: string, path: string): void {
-    const key = `${drop} ${path}`;
-    const size = this.#sizes.get(key);
-    if (size === undefined) return;
-    this.#sizes.delete(key);
-    this.#files += 1;
-    this.#bytes += size;
-  }
-
-  /** The sums cost a look at every run, so they are asked for the more seldom the more runs there are. */
-  async look(ledger: Ledger, now = false): Promise<Reached> {
-    const startMs = systemClock.monotonicMs();
-    const files = { files: this.#files, bytes: this.#bytes };
-    if (this.#last !== null && !now && startMs < this.#nextMs) return { ...this.#last, ...files };
-    const { points } = await ledger.tally(EVER);
-    const runs = await ledger.runsIn(IN_WORK, { limit: FILES_SHOWN });
-    this.#last = { ...files, mapped: points.mapped, accepted: points.accepted, runs };
-    this.#nextMs = startMs + (systemClock.monotonicMs() - startMs) * LOOK_SHARE;
-    return this.#last;
+async function follow(gateway: Gateway, { watch, care, view, stop }: Following): Promise<Ended["how"]> {
+  for (let wasClosed = care.isIntakeClosed; ; ) {
+    view.show(await watch.look(gateway, care));
+    const tooMuch = await watch.tooMuch(gateway.ledger);
+    if (tooMuch !== null) care.close(tooMuch);
+    if (stop.aborted) return "stopped";
+    // What is in hand comes to its end, also while no more is taken.
+    if (await gateway.isIdle()) return "done";
+    if (care.closedBecause !== null && !gateway.isBusy) return "paused";
+    if (wasClosed && !care.isIntakeClosed) await gateway.pulse();
+    wasClosed = care.isIntakeClosed;
+    await systemClock.sleep(LOOK_EVERY_MS, stop);
   }
 }
 
-/** Looking may take the fiftieth part of the time. */
-const LOOK_SHARE = 50;
-const EVER = "1970-01-01T00:00:00Z";
-const ENDS: ReadonlySet<string> = new Set([
-  ...AT_REST.map((state) => `run.${state}`),
-  "arrival.unmatched",
-  "arrival.duplicate",
-]);
+/** The mappers inherit it: what else the machine does comes first. */
+function goBehind(log: Logger): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch (thrown) {
+    log.warn({ err: thrown }, "the process could not be put behind others");
+  }
+}
+
+/** Looks at the ledger of the gateway whose configuration this is, which may be running. */
+async function watchBeside(
+  beside: GatewayConfig["ledger"],
+  log: Logger,
+  tell: (line: string) => void,
+): Promise<LiveTraffic> {
+  const open = async () =>
+    beside.kind === "sqlite" && !existsSync(beside.path)
+      ? null
+      : openLedger(beside, { clock: systemClock, log, readOnly: true });
+  const live = new LiveTraffic(open, systemClock);
+  await live.start((fault) => {
+    if (fault === null) log.info("the ledger of the gateway can be read");
+    else tell(`no way can be given to a running gateway, since its ledger cannot be read: ${fault}`);
+  });
+  return live;
+}

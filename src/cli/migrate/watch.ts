@@ -1,0 +1,108 @@
+/** What has come so far of a migration: of files by the events of the ledger, of points by its sums, and what it waits for. */
+import type { FileEvent, Gateway } from "../../gateway.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Care } from "../../migration/care.ts";
+import { allRuns } from "../../migration/delivered.ts";
+import type { ErrorShare } from "../../migration/error-share.ts";
+import type { HistoryFile } from "../../migration/listing.ts";
+import type { RunState } from "../../model.ts";
+import { systemClock } from "../../support/clock.ts";
+import { type Amount, FILES_SHOWN, type Reached } from "./progress.ts";
+
+const AT_REST: readonly RunState[] = [
+  "accepted",
+  "confirmed",
+  "empty",
+  "discarded",
+  "quarantined",
+  "held",
+  "cancelled",
+  "opened",
+];
+const IN_WORK: readonly RunState[] = ["delivering", "mapped", "mapping", "fetched"];
+/** Looking may take the fiftieth part of the time. */
+const LOOK_SHARE = 50;
+const EVER = "1970-01-01T00:00:00Z";
+const ENDS: ReadonlySet<string> = new Set([
+  ...AT_REST.map((state) => `run.${state}`),
+  "arrival.unmatched",
+  "arrival.duplicate",
+]);
+
+export class Watch {
+  readonly #sizes: Map<string, number>;
+  readonly #total: Amount;
+  readonly #errors: ErrorShare | null;
+  /** Runs that came to rest, and were not counted yet. */
+  #ended: string[] = [];
+  #files = 0;
+  #bytes = 0;
+  #last: Reached | null = null;
+  #nextMs = 0;
+
+  constructor(files: readonly HistoryFile[], errors: ErrorShare | null) {
+    this.#errors = errors;
+    this.#sizes = new Map(files.map(({ drop, path, size }) => [`${drop} ${path}`, size]));
+    this.#total = { files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) };
+  }
+
+  get total(): Amount {
+    return this.#total;
+  }
+
+  /** What earlier calls have brought to rest. */
+  async recall(ledger: Ledger): Promise<void> {
+    for await (const { drop, path } of allRuns(ledger, AT_REST)) this.#rests(drop, path);
+  }
+
+  take({ what, drop, path, runId }: FileEvent): void {
+    if (!ENDS.has(what)) return;
+    this.#rests(drop, path);
+    if (runId !== null && this.#errors !== null) this.#ended.push(runId);
+  }
+
+  #rests(drop: string, path: string): void {
+    const key = `${drop} ${path}`;
+    const size = this.#sizes.get(key);
+    if (size === undefined) return;
+    this.#sizes.delete(key);
+    this.#files += 1;
+    this.#bytes += size;
+  }
+
+  /** Why no more files should be taken, in words. */
+  async tooMuch(ledger: Pick<Ledger, "run">): Promise<string | null> {
+    if (this.#errors === null) return null;
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const id of ended) {
+      const run = await ledger.run(id);
+      if (run !== null) this.#errors.add(run);
+    }
+    return this.#errors.reason;
+  }
+
+  /** The sums cost a look at every run, so they are asked for the more seldom the more runs there are. */
+  async look(gateway: Gateway, care: Care, now = false): Promise<Reached> {
+    const startMs = systemClock.monotonicMs();
+    const files = { files: this.#files, bytes: this.#bytes, waits: waitsOf(gateway, care) };
+    if (this.#last !== null && !now && startMs < this.#nextMs) return { ...this.#last, ...files };
+    const { ledger } = gateway;
+    const { points, files: standings } = await ledger.tally(EVER);
+    const runs = await ledger.runsIn(IN_WORK, { limit: FILES_SHOWN });
+    this.#last = {
+      ...files,
+      mapped: points.mapped,
+      accepted: points.accepted,
+      held: standings.held ?? 0,
+      runs: runs.map((run) => ({ ...run, waits: gateway.waitReason(run) ?? null })),
+    };
+    this.#nextMs = startMs + (systemClock.monotonicMs() - startMs) * LOOK_SHARE;
+    return this.#last;
+  }
+}
+
+function waitsOf(gateway: Gateway, care: Care): readonly string[] {
+  const services = [...gateway.serviceWaits()].map(([name, reason]) => `the service ${name}: ${reason}`);
+  return [...services, ...care.waits()];
+}

@@ -1,0 +1,24 @@
+/** How fast readings or their bytes go to the service at most. */
+import { parseSize } from "../support/quantities.ts";
+
+export interface Rate {
+  readonly of: "readings" | "bytes";
+  readonly perSecond: number;
+  /** As it was given. */
+  readonly text: string;
+}
+
+/** `5000/s`, `2MB/s`; undefined when it is no rate. */
+export function parseRate(text: string): Rate | undefined {
+  const amount = /^(.+?)\s*\/\s*s$/.exec(text.trim())?.[1];
+  if (amount === undefined) return undefined;
+  const readings = /^\d+(\.\d+)?$/.test(amount) ? Number(amount) : undefined;
+  const perSecond = readings ?? parseSize(amount);
+  if (perSecond === undefined || perSecond <= 0) return undefined;
+  return { of: readings === undefined ? "bytes" : "readings", perSecond, text: text.trim() };
+}
+
+/** `5000/s readings`, `2MB/s` */
+export function rateWords({ of, text }: Rate): string {
+  return of === "readings" ? `${text} readings` : text;
+}
