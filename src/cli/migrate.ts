@@ -25,6 +25,9 @@ import { makePlan, printPlan } from "./migrate/plan.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
 import { carryOut, type Ended } from "./migrate/run.ts";
+import { assertNotUndone } from "./migrate/settling.ts";
+import { type UndoOptions, undoMigration } from "./migrate/undo.ts";
+import { type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson, printTable, sizeWords, styled, summaryLine } from "./output.ts";
 
 interface MigrateOptions extends CareFlags {
@@ -85,6 +88,27 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       showReport(id, own.optsWithGlobals<MigrateOptions>()),
     ),
   );
+  addCommand(
+    command,
+    "undo <id>",
+    "Removes what a migration delivered and nobody else did, after it showed what and asked. The same `migrate` command then delivers it again.",
+    [
+      "headgate migrate undo 3f2a -c gateway.yaml --dry-run",
+      "headgate migrate undo 3f2a -c gateway.yaml --yes",
+    ],
+  )
+    .option("--yes", "do not ask")
+    .option(
+      "--with-others",
+      "also dates that other runs delivered too, or at which another value is stored by now",
+    )
+    .option("--by <name>", "who (default: the user who runs the command)")
+    .action(
+      action((id: string, _none: unknown, own: Command) => {
+        const options = own.optsWithGlobals<MigrateOptions & UndoOptions & SaidOptions>();
+        return undoMigration(configOf(options), id, { ...options, ...saidBy(options) }, stop);
+      }),
+    );
   addCommand(command, "list", "The migrations of this configuration.", [
     "headgate migrate list -c gateway.yaml",
   ]).action(action((_none: unknown, own: Command) => listMigrations(own.optsWithGlobals<MigrateOptions>())));
@@ -132,6 +156,7 @@ async function migrate(
   const folder = migrationFolder(config.spool.path, id);
   const care = readCare(options);
   const own = gatewayOf(config, order, folder, care);
+  await assertNotUndone(id, folder);
   const standing = await lookAround(own, stop);
   if (standing.files.length === 0)
     throw new ConfigError("HG-CLI-001", {

@@ -2,7 +2,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 
-const TAKEN: readonly RunState[] = ["delivering", "accepted", "confirmed", "discarded", "quarantined"];
+export const TAKEN: readonly RunState[] = ["delivering", "accepted", "confirmed", "discarded", "quarantined"];
 const READ_AT_ONCE = 200;
 
 export async function* allRuns(

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PushTarget, Run } from "../model.ts";
+import type { BatchState, PushTarget, Run } from "../model.ts";
 import { bodiesOf, parseBody, targetOf } from "../runs/payloads.ts";
 import type { Spool } from "../runs/spool.ts";
 
@@ -16,6 +16,14 @@ export interface PeriodSum {
   readonly size: number;
 }
 
+export interface HeldReading {
+  /** Milliseconds since 1970 in UTC. */
+  readonly at: number;
+  readonly value: number;
+  /** Number of the run that it came with last. */
+  readonly run: number;
+}
+
 export type Period = "month" | "day";
 
 const STARTS: Readonly<Record<Period, string>> = {
@@ -27,8 +35,10 @@ export class Expectation {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #insert: StatementSync;
+  readonly #some: StatementSync;
   readonly #targets = new Map<string, number>();
   #added = 0;
+  #runs = 0;
 
   /** Takes the path for a file of its own. */
   constructor(path: string) {
@@ -38,18 +48,24 @@ export class Expectation {
     this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
       CREATE TABLE readings (target INTEGER, at INTEGER, value REAL, run INTEGER, PRIMARY KEY (target, at)) WITHOUT ROWID`);
     this.#insert = this.#db.prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)");
+    this.#some = this.#db.prepare(
+      "SELECT at, value, run FROM readings WHERE target = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?",
+    );
   }
 
-  /** In the order of delivery. Answers the runs whose payload the spool has no more. */
+  /** In the order of delivery. Answers the runs whose payload the spool has no more; `onRun` is told of each with its number. */
   async collect(
-    runs: AsyncIterable<Run>,
+    runs: AsyncIterable<Run> | Iterable<Run>,
     parts: { readonly ledger: Pick<Ledger, "batches">; readonly spool: Pick<Spool, "openSegment"> },
+    states: readonly BatchState[] = ["accepted"],
+    onRun?: (run: Run, nth: number) => void,
   ): Promise<readonly Run[]> {
     const gone: Run[] = [];
-    let nth = 0;
     for await (const run of runs) {
-      nth += 1;
-      const accepted = (await parts.ledger.batches(run.id)).filter(({ state }) => state === "accepted");
+      this.#runs += 1;
+      const nth = this.#runs;
+      onRun?.(run, nth);
+      const accepted = (await parts.ledger.batches(run.id)).filter(({ state }) => states.includes(state));
       if (accepted.length === 0) continue;
       const segment = await parts.spool.openSegment(run.id);
       let read = 0;
@@ -113,15 +129,16 @@ export class Expectation {
   }
 
   /** Earliest readings of a target in a time. */
-  some(
-    target: number,
-    fromMs: number,
-    toMs: number,
-    limit: number,
-  ): readonly { readonly at: number; readonly value: number }[] {
-    return this.#db
-      .prepare("SELECT at, value FROM readings WHERE target = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?")
-      .all(target, fromMs, toMs, limit) as unknown as readonly { at: number; value: number }[];
+  some(target: number, fromMs: number, toMs: number, limit: number): readonly HeldReading[] {
+    return this.#some.all(target, fromMs, toMs, limit) as unknown as readonly HeldReading[];
+  }
+
+  /** Earliest and latest date of a target; the second is the earlier when there is none. */
+  edges(target: number): readonly [number, number] {
+    const found = this.#db
+      .prepare('SELECT min(at) AS "from", max(at) AS "to" FROM readings WHERE target = ?')
+      .get(target) as { from: number | null; to: number | null };
+    return [found.from ?? 0, found.to ?? -1];
   }
 
   close(): void {

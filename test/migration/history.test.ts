@@ -1,9 +1,11 @@
 /** What a migration makes of tags, and of files that came, changed or stayed since it was called before. */
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { captureShown } from "../cli/shown.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
-import { migrate, versionsOf } from "./migrating.ts";
+import { migrateHere, versionsOf } from "./migrating.ts";
 
 let rig: GatewayRig;
+const shown = captureShown();
 beforeEach(async () => {
   rig = await GatewayRig.start();
   rig.configure({});
@@ -19,14 +21,22 @@ ${id},2025-01-01T00:00:00Z,${value + 1},revised,quality:corrected
 ${id},2025-01-02T00:00:00Z,${value + 2},,
 `;
   rig.put("history/a.csv", rows(10));
-  const planned = await migrate(rig, "--version-tag", "from archive", "--dry-run");
+  const planned = await migrateHere(rig, shown, "--version-tag", "from archive", "--dry-run");
   expect(planned.stdout).toContain(
     "carry the tag from archive; what is stored with this tag at their dates is replaced",
   );
   expect(planned.code).toBe(0);
-  expect((await migrate(rig, "--version-tag", "from archive")).code).toBe(0);
+  expect((await migrateHere(rig, shown, "--version-tag", "from archive")).code).toBe(0);
   rig.put("history/a.csv", rows(20), new Date("2026-04-01T00:00:00Z"));
-  const again = await migrate(rig, "--version-tag", "from archive", "--on-change", "again", "--verify");
+  const again = await migrateHere(
+    rig,
+    shown,
+    "--version-tag",
+    "from archive",
+    "--on-change",
+    "again",
+    "--verify",
+  );
   expect(again.stdout).toContain("no difference");
   expect(await versionsOf(rig, id, "from archive")).toMatchObject([
     {
@@ -48,22 +58,22 @@ it("takes new files, leaves delivered ones, and does with changed ones what it i
     rig.put(`history/${name}.csv`, `variable_id,date,value\n${id},2025-01-0${day}T00:00:00Z,${value}\n`, at);
   file("one", 1, 1);
   file("two", 2, 2);
-  expect((await migrate(rig)).code).toBe(0);
+  expect((await migrateHere(rig, shown)).code).toBe(0);
   file("two", 2, 20, new Date("2026-04-01T00:00:00Z"));
   file("three", 3, 3);
 
-  const stopped = await migrate(rig);
+  const stopped = await migrateHere(rig, shown);
   expect(stopped).toMatchObject({ code: 2, stderr: expect.stringContaining("two.csv") });
   expect(stopped.stderr).toContain("--on-change again");
   expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2 });
 
-  const skipped = await migrate(rig, "--on-change", "skip", "--json");
+  const skipped = await migrateHere(rig, shown, "--on-change", "skip", "--json");
   expect(skipped.stderr).toContain("3 files, ");
   expect(skipped.stderr).toContain("; 1 were delivered before; 1 changed since they were delivered");
   expect(JSON.parse(skipped.stdout)).toMatchObject({ points: { mapped: 3, accepted: 3 } });
   expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 2, "2025-01-03": 3 });
 
-  const again = await migrate(rig, "--on-change", "again", "--json");
+  const again = await migrateHere(rig, shown, "--on-change", "again", "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({ points: { mapped: 4, accepted: 4 } });
   expect(await rig.stored(id)).toEqual({ "2025-01-01": 1, "2025-01-02": 20, "2025-01-03": 3 });
 });

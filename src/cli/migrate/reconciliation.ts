@@ -1,21 +1,14 @@
 /** `--verify`: what the service stores, compared with what was accepted. */
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { TargetResolver } from "../../delivery/targets.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { deliveredRuns } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
-import {
-  type Difference,
-  type Reconciliation,
-  reconcile,
-  type StoreReader,
-} from "../../migration/reconciling.ts";
+import { type Difference, type Reconciliation, reconcile } from "../../migration/reconciling.ts";
 import { openSpool } from "../../runs/spool.ts";
 import { systemClock } from "../../support/clock.ts";
-import { ConfigError } from "../../support/errors.ts";
-import { ServiceClient } from "../../wire/client/index.ts";
 import { print, printTable, styled } from "../output.ts";
+import { openStore } from "./store.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** Looks in a row that find the same differences: then nothing more is being stored. */
@@ -29,35 +22,14 @@ export async function verify(
   folder: string,
   signal: AbortSignal,
 ): Promise<Reconciliation> {
-  const options = config.services.find(({ name }) => service === null || name === service);
-  if (options === undefined)
-    throw new ConfigError("HG-CLI-001", {
-      operation: "verify",
-      subject: service ?? "",
-      message: `there is no service ${service}`,
-    });
-  const client = new ServiceClient(options, {
-    connections: 2,
-    timeouts: config.push.timeouts,
-    clock: systemClock,
-  });
-  const spool = await openSpool(config.spool);
+  const store = openStore(config, service);
   const expectation = new Expectation(join(folder, "reconcile.sqlite"));
   try {
+    const spool = await openSpool(config.spool);
     const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool });
-    const targets = new TargetResolver(client, systemClock, config.push.guard.remember);
-    const reader: StoreReader = {
-      async resolve(asked, within) {
-        const meanings = await targets.resolve(asked, within);
-        return new Map(
-          [...meanings].map(([words, one]) => [words, one.kind === "none" ? null : one.variable]),
-        );
-      },
-      postData: (query, within) => client.postData(query, within),
-    };
     const unknown = gone.map(({ id }) => id);
     for (let alike = 1, before = ""; ; ) {
-      const found = await reconcile(expectation, reader, signal);
+      const found = await reconcile(expectation, store, signal);
       const differences = JSON.stringify(found.differences);
       alike = differences === before ? alike + 1 : 1;
       before = differences;
@@ -67,7 +39,7 @@ export async function verify(
     }
   } finally {
     expectation.close();
-    await client.close();
+    await store.close();
   }
 }
 

@@ -8,9 +8,11 @@ import { type MigrationOrder, migrationFolder } from "../../migration/order.ts";
 import type { Reconciliation } from "../../migration/reconciling.ts";
 import { type MigrationReport, makeReport } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
+import { pastUndos, type Undone } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
+import { settleUndo } from "./settling.ts";
 
 export interface KnownMigration {
   readonly id: string;
@@ -19,7 +21,8 @@ export interface KnownMigration {
 }
 
 export interface WrittenReport {
-  readonly report: MigrationReport;
+  /** `undone`: what of earlier deliveries was taken away again. */
+  readonly report: MigrationReport & { readonly undone: readonly Undone[] };
   readonly page: string;
 }
 
@@ -32,8 +35,9 @@ export async function writeReport(
   const data = join(folder, "report.json");
   const before = reconciliation ?? (await earlierReconciliation(data));
   const { patterns, mapper } = order;
+  const undone = await pastUndos(folder);
   const facts = { id, patterns, mapper, madeAt: isoInstant(systemClock.now()), reconciliation: before };
-  const report = await makeReport(facts, ledger, join(folder, "spool"));
+  const report = { ...(await makeReport(facts, ledger, join(folder, "spool"))), undone };
   const page = join(folder, "report.html");
   await writeDurably(data, JSON.stringify(report));
   await writeDurably(page, reportPage(report));
@@ -47,7 +51,15 @@ async function earlierReconciliation(path: string): Promise<Reconciliation | nul
 
 export async function remakeReport(spool: string, id: string): Promise<WrittenReport> {
   const known = await findMigration(spool, id);
+  await settleUndo(known.folder);
   const path = join(known.folder, "ledger.sqlite");
+  const undone = await pastUndos(known.folder);
+  const last = undone.at(-1)?.folder ?? null;
+  // Nothing was delivered since: what there is to tell is of before.
+  if (!existsSync(path) && last !== null) {
+    const report = JSON.parse(await readFile(join(last, "report.json"), "utf8")) as MigrationReport;
+    return { report: { ...report, undone }, page: join(last, "report.html") };
+  }
   const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock, readOnly: true });
   try {
     return await writeReport(known, ledger, null);

@@ -18,4 +18,12 @@ export const MIGRATION_ERRORS = {
     title: "files changed since they were delivered",
     hint: "Say what becomes of them: `--on-change again` delivers the new content, `--on-change skip` leaves what was delivered.",
   },
+  "HG-MIGR-010": {
+    title: "nobody is there to be asked",
+    hint: "Look at what would happen with `--dry-run`, and then say `--yes`.",
+  },
+  "HG-MIGR-011": {
+    title: "the undoing of the migration has begun and not ended",
+    hint: "`headgate migrate undo ID` goes on with it. Until then nobody can tell what of the migration is stored.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

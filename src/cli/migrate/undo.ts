@@ -1,0 +1,306 @@
+/** `migrate undo`: shows what of a migration would go, asks, and removes it; then the same command can migrate it again. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { openLedger } from "../../ledger/open.ts";
+import { allRuns, deliveredRuns, TAKEN } from "../../migration/delivered.ts";
+import { Expectation } from "../../migration/expectation.ts";
+import { RemovalRanges } from "../../migration/removal-ranges.ts";
+import { UndoRecord } from "../../migration/undo-record.ts";
+import { periodOf, surveyUndo, type UndoneVariable, type UndoSurvey } from "../../migration/undoing.ts";
+import type { Run } from "../../model.ts";
+import { openSpool } from "../../runs/spool.ts";
+import { isoInstant, systemClock } from "../../support/clock.ts";
+import { ConfigError, HeadgateError } from "../../support/errors.ts";
+import { ask, canAsk } from "../asking.ts";
+import { print, printJson, printTable, styled } from "../output.ts";
+import { collectOthers, type OtherRuns } from "./others.ts";
+import { findMigration, type KnownMigration, writeReport } from "./reports.ts";
+import { settleUndo } from "./settling.ts";
+import { type OpenStore, openStore } from "./store.ts";
+
+export interface UndoOptions {
+  readonly yes?: boolean;
+  readonly withOthers?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+  readonly by: string;
+}
+
+/** Of one service. */
+interface Surveyed extends UndoSurvey {
+  readonly service: string;
+  readonly others: OtherRuns;
+  /** Runs of the migration whose batches are not kept any more. */
+  readonly gone: readonly string[];
+}
+
+export async function undoMigration(
+  config: GatewayConfig,
+  id: string,
+  options: UndoOptions,
+  stop: AbortSignal,
+): Promise<number> {
+  const known = await findMigration(config.spool.path, id);
+  await settleUndo(known.folder);
+  const path = join(known.folder, "ledger.sqlite");
+  if (!existsSync(path)) {
+    if (options.json === true) printJson({ id: known.id, removed: null });
+    else print(`migration ${known.id} has delivered nothing that is not undone`);
+    return 0;
+  }
+  const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock });
+  let code: number;
+  try {
+    code = await new Undoing(config, known, ledger, options, stop).run();
+  } finally {
+    await ledger.close();
+  }
+  await settleUndo(known.folder);
+  return code;
+}
+
+class Undoing {
+  readonly #config: GatewayConfig;
+  readonly #known: KnownMigration;
+  readonly #ledger: Ledger;
+  readonly #options: UndoOptions;
+  readonly #stop: AbortSignal;
+
+  constructor(
+    config: GatewayConfig,
+    known: KnownMigration,
+    ledger: Ledger,
+    options: UndoOptions,
+    stop: AbortSignal,
+  ) {
+    this.#config = config;
+    this.#known = known;
+    this.#ledger = ledger;
+    this.#options = options;
+    this.#stop = stop;
+  }
+
+  async run(): Promise<number> {
+    const samples = new Map<string, Run>();
+    for await (const run of allRuns(this.#ledger, TAKEN))
+      if (!samples.has(run.binding.service)) samples.set(run.binding.service, run);
+    const ranges = new RemovalRanges(join(this.#known.folder, "undo.sqlite"));
+    const stores = new Map<string, OpenStore>();
+    try {
+      const found: Surveyed[] = [];
+      for (const [service, sample] of samples) {
+        const store = openStore(this.#config, service);
+        stores.set(service, store);
+        found.push(await this.#survey(service, sample, store, ranges));
+      }
+      return await this.#decide(found, ranges, stores);
+    } finally {
+      ranges.close();
+      for (const store of stores.values()) await store.close();
+    }
+  }
+
+  async #survey(service: string, sample: Run, store: OpenStore, ranges: RemovalRanges): Promise<Surveyed> {
+    const { folder } = this.#known;
+    const own = new Expectation(join(folder, "undo-own.sqlite"));
+    const theirs = new Expectation(join(folder, "undo-others.sqlite"));
+    try {
+      const spool = await openSpool({ ...this.#config.spool, path: join(folder, "spool") });
+      const parts = { ledger: this.#ledger, spool };
+      // Nobody knows of a batch that was never answered whether it is stored.
+      const gone = await own.collect(runsTo(service, this.#ledger), parts, ["accepted", "sending"]);
+      const targets = own.targets().map(({ target }) => target);
+      const others = await collectOthers(this.#config, this.#known, targets, sample, theirs);
+      const survey = await surveyUndo(
+        {
+          ...{ own, others: theirs, ranges, store },
+          withOthers: this.#options.withOthers === true,
+          tick: (done, of) => this.#tell(done, of),
+        },
+        this.#stop,
+      );
+      return { ...survey, service, others, gone: gone.map(({ path, id }) => `${path} (run ${id})`) };
+    } finally {
+      own.close();
+      theirs.close();
+    }
+  }
+
+  #tell(done: number, of: number): void {
+    if (done % TELL_EVERY === 0) process.stderr.write(`${done} of ${of} variables looked at\n`);
+  }
+
+  async #decide(
+    found: readonly Surveyed[],
+    ranges: RemovalRanges,
+    stores: ReadonlyMap<string, OpenStore>,
+  ): Promise<number> {
+    const { dryRun, json, yes } = this.#options;
+    if (json !== true) printSurvey(this.#known.id, found, dryRun === true);
+    const loss = found.some(({ gone }) => gone.length > 0);
+    const facts = { id: this.#known.id, services: found.map(asJson) };
+    if (dryRun === true) {
+      if (json === true) printJson({ ...facts, removed: null });
+      return loss ? 1 : 0;
+    }
+    const variables = found.flatMap((one) => one.variables).filter(({ calls }) => calls > 0);
+    const points = sumOf(variables, "points");
+    if (yes !== true) {
+      if (!canAsk())
+        throw new ConfigError("HG-MIGR-010", {
+          operation: "undo migration",
+          subject: this.#known.id,
+          message: `${count(points)} points of ${variables.length} variables would be removed, and there is no terminal to ask at`,
+        });
+      const answer = await ask(
+        `Remove ${count(points)} points of ${variables.length} variables? It cannot be undone. [y/N] `,
+        this.#stop,
+      );
+      if (!/^y(es)?$/i.test(answer)) {
+        print("nothing was removed");
+        return 1;
+      }
+    }
+    const removed = await this.#remove(found, ranges, stores);
+    if (json === true) printJson({ ...facts, removed });
+    else
+      print(
+        `removed: ${count(removed.points)} points, ${count(removed.versions)} versions; the same \`migrate\` command delivers them again`,
+      );
+    return loss ? 1 : 0;
+  }
+
+  async #remove(
+    found: readonly Surveyed[],
+    ranges: RemovalRanges,
+    stores: ReadonlyMap<string, OpenStore>,
+  ): Promise<{ readonly points: number; readonly versions: number }> {
+    const { folder } = this.#known;
+    const storeOf = new Map(
+      found.flatMap(({ service, variables }) =>
+        variables.map(({ variableId }) => [variableId, stores.get(service)] as const),
+      ),
+    );
+    const record = await UndoRecord.begin(folder, isoInstant(systemClock.now()), this.#options.by);
+    const sum = { points: 0, versions: 0 };
+    try {
+      for (const range of ranges.all()) {
+        this.#stop.throwIfAborted();
+        const store = storeOf.get(range.variableId);
+        if (store === undefined) continue;
+        const { points, versions } = await store.deleteData(periodOf(range.variableId, range), this.#stop);
+        await record.removed({ ...range, points, versions });
+        sum.points += points;
+        sum.versions += versions;
+      }
+      await this.#note(sum);
+      await record.end(isoInstant(systemClock.now()));
+    } catch (thrown) {
+      throw this.#stop.aborted || thrown instanceof HeadgateError
+        ? interrupted(this.#known.id, thrown)
+        : thrown;
+    } finally {
+      await record.close();
+    }
+    await writeReport(this.#known, this.#ledger, null);
+    return sum;
+  }
+
+  /** In the life of each file. */
+  async #note({ points }: { readonly points: number }): Promise<void> {
+    const detail = `by ${this.#options.by}, with ${count(points)} points of the migration`;
+    for await (const { arrivalId, id } of deliveredRuns(this.#ledger))
+      await this.#ledger.addEvent({ arrivalId, runId: id, operationId: null, what: "run.undone", detail });
+  }
+}
+
+const TELL_EVERY = 100;
+
+async function* runsTo(service: string, ledger: Ledger): AsyncGenerator<Run> {
+  for await (const run of allRuns(ledger, TAKEN)) if (run.binding.service === service) yield run;
+}
+
+function interrupted(id: string, cause: unknown): ConfigError {
+  return new ConfigError("HG-MIGR-011", {
+    operation: "undo migration",
+    subject: id,
+    message: "the undoing was interrupted: part of the migration is removed",
+    cause,
+  });
+}
+
+function asJson({ others, ...rest }: Surveyed) {
+  return { ...rest, others: Object.fromEntries(others.words), unknownOthers: others.unknown };
+}
+
+const SHOWN = 40;
+
+function printSurvey(id: string, found: readonly Surveyed[], dryRun: boolean): void {
+  print(styled("bold", `undo of migration ${id}${dryRun ? " (nothing is removed)" : ""}`));
+  for (const one of found) {
+    const { variables, missing, absent, gone } = one;
+    const rows = variables.slice(0, SHOWN).map((variable) => rowOf(variable));
+    if (rows.length > 0)
+      printTable(
+        ["  target", "variable", "from", "to", "points", "versions", "calls", "not ours alone"],
+        rows,
+      );
+    if (variables.length > SHOWN)
+      print(`  … and ${variables.length - SHOWN} more variables (--json tells all)`);
+    if (absent > 0) print(`  ${count(absent)} dates of the migration are not stored (any more)`);
+    for (const words of missing.slice(0, SHOWN)) print(`  ${words}: there is no such variable (any more)`);
+    for (const words of warningsOf(one)) print(`  ${styled("yellow", "!")} ${words}`);
+    for (const words of gone.slice(0, SHOWN))
+      print(`  ${styled("red", "!")} what ${words} delivered is not kept any more: it stays`);
+  }
+  print(
+    "  every version of a date goes with it, whoever sent it: the service removes by variable and period alone. What stood there before the migration does not come back.",
+  );
+}
+
+function rowOf({ target, variableId, from, to, points, versions, calls, stay }: UndoneVariable): string[] {
+  const { others, changed, unsure } = stay;
+  return [
+    `  ${target}`,
+    String(variableId),
+    from ?? "-",
+    to ?? "-",
+    count(points),
+    count(versions),
+    count(calls),
+    count(others + changed + unsure),
+  ];
+}
+
+function warningsOf({ variables, others }: Surveyed): readonly string[] {
+  const lines = variables.flatMap(({ target, stay, otherRuns }) => [
+    ...(stay.others === 0
+      ? []
+      : [
+          `${target}: ${count(stay.others)} dates were also delivered by ${otherRuns.map((nth) => others.words.get(nth) ?? "").join(", ")}`,
+        ]),
+    ...(stay.changed === 0
+      ? []
+      : [
+          `${target}: at ${count(stay.changed)} dates another value is stored than the migration delivered: another sender wrote there since, or the service converts`,
+        ]),
+    ...(stay.unsure === 0
+      ? []
+      : [`${target}: ${count(stay.unsure)} dates stay, since the service would have removed more with them`]),
+  ]);
+  const unknown = others.unknown.map(
+    (words) => `${words} delivered to the same targets; at which dates is not known any more`,
+  );
+  const all = [...lines, ...unknown];
+  return all.length <= SHOWN ? all : [...all.slice(0, SHOWN), `… and ${all.length - SHOWN} more`];
+}
+
+function sumOf(variables: readonly UndoneVariable[], field: "points" | "versions"): number {
+  return variables.reduce((sum, variable) => sum + variable[field], 0);
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en");
+}

@@ -1,0 +1,288 @@
+/**
+ * What of a migration is still stored and may be taken away again. `DELETE /data` takes variables and a period, and removes every version of
+ * every date in it. So what is stored is read and laid beside what was delivered: dates of the migration that no other date stands between
+ * go in one call, and a date that is not ours, or not ours alone, is never in the period of a call.
+ */
+import type { PushTarget } from "../model.ts";
+import { type DataQuery, type DataRow, type Removal, type RemovalQuery, targetWords } from "../wire/index.ts";
+import type { Expectation, HeldReading } from "./expectation.ts";
+import type { RemovalRanges } from "./removal-ranges.ts";
+
+/** What is asked of the service; errors are those of its client. */
+export interface StoreRemover {
+  /** By the words of each target; null: no such variable. */
+  resolve(
+    targets: readonly PushTarget[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, { readonly id: number } | null>>;
+  postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]>;
+  deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal>;
+}
+
+/** Of one variable what would go, and what would stay. */
+export interface UndoneVariable {
+  readonly variableId: number;
+  /** As the migration named it, in words. */
+  readonly target: string;
+  /** First and last date that go; null when none does. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Dates, and versions of them. */
+  readonly points: number;
+  readonly versions: number;
+  /** Periods in which they go, one call each. */
+  readonly calls: number;
+  /** Dates that stay: other runs delivered them too; another value is stored there; the service would have removed more with them. */
+  readonly stay: { readonly others: number; readonly changed: number; readonly unsure: number };
+  /** Numbers of the other runs, the first of them. */
+  readonly otherRuns: readonly number[];
+}
+
+export interface UndoSurvey {
+  readonly variables: readonly UndoneVariable[];
+  /** Targets without a variable, in words: nothing of them is stored. */
+  readonly missing: readonly string[];
+  /** Dates of the migration that are not stored. */
+  readonly absent: number;
+}
+
+export interface SurveyParts {
+  readonly own: Expectation;
+  /** Readings of other runs. */
+  readonly others: Expectation;
+  readonly ranges: RemovalRanges;
+  /** Dates that others have delivered too, or that hold another value, go as well. */
+  readonly withOthers: boolean;
+  readonly store: StoreRemover;
+  tick(variables: number, of: number): void;
+}
+
+const TARGETS_PER_CALL = 1_000;
+const ROWS_PER_PAGE = 10_000;
+const OWN_PER_READ = 5_000;
+const RUNS_NAMED = 3;
+/** Values may have been through a decimal column of the service. */
+const TOLERANCE = 1e-9;
+
+export async function surveyUndo(parts: SurveyParts, signal: AbortSignal): Promise<UndoSurvey> {
+  const { own, others, store } = parts;
+  const missing: string[] = [];
+  const ours = await byVariable(own, store, signal, (words) => missing.push(words));
+  const theirs = await byVariable(others, store, signal, () => undefined);
+  const variables: UndoneVariable[] = [];
+  let absent = 0;
+  for (const [variableId, { id, target }] of ours) {
+    const survey = new VariableSurvey(
+      { variableId, target, own: id, others: theirs.get(variableId)?.id },
+      parts,
+    );
+    await survey.run(signal);
+    variables.push(survey.result());
+    absent += survey.absent;
+    parts.tick(variables.length, ours.size);
+  }
+  return { variables, missing, absent };
+}
+
+type ByVariable = ReadonlyMap<number, { readonly id: number; readonly target: string }>;
+
+/** Targets that mean the same variable become one. */
+async function byVariable(
+  readings: Expectation,
+  store: StoreRemover,
+  signal: AbortSignal,
+  onMissing: (words: string) => void,
+): Promise<ByVariable> {
+  const found = new Map<number, { readonly id: number; readonly target: string }>();
+  const targets = readings.targets();
+  for (let at = 0; at < targets.length; at += TARGETS_PER_CALL) {
+    const some = targets.slice(at, at + TARGETS_PER_CALL);
+    const meant = await store.resolve(
+      some.map(({ target }) => target),
+      signal,
+    );
+    for (const { id, target } of some) {
+      const words = targetWords(target);
+      const variable = meant.get(words) ?? null;
+      const same = variable === null ? undefined : found.get(variable.id);
+      if (variable === null) onMissing(words);
+      else if (same === undefined) found.set(variable.id, { id, target: words });
+      else readings.merge(id, same.id);
+    }
+  }
+  return found;
+}
+
+interface Subject {
+  readonly variableId: number;
+  readonly target: string;
+  /** Ids of its readings in the two sets. */
+  readonly own: number;
+  readonly others: number | undefined;
+}
+
+class VariableSurvey {
+  readonly #subject: Subject;
+  readonly #parts: SurveyParts;
+  readonly #stay = { others: 0, changed: 0, unsure: 0 };
+  readonly #otherRuns = new Set<number>();
+  #open: { readonly fromMs: number; toMs: number; points: number } | null = null;
+  #edge: { readonly fromMs: number; toMs: number } | null = null;
+  #sum = { points: 0, versions: 0, calls: 0 };
+  absent = 0;
+
+  constructor(subject: Subject, parts: SurveyParts) {
+    this.#subject = subject;
+    this.#parts = parts;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { own, store } = this.#parts;
+    const cursor = new Cursor(own, this.#subject.own);
+    const [first, last] = own.edges(this.#subject.own);
+    for await (const { at, value } of storedReadings(this.#subject.variableId, first, last, store, signal)) {
+      const mine = cursor.at(at);
+      if (mine !== null && this.#goes(mine, value)) this.#extend(at);
+      else await this.#close(signal);
+    }
+    await this.#close(signal);
+    cursor.end();
+    this.absent = cursor.passed;
+  }
+
+  result(): UndoneVariable {
+    const { variableId, target } = this.#subject;
+    return {
+      ...{ variableId, target, ...this.#sum, stay: this.#stay },
+      from: this.#edge === null ? null : iso(this.#edge.fromMs),
+      to: this.#edge === null ? null : iso(this.#edge.toMs),
+      otherRuns: [...this.#otherRuns].slice(0, RUNS_NAMED),
+    };
+  }
+
+  /** Whether a stored date of ours may go. */
+  #goes(mine: HeldReading, stored: number): boolean {
+    const { others, withOthers } = this.#parts;
+    const id = this.#subject.others;
+    const [theirs] = id === undefined ? [] : others.some(id, mine.at, mine.at + 1, 1);
+    if (theirs !== undefined) {
+      this.#otherRuns.add(theirs.run);
+      this.#stay.others += 1;
+    } else if (!isSame(mine.value, stored)) this.#stay.changed += 1;
+    else return true;
+    return withOthers;
+  }
+
+  #extend(at: number): void {
+    this.#open ??= { fromMs: at, toMs: at, points: 0 };
+    this.#open.toMs = at;
+    this.#open.points += 1;
+  }
+
+  /** Asks what would go, and takes the period only when that is what was found there. */
+  async #close(signal: AbortSignal): Promise<void> {
+    const range = this.#open;
+    this.#open = null;
+    if (range === null) return;
+    const { store, ranges } = this.#parts;
+    const { variableId } = this.#subject;
+    const { fromMs, toMs } = range;
+    const would = await store.deleteData({ ...periodOf(variableId, range), WhatIf: true }, signal);
+    if (would.points > range.points) {
+      this.#stay.unsure += range.points;
+      return;
+    }
+    ranges.add({ variableId, fromMs, toMs, points: would.points, versions: would.versions });
+    this.#edge = { fromMs: this.#edge?.fromMs ?? fromMs, toMs };
+    this.#sum.points += would.points;
+    this.#sum.versions += would.versions;
+    this.#sum.calls += 1;
+  }
+}
+
+/** Its end is excluded, so that it lies a millisecond behind the last date. */
+export function periodOf(
+  variableId: number,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): RemovalQuery {
+  return { VariableIds: [variableId], FromDateUtc: iso(fromMs), ToDateUtc: iso(toMs + 1) };
+}
+
+/** Readings of one target in the order of time. Memory holds some of them. */
+class Cursor {
+  readonly #readings: Expectation;
+  readonly #target: number;
+  #page: readonly HeldReading[] = [];
+  #next = 0;
+  #fromMs = Number.MIN_SAFE_INTEGER;
+  /** Readings for whose dates nobody asked. */
+  passed = 0;
+
+  constructor(readings: Expectation, target: number) {
+    this.#readings = readings;
+    this.#target = target;
+  }
+
+  /** The reading of this date. Dates are asked for in the order of time. */
+  at(ms: number): HeldReading | null {
+    for (let reading = this.#peek(); reading !== undefined; reading = this.#peek()) {
+      if (reading.at > ms) return null;
+      this.#next += 1;
+      if (reading.at === ms) return reading;
+      this.passed += 1;
+    }
+    return null;
+  }
+
+  end(): void {
+    this.at(Number.MAX_SAFE_INTEGER);
+  }
+
+  #peek(): HeldReading | undefined {
+    if (this.#next === this.#page.length) {
+      this.#page = this.#readings.some(this.#target, this.#fromMs, Number.MAX_SAFE_INTEGER, OWN_PER_READ);
+      this.#next = 0;
+      const last = this.#page.at(-1);
+      if (last !== undefined) this.#fromMs = last.at + 1;
+    }
+    return this.#page[this.#next];
+  }
+}
+
+/** In the order of time, the bounds included. */
+async function* storedReadings(
+  variableId: number,
+  firstMs: number,
+  lastMs: number,
+  store: StoreRemover,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly at: number; readonly value: number }> {
+  for (let fromMs = firstMs; fromMs <= lastMs; ) {
+    const rows = await store.postData(
+      {
+        VariableIds: [variableId],
+        From: iso(fromMs),
+        To: iso(lastMs + 1),
+        DisplayLevel: "ValueVariableDate",
+        TimeZoneId: "UTC",
+        PagingOrder: "ASC",
+        "Paging.PageNumber": 0,
+        "Paging.ItemsPerPage": ROWS_PER_PAGE,
+      },
+      signal,
+    );
+    for (const { date, rawValue } of rows)
+      yield { at: Date.parse(date ?? ""), value: rawValue ?? Number.NaN };
+    const last = rows.at(-1)?.date;
+    if (last === undefined || rows.length < ROWS_PER_PAGE) return;
+    fromMs = Date.parse(last) + 1;
+  }
+}
+
+function isSame(own: number, stored: number): boolean {
+  return Math.abs(own - stored) <= TOLERANCE * Math.max(Math.abs(own), Math.abs(stored));
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
