@@ -11,12 +11,12 @@ p { margin: .25rem 0; } .soft { color: var(--soft); } .good { color: var(--good)
 code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
 .totals { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .75rem; margin: 1rem 0; }
 .totals div { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; } .totals b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
+.wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg.line { height: 11rem; } .edge { text-align: right; } .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; }
 details { margin-top: .5rem; } summary { cursor: pointer; }
 .map { display: grid; grid-template-columns: minmax(6rem, 16rem) 1fr; gap: 2px .6rem; align-items: center; font-size: .8rem; } .map span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; } .map svg { height: 14px; }
 @media (max-width: 600px) { .map { grid-template-columns: 1fr; } .map span { margin-top: .3rem; } td, th { padding-right: .4rem; } .minor { display: none; } }
-@media print { body { max-width: none; padding: 0; font-size: 11px; } details:not([open]) > * { display: revert; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
+@media print { body { max-width: none; padding: 0; font-size: 11px; } details::details-content { content-visibility: visible; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
 `;
 
 const FILES_SHOWN = 2_000;
@@ -76,10 +76,10 @@ function timeline({ timeline: steps }: MigrationReport): string {
   const y = (points: number) => Math.round(HEIGHT - (points / last.points) * HEIGHT);
   const line = steps.map(({ at, points }) => `${x(at)},${y(points)}`).join(" ");
   return `<h2>Points accepted over time</h2>
-<svg viewBox="0 -16 ${WIDTH} ${HEIGHT + 36}" role="img" aria-label="Points accepted over time">
+<p class="soft edge">${count(last.points)} points</p>
+<svg class="line" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Points accepted over time">
 <polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline points="${line}" fill="none" stroke="var(--deep)" stroke-width="2" vector-effect="non-scaling-stroke"/>
-<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}" stroke="var(--line)"/>
-<text x="0" y="${HEIGHT + 16}">${time(first.at)}</text><text x="${WIDTH}" y="${HEIGHT + 16}" text-anchor="end">${time(last.at)}</text><text x="${WIDTH}" y="-4" text-anchor="end">${count(last.points)} points</text></svg>`;
+<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}" stroke="var(--line)"/></svg><p class="soft ends"><span>${time(first.at)}</span><span>${time(last.at)}</span></p>`;
 }
 
 function coverage({ coverage: map }: MigrationReport): string {
