@@ -13,6 +13,7 @@ interface Progress {
   rounds: number;
   soaked: boolean;
   pushed?: boolean;
+  migrated?: boolean;
   fuzzed?: boolean;
   failed: string[];
 }
@@ -82,6 +83,13 @@ if (progress.pushed !== true) {
   if (!run("test/hub/concurrent.test.ts", { HEADGATE_POINTS: "10000000" }))
     progress.failed.push("10000000 points with concurrent reads");
   progress.pushed = true;
+  note();
+}
+if (progress.migrated !== true) {
+  const history = { HEADGATE_HISTORY_FILES: "2000", HEADGATE_HISTORY_POINTS: "10000000" };
+  if (!run("test/migration/large.test.ts", { ...history, HEADGATE_HISTORY_MINUTES: "60" }))
+    progress.failed.push("a history of 10000000 points in 2000 files");
+  progress.migrated = true;
   note();
 }
 process.stdout.write(

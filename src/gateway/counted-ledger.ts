@@ -15,6 +15,16 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
       count(run, false);
       return run;
     },
+    async beginDelivery(...args) {
+      const begun = await ledger.beginDelivery(...args);
+      if (begun.run !== null) count(begun.run, false);
+      return begun;
+    },
+    async resumeHeld(...args) {
+      const run = await ledger.resumeHeld(...args);
+      if (run !== null) count(run, false);
+      return run;
+    },
     async recordMapped(...args) {
       const run = await ledger.recordMapped(...args);
       count(run, true);

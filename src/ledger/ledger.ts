@@ -69,6 +69,22 @@ export interface Ledger {
   openRun(arrivalId: number, binding: Binding, lane: string, start?: RunStart): Promise<Run>;
   /** The only way in which a run changes state. `from` guards against two hands; fields that are absent stay as they are. */
   advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
+  /**
+   * `mapped → delivering` in the same transaction as the question of `blockedBy`: when a run is in the way by now, it is answered and
+   * nothing was changed. While this one was looked at by the guard, a held one may have been let go.
+   */
+  beginDelivery(id: string, detail: string): Promise<BegunDelivery>;
+  /**
+   * A held run goes on, in the same transaction as the look at who went by (`overtakers`) and, before it delivers at once, at who is in the
+   * way. Null, and nothing was changed, when somebody is, when one of them delivers now, or when there is one that is not among those `seen`;
+   * `seen` is null where a person said that its values count.
+   */
+  resumeHeld(
+    id: string,
+    to: "mapped" | "delivering",
+    seen: readonly string[] | null,
+    detail: string,
+  ): Promise<Run | null>;
   /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
   noteRun(id: string, change: RunChange): Promise<Run>;
   run(id: string): Promise<Run | null>;
@@ -193,6 +209,10 @@ export interface RunStart {
   /** It is quarantined in the same transaction, so that nobody takes it in hand before. */
   readonly refusal?: Reason;
 }
+
+export type BegunDelivery =
+  | { readonly run: Run; readonly blockedBy: null }
+  | { readonly run: null; readonly blockedBy: Run };
 
 export interface RunFilter {
   readonly limit?: number;

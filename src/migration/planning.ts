@@ -19,7 +19,7 @@ export interface PlannedFile {
 
 /** What is odd about the files, in words that name them. */
 export interface PlanFinding {
-  readonly kind: "duplicate" | "overlap" | "gap" | "fault" | "unclaimed" | "empty";
+  readonly kind: "duplicate" | "overlap" | "gap" | "fault" | "unclaimed" | "empty" | "unit";
   readonly files: readonly string[];
   readonly target: string | null;
   readonly words: string;
@@ -56,9 +56,20 @@ export class Plan {
       const words = targetWords(facts.target);
       const known = this.#spans.get(words) ?? { unit: new Set(), spans: [] };
       this.#spans.set(words, known);
-      if (facts.unit !== undefined) known.unit.add(facts.unit);
+      if (facts.unit !== undefined) {
+        const [other] = known.unit;
+        if (other !== undefined && !known.unit.has(facts.unit))
+          this.#find(
+            "unit",
+            [path],
+            words,
+            `${path} declares ${words} in ${facts.unit}, files before it in ${other}`,
+          );
+        known.unit.add(facts.unit);
+      }
       known.spans.push({ path, fromMs: facts.fromMs, toMs: facts.toMs, points: facts.points });
-      if (!this.#samples.has(words)) this.#samples.set(words, facts);
+      const sample = `${words} ${facts.unit ?? ""}`;
+      if (!this.#samples.has(sample)) this.#samples.set(sample, facts);
     }
   }
 
@@ -80,7 +91,7 @@ export class Plan {
     return edges;
   }
 
-  /** One for each target, as the first file with it declares it. */
+  /** One for each target and unit, of the first file with it. */
   samples(): readonly TargetFacts[] {
     return [...this.#samples.values()];
   }

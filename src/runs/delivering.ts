@@ -22,13 +22,12 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
   }
   if (run.state === "mapped") {
     const before = await steps.ledger.blockedBy(run);
-    if (before !== null) {
-      const reason = `waits for the earlier file ${before.path} of the same targets (${before.state})`;
-      return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: before.id };
-    }
+    if (before !== null) return waitBehind(before);
     const guarded = await guardRun(run, steps, signal);
     if (guarded !== null) return guarded;
-    await steps.ledger.advanceRun(run.id, "mapped", "delivering", { detail: `to ${run.binding.service}` });
+    // Meanwhile a held run may have been let go.
+    const begun = await steps.ledger.beginDelivery(run.id, `to ${run.binding.service}`);
+    if (begun.blockedBy !== null) return waitBehind(begun.blockedBy);
   }
   if (!(await steps.spool.hasSegment(run.id))) {
     const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
@@ -48,6 +47,11 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
   });
   if (typeof result === "string") return await quarantine(run, "HG-SPOOL-002", result, steps);
   return signal.aborted && result.status === "kept" ? REST : await conclude(run, result, steps);
+}
+
+function waitBehind({ id, path, state }: Run): StepResult {
+  const reason = `waits for the earlier file ${path} of the same targets (${state})`;
+  return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: id };
 }
 
 /** A disk that lost power, or decays: nothing of it was sent, and the input is mapped into the same bytes again. Null, or why not. */

@@ -63,10 +63,9 @@ export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal
     const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
     return await stay(run, reason, again, steps);
   }
-  await steps.ledger.advanceRun(run.id, "held", "mapped", {
-    reason: null,
-    detail: `nothing holds it any more: ${run.reason?.message ?? ""}`,
-  });
+  const words = `nothing holds it any more: ${run.reason?.message ?? ""}`;
+  // Null: another run went by meanwhile, which is looked at now.
+  await steps.ledger.resumeHeld(run.id, "mapped", overtaken.seen, words);
   return NEXT;
 }
 

@@ -15,7 +15,8 @@ export interface OvertakingParts {
 }
 
 export type Overtaken =
-  | { readonly status: "free" }
+  /** With the later runs that were compared. */
+  | { readonly status: "free"; readonly seen: readonly string[] }
   | { readonly status: "overtaken"; readonly words: string }
   /** A later run is delivering now. */
   | { readonly status: "wait"; readonly step: Extract<StepResult, { move: "wait" }> };
@@ -27,7 +28,7 @@ const BLOCKED_WAIT_MS = 5_000;
 
 export async function overtakenWords(run: Run, parts: OvertakingParts): Promise<Overtaken> {
   const later = await parts.ledger.overtakers(run, RUNS_MAX);
-  if (later.length === 0) return { status: "free" };
+  if (later.length === 0) return { status: "free", seen: [] };
   const delivering = later.find(({ state }) => state === "delivering");
   if (delivering !== undefined) {
     const reason = `waits for the later file ${delivering.path} of the same targets, which is being delivered`;
@@ -46,19 +47,27 @@ export async function overtakenWords(run: Run, parts: OvertakingParts): Promise<
         status: "overtaken",
         words: `the later file ${gone.path} (run ${gone.id}) delivered to the same targets, and which dates is not known any more`,
       };
-    return await compare(run, set, parts);
+    const words = await commonReadings(run, set, parts);
+    return words === null
+      ? { status: "free", seen: later.map(({ id }) => id) }
+      : { status: "overtaken", words };
   } finally {
     await set.close();
   }
 }
 
-async function compare(run: Run, set: ReadingSet, { ledger, spool }: OvertakingParts): Promise<Overtaken> {
+/** Those that later runs delivered too, in words; null when there are none. */
+async function commonReadings(
+  run: Run,
+  set: ReadingSet,
+  { ledger, spool }: OvertakingParts,
+): Promise<string | null> {
   let readings = 0;
   let fromMs = Number.POSITIVE_INFINITY;
   let toMs = Number.NEGATIVE_INFINITY;
   const runs = new Set<string>();
   const own = await spool.openSegment(run.id);
-  if (own === null) return { status: "overtaken", words: "its own payload is lost" };
+  if (own === null) return "its own payload is lost";
   const batches = (await ledger.batches(run.id)).filter(({ state }) => state !== "split");
   for await (const { body } of bodiesOf(own, batches)) {
     for (const reading of readingsOf(parseBody(body))) {
@@ -70,12 +79,9 @@ async function compare(run: Run, set: ReadingSet, { ledger, spool }: OvertakingP
       toMs = Math.max(toMs, reading.atMs);
     }
   }
-  if (readings === 0) return { status: "free" };
+  if (readings === 0) return null;
   const named = [...runs].sort().slice(0, RUNS_NAMED).join(", ");
   const more = runs.size > RUNS_NAMED ? ` and ${runs.size - RUNS_NAMED} more` : "";
   const period = `${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()}`;
-  return {
-    status: "overtaken",
-    words: `${readings} of its readings (${period}) were delivered by later files while it was held (run ${named}${more}); pushed now they would stand over newer values`,
-  };
+  return `${readings} of its readings (${period}) were delivered by later files while it was held (run ${named}${more}); pushed now they would stand over newer values`;
 }

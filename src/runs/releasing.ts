@@ -16,11 +16,31 @@ export function release(
   return parts.live === undefined ? work() : parts.live.withoutHands(asked.run, work);
 }
 
+/** Others may begin to deliver while it is looked at who went by. */
+const LOOKS_MAX = 5;
+
 /** `held → delivering`: the guard stands before that. */
 async function releaseNow(
-  { run: id, overwrite, by, why }: Extract<Order, { order: "release" }>,
-  { ledger, spool }: OrderParts,
+  asked: Extract<Order, { order: "release" }>,
+  parts: OrderParts,
 ): Promise<ReleasedRun> {
+  const run = await mustFindRun(asked.run, parts.ledger);
+  for (let look = 1; look <= LOOKS_MAX; look += 1) {
+    const released = await tryRelease(run, asked, parts);
+    if (released !== null) return released;
+  }
+  throw notNow(
+    run,
+    "cannot be released now: other files of the same targets begin to be delivered again and again",
+  );
+}
+
+/** Null when something changed while it was looked at. */
+async function tryRelease(
+  { id, path }: Run,
+  { overwrite, by, why }: Extract<Order, { order: "release" }>,
+  { ledger, spool }: OrderParts,
+): Promise<ReleasedRun | null> {
   const run = await mustFindRun(id, ledger);
   if (run.state !== "held") throw notNow(run, `is ${run.state}: only what is held can be released`);
   const before = await ledger.blockedBy(run);
@@ -35,14 +55,13 @@ async function releaseNow(
     throw new RejectedError("HG-GUARD-007", {
       operation: "release run",
       subject: id,
-      message: `run ${id} of ${run.path}: ${overtaken.words}`,
+      message: `run ${id} of ${path}: ${overtaken.words}`,
     });
   const was = run.reason?.message ?? "";
-  await ledger.advanceRun(id, "held", "delivering", {
-    reason: null,
-    detail: `released by ${by}${why === "" ? "" : `: ${why}`}${was === "" ? "" : ` (it was held: ${was})`}`,
-  });
-  return { run: id, file: run.path, was };
+  const seen = overwrite || overtaken.status === "overtaken" ? null : overtaken.seen;
+  const words = `released by ${by}${why === "" ? "" : `: ${why}`}${was === "" ? "" : ` (it was held: ${was})`}`;
+  const gone = await ledger.resumeHeld(id, "delivering", seen, words);
+  return gone === null ? null : { run: id, file: path, was };
 }
 
 function notNow(run: Run, words: string): RejectedError {

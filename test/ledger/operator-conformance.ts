@@ -135,6 +135,53 @@ export function operatorConformance(ledger: () => Ledger): void {
     expect(await ledger().overtakers(shares, 9)).toEqual([]);
   });
 
+  it("begins no delivery while an earlier run of the same targets is in the way, also one that was let go just now", async () => {
+    const held = await mapped(ledger(), "held.csv", record(["A"]));
+    await ledger().advanceRun(held.id, "mapped", "held");
+    const later = await mapped(ledger(), "later.csv", record(["A"]));
+    expect(await ledger().blockedBy(later)).toBeNull();
+    expect(await ledger().resumeHeld(held.id, "mapped", [], "structure came")).toMatchObject({
+      state: "mapped",
+      reason: null,
+    });
+    expect(await ledger().beginDelivery(later.id, "to main")).toMatchObject({
+      run: null,
+      blockedBy: { id: held.id },
+    });
+    expect(await ledger().run(later.id)).toMatchObject({ state: "mapped" });
+    expect((await ledger().beginDelivery(held.id, "to main")).run).toMatchObject({ state: "delivering" });
+    expect((await ledger().beginDelivery(later.id, "to main")).blockedBy).toMatchObject({ id: held.id });
+    expect((await ledger().events(later.arrivalId)).map(({ what }) => what)).not.toContain("run.delivering");
+  });
+
+  it.each(["mapped", "delivering"] as const)(
+    "lets no held run go on (%s) past one that it did not see",
+    async (to) => {
+      const held = await mapped(ledger(), "held.csv", record(["A"]));
+      await ledger().advanceRun(held.id, "mapped", "held");
+      const resume = (seen: readonly string[] | null) => ledger().resumeHeld(held.id, to, seen, "");
+      const later = await mapped(ledger(), "later.csv", record(["A"]));
+      await ledger().beginDelivery(later.id, "");
+      for (const seen of [[], [later.id], null]) expect(await resume(seen), "it delivers now").toBeNull();
+      await ledger().advanceRun(later.id, "delivering", "accepted");
+      expect(await resume([])).toBeNull();
+      const other = await delivered("other.csv");
+      expect(await resume([later.id])).toBeNull();
+      expect(await ledger().run(held.id)).toMatchObject({ state: "held" });
+      expect(await resume(to === "mapped" ? [later.id, other.id] : null)).toMatchObject({ state: to });
+    },
+  );
+
+  it("releases no held run into the delivery of an earlier one", async () => {
+    const earlier = await mapped(ledger(), "earlier.csv", record(["A"]));
+    const held = await mapped(ledger(), "held.csv", record(["A"]));
+    await ledger().advanceRun(held.id, "mapped", "held");
+    await ledger().beginDelivery(earlier.id, "");
+    expect(await ledger().resumeHeld(held.id, "delivering", [], "")).toBeNull();
+    await ledger().advanceRun(earlier.id, "delivering", "accepted");
+    expect(await ledger().resumeHeld(held.id, "delivering", [], "")).toMatchObject({ state: "delivering" });
+  });
+
   it("finds nothing wrong with what it wrote itself", async () => {
     const old = await delivered("a.csv");
     await mapped(ledger(), "b.csv");

@@ -8,7 +8,17 @@ import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { ledgerConformance } from "./conformance.ts";
-import { BINDING, claimed, deliver, entry, list, mapped, outcome, steppingClock } from "./fixtures.ts";
+import {
+  BINDING,
+  claimed,
+  deliver,
+  entry,
+  list,
+  mapped,
+  outcome,
+  record,
+  steppingClock,
+} from "./fixtures.ts";
 
 let database: TestDatabase;
 let schemas = 0;
@@ -155,6 +165,28 @@ describe("writes that share a commit in PostgreSQL", () => {
       ),
     );
     expect((await here.run(run.id))?.points.stored).toBe(200);
+    await here.close();
+    await there.close();
+  });
+});
+
+describe("two nodes that decide about the order of a lane at the same moment", () => {
+  it("never have a held run and a later one of its targets delivered side by side", async () => {
+    const options = freshOptions();
+    const [here, there] = [await open(options), await open({ ...options, node: "south" })];
+    const ends = new Set<string>();
+    for (let round = 0; round < 12; round += 1) {
+      const targets = record([`T-${round}`]);
+      const held = await mapped(here, `held-${round}.csv`, targets);
+      await here.advanceRun(held.id, "mapped", "held");
+      const later = await mapped(here, `later-${round}.csv`, targets);
+      const to = round % 2 === 0 ? "mapped" : "delivering";
+      await Promise.all([here.resumeHeld(held.id, to, [], ""), there.beginDelivery(later.id, "")]);
+      const states = [(await here.run(held.id))?.state, (await here.run(later.id))?.state];
+      ends.add(states.join(" "));
+    }
+    for (const end of ends) expect(["held delivering", "mapped mapped", "delivering mapped"]).toContain(end);
+    expect(ends.size, "each came first at times").toBeGreaterThan(1);
     await here.close();
     await there.close();
   });

@@ -192,10 +192,11 @@ async function askService(
   try {
     const seen = await delivery.inspect(samples, signal);
     if (seen.status !== "seen") return { unfit: null, unaskedBecause: seen.reason };
-    return {
-      unfit: seen.findings.map(({ target, words }) => ({ target, words })),
-      unaskedBecause: null,
-    };
+    // A target that is there in two units is asked for twice.
+    const unfit = new Map(
+      seen.findings.map(({ target, words }) => [`${target} ${words}`, { target, words }]),
+    );
+    return { unfit: [...unfit.values()], unaskedBecause: null };
   } finally {
     await delivery.close();
   }

@@ -7,6 +7,7 @@ import { checkingMethods } from "./checking.ts";
 import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
 import { operatorMethods } from "./operator.ts";
+import { orderMethods } from "./order.ts";
 import { outcomeMethods } from "./outcomes.ts";
 import { LedgerPoll } from "./poll.ts";
 import { pruningMethods } from "./pruning.ts";
@@ -24,6 +25,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet"> {
     ...runMethods(store),
     ...containerMethods(store),
     ...batchMethods(store),
+    ...orderMethods(store),
     ...outcomeMethods(store),
     ...eventMethods(store),
     ...traceMethods(store),

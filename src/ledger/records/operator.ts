@@ -152,11 +152,18 @@ function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): St
   return later;
 }
 
+const WENT_BY = "'delivering', 'accepted', 'confirmed', 'discarded'";
+
 /** From the few runs that are younger, or from their targets, whichever the planner finds less. */
-function* overtakers({ dialect }: Store, run: Run, limit: number): Steps<readonly Run[]> {
+export function* overtakers(
+  { dialect }: Store,
+  run: Run,
+  limit: number,
+  states = WENT_BY,
+): Steps<readonly Run[]> {
   const found = yield* rows<RunRow>(
     `${SELECT_RUN} WHERE runs.id > ? AND runs.arrival_id <> ?
-      AND runs.state IN ('delivering', 'accepted', 'confirmed', 'discarded')
+      AND runs.state IN (${states})
       AND ${dialect.jsonField("bindings.json", "service")} = ?
       AND runs.id IN (SELECT other.run_id FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
         WHERE own.run_id = ? AND other.run_id > ?)

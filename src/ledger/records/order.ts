@@ -1,0 +1,43 @@
+/**
+ * The moments at which the order of a lane is decided (invariant 7). Each asks once more who is in the way, in the transaction that changes
+ * the state: what was known when the step began may have changed while the guard asked the service.
+ */
+import type { Run } from "../../model.ts";
+import type { BegunDelivery, Ledger } from "../ledger.ts";
+import { blockedBy } from "./lanes.ts";
+import { overtakers } from "./operator.ts";
+import { moveRun, mustFindRun } from "./runs.ts";
+import type { Steps, Store } from "./store.ts";
+
+export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resumeHeld"> {
+  return {
+    beginDelivery: (id, detail) => store.write("run.delivering", () => beginDelivery(store, id, detail)),
+    resumeHeld: (id, to, seen, detail) =>
+      store.write(`run.${to}`, () => resumeHeld(store, id, to, seen, detail)),
+  };
+}
+
+function* beginDelivery(store: Store, id: string, detail: string): Steps<BegunDelivery> {
+  const before = yield* blockedBy(store, yield* mustFindRun(id));
+  if (before !== null) return { run: null, blockedBy: before };
+  return { run: yield* moveRun(store, id, "mapped", "delivering", { detail }), blockedBy: null };
+}
+
+function* resumeHeld(
+  store: Store,
+  id: string,
+  to: "mapped" | "delivering",
+  seen: readonly string[] | null,
+  detail: string,
+): Steps<Run | null> {
+  const run = yield* mustFindRun(id);
+  // Before it is delivered as `mapped`, it is asked again.
+  if (to === "delivering" && (yield* blockedBy(store, run)) !== null) return null;
+  const [delivering] = yield* overtakers(store, run, 1, "'delivering'");
+  if (delivering !== undefined) return null;
+  if (seen !== null) {
+    const later = yield* overtakers(store, run, seen.length + 1);
+    if (later.some(({ id: other }) => !seen.includes(other))) return null;
+  }
+  return yield* moveRun(store, id, "held", to, { reason: null, detail });
+}
