@@ -9,6 +9,7 @@ const APART = [
   "openapi",
   "crash", // `postgres.test.ts` kills one of two hubs
   "postgres",
+  "writers", // opens both
   "turns", // of SQLite, whose reads are synchronous
   "start", // `postgres.test.ts` says what can be wrong
   // What they test lies before the store.

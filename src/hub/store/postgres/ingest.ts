@@ -17,8 +17,9 @@ import type {
 import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { TargetCache } from "../targets.ts";
 import type { Retention } from "../version-plan.ts";
-import { abandon, createPool, type PostgresOptions, type Sql, sqlOn } from "./database.ts";
-import { createPartitions } from "./partitions.ts";
+import { type CopySql, copySqlOn } from "./copy.ts";
+import { abandon, createPool, type PostgresOptions, type Sql } from "./database.ts";
+import { createPartitions, isPartitionMissing } from "./partitions.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
 
 /** The other connection makes partitions. */
@@ -32,7 +33,7 @@ const POLL_MS = 500;
 /** What a writer holds while it applies a group. */
 interface Claim {
   readonly client: pg.PoolClient;
-  readonly sql: Sql;
+  readonly sql: CopySql;
   readonly accountId: number;
   /** The last VersionTimestamp of the account so far. */
   lastUs: number;
@@ -45,13 +46,33 @@ export function openPostgresIngest(
   clock: Clock,
 ): IngestStore {
   const pool = createPool(options, { max: CONNECTIONS, settings: SETTINGS });
-  const writer = createPointWriter(createPartitions(pool), retention);
+  const partitions = createPartitions(pool);
+  const writer = createPointWriter(partitions, retention);
   const targets = createTargets();
   let held: Claim | null = null;
   const letGo = async () => {
     const claim = held;
     held = null;
     if (claim !== null) await abandon(claim.client);
+  };
+  const applyHeld: IngestStore["apply"] = async (operations, work) => {
+    const [first] = operations;
+    if (first === undefined) return;
+    // After a failure the group comes again in parts: then the lane is no longer held.
+    held ??= await claimLane(pool, LANE_OF, [first.accountId]);
+    const claim = held;
+    if (claim === null) throw new Error(`account ${first.accountId} has no lane`);
+    await orElse(letGo, async () => {
+      const due = await waiting(claim, operations);
+      if (due.length > 0) {
+        await targets.refresh(claim);
+        const outcomes = await work(transactionOn(claim, targets, writer, clock), due);
+        await record(claim, due, outcomes);
+      }
+      await claim.client.query("COMMIT");
+    });
+    held = null;
+    claim.client.release();
   };
   return {
     pollMs: POLL_MS,
@@ -67,23 +88,14 @@ export function openPostgresIngest(
       }
     },
     async apply(operations, work) {
-      const [first] = operations;
-      if (first === undefined) return;
-      // After a failure the group comes again in parts: then the lane is no longer held.
-      held ??= await claimLane(pool, LANE_OF, [first.accountId]);
-      const claim = held;
-      if (claim === null) throw new Error(`account ${first.accountId} has no lane`);
-      await orElse(letGo, async () => {
-        const due = await waiting(claim, operations);
-        if (due.length > 0) {
-          await targets.refresh(claim);
-          const outcomes = await work(transactionOn(claim, targets, writer, clock), due);
-          await record(claim, due, outcomes);
-        }
-        await claim.client.query("COMMIT");
-      });
-      held = null;
-      claim.client.release();
+      try {
+        await applyHeld(operations, work);
+      } catch (thrown) {
+        if (!isPartitionMissing(thrown)) throw thrown;
+        // An administrator dropped or detached it since it was made: it is made again.
+        partitions.forget();
+        await applyHeld(operations, work);
+      }
     },
     async close() {
       await letGo();
@@ -103,7 +115,7 @@ async function claimLane(pool: pg.Pool, lane: string, values: readonly number[])
   const client = await pool.connect();
   try {
     await client.query("BEGIN");
-    const sql = sqlOn(client);
+    const sql = copySqlOn(client);
     const row = await sql.get(lane, ...values);
     if (row !== undefined)
       return { client, sql, accountId: Number(row["account_id"]), lastUs: Number(row["version_us"]) };

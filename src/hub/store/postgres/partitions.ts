@@ -4,7 +4,8 @@
  * TimescaleDB, say), that extension makes what it needs.
  */
 import type pg from "pg";
-import { transact } from "./database.ts";
+import { systemCode } from "../../../support/errors.ts";
+import { type Sql, transact } from "./database.ts";
 
 type Table = "point" | "point_version";
 
@@ -16,9 +17,11 @@ const LOCK = 4_713_002;
 export interface Partitions {
   /** Makes what is missing for points of these dates. */
   ensure(table: Table, dates: Iterable<number>): Promise<void>;
+  /** Some may be gone: an administrator may have dropped or detached them. */
+  forget(): void;
 }
 
-interface Month {
+export interface Month {
   readonly fromMs: number;
   readonly endMs: number;
 }
@@ -36,21 +39,37 @@ export function createPartitions(pool: pg.Pool): Partitions {
         known[table].add(month.fromMs);
       }
     },
+    forget() {
+      for (const months of Object.values(known)) months.clear();
+    },
   };
+}
+
+const CHECK_VIOLATION = "23514";
+
+/** True when a point found no partition; the tables of points have no other checks. */
+export function isPartitionMissing(thrown: unknown): boolean {
+  return systemCode(thrown) === CHECK_VIOLATION;
 }
 
 function monthsOf(dates: Iterable<number>): Month[] {
   const months = new Map<number, Month>();
-  let month: Month = { fromMs: Number.NEGATIVE_INFINITY, endMs: FIRST_MS };
+  let month = BEFORE;
   for (const ms of dates) {
     if (ms >= month.fromMs && ms < month.endMs) continue;
     month = monthOf(ms);
-    if (month.fromMs >= FIRST_MS && month.endMs <= END_MS) months.set(month.fromMs, month);
+    if (month !== BEFORE && month !== AFTER) months.set(month.fromMs, month);
   }
   return [...months.values()];
 }
 
-function monthOf(ms: number): Month {
+const BEFORE: Month = { fromMs: Number.NEGATIVE_INFINITY, endMs: FIRST_MS };
+const AFTER: Month = { fromMs: END_MS, endMs: Number.POSITIVE_INFINITY };
+
+/** What lies before 1990 and from 2100 on counts as one month each. */
+export function monthOf(ms: number): Month {
+  if (ms < FIRST_MS) return BEFORE;
+  if (ms >= END_MS) return AFTER;
   const date = new Date(ms);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   return { fromMs: Date.UTC(year, month), endMs: Date.UTC(year, month + 1) };
@@ -61,14 +80,43 @@ async function isPartitioned(pool: pg.Pool, table: Table): Promise<boolean> {
   return rows[0]?.relkind === "p";
 }
 
+/** Nothing when a partition holds the month already, be it one that an administrator put together of several. */
 function attach(pool: pg.Pool, table: Table, { fromMs, endMs }: Month): Promise<void> {
-  const name = `${table}_${new Date(fromMs).toISOString().slice(0, 7).replace("-", "_")}`;
-  return transact(pool, async ({ get, run }) => {
-    await run("SET LOCAL lock_timeout = '10s'");
-    await get("SELECT pg_advisory_xact_lock(?)", LOCK);
-    const made = await get("SELECT to_regclass(?) IS NOT NULL AS made", name);
-    if (made?.["made"] === true) return;
-    await run(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
-    await run(`ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${fromMs}) TO (${endMs})`);
+  return transact(pool, async (sql) => {
+    await sql.run("SET LOCAL lock_timeout = '10s'");
+    await sql.get("SELECT pg_advisory_xact_lock(?)", LOCK);
+    const held = await partitionsOf(sql, table);
+    if (held.some((one) => one.fromMs <= fromMs && one.endMs >= endMs)) return;
+    const name = await freeName(
+      sql,
+      `${table}_${new Date(fromMs).toISOString().slice(0, 7).replace("-", "_")}`,
+    );
+    await sql.run(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
+    await sql.run(`ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${fromMs}) TO (${endMs})`);
   });
+}
+
+/** A partition that was detached and not dropped keeps its name, and its points. */
+async function freeName({ get }: Sql, name: string): Promise<string> {
+  for (let count = 1; ; count += 1) {
+    const free = count === 1 ? name : `${name}_${count}`;
+    const row = await get("SELECT to_regclass(?) IS NULL AS is_free", free);
+    if (row?.["is_free"] === true) return free;
+  }
+}
+
+/** What the partitions of a table hold, in order of date; none: it is no partitioned one. */
+export async function partitionsOf({ all }: Pick<Sql, "all">, table: Table): Promise<readonly Month[]> {
+  const rows = await all(
+    `SELECT (regexp_match(bounds, 'FROM \\(''(-{0,1}[0-9]+)''\\)'))[1] AS low, (regexp_match(bounds, 'TO \\(''(-{0,1}[0-9]+)''\\)'))[1] AS high
+      FROM (SELECT pg_get_expr(partition.relpartbound, partition.oid) AS bounds FROM pg_inherits
+        JOIN pg_class AS partition ON partition.oid = inhrelid WHERE inhparent = CAST(CAST(? AS TEXT) AS regclass) AND NOT inhdetachpending) AS held`,
+    table,
+  );
+  return rows
+    .map(({ low, high }) => ({
+      fromMs: low === null ? Number.NEGATIVE_INFINITY : Number(low),
+      endMs: high === null ? Number.POSITIVE_INFINITY : Number(high),
+    }))
+    .sort((a, b) => a.fromMs - b.fromMs);
 }

@@ -1,0 +1,135 @@
+/** Points that the store has already: whether there can be any, which they are, and their new values. */
+import type { ReadingColumns } from "../columns.ts";
+import type { Sql } from "./database.ts";
+import { type Month, monthOf } from "./partitions.ts";
+import { labelsOf, type Point } from "./point.ts";
+
+/** The first and the last date of readings of one variable that follow each other. */
+interface Span {
+  readonly variableId: number;
+  readonly firstMs: number;
+  lastMs: number;
+}
+
+/** Dates farther apart lie in spans of their own, so that no partition between them is asked. */
+const GAP_MS = 31 * 86_400_000;
+
+/** Ids of the variables that have any point between dates of theirs in hand. `order`: by variable and date. */
+export async function crowdedVariables(
+  { all }: Sql,
+  readings: ReadingColumns,
+  order: Uint32Array,
+): Promise<ReadonlySet<number>> {
+  const crowded = new Set<number>();
+  for (const spans of byMonth(spansOf(readings, order), ({ firstMs }) => firstMs)) {
+    const rows = await all(
+      `SELECT span.id FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS span (id, first_ms, last_ms)
+        CROSS JOIN LATERAL (SELECT 1 FROM point WHERE variable_id = span.id AND at_ms BETWEEN span.first_ms AND span.last_ms
+          AND ${WITHIN} LIMIT 1) AS found`,
+      literal(spans, ({ variableId }) => variableId),
+      literal(spans, ({ firstMs }) => firstMs),
+      literal(spans, ({ lastMs }) => lastMs),
+      spans.reduce((least, { firstMs }) => Math.min(least, firstMs), Number.MAX_SAFE_INTEGER),
+      spans.reduce((most, { lastMs }) => Math.max(most, lastMs), Number.MIN_SAFE_INTEGER),
+    );
+    for (const row of rows) crowded.add(Number(row["id"]));
+  }
+  return crowded;
+}
+
+function* spansOf(readings: ReadingColumns, order: Uint32Array): Generator<Span> {
+  let span: Span | undefined;
+  for (const index of order) {
+    const variableId = readings.variables[readings.variable[index] ?? 0]?.id ?? 0;
+    const atMs = readings.atMs[index] ?? 0;
+    if (span?.variableId === variableId && atMs - span.lastMs < GAP_MS) {
+      span.lastMs = atMs;
+      continue;
+    }
+    if (span !== undefined) yield span;
+    span = { variableId, firstMs: atMs, lastMs: atMs };
+  }
+  if (span !== undefined) yield span;
+}
+
+/** Those of the points that are there. */
+export async function readKnown({ all }: Sql, points: readonly Point[]): Promise<ReadonlySet<Point>> {
+  const known = new Set<Point>();
+  for (const wanted of pointsByMonth(points)) {
+    const rows = await all(
+      `SELECT wanted.position FROM ${KEYS} WITH ORDINALITY AS wanted (variable_id, at_ms, position)
+        CROSS JOIN LATERAL (SELECT 1 FROM point WHERE point.variable_id = wanted.variable_id AND point.at_ms = wanted.at_ms
+          AND point.${WITHIN} LIMIT 1) AS found`,
+      ...keysOf(wanted),
+      ...boundsOf(wanted),
+    );
+    for (const row of rows) {
+      const point = wanted[Number(row["position"]) - 1];
+      if (point !== undefined) known.add(point);
+    }
+  }
+  return known;
+}
+
+/** The last reading of each becomes its value. One that says what is there already, as when a file comes again, writes nothing. */
+export async function putKnown(sql: Sql, readings: ReadingColumns, known: ReadonlySet<Point>): Promise<void> {
+  for (const points of pointsByMonth(known)) {
+    const last = points.map(({ indices }) => indices.at(-1) ?? 0);
+    const labels = last.map((index) => labelsOf(readings, index));
+    await sql.run(
+      `UPDATE point SET value = given.value, version = given.version, tags = given.tags, batch_tags = given.batch_tags
+        FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS DOUBLE PRECISION[]), CAST(? AS TEXT[]), CAST(? AS TEXT[]),
+          CAST(? AS TEXT[])) AS given (variable_id, at_ms, value, version, tags, batch_tags)
+        WHERE point.variable_id = given.variable_id AND point.at_ms = given.at_ms AND point.${WITHIN}
+          AND (point.value, point.version, point.tags, point.batch_tags)
+            IS DISTINCT FROM (given.value, given.version, given.tags, given.batch_tags)`,
+      ...keysOf(points),
+      literal(last, (index) => readings.value[index] ?? 0),
+      literal(labels, ({ version }) => quoted(version)),
+      literal(labels, ({ tags }) => quoted(tags)),
+      literal(labels, ({ batchTags }) => quoted(batchTags)),
+      ...boundsOf(points),
+    );
+  }
+}
+
+/** One group for each partition that holds any of them, so that a statement locks no others. */
+export const pointsByMonth = (points: Iterable<Point>) => byMonth(points, ({ atMs }) => atMs);
+
+function byMonth<Item>(items: Iterable<Item>, dateOf: (item: Item) => number): Iterable<readonly Item[]> {
+  const months = new Map<number, Item[]>();
+  let month: Month | null = null;
+  for (const item of items) {
+    const ms = dateOf(item);
+    if (month === null || ms < month.fromMs || ms >= month.endMs) month = monthOf(ms);
+    const group = months.get(month.fromMs);
+    if (group === undefined) months.set(month.fromMs, [item]);
+    else group.push(item);
+  }
+  return months.values();
+}
+
+/** Of the parameters of `boundsOf`. They are known to the planner, who leaves out the partitions beyond them, and locks none of these. */
+export const WITHIN = "at_ms BETWEEN ? AND ?";
+
+/** An item of FROM, of the parameters of `keysOf`. */
+export const KEYS = "unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))";
+
+export function keysOf(points: readonly Point[]): [string, string] {
+  return [literal(points, ({ variableId }) => variableId), literal(points, ({ atMs }) => atMs)];
+}
+
+/** The first and the last date. */
+export function boundsOf(points: readonly Point[]): [number, number] {
+  const first = points.reduce((least, { atMs }) => Math.min(least, atMs), Number.MAX_SAFE_INTEGER);
+  return [first, points.reduce((most, { atMs }) => Math.max(most, atMs), Number.MIN_SAFE_INTEGER)];
+}
+
+/** An array in the words of PostgreSQL; the client's own way costs several times as much. */
+export function literal<Item>(items: readonly Item[], written: (item: Item) => number | string): string {
+  return `{${items.map(written).join(",")}}`;
+}
+
+function quoted(text: string | null): string {
+  return text === null ? "NULL" : `"${text.replace(/["\\]/g, "\\$&")}"`;
+}
