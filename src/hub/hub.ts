@@ -17,7 +17,8 @@ import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
-import { operationRoutes, pushRoutes } from "./push/routes.ts";
+import { operationRoutes } from "./push/operations.ts";
+import { pushRoutes } from "./push/routes.ts";
 import { startWebhooks } from "./push/webhooks.ts";
 import { openStore } from "./store/open.ts";
 import type { HubStore } from "./store/store.ts";
@@ -115,7 +116,7 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
   installRates(app, context.options);
   app.get("/health", described(HEALTH), async () => ({
     status: "ok",
-    pendingOperations: await context.store.operations.pending(),
+    ...(await queueOf(context.store)),
   }));
   const resources = [
     tokenRoutes,
@@ -140,9 +141,14 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
 const HEALTH: RouteFacts = {
   access: "open",
   tag: "Hub",
-  summary: "Whether the hub answers, and how many operations wait",
-  answer: z.object({ status: z.literal("ok"), pendingOperations: z.int() }),
+  summary: "Whether the hub answers, and how many operations wait or failed",
+  answer: z.object({ status: z.literal("ok"), pendingOperations: z.int(), failedOperations: z.int() }),
 };
+
+async function queueOf({ operations }: HubStore) {
+  const { waiting, failed } = await operations.counts();
+  return { pendingOperations: waiting, failedOperations: failed };
+}
 
 async function listen(app: FastifyInstance, address: string): Promise<string> {
   const colon = address.lastIndexOf(":");

@@ -1,6 +1,6 @@
 /** The push interface: POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*). */
 import { z } from "zod";
-import { caseless, queryInteger } from "./caseless.ts";
+import { caseless, queryBoolean, queryInteger } from "./caseless.ts";
 
 const tags = z.record(z.string(), z.string());
 
@@ -61,6 +61,20 @@ export const pushQuery = caseless(
 export type PushQuery = z.infer<typeof pushQuery>;
 
 export const OPERATION_TIMEOUT_DEFAULT_SEC = 60;
+
+/** Queries of /operations (ours): which ones are listed, and how long the next attempt of a failed one may take. */
+export const operationsQuery = caseless(
+  z.object({
+    State: z.preprocess(
+      (input) => (typeof input === "string" ? input.toLowerCase() : input),
+      z.enum(["failed", "accepted"]),
+    ),
+    IncludeItemsCount: queryBoolean.optional(),
+    "Paging.PageNumber": queryInteger.optional(),
+    "Paging.ItemsPerPage": queryInteger.optional(),
+  }),
+);
+export const operationAgainQuery = caseless(z.object({ operationTimeoutSec: queryInteger.optional() }));
 
 /** Answer to an accepted push (our choice, "not shown"): accepted, not stored. */
 export const pushAccepted = z.object({

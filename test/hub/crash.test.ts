@@ -4,7 +4,15 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory } from "./fixture.ts";
+import {
+  breakStore,
+  callsOf,
+  createChain,
+  type HubCalls,
+  rawOptions,
+  temporaryDirectory,
+  until,
+} from "./fixture.ts";
 
 const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -125,7 +133,7 @@ test("a hub killed at random instants under a stream of pushes keeps all that it
   expect(new Set(versions).size).toBe(versions.length);
   expect(versions).toEqual(expect.arrayContaining(answered));
   expect(versions.length - answered.length).toBeLessThanOrEqual(3);
-});
+}, 90_000);
 
 async function killSoon(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 8));
@@ -135,6 +143,23 @@ async function killSoon(): Promise<void> {
 function dateOf(round: number, index: number): string {
   return new Date(Date.UTC(2026, round, 1) + index * 60_000).toISOString();
 }
+
+test("a hub killed when an operation has failed keeps its body, and stores it once when it is applied again", async () => {
+  const variableId = await prepare();
+  const { mended } = await breakStore(directory.path, 42);
+  const dying = await run("hub.ingest.failed");
+  await dying.post("/push/api/data", [{ variableId, data }], { query: { operationId: "op" } });
+  expect(await killed()).toBe("SIGKILL");
+  await mended();
+  const hub = await run();
+  expect(await until(async () => (await hub.get("/operations", { State: "failed" }))[0])).toMatchObject({
+    operationId: "op",
+    status: "failed",
+  });
+  expect(await hub.ok("POST", "/operations/op")).toMatchObject({ waiting: 1 });
+  await until(async () => ((await hub.get("/operations/op")).stored === 500 ? true : undefined));
+  await expectOnce(hub, variableId);
+});
 
 test("SIGTERM ends the process cleanly in the middle of work", async () => {
   const variableId = await prepare();

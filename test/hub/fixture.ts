@@ -4,6 +4,8 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Client } from "pg";
 import { afterAll } from "vitest";
 import type { HubRoute } from "../../src/hub/http/route.ts";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
@@ -26,6 +28,42 @@ export async function usePostgres(): Promise<TestDatabase> {
 export function storeAt(directory: string): object {
   if (database === null) return { kind: "sqlite", path: join(directory, "hub.sqlite") };
   return { kind: "postgres", url: database.url, schema: schemaOf(directory), pool: 4 };
+}
+
+/** What the writer of points begins from now on takes `ms` at least, until which the result waits. */
+export async function holdWriter(directory: string, ms: number): Promise<{ released: Promise<void> }> {
+  const later = (release: () => unknown) => ({
+    released: new Promise<void>((resolve, reject) => {
+      setTimeout(() => void Promise.resolve(release()).then(() => resolve(), reject), ms);
+    }),
+  });
+  if (database === null) {
+    const other = new DatabaseSync(join(directory, "hub.sqlite"));
+    other.exec("BEGIN IMMEDIATE");
+    return later(() => other.close());
+  }
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  await client.query(`BEGIN; LOCK TABLE ${schemaOf(directory)}.variable IN ACCESS EXCLUSIVE MODE`);
+  return later(() => client.end());
+}
+
+/** Values that the store refuses to take from now on, as though it had a fault; `mended` ends that. */
+export async function breakStore(directory: string, value: number): Promise<{ mended(): Promise<void> }> {
+  const run = async (sqlite: string, postgres: string) => {
+    if (database !== null) return void (await database.query(postgres));
+    const other = new DatabaseSync(join(directory, "hub.sqlite"), { timeout: 5_000 });
+    other.exec(sqlite);
+    other.close();
+  };
+  const table = `${schemaOf(directory)}.point`;
+  await run(
+    `CREATE TRIGGER fault BEFORE INSERT ON point WHEN NEW.value = ${value} BEGIN SELECT RAISE(ABORT, 'on purpose'); END`,
+    `ALTER TABLE ${table} ADD CONSTRAINT fault CHECK (value <> ${value}) NOT VALID`,
+  );
+  return {
+    mended: () => run("DROP TRIGGER fault", `ALTER TABLE ${table} DROP CONSTRAINT fault`),
+  };
 }
 
 function schemaOf(directory: string): string {

@@ -75,7 +75,7 @@ test("GET /health needs no token", async () => {
   const hub = await startHub(optionsWith(), { log });
   try {
     const response = await fetch(`${hub.url}/health`);
-    expect(await response.json()).toEqual({ status: "ok", pendingOperations: 0 });
+    expect(await response.json()).toEqual({ status: "ok", pendingOperations: 0, failedOperations: 0 });
   } finally {
     await hub.close();
   }

@@ -180,7 +180,7 @@ test("waits double from one failure to the next, up to the longest", async () =>
   const outcome = { received: 0, stored: 0, replaced: 0, discarded: [], started: at, finished: at };
   await ingest.apply(await ingest.next(0, { readings: 1, bytes: 1 }), async () => [outcome]);
   await ingest.close();
-  await store.operations.finish([{ seq: accepted.seq, state: "done" }]);
+  await store.operations.finish([accepted.seq]);
   const webhooks = startWebhooks(store.operations, options, { log: createLog("silent"), clock });
   try {
     await until(async () => receiver.received[5]);

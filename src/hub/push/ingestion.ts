@@ -22,15 +22,26 @@ export interface Horizon {
   readonly byAccount: ReadonlyMap<number, number>;
 }
 
-export type ToWorker = { readonly type: "wake" } | { readonly type: "stop" };
+export type ToWorker =
+  | { readonly type: "wake" }
+  /** An operation that was applied once waits again, before those that were looked at since. */
+  | { readonly type: "again" }
+  | { readonly type: "stop" };
 export type FromWorker =
-  | { readonly type: "finished"; readonly seqs: readonly number[]; readonly state: "done" | "failed" }
+  | { readonly type: "finished"; readonly seqs: readonly number[] }
   | { readonly type: "trouble"; readonly message: string }
-  | { readonly type: "defect"; readonly seq: number; readonly message: string };
+  | {
+      readonly type: "failed";
+      readonly seq: number;
+      readonly operationId: string;
+      readonly message: string;
+    };
 
 export interface Ingestion {
   /** Something waits in the queue. */
   wake(): void;
+  /** A failed operation waits again. */
+  again(): void;
   /** The operation in hand is completed first. */
   close(): Promise<void>;
 }
@@ -67,6 +78,7 @@ export function startIngestion(parts: IngestionParts): Ingestion {
 
   return {
     wake: () => worker.postMessage({ type: "wake" } satisfies ToWorker),
+    again: () => worker.postMessage({ type: "again" } satisfies ToWorker),
     async close() {
       closing.abort();
       worker.postMessage({ type: "stop" } satisfies ToWorker);
@@ -80,7 +92,10 @@ function exitOf(worker: Worker): Promise<number> {
   return new Promise((resolve) => worker.once("exit", resolve));
 }
 
-function startWorker({ options, log, fault }: IngestionParts, note: (finished: Finished) => void): Worker {
+function startWorker(
+  { options, log, fault }: IngestionParts,
+  note: (seqs: readonly number[]) => void,
+): Worker {
   const { store, limits, customerLimits, accounts } = options;
   const retention: Retention = {
     byDefault: customerLimits.versions ?? limits.versions,
@@ -102,23 +117,21 @@ function startWorker({ options, log, fault }: IngestionParts, note: (finished: F
   const worker = new Worker(new URL(file, import.meta.url), { workerData });
   worker.on("error", (thrown) => log.error({ err: thrown }, "the ingestion thread failed"));
   worker.on("message", (message: FromWorker) => {
-    if (message.type === "finished") for (const seq of message.seqs) note({ seq, state: message.state });
+    if (message.type === "finished") note(message.seqs);
     else if (message.type === "trouble")
       log.warn({ cause: message.message }, "operations wait: the store refuses them for now");
-    else
-      log.error(
-        { seq: message.seq, cause: message.message },
-        "an operation failed; its body is kept in the queue",
-      );
+    else {
+      const { seq, operationId, message: cause } = message;
+      log.error({ seq, operationId, cause }, "an operation failed; its body is kept, to be applied again");
+      note([seq]);
+    }
   });
   return worker;
 }
 
-type Finished = { readonly seq: number; readonly state: "done" | "failed" };
-
 /** Notes several finished operations in one commit. Losing a note is harmless: the worker finds the outcome and tells again. */
 function createNotes({ operations, log, onFinished }: IngestionParts) {
-  let finished: Finished[] = [];
+  let finished: number[] = [];
   let timer: NodeJS.Timeout | null = null;
   let writing: Promise<void> = Promise.resolve();
   const flush = (): Promise<void> => {
@@ -140,8 +153,8 @@ function createNotes({ operations, log, onFinished }: IngestionParts) {
     return writing;
   };
   return {
-    add(entry: Finished): void {
-      finished.push(entry);
+    add(seqs: readonly number[]): void {
+      finished.push(...seqs);
       timer ??= setTimeout(flush, NOTE_MS);
     },
     flush,

@@ -1,7 +1,6 @@
 /** POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*): durable first, then answered, then applied. */
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
 import { faultPoint } from "../../support/faults.ts";
 import {
   OPERATION_TIMEOUT_DEFAULT_SEC,
@@ -15,10 +14,9 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
-import { notFound } from "../structure/paging.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
-import { shownOperation } from "./operation.ts";
+import { timeoutOf } from "./operations.ts";
 import { takeQuota } from "./quota.ts";
 
 const KEY_CHARACTERS_MAX = 400;
@@ -53,29 +51,6 @@ const PUSH: RouteFacts = {
     body: [{ variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 12.5 }] }],
   },
 };
-const OPERATION: RouteFacts = {
-  access: "follow",
-  tag: "Push",
-  summary: "What became of a push",
-  rest: "operationId",
-  answer: z.looseObject({
-    operationId: z.string(),
-    account: z.string(),
-    status: z.string(),
-    received: z.int(),
-  }),
-};
-
-export async function operationRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
-  app.get<{ Params: { "*": string } }>("/operations/*", described(OPERATION), async (request) => {
-    const { accountId } = callerOf(request);
-    const operationId = request.params["*"];
-    const operation = await store.operations.operation(accountId, operationId);
-    if (operation === null) throw notFound("operation", operationId);
-    return shownOperation(operation);
-  });
-}
-
 async function receive(
   context: HubContext,
   request: FastifyRequest,
@@ -104,7 +79,7 @@ async function receive(
     operationId,
     idempotencyKey: key,
     digest: createHash("sha256").update(body).digest("hex"),
-    timeoutSec: query.operationTimeoutSec ?? OPERATION_TIMEOUT_DEFAULT_SEC,
+    timeoutSec: timeoutOf(query) ?? OPERATION_TIMEOUT_DEFAULT_SEC,
     received,
     webhookUrl,
     acceptedMs: context.clock.now().epochMilliseconds,
@@ -132,8 +107,6 @@ async function receive(
 /** Older clients send the operation id as a bare query string, `?<id>` with no name. */
 function readQuery(request: FastifyRequest): PushQuery {
   const query = parsed(pushQuery, request.query);
-  const timeout = query.operationTimeoutSec;
-  if (timeout !== undefined && timeout < 1) throw invalidField("operationTimeoutSec", "is at least 1");
   const [, raw = ""] = request.url.split("?", 2);
   const bare = raw.split("&").find((part) => part !== "" && !part.includes("="));
   if (bare === undefined || query.operationId !== undefined) return query;

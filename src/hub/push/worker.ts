@@ -28,9 +28,11 @@ const columns = new ReadingColumns(GROUP.readings);
 let stopping = false;
 let wake: (() => void) | null = null;
 let woken = true;
+let fromStart = false;
 
 port.on("message", (message: ToWorker) => {
   if (message.type === "stop") stopping = true;
+  if (message.type === "again") fromStart = true;
   woken = true;
   wake?.();
 });
@@ -54,6 +56,8 @@ async function drain(): Promise<void> {
   let after = 0;
   while (!stopping) {
     woken = false;
+    if (fromStart) after = 0;
+    fromStart = false;
     try {
       const group = await store.next(after, GROUP);
       if (group.length === 0) await pause(store.pollMs);
@@ -79,31 +83,37 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
   } catch (thrown) {
     if (isDatabaseTrouble(thrown)) throw thrown;
     // A defect must not stop the queue: the operation that has it is found by applying each alone.
-    if (group.length === 1) await fail(group, thrown);
+    const [first, second] = group;
+    if (first !== undefined && second === undefined) await fail(first, thrown);
     else for (const operation of group) await applyGroup([operation]);
     return;
   }
   faultPoint("hub.ingest.after");
-  tell({ type: "finished", seqs: group.map(({ seq }) => seq), state: "done" });
+  tell({ type: "finished", seqs: group.map(({ seq }) => seq) });
 }
 
-/** Nothing of the operation is stored, and its outcome says why; of a defect the body is kept. */
-async function fail(group: readonly QueuedOperation[], thrown: unknown): Promise<void> {
-  const isDefect = !(thrown instanceof OperationTimeout);
-  if (isDefect) for (const { seq } of group) tell({ type: "defect", seq, message: wordsOf(thrown) });
+/** Nothing of the operation is stored, its outcome says why, and its body is kept: somebody may have it applied again. */
+async function fail(operation: QueuedOperation, thrown: unknown): Promise<void> {
+  const message = wordsOf(thrown);
+  const reason =
+    thrown instanceof OperationTimeout ? message : `the hub failed to apply the operation: ${message}`;
   const now = isoInstant(systemClock.now());
-  const reason = isDefect ? `the hub failed to apply the operation: ${wordsOf(thrown)}` : thrown.message;
-  await store.apply(group, async (_transaction, operations) =>
-    operations.map(({ received }) => ({
-      received,
-      stored: 0,
-      replaced: 0,
-      discarded: [{ target: "(all)", reason, count: received }],
-      started: now,
-      finished: now,
-    })),
+  await store.apply(
+    [operation],
+    async (_transaction, operations) =>
+      operations.map(({ received }) => ({
+        received,
+        stored: 0,
+        replaced: 0,
+        discarded: [{ target: "(all)", reason, count: received }],
+        started: now,
+        finished: now,
+      })),
+    "failed",
   );
-  tell({ type: "finished", seqs: group.map(({ seq }) => seq), state: isDefect ? "failed" : "done" });
+  faultPoint("hub.ingest.failed");
+  const { seq, operationId } = operation;
+  tell({ type: "failed", seq, operationId, message });
 }
 
 await drain();

@@ -284,12 +284,18 @@ export interface DueWebhook {
 export interface OperationStore {
   /** Durable when it resolves. The order of calls is the order in which operations are applied. */
   accept(operation: NewOperation): Promise<Acceptance>;
-  /** Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. */
-  finish(finished: readonly { readonly seq: number; readonly state: "done" | "failed" }[]): Promise<void>;
+  /** Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. What has no outcome is passed over. */
+  finish(seqs: readonly number[]): Promise<void>;
   /** The newest operation of that id. */
   operation(accountId: number, operationId: string): Promise<OperationRecord | null>;
-  /** Operations that wait to be applied. */
-  pending(): Promise<number>;
+  /** Of all accounts: operations that wait to be applied, and failed ones whose bodies are kept. */
+  counts(): Promise<{ readonly waiting: number; readonly failed: number }>;
+  /** In the order of their acceptance. */
+  list(accountId: number, state: "accepted" | "failed", page: Page): Promise<Listing<OperationRecord>>;
+  /** Failed operations of that id wait to be applied again, with another time when one is given; returns how many. */
+  applyAgain(accountId: number, operationId: string, timeoutSec: number | null): Promise<number>;
+  /** Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay. Returns how many. */
+  dropFailed(accountId: number, operationId: string): Promise<number>;
   dueWebhooks(nowMs: number, limit: number): Promise<readonly DueWebhook[]>;
   /** When the next webhook is due; null: none waits. */
   nextWebhookMs(): Promise<number | null>;
@@ -370,6 +376,7 @@ export interface IngestStore {
   /**
    * Applies a group and records its outcomes in one transaction: all of it or nothing. Operations that were applied before are left out of what
    * `work` gets. `work` returns their outcomes in that order, and may be called again from the start when the structure changed meanwhile.
+   * The same transaction makes them `done`, or `failed`: then their bodies are kept.
    */
   apply(
     operations: readonly QueuedOperation[],
@@ -377,6 +384,7 @@ export interface IngestStore {
       transaction: IngestTransaction,
       operations: readonly QueuedOperation[],
     ) => Promise<readonly Outcome[]>,
+    state?: "done" | "failed",
   ): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, expect } from "vitest";
-import { createChain, type Query, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
+import {
+  createChain,
+  holdWriter,
+  type Query,
+  startReceiver,
+  startTestHub,
+  type TestHub,
+  until,
+} from "../fixture.ts";
 import { rule } from "./rule.ts";
 
 let hub: TestHub;
@@ -48,10 +56,25 @@ rule("push.operation-id", async () => {
   expect(await hub.settled("import of march/7")).toMatchObject({ ...query, status: "stored" });
 });
 rule("push.timeout", async () => {
+  const { variableIds } = await createChain(hub);
+  const one = reading();
   const call = (operationTimeoutSec: string) =>
-    hub.call("POST", "/push/api/data", { query: { operationTimeoutSec }, body: [] });
+    hub.call("POST", "/push/api/data", {
+      query: { operationTimeoutSec, operationId: `within ${operationTimeoutSec}` },
+      body: [{ variableId: variableIds[0], data: [one] }],
+    });
+  for (const text of ["soon", "0", "1.5"]) expect(await call(text)).toMatchObject({ status: 400 });
+  const { released } = await holdWriter(hub.directory, 1_500);
+  expect(await call("1")).toMatchObject({ status: 200 });
+  await released;
+  expect(await hub.settled("within 1")).toMatchObject({
+    status: "failed",
+    stored: 0,
+    discarded: [{ count: 1, reason: expect.stringContaining("operationTimeoutSec of 1 s") }],
+  });
+  expect(await stored(one.date, { VariableId: variableIds[0] ?? 0 })).toEqual([]);
   expect(await call("30")).toMatchObject({ status: 200 });
-  expect(await call("soon")).toMatchObject({ status: 400 });
+  expect(await hub.settled("within 30")).toMatchObject({ status: "stored", stored: 1 });
 });
 rule("push.variable-id", async () => {
   const one = reading();

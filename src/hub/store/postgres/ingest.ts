@@ -55,7 +55,7 @@ export function openPostgresIngest(
     held = null;
     if (claim !== null) await abandon(claim.client);
   };
-  const applyHeld: IngestStore["apply"] = async (operations, work) => {
+  const applyHeld: IngestStore["apply"] = async (operations, work, state = "done") => {
     const [first] = operations;
     if (first === undefined) return;
     // After a failure the group comes again in parts: then the lane is no longer held.
@@ -67,7 +67,7 @@ export function openPostgresIngest(
       if (due.length > 0) {
         await targets.refresh(claim);
         const outcomes = await work(transactionOn(claim, targets, writer, clock), due);
-        await record(claim, due, outcomes);
+        await record(claim, due, outcomes, state);
       }
       await claim.client.query("COMMIT");
     });
@@ -87,14 +87,14 @@ export function openPostgresIngest(
         if (group.length > 0) return group;
       }
     },
-    async apply(operations, work) {
+    async apply(operations, work, state = "done") {
       try {
-        await applyHeld(operations, work);
+        await applyHeld(operations, work, state);
       } catch (thrown) {
         if (!isPartitionMissing(thrown)) throw thrown;
         // An administrator dropped or detached it since it was made: it is made again.
         partitions.forget();
-        await applyHeld(operations, work);
+        await applyHeld(operations, work, state);
       }
     },
     async close() {
@@ -193,6 +193,7 @@ async function record(
   { sql, accountId, lastUs }: Claim,
   operations: readonly QueuedOperation[],
   outcomes: readonly Outcome[],
+  state: "done" | "failed",
 ): Promise<void> {
   if (outcomes.length !== operations.length) throw new RangeError("an operation of the group has no outcome");
   const seqs = operations.map(({ seq }) => seq);
@@ -208,8 +209,9 @@ async function record(
     outcomes.map(({ finished }) => msOf(finished)),
   );
   await sql.run(
-    `UPDATE operation SET state = 'done', webhook_state = CASE webhook_state WHEN 'waiting' THEN 'due' ELSE webhook_state END
+    `UPDATE operation SET state = ?, webhook_state = CASE webhook_state WHEN 'waiting' THEN 'due' ELSE webhook_state END
       WHERE seq = ANY (?)`,
+    state,
     seqs,
   );
   await sql.run("UPDATE lane SET version_us = ? WHERE account_id = ?", lastUs, accountId);

@@ -1,14 +1,13 @@
 import type pg from "pg";
-import { isoOfMs } from "../../time.ts";
-import type {
-  Acceptance,
-  DueWebhook,
-  NewOperation,
-  OperationRecord,
-  OperationStore,
-  Outcome,
-} from "../store.ts";
-import { text } from "../structure-rows.ts";
+import {
+  dueWebhookOf,
+  earlierAcceptance,
+  NEW_OPERATION,
+  newOperationValues,
+  outcomeOf,
+  recordOf,
+} from "../operation-rows.ts";
+import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
 import { type Row, type Sql, sqlOn, transact } from "./database.ts";
 
 const OUTCOME =
@@ -25,12 +24,12 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
   return {
     ...webhooks(sql),
     accept: (operation) => accept(sql, operation),
-    async finish(finished) {
-      // They count as done since their points were written; what is left is to drop bodies, without delaying the writer of points.
-      const seqs = (wanted: "done" | "failed") =>
-        finished.filter(({ state }) => state === wanted).map(({ seq }) => seq);
-      await sql.run("UPDATE operation SET state = 'failed' WHERE seq = ANY (?)", seqs("failed"));
-      await sql.run("DELETE FROM body WHERE seq = ANY (?)", seqs("done"));
+    // What became of them is known since their points were written; what is left is to drop bodies, without delaying the writer of points.
+    async finish(seqs) {
+      await sql.run(
+        "DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done' AND body.seq = ANY (?)",
+        seqs,
+      );
     },
     async operation(accountId, operationId) {
       const row = await sql.get(
@@ -38,10 +37,51 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
         accountId,
         operationId,
       );
-      return row === undefined ? null : recordOf(row);
+      return row === undefined ? null : recordWith(row);
     },
-    async pending() {
-      const row = await sql.get("SELECT count(*) AS total FROM operation WHERE state = 'accepted'");
+    async counts() {
+      const row = await sql.get(
+        `SELECT (SELECT count(*) FROM operation WHERE state = 'accepted') AS waiting,
+          (SELECT count(*) FROM operation WHERE state = 'failed') AS failed`,
+      );
+      return { waiting: Number(row?.["waiting"]), failed: Number(row?.["failed"]) };
+    },
+    async list(accountId, state, { offset, limit }) {
+      const wanted = "WHERE account_id = ? AND state = ?";
+      const rows = await sql.all(
+        `${WITH_OUTCOME} ${wanted} ORDER BY seq LIMIT ? OFFSET ?`,
+        accountId,
+        state,
+        limit,
+        offset,
+      );
+      const total = await sql.get(`SELECT count(*) AS total FROM operation ${wanted}`, accountId, state);
+      return { rows: rows.map(recordWith), total: Number(total?.["total"]) };
+    },
+    applyAgain: (accountId, operationId, timeoutSec) =>
+      transact(pool, async ({ all, run }) => {
+        const rows = await all(
+          `UPDATE operation SET state = 'accepted', timeout_sec = coalesce(CAST(? AS BIGINT), timeout_sec), webhook_attempts = 0,
+            webhook_state = CASE WHEN webhook_url IS NULL THEN NULL ELSE 'waiting' END, webhook_error = NULL, webhook_next_ms = 0
+            WHERE account_id = ? AND operation_id = ? AND state = 'failed' RETURNING seq`,
+          timeoutSec,
+          accountId,
+          operationId,
+        );
+        await run(
+          "DELETE FROM outcome WHERE seq = ANY (?)",
+          rows.map((row) => Number(row["seq"])),
+        );
+        return rows.length;
+      }),
+    async dropFailed(accountId, operationId) {
+      const row = await sql.get(
+        `WITH dropped AS (
+          UPDATE operation SET state = 'done' WHERE account_id = ? AND operation_id = ? AND state = 'failed' RETURNING seq
+        ), gone AS (DELETE FROM body USING dropped WHERE body.seq = dropped.seq) SELECT count(*) AS total FROM dropped`,
+        accountId,
+        operationId,
+      );
       return Number(row?.["total"]);
     },
     purge: (keysBeforeMs, outcomesBeforeMs) =>
@@ -62,39 +102,21 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
 }
 
 const ACCEPT = `WITH accepted AS (
-    INSERT INTO operation (account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms, state,
-      webhook_url, webhook_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?)
+    INSERT INTO operation (${NEW_OPERATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING seq
   ) INSERT INTO body (seq, bytes) SELECT seq, ? FROM accepted RETURNING seq`;
 
 /** Each pass finds either room for the key, or who holds it. */
 async function accept({ get }: Sql, operation: NewOperation): Promise<Acceptance> {
   for (;;) {
-    const row = await get(
-      ACCEPT,
-      operation.accountId,
-      operation.userId,
-      operation.operationId,
-      operation.idempotencyKey,
-      operation.digest,
-      operation.timeoutSec,
-      operation.received,
-      operation.acceptedMs,
-      operation.webhookUrl,
-      operation.webhookUrl === null ? null : "waiting",
-      operation.body,
-    );
+    const row = await get(ACCEPT, ...newOperationValues(operation), operation.body);
     if (row !== undefined) return { kind: "accepted", seq: Number(row["seq"]) };
-    const earlier = await get(
+    const holder = await get(
       "SELECT operation_id, digest, received FROM operation WHERE account_id = ? AND idempotency_key = ?",
       operation.accountId,
       operation.idempotencyKey,
     );
-    if (earlier === undefined) continue;
-    const operationId = String(earlier["operation_id"]);
-    return earlier["digest"] === operation.digest
-      ? { kind: "repeated", operationId, received: Number(earlier["received"]) }
-      : { kind: "conflict", operationId };
+    if (holder !== undefined) return earlierAcceptance(holder, operation);
   }
 }
 
@@ -121,19 +143,9 @@ function webhooks({ get, all, run }: Sql): Webhooks {
         limit,
         nowMs + LEASE_MS,
       );
-      return rows.map((row): DueWebhook => {
-        const seq = Number(row["seq"]);
-        taken.add(seq);
-        return {
-          seq,
-          url: String(row["webhook_url"]),
-          attempts: Number(row["webhook_attempts"]),
-          body: {
-            operationId: String(row["operation_id"]),
-            account: String(row["account_id"]),
-            ...outcomeOf(row),
-          },
-        };
+      return rows.map((row) => {
+        taken.add(Number(row["seq"]));
+        return dueWebhookOf(row, outcomeOf(row));
       });
     },
     async nextWebhookMs() {
@@ -141,16 +153,19 @@ function webhooks({ get, all, run }: Sql): Webhooks {
       const next = row?.["next"];
       return typeof next === "number" ? next : null;
     },
+    // One that waits again meanwhile, to be told anew, is left alone.
     async webhookDelivered(seq) {
       await run(
-        "UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1, webhook_error = NULL WHERE seq = ?",
+        `UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1, webhook_error = NULL
+          WHERE seq = ? AND webhook_state = 'due'`,
         seq,
       );
       taken.delete(seq);
     },
     async webhookFailed(seq, error, nextMs) {
       await run(
-        "UPDATE operation SET webhook_state = ?, webhook_attempts = webhook_attempts + 1, webhook_error = ?, webhook_next_ms = ? WHERE seq = ?",
+        `UPDATE operation SET webhook_state = ?, webhook_attempts = webhook_attempts + 1, webhook_error = ?, webhook_next_ms = ?
+          WHERE seq = ? AND webhook_state = 'due'`,
         nextMs === null ? "given-up" : "due",
         error,
         nextMs ?? 0,
@@ -168,34 +183,7 @@ function webhooks({ get, all, run }: Sql): Webhooks {
   };
 }
 
-function recordOf(row: Row): OperationRecord {
-  const webhookState = text(row["webhook_state"]);
-  return {
-    operationId: String(row["operation_id"]),
-    accountId: Number(row["account_id"]),
-    state: String(row["state"]) as OperationRecord["state"],
-    received: Number(row["received"]),
-    acceptedMs: Number(row["accepted_ms"]),
-    webhook:
-      webhookState === null
-        ? null
-        : {
-            state: webhookState,
-            attempts: Number(row["webhook_attempts"]),
-            error: text(row["webhook_error"]),
-          },
-    outcome: row["finished_ms"] === null ? null : outcomeOf(row),
-  };
-}
-
-/** The outcome counts the readings of the body, as the operation does. */
-function outcomeOf(row: Row): Outcome {
-  return {
-    received: Number(row["received"]),
-    stored: Number(row["stored"]),
-    replaced: Number(row["replaced"]),
-    discarded: JSON.parse(String(row["discarded"])),
-    started: isoOfMs(Number(row["started_ms"])),
-    finished: isoOfMs(Number(row["finished_ms"])),
-  };
+function recordWith(row: Row): OperationRecord {
+  const state = String(row["state"]) as OperationRecord["state"];
+  return recordOf(row, state, row["finished_ms"] === null ? null : outcomeOf(row));
 }

@@ -53,12 +53,13 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   return {
     pollMs: null,
     next: async (afterSeq, limits) => nextGroup(queue, afterSeq, limits),
-    async apply(operations, work) {
+    async apply(operations, work, state = "done") {
       tidyQueue(operations);
       const due = operations.filter((operation) => !isApplied(operation));
       if (due.length === 0) return;
       const record = (outcomes: readonly Outcome[]) => {
-        for (const [index, { seq }] of due.entries()) recordOutcome(tools, queueId, seq, outcomes[index]);
+        for (const [index, { seq }] of due.entries())
+          recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
       };
       // Targets are resolved before the writer's lock is taken, so that others come to write too; when they did, once more under it.
       if (await attempts.run("lazy", (transaction) => work(transaction, due), record)) return;
@@ -98,13 +99,16 @@ function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): 
 
 function recordOutcome(
   { run }: Statements,
-  queueId: string,
-  seq: number,
+  {
+    queueId,
+    seq,
+    state,
+  }: { readonly queueId: string; readonly seq: number; readonly state: "done" | "failed" },
   outcome: Outcome | undefined,
 ): void {
   if (outcome === undefined) throw new RangeError("an operation of the group has no outcome");
   run(
-    `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, started_ms, finished_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, started_ms, finished_ms, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     queueId,
     seq,
     outcome.received,
@@ -113,6 +117,7 @@ function recordOutcome(
     JSON.stringify(outcome.discarded),
     Temporal.Instant.from(outcome.started).epochMilliseconds,
     Temporal.Instant.from(outcome.finished).epochMilliseconds,
+    state === "failed" ? 1 : 0,
   );
 }
 

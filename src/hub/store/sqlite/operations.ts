@@ -1,16 +1,19 @@
+/**
+ * The queue of operations is a database of its own beside that of points and outcomes. The outcome is the truth: what has one was applied, or
+ * failed; the queue learns of it a moment later, also when the process ended in between.
+ */
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import { isoOfMs } from "../../time.ts";
-import type {
-  Acceptance,
-  DueWebhook,
-  NewOperation,
-  OperationRecord,
-  OperationStore,
-  Outcome,
-} from "../store.ts";
-import { text } from "../structure-rows.ts";
+import {
+  earlierAcceptance,
+  NEW_OPERATION,
+  newOperationValues,
+  outcomeOf,
+  recordOf,
+} from "../operation-rows.ts";
+import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
+import { createWebhooks } from "./webhooks.ts";
 
 /** The id of the queue, made with it. Together with `seq` it names an operation for ever, also when the queue's file is made anew. */
 export function intakeId(intake: DatabaseSync): string {
@@ -22,65 +25,151 @@ export function intakeId(intake: DatabaseSync): string {
   return id;
 }
 
+/** Both databases, and the id by which outcomes name the queue. */
+interface Both {
+  readonly intake: DatabaseSync;
+  readonly main: DatabaseSync;
+  readonly queue: Statements;
+  readonly outcomes: Statements;
+  readonly queueId: string;
+}
+
 export function createOperationStore(
   intake: DatabaseSync,
   main: DatabaseSync,
   queueId: string,
 ): OperationStore {
-  const queue = statements(intake);
-  const outcomes = statements(main);
-  const outcomeOf = (seq: number): Outcome | null => {
-    const row = outcomes.get("SELECT * FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq);
-    return row === undefined ? null : outcomeFrom(row);
-  };
+  const both = { intake, main, queue: statements(intake), outcomes: statements(main), queueId };
+  const { queue } = both;
   return {
-    ...webhooks(intake, queue, outcomeOf),
+    ...createWebhooks(intake, queue, (seq) => {
+      const row = outcomeRow(both, seq);
+      return row === undefined ? null : outcomeOf(row);
+    }),
     accept: acceptTogether(intake, queue),
-    async finish(finished) {
-      await write(intake, () => {
-        for (const { seq, state } of finished) {
-          queue.run(
-            "UPDATE operation SET state = ?, webhook_state = iif(webhook_state = 'waiting', 'due', webhook_state) WHERE seq = ?",
-            state,
-            seq,
-          );
-          if (state === "done") queue.run("DELETE FROM body WHERE seq = ?", seq);
-        }
-      });
-    },
+    finish: (seqs) => finish(both, seqs),
     async operation(accountId, operationId) {
       const sql =
         "SELECT * FROM operation WHERE account_id = ? AND operation_id = ? ORDER BY seq DESC LIMIT 1";
       const row = queue.get(sql, accountId, operationId);
-      return row === undefined ? null : recordOf(row, outcomeOf(Number(row["seq"])));
+      return row === undefined ? null : recordWith(both, row);
     },
-    async pending() {
-      return Number(queue.get("SELECT count(*) AS total FROM operation WHERE state = 'accepted'")?.["total"]);
+    async counts() {
+      const count = (state: string) =>
+        Number(queue.get(`SELECT count(*) AS total FROM operation WHERE state = '${state}'`)?.["total"]);
+      return { waiting: count("accepted"), failed: count("failed") };
     },
-    async purge(keysBeforeMs, outcomesBeforeMs) {
-      await write(intake, () => {
-        queue.run(
-          "UPDATE operation SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL AND accepted_ms < ?",
-          keysBeforeMs,
-        );
-        queue.run(
-          `DELETE FROM operation WHERE state = 'done' AND accepted_ms < ? AND idempotency_key IS NULL
-            AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up'))`,
-          outcomesBeforeMs,
-        );
-      });
-      const kept = queue.get("SELECT min(seq) AS seq FROM operation")?.["seq"];
-      await write(main, () =>
-        outcomes.run(
-          "DELETE FROM outcome WHERE finished_ms < ? AND (intake_id <> ? OR seq < ?)",
-          outcomesBeforeMs,
-          queueId,
-          // Without any operation left, the outcomes of all of them may go.
-          typeof kept === "number" ? kept : Number.MAX_SAFE_INTEGER,
-        ),
+    async list(accountId, state, { offset, limit }) {
+      const from = `FROM operation WHERE account_id = ? AND state = '${state}'`;
+      const rows = queue.all(
+        `SELECT * ${from} ORDER BY seq LIMIT ? OFFSET ?`,
+        accountId,
+        limit ?? -1,
+        offset,
       );
+      const total = Number(queue.get(`SELECT count(*) AS total ${from}`, accountId)?.["total"]);
+      return { rows: rows.map((row) => recordWith(both, row)), total };
     },
+    applyAgain: (...all) => applyAgain(both, ...all),
+    dropFailed: (accountId, operationId) =>
+      write(intake, () => {
+        const seqs = failedSeqs(queue, accountId, operationId);
+        for (const seq of seqs) {
+          queue.run("UPDATE operation SET state = 'done' WHERE seq = ?", seq);
+          queue.run("DELETE FROM body WHERE seq = ?", seq);
+        }
+        return seqs.length;
+      }),
+    purge: (...all) => purge(both, ...all),
   };
+}
+
+function outcomeRow({ outcomes, queueId }: Both, seq: number): Row | undefined {
+  return outcomes.get("SELECT * FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq);
+}
+
+function recordWith(both: Both, row: Row): OperationRecord {
+  const found = outcomeRow(both, Number(row["seq"]));
+  const state = String(row["state"]) as OperationRecord["state"];
+  return found === undefined
+    ? recordOf(row, state, null)
+    : recordOf(row, state === "accepted" ? stateOf(found) : state, outcomeOf(found));
+}
+
+function stateOf(found: Row): "done" | "failed" {
+  return found["failed"] === 1 ? "failed" : "done";
+}
+
+async function finish(both: Both, seqs: readonly number[]): Promise<void> {
+  const { intake, queue } = both;
+  await write(intake, () => {
+    for (const seq of seqs) {
+      const found = outcomeRow(both, seq);
+      if (found === undefined) continue;
+      const state = stateOf(found);
+      queue.run(
+        "UPDATE operation SET state = ?, webhook_state = iif(webhook_state = 'waiting', 'due', webhook_state) WHERE seq = ?",
+        state,
+        seq,
+      );
+      if (state === "done") queue.run("DELETE FROM body WHERE seq = ?", seq);
+    }
+  });
+}
+
+function failedSeqs({ all }: Statements, accountId: number, operationId: string): number[] {
+  const sql =
+    "SELECT seq FROM operation WHERE account_id = ? AND operation_id = ? AND state = 'failed' ORDER BY seq";
+  return all(sql, accountId, operationId).map((row) => Number(row["seq"]));
+}
+
+/** Outcomes go first: an operation that waits and has one would count as applied. */
+async function applyAgain(
+  { intake, main, queue, outcomes, queueId }: Both,
+  accountId: number,
+  operationId: string,
+  timeoutSec: number | null,
+): Promise<number> {
+  const seqs = failedSeqs(queue, accountId, operationId);
+  await write(main, () => {
+    for (const seq of seqs)
+      outcomes.run("DELETE FROM outcome WHERE intake_id = ? AND seq = ? AND failed = 1", queueId, seq);
+  });
+  const sql = `UPDATE operation SET state = 'accepted', timeout_sec = coalesce(?, timeout_sec),
+    webhook_state = iif(webhook_url IS NULL, NULL, 'waiting'), webhook_attempts = 0, webhook_error = NULL, webhook_next_ms = 0
+    WHERE seq = ? AND state = 'failed'`;
+  return write(intake, () => seqs.reduce((sum, seq) => sum + queue.run(sql, timeoutSec, seq).changes, 0));
+}
+
+async function purge(
+  { intake, main, queue, outcomes, queueId }: Both,
+  keysBeforeMs: number,
+  outcomesBeforeMs: number,
+): Promise<void> {
+  await write(intake, () => {
+    queue.run(
+      "UPDATE operation SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL AND accepted_ms < ?",
+      keysBeforeMs,
+    );
+    queue.run(
+      `DELETE FROM operation WHERE state = 'done' AND accepted_ms < ? AND idempotency_key IS NULL
+        AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up'))`,
+      outcomesBeforeMs,
+    );
+  });
+  // Without the outcome of an operation that still stands in the queue, it would be applied again.
+  const kept = queue.all(
+    "SELECT seq FROM operation WHERE accepted_ms < ? OR state = 'accepted'",
+    outcomesBeforeMs,
+  );
+  await write(main, () =>
+    outcomes.run(
+      "DELETE FROM outcome WHERE finished_ms < ? AND (intake_id <> ? OR seq NOT IN (SELECT value FROM json_each(?)))",
+      outcomesBeforeMs,
+      queueId,
+      JSON.stringify(kept.map((row) => Number(row["seq"]))),
+    ),
+  );
 }
 
 /** Operations that come at the same moment are durable by one commit: each costs the disk a few milliseconds. */
@@ -108,111 +197,16 @@ function acceptTogether(intake: DatabaseSync, queue: Statements): OperationStore
     });
 }
 
-function accept({ get, run }: Statements, operation: NewOperation) {
-  const { accountId, idempotencyKey } = operation;
-  if (idempotencyKey !== null) {
+function accept({ get, run }: Statements, operation: NewOperation): Acceptance {
+  if (operation.idempotencyKey !== null) {
     const sql =
       "SELECT operation_id, digest, received FROM operation WHERE account_id = ? AND idempotency_key = ?";
-    const earlier = get(sql, accountId, idempotencyKey);
-    if (earlier !== undefined) {
-      const operationId = String(earlier["operation_id"]);
-      return earlier["digest"] === operation.digest
-        ? ({ kind: "repeated", operationId, received: Number(earlier["received"]) } as const)
-        : ({ kind: "conflict", operationId } as const);
-    }
+    const holder = get(sql, operation.accountId, operation.idempotencyKey);
+    if (holder !== undefined) return earlierAcceptance(holder, operation);
   }
-  const { id } = run(
-    `INSERT INTO operation (account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms, state,
-      webhook_url, webhook_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?)`,
-    accountId,
-    operation.userId,
-    operation.operationId,
-    idempotencyKey,
-    operation.digest,
-    operation.timeoutSec,
-    operation.received,
-    operation.acceptedMs,
-    operation.webhookUrl,
-    operation.webhookUrl === null ? null : "waiting",
-  );
+  const values = newOperationValues(operation);
+  const places = values.map(() => "?").join(", ");
+  const { id } = run(`INSERT INTO operation (${NEW_OPERATION}) VALUES (${places})`, ...values);
   run("INSERT INTO body (seq, bytes) VALUES (?, ?)", id, operation.body);
-  return { kind: "accepted", seq: id } as const;
-}
-
-const GONE = "the outcome is no longer in the store";
-
-type Webhooks = Pick<OperationStore, "dueWebhooks" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;
-
-function webhooks(
-  intake: DatabaseSync,
-  { get, all, run }: Statements,
-  outcomeOf: (seq: number) => Outcome | null,
-): Webhooks {
-  return {
-    async dueWebhooks(nowMs, limit) {
-      const sql =
-        "SELECT * FROM operation WHERE webhook_state = 'due' AND webhook_next_ms <= ? ORDER BY webhook_next_ms, seq LIMIT ?";
-      return all(sql, nowMs, limit).flatMap((row): DueWebhook[] => {
-        const seq = Number(row["seq"]);
-        const outcome = outcomeOf(seq);
-        if (outcome === null) {
-          run("UPDATE operation SET webhook_state = 'given-up', webhook_error = ? WHERE seq = ?", GONE, seq);
-          return [];
-        }
-        const body = {
-          operationId: String(row["operation_id"]),
-          account: String(row["account_id"]),
-          ...outcome,
-        };
-        return [{ seq, url: String(row["webhook_url"]), attempts: Number(row["webhook_attempts"]), body }];
-      });
-    },
-    async nextWebhookMs() {
-      const next = get("SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due'")?.[
-        "next"
-      ];
-      return typeof next === "number" ? next : null;
-    },
-    async webhookDelivered(seq) {
-      const sql = `UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1, webhook_error = NULL WHERE seq = ?`;
-      await write(intake, () => run(sql, seq));
-    },
-    async webhookFailed(seq, error, nextMs) {
-      const sql = `UPDATE operation SET webhook_state = ?, webhook_attempts = webhook_attempts + 1, webhook_error = ?, webhook_next_ms = ? WHERE seq = ?`;
-      await write(intake, () => run(sql, nextMs === null ? "given-up" : "due", error, nextMs ?? 0, seq));
-    },
-  };
-}
-
-function recordOf(row: Row, outcome: Outcome | null): OperationRecord {
-  const state = String(row["state"]) as OperationRecord["state"];
-  const webhookState = text(row["webhook_state"]);
-  return {
-    operationId: String(row["operation_id"]),
-    accountId: Number(row["account_id"]),
-    // The outcome is the truth; the queue learns of it a moment later.
-    state: outcome !== null && state === "accepted" ? "done" : state,
-    received: Number(row["received"]),
-    acceptedMs: Number(row["accepted_ms"]),
-    webhook:
-      webhookState === null
-        ? null
-        : {
-            state: webhookState,
-            attempts: Number(row["webhook_attempts"]),
-            error: text(row["webhook_error"]),
-          },
-    outcome,
-  };
-}
-
-function outcomeFrom(row: Row): Outcome {
-  return {
-    received: Number(row["received"]),
-    stored: Number(row["stored"]),
-    replaced: Number(row["replaced"]),
-    discarded: JSON.parse(String(row["discarded"])),
-    started: isoOfMs(Number(row["started_ms"])),
-    finished: isoOfMs(Number(row["finished_ms"])),
-  };
+  return { kind: "accepted", seq: id };
 }

@@ -1,0 +1,45 @@
+/** Webhooks that are due, as the queue has them. */
+import type { DatabaseSync } from "node:sqlite";
+import { dueWebhookOf } from "../operation-rows.ts";
+import type { OperationStore, Outcome } from "../store.ts";
+import { type Statements, write } from "./database.ts";
+
+const GONE = "the outcome is no longer in the store";
+
+type Webhooks = Pick<OperationStore, "dueWebhooks" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;
+
+export function createWebhooks(
+  intake: DatabaseSync,
+  { get, all, run }: Statements,
+  outcomeWith: (seq: number) => Outcome | null,
+): Webhooks {
+  return {
+    async dueWebhooks(nowMs, limit) {
+      const sql =
+        "SELECT * FROM operation WHERE webhook_state = 'due' AND webhook_next_ms <= ? ORDER BY webhook_next_ms, seq LIMIT ?";
+      return all(sql, nowMs, limit).flatMap((row) => {
+        const seq = Number(row["seq"]);
+        const outcome = outcomeWith(seq);
+        if (outcome !== null) return [dueWebhookOf(row, outcome)];
+        run("UPDATE operation SET webhook_state = 'given-up', webhook_error = ? WHERE seq = ?", GONE, seq);
+        return [];
+      });
+    },
+    async nextWebhookMs() {
+      const row = get("SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due'");
+      const next = row?.["next"];
+      return typeof next === "number" ? next : null;
+    },
+    // One that waits again meanwhile, to be told anew, is left alone.
+    async webhookDelivered(seq) {
+      const sql = `UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1, webhook_error = NULL
+        WHERE seq = ? AND webhook_state = 'due'`;
+      await write(intake, () => run(sql, seq));
+    },
+    async webhookFailed(seq, error, nextMs) {
+      const sql = `UPDATE operation SET webhook_state = ?, webhook_attempts = webhook_attempts + 1, webhook_error = ?, webhook_next_ms = ?
+        WHERE seq = ? AND webhook_state = 'due'`;
+      await write(intake, () => run(sql, nextMs === null ? "given-up" : "due", error, nextMs ?? 0, seq));
+    },
+  };
+}
