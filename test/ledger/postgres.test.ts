@@ -274,6 +274,24 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await north.close();
   });
 
+  it("are forgotten some days after they ended, with the drops that nobody took from them", async () => {
+    const options = freshOptions();
+    await (await open(options)).close();
+    const { schema } = options;
+    await database.query(`INSERT INTO ${schema}.sessions (node, host, pid, until, ended_at)
+      SELECT 'old-' || days, 'elsewhere', 1, clock_timestamp(), clock_timestamp() - days * interval '1 day' FROM unnest(ARRAY[0, 3, 9]) AS days`);
+    await database.query(`INSERT INTO ${schema}.drop_holders SELECT node, id FROM ${schema}.sessions`);
+    const north = await join(options, "north");
+    const names = async (sql: string) => (await database.query(sql)).map(({ name }) => name);
+    expect(await names(`SELECT node AS name FROM ${schema}.sessions ORDER BY id`)).toEqual([
+      "old-0",
+      "north",
+    ]);
+    expect(await names(`SELECT drop_name AS name FROM ${schema}.drop_holders`)).toEqual(["old-0"]);
+    expect(await north.fleet.holdDrop("old-9")).toBeNull();
+    await north.close();
+  });
+
   it("work on a run one at a time, and every write of the other is refused", async () => {
     const options = freshOptions();
     const [north, south] = [await join(options, "north"), await join(options, "south")];

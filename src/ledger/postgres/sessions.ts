@@ -42,6 +42,7 @@ export class NodeSession {
   /** `ConfigError` while another process of this name lives. */
   static async open(means: SessionMeans): Promise<NodeSession> {
     await endOwn(means);
+    await prune(means);
     const id = await begin(means).catch((thrown: unknown) => {
       throw isUniqueViolation(thrown) ? notUnique(means.node, "it has just started") : thrown;
     });
@@ -135,6 +136,15 @@ export class NodeSession {
   #tell(thrown: unknown, words: string): void {
     this.#means.log?.warn({ node: this.node, reason: wordsOf(thrown) }, words);
   }
+}
+
+/** Of what ended longer ago than nodes are shown nothing is asked any more; a drop that nobody took is free. */
+async function prune({ pool }: SessionMeans): Promise<void> {
+  const old = "SELECT id FROM sessions WHERE ended_at < clock_timestamp() - interval '2 days'";
+  await pool.query(`DELETE FROM drop_holders WHERE session IN (${old})`);
+  await pool.query(
+    `DELETE FROM sessions WHERE id IN (${old}) AND id NOT IN (SELECT session FROM drop_holders)`,
+  );
 }
 
 async function begin({ pool, node, lease }: SessionMeans): Promise<number> {
