@@ -1,5 +1,6 @@
 /** Configuration of `headgate hub -c FILE`. */
 import { z } from "zod";
+import { POSTGRES_LEAST } from "../support/postgres-version.ts";
 import { duration, size } from "../support/quantities.ts";
 import { SCOPES } from "../wire/index.ts";
 
@@ -177,7 +178,7 @@ export const hubOptions = z
         z.strictObject({
           kind: z
             .literal("postgres")
-            .describe("PostgreSQL 15 or newer; any number of hubs share one schema of a database."),
+            .describe(`${POSTGRES_LEAST}; any number of hubs share one schema of a database.`),
           url: z
             .string()
             .regex(/^postgres(ql)?:\/\//, "expected postgres://user:password@host:port/database")

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { POSTGRES_LEAST } from "../support/postgres-version.ts";
 import { duration } from "../support/quantities.ts";
 
 const keep = duration("90d").describe(
@@ -22,7 +23,7 @@ const postgresLedger = z.strictObject({
   kind: z
     .literal("postgres")
     .describe(
-      "A schema in a PostgreSQL database (14 or later), which several gateways share: each is a node, takes over what another leaves, and never does what another does.",
+      `A schema in a PostgreSQL database (${POSTGRES_LEAST}), which several gateways share: each is a node, takes over what another leaves, and never does what another does.`,
     ),
   url: z
     .string()
