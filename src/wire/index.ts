@@ -4,6 +4,7 @@ export * from "./problem.ts";
 export * from "./push.ts";
 export * from "./push-body.ts";
 export * from "./push-parts.ts";
+export * from "./push-scan.ts";
 export * from "./referentials.ts";
 export * from "./structure.ts";
 export * from "./token.ts";

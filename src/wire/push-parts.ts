@@ -7,7 +7,7 @@ import type { PushElement } from "./push.ts";
 import { PushBodyFault, readElement, readPushBody } from "./push-body.ts";
 
 /** Bodies up to this size are parsed in one go. */
-const WHOLE_BYTES = 1024 * 1024;
+const WHOLE_BYTES = 2 * 1024 * 1024;
 const PIECE_BYTES = 256 * 1024;
 
 export interface PartSizes {

@@ -1,5 +1,5 @@
 /** The body of a push, refused as a problem that names the path. */
-import { PushBodyFault, readPushParts } from "../../wire/index.ts";
+import { PushBodyFault, readPushParts, scanReadings } from "../../wire/index.ts";
 import { HttpProblem, invalidRequest } from "../http/problems.ts";
 
 /** Others have their turn at the event loop after so many elements and readings: some milliseconds. */
@@ -7,6 +7,19 @@ const BREATH = 10_000;
 
 /** How many readings it holds. Throws a 400 that names the path. */
 export async function countReadings(bytes: Uint8Array): Promise<number> {
+  // Most bodies are of the form that is counted at a third of the cost of parsing.
+  const scan = scanReadings(bytes);
+  for (let turn = scan.next(); ; turn = scan.next()) {
+    if (turn.done !== true) await othersTurn();
+    else if (turn.value === null) break;
+    else return turn.value;
+  }
+  return countParsed(bytes);
+}
+
+const othersTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+async function countParsed(bytes: Uint8Array): Promise<number> {
   let received = 0;
   let breathless = 0;
   try {
@@ -15,7 +28,7 @@ export async function countReadings(bytes: Uint8Array): Promise<number> {
       breathless += 1 + data.length;
       if (breathless < BREATH) continue;
       breathless = 0;
-      await new Promise((resolve) => setImmediate(resolve));
+      await othersTurn();
     }
     return received;
   } catch (thrown) {

@@ -15,7 +15,7 @@ import type { FromWorker, ToWorker, WorkerData } from "./ingestion.ts";
 
 const RETRY_MS = 1_000;
 /** What is in memory at one time; a larger operation is a group of its own, written in parts within its transaction. */
-const GROUP: GroupLimits = { readings: 262_144, bytes: 32 * 1024 * 1024 };
+const GROUP: GroupLimits = { readings: 524_288, bytes: 64 * 1024 * 1024 };
 
 const port = parentPort;
 if (port === null) throw new Error("worker.ts runs as a worker thread only");
