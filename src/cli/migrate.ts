@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import { gatewayOf } from "../migration/gateway-of.ts";
 import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/listing.ts";
@@ -176,7 +177,13 @@ async function migrate(
     ...{ config: without(own, skipped), beside: config.ledger, files: standing.files },
     ...{ folder, care, stop, say: watching, tell: say },
   };
-  return carryOut(carriage, (ended) => conclude({ id, order, folder }, own, options, ended, stop));
+  const ended = await carryOut(carriage);
+  const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
+  try {
+    return await conclude({ id, order, folder }, own, options, { ...ended, ledger }, stop);
+  } finally {
+    await ledger.close();
+  }
 }
 
 /** Tells what became of it, and answers the exit code. */
@@ -184,17 +191,13 @@ async function conclude(
   migration: KnownMigration,
   own: GatewayConfig,
   options: MigrateOptions,
-  { how, gateway, reached, pausedBecause }: Ended,
+  { how, ledger, summary, concerns, reached, pausedBecause }: Ended & { readonly ledger: Ledger },
   stop: AbortSignal,
 ): Promise<number> {
   const { id, order, folder } = migration;
-  const summary = await gateway.summary();
-  const concerns = how === "stopped" ? [] : await gateway.concerns();
   const found =
-    how === "done" && options.verify === true
-      ? await verify(own, order.service, gateway.ledger, folder, stop)
-      : null;
-  const written = await writeReport(migration, gateway.ledger, found);
+    how === "done" && options.verify === true ? await verify(own, order.service, ledger, folder, stop) : null;
+  const written = await writeReport(migration, ledger, found);
   for (const concern of concerns)
     process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
   if (found !== null && options.json !== true) printReconciliation(found);

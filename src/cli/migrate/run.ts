@@ -2,6 +2,7 @@
 import { createWriteStream, existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
@@ -9,6 +10,7 @@ import { Care } from "../../migration/care.ts";
 import { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/listing.ts";
 import { LiveTraffic } from "../../migration/live-traffic.ts";
+import type { Summary } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog, type Logger } from "../../support/log.ts";
 import type { CareSettings } from "./care-options.ts";
@@ -19,7 +21,9 @@ export interface Ended {
   /** `paused`: too much went wrong, and why. */
   readonly how: "done" | "stopped" | "paused";
   readonly pausedBecause: string | null;
-  readonly gateway: Gateway;
+  readonly summary: Summary;
+  /** What a person has to look at; not asked for when it was stopped. */
+  readonly concerns: readonly string[];
   /** Also of what earlier calls did. */
   readonly reached: Reached;
 }
@@ -42,15 +46,14 @@ export interface Carriage {
 const LOOK_EVERY_MS = 200;
 const STOP_GRACE_MS = 30_000;
 
-/** `work` is given the gateway while its ledger is still open. */
-export async function carryOut<Value>(
-  carriage: Carriage,
-  work: (ended: Ended) => Promise<Value>,
-): Promise<Value> {
+/** When it answers, the gateway has stopped, and its mappers with it: what is to come has their memory. */
+export async function carryOut(carriage: Carriage): Promise<Ended> {
   const { config, files, folder, care: settings, stop, say, tell } = carriage;
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
   goBehind(log);
+  // As in the mappers: batches are soon done with, and more room for them costs memory and gains no time.
+  setFlagsFromString("--semi-space-growth-factor=1");
   const live = await watchBeside(carriage.beside, log, tell);
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
   const care = new Care({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
@@ -72,7 +75,9 @@ export async function carryOut<Value>(
     }
     const reached = await watch.look(gateway, care, true);
     view.end(reached);
-    return await work({ how, pausedBecause: care.closedBecause, gateway, reached });
+    const summary = await gateway.summary();
+    const concerns = how === "stopped" ? [] : await gateway.concerns();
+    return { how, pausedBecause: care.closedBecause, summary, concerns, reached };
   } finally {
     await gateway?.stop();
     await live.stop();
