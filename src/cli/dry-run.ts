@@ -32,7 +32,7 @@ export async function mapApart<Shown>(
   const log = createLog("info", {
     write: (line) => note(String((JSON.parse(line) as { msg?: unknown }).msg)),
   });
-  const pool = createMappingPool({ ...workers, count: 1 }, folders, log);
+  const pool = createMappingPool({ ...workers, count: 1 }, folders, log, { writable: [folder] });
   try {
     const result = await pool.map({ ...job, runId: "map", segmentPath }, signal);
     const batches = result.status === "mapped" ? result.batches : [];

@@ -3,11 +3,11 @@
  * because its parent ends it for its time, its memory, or because nobody wants the answer any more.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { extname } from "node:path";
+import { dirname, extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { wordsOf } from "../support/errors.ts";
+import { endLoan, lendCache, resolved } from "./compiled-modules.ts";
 import type { ChildAnswer, ChildCancel, ChildMessage, ChildRequest } from "./messages.ts";
 import { preferWhenMemoryIsShort, rssOf } from "./resident-memory.ts";
 
@@ -69,14 +69,19 @@ export class MapperProcess {
   constructor(limits: ProcessLimits, onFault: (words: string) => void) {
     this.#limits = limits;
     this.#onFault = onFault;
-    this.#child = fork(workerModule(), [String(process.pid), String(limitFromWithin(limits))], {
-      env: environment(),
-      execArgv: flagsOf(limits),
+    const writable = limits.writable?.concat(tmpdir()).map(resolved) ?? null;
+    const cache = lendCache(writable);
+    const words = [process.pid, limitFromWithin(limits), ...(cache === null ? [] : [cache])].map(String);
+    this.#child = fork(workerModule(), words, {
+      env: environment(cache),
+      execArgv: flagsOf(limits, [...(writable ?? ["*"]), ...(cache === null ? [] : [dirname(cache)])]),
       serialization: "advanced",
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
+    // A link that is left leads to nothing that is not there without it.
+    if (cache !== null) promise.then(() => this.#ready || endLoan(cache)).catch(() => undefined);
     this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_KEPT);
     });
@@ -217,33 +222,26 @@ function workerModule(): string {
 const YOUNG_MEBIBYTES = 4;
 
 /** No network, no other programs, no native code, and files are written only where they belong. */
-function flagsOf({ memory, writable }: ProcessLimits): string[] {
-  const folders = writable === null ? ["*"] : [...new Set([tmpdir(), ...writable].map(resolved))];
+function flagsOf({ memory }: ProcessLimits, writable: readonly string[]): string[] {
   return [
     `--max-old-space-size=${Math.max(16, Math.round(memory / MEBIBYTE))}`,
     // Mappers make much that is soon done with; more room for it costs memory and gains no time (docs/performance.md).
     `--max-semi-space-size=${YOUNG_MEBIBYTES}`,
     "--permission",
     "--allow-fs-read=*",
-    ...folders.map((folder) => `--allow-fs-write=${folder}`),
+    ...[...new Set(writable)].map((folder) => `--allow-fs-write=${folder}`),
     // For the thread that ends a busy process whose parent has gone.
     "--allow-worker",
     "--disable-warning=PERM0006",
   ];
 }
 
-function resolved(folder: string): string {
-  try {
-    return realpathSync(folder);
-  } catch {
-    // It may be made later; under this name.
-    return folder;
-  }
-}
-
 /** Mappers see nothing of the environment, where secrets may stand; workbooks need the directory for temporary files. */
-function environment(): Record<string, string> {
-  return { TMPDIR: tmpdir(), TEMP: tmpdir(), TMP: tmpdir(), TZ: "UTC" };
+function environment(cache: string | null): Record<string, string> {
+  return {
+    ...{ TMPDIR: tmpdir(), TEMP: tmpdir(), TMP: tmpdir(), TZ: "UTC" },
+    ...(cache === null ? {} : { NODE_COMPILE_CACHE: cache }),
+  };
 }
 
 /** Where the parent cannot measure it, the child watches itself, by a thread that no mapper can keep busy. */
