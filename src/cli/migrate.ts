@@ -10,6 +10,7 @@ import { openLedger } from "../ledger/open.ts";
 import { gatewayOf } from "../migration/gateway-of.ts";
 import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/listing.ts";
 import { absolutePattern, type MigrationOrder, migrationFolder, migrationId } from "../migration/order.ts";
+import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../migration/sampling.ts";
 import { systemClock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -22,7 +23,9 @@ import {
   invalidOption as invalid,
   readCare,
 } from "./migrate/care-options.ts";
-import { makePlan, printPlan } from "./migrate/plan.ts";
+import { makePlan, type PlanOrder } from "./migrate/plan.ts";
+import { printPlan } from "./migrate/plan-table.ts";
+import { measuredBefore } from "./migrate/push-rates.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
 import { carryOut, type Ended } from "./migrate/run.ts";
@@ -41,6 +44,7 @@ interface MigrateOptions extends CareFlags {
   readonly versionTag?: string;
   readonly onChange: string;
   readonly dryRun?: boolean;
+  readonly sample?: string;
   readonly verify?: boolean;
   readonly json?: boolean;
 }
@@ -74,7 +78,14 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all",
       "stop",
     )
-    .option("--dry-run", "map every file and ask the service about the targets, and send nothing")
+    .option(
+      "--dry-run",
+      "map the files, or a sample of many, ask the service about the targets, tell what it would take, and send nothing",
+    )
+    .option(
+      "--sample <what>",
+      "with --dry-run: how much is read, `all`, a number of files or a size such as 1GB; unless given, 300 files and 200MB, spread over names and sizes",
+    )
     .option("--verify", "at the end, compare what the service stores with what was delivered")
     .option("--json", "print the result as one JSON object")
     .action(
@@ -156,6 +167,7 @@ async function migrate(
   const id = migrationId(order);
   const folder = migrationFolder(config.spool.path, id);
   const care = readCare(options);
+  const limits = sampleOf(options);
   const own = gatewayOf(config, order, folder, care);
   await assertNotUndone(id, folder);
   const standing = await lookAround(own, stop);
@@ -166,7 +178,14 @@ async function migrate(
       message: "no file fits the patterns",
       hint: "Put patterns into quotes, so that the shell does not read them; `**` goes through folders.",
     });
-  if (options.dryRun === true) return showPlan(own, standing, options, stop);
+  if (options.dryRun === true) {
+    const others = (await knownMigrations(config.spool.path)).filter(
+      (one) => one.id !== id && one.order.service === order.service,
+    );
+    const measured = await measuredBefore([{ id, folder }, ...others]);
+    const sending = { rate: care.rate, drainRate: own.push.drainRate ?? null, measured };
+    return showPlan(own, { files: standing.files, limits, sending }, options, stop);
+  }
   const skipped = decideOnChange(standing, options.onChange);
   await mkdir(folder, { recursive: true });
   await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
@@ -232,18 +251,27 @@ const TELL_EVERY_FILES = 100;
 
 async function showPlan(
   own: GatewayConfig,
-  { files }: Standing,
+  order: Omit<PlanOrder, "tick">,
   options: MigrateOptions,
   stop: AbortSignal,
 ): Promise<number> {
-  const tick = (done: number) => {
-    if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${files.length} files mapped\n`);
+  const tick = (done: number, of: number) => {
+    if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
   };
-  const plan = await makePlan(own, files, tick, stop);
+  const plan = await makePlan(own, { ...order, tick }, stop);
   if (options.json === true) printJson({ ...plan, versionTag: options.versionTag ?? null });
   else printPlan(plan);
   if (options.json !== true && options.versionTag !== undefined) print(`  ${tagWords(options.versionTag)}`);
-  return plan.findings.length === 0 && plan.unfit?.length === 0 ? 0 : 1;
+  return plan.findings.length === 0 && plan.unfit?.length === 0 && !stop.aborted ? 0 : 1;
+}
+
+function sampleOf({ sample, dryRun }: MigrateOptions): SampleLimits {
+  if (sample === undefined) return SAMPLE_DEFAULT;
+  if (dryRun !== true) throw invalid("--sample", "it says what a plan reads: give it with --dry-run");
+  const limits = parseSample(sample);
+  if (limits === undefined)
+    throw invalid("--sample", `${sample} is neither all nor a number of files nor a size such as 1GB`);
+  return limits;
 }
 
 function tagWords(tag: string): string {

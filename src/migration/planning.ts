@@ -13,8 +13,8 @@ export interface PlannedFile {
   /** Why nothing of it can be delivered; null when it can. */
   readonly fault: string | null;
   readonly targets: readonly TargetFacts[];
-  /** SHA-256 of the content, lower-case hexadecimal. */
-  readonly sha256: string;
+  /** SHA-256 of the content, lower-case hexadecimal; null when it was not read. */
+  readonly sha256: string | null;
 }
 
 /** What is odd about the files, in words that name them. */
@@ -33,7 +33,7 @@ interface Span {
   readonly points: number;
 }
 
-/** Files are added one by one; memory holds what they are about, and none of their readings. */
+/** Files are added one by one, in their order; memory holds what they are about, and none of their readings. */
 export class Plan {
   readonly #spans = new Map<string, { readonly unit: Set<string>; readonly spans: Span[] }>();
   readonly #digests = new Map<string, string>();
@@ -46,9 +46,10 @@ export class Plan {
     const { path } = file;
     this.#points += points;
     this.#rejected += rejected;
-    const twin = this.#digests.get(sha256);
-    if (twin === undefined) this.#digests.set(sha256, path);
-    else this.#find("duplicate", [twin, path], null, `${path} has the same content as ${twin}`);
+    const twin = sha256 === null ? undefined : this.#digests.get(sha256);
+    if (sha256 !== null && twin === undefined) this.#digests.set(sha256, path);
+    if (twin !== undefined)
+      this.#find("duplicate", [twin, path], null, `${path} has the same content as ${twin}`);
     if (mapper === null) this.#find("unclaimed", [path], null, `no trigger claims ${path}`);
     else if (fault !== null) this.#find("fault", [path], null, fault);
     else if (points === 0) this.#find("empty", [path], null, `${path} holds no readings`);
@@ -91,13 +92,30 @@ export class Plan {
     return edges;
   }
 
+  /** Where a target (in words) comes from: its files, in their order, and its period in milliseconds since 1970 in UTC. */
+  shareOf(
+    target: string,
+  ): { readonly files: readonly string[]; readonly fromMs: number; readonly toMs: number } | null {
+    const spans = this.#spans.get(target)?.spans;
+    if (spans === undefined) return null;
+    const [fromMs, toMs] = spans.reduce<readonly [number, number]>(
+      ([from, to], span) => [Math.min(from, span.fromMs), Math.max(to, span.toMs)],
+      [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+    );
+    return { files: [...new Set(spans.map(({ path }) => path))], fromMs, toMs };
+  }
+
   /** One for each target and unit, of the first file with it. */
   samples(): readonly TargetFacts[] {
     return [...this.#samples.values()];
   }
 
-  findings(): readonly PlanFinding[] {
-    return [...this.#findings, ...[...this.#spans].flatMap(([words, { spans }]) => seams(words, spans))];
+  /** `isWhole` false: only some of the files were added, so that what seems to be missing between two of them may lie in another. */
+  findings(isWhole = true): readonly PlanFinding[] {
+    return [
+      ...this.#findings,
+      ...[...this.#spans].flatMap(([words, { spans }]) => seams(words, spans, isWhole)),
+    ];
   }
 
   #find(kind: PlanFinding["kind"], files: readonly string[], target: string | null, words: string): void {
@@ -111,7 +129,7 @@ const SEAMS_SHOWN = 5;
 const GAP_STEPS = 1.5;
 
 /** Where the files of one target overlap, or leave something out between them. */
-function seams(target: string, spans: readonly Span[]): readonly PlanFinding[] {
+function seams(target: string, spans: readonly Span[], withGaps: boolean): readonly PlanFinding[] {
   const ordered = spans.toSorted((one, other) => one.fromMs - other.fromMs || one.toMs - other.toMs);
   const found: PlanFinding[] = [];
   let before: Span | undefined;
@@ -119,7 +137,7 @@ function seams(target: string, spans: readonly Span[]): readonly PlanFinding[] {
     if (before !== undefined) {
       const step = stepOf(before) ?? stepOf(span);
       if (span.fromMs <= before.toMs) found.push(overlap(target, before, span, step));
-      else if (step !== null && span.fromMs - before.toMs > step * GAP_STEPS)
+      else if (withGaps && step !== null && span.fromMs - before.toMs > step * GAP_STEPS)
         found.push(gap(target, before, span, step));
     }
     if (before === undefined || span.toMs > before.toMs) before = span;
@@ -142,7 +160,7 @@ function overlap(target: string, before: Span, span: Span, step: number | null):
     kind: "overlap",
     files: [before.path, span.path],
     target,
-    words: `${before.path} and ${span.path} overlap by ${count} ${count === 1 ? "reading" : "readings"} of ${target} from ${iso(span.fromMs)}: the later file wins${shiftWords(ms, step)}`,
+    words: `${before.path} and ${span.path} overlap by ${count} ${count === 1 ? "reading" : "readings"} of ${target} from ${iso(span.fromMs)}: the later file wins${shiftWords(step === HOUR_MS ? ms + step : ms, step)}`,
   };
 }
 
@@ -158,10 +176,10 @@ function gap(target: string, before: Span, span: Span, step: number): PlanFindin
 
 const HOUR_MS = 3_600_000;
 
-/** Whole hours at a seam are what a file in another time zone leaves. */
+/** Whole hours at a seam are what a file in another time zone leaves; `ms` from the one reading to the other, or to the end of its step. */
 function shiftWords(ms: number, step: number | null): string {
   if (step === null || step > HOUR_MS) return "";
-  const hours = (ms + (ms % HOUR_MS === 0 ? 0 : step)) / HOUR_MS;
+  const hours = (ms > 0 && ms % HOUR_MS === 0 ? ms : ms + step) / HOUR_MS;
   return Number.isInteger(hours) && hours >= 1 && hours <= 14
     ? `, or one of the two is in another time zone (${hours} h)`
     : "";

@@ -148,38 +148,3 @@ it("goes on where it stood after it was killed, and nothing arrives twice", asyn
   });
   expect(await rig.versions(variables[1] ?? 0)).toBe(12 * 28);
 });
-
-it("plans without sending anything, and names each defect of the files", async () => {
-  const [even, hours] = [await rig.variable("even"), await rig.variable("hours")];
-  putMonths([even], 3);
-  const hour = (at: number) => new Date(Date.UTC(2025, 0, 1) + at * 3_600_000).toISOString();
-  const hourly = (from: number, to: number) =>
-    `variable_id,date,value\n${Array.from({ length: to - from }, (_, at) => `${hours},${hour(from + at)},${at}\n`).join("")}`;
-  rig.put("history/h/1.csv", hourly(0, 24));
-  rig.put("history/h/2.csv", hourly(25, 49));
-  rig.put("history/h/3.csv", hourly(49, 60));
-  rig.put("history/h/4.csv", hourly(73, 97));
-  rig.put("history/h/copy.csv", hourly(0, 24));
-  rig.put("history/cut.csv", `variable_id,date,value\n${even},2025-06-01T00:00:00Z,1\n${even},2025-06-0`);
-  rig.put("history/missing.csv", "variable_id,date,value\n999,2025-01-01T00:00:00Z,1\n");
-  const { code, stdout } = await migrate("--dry-run", "--json");
-  const plan = JSON.parse(stdout);
-  expect(code).toBe(1);
-  expect(plan).toMatchObject({
-    files: 10,
-    mappers: { standard: 10 },
-    targets: 3,
-    period: { from: "2025-01-01T00:00:00.000Z" },
-  });
-  const words: string[] = plan.findings.map((finding: { words: string }) => finding.words);
-  expect(words).toEqual(
-    expect.arrayContaining([
-      "h/copy.csv has the same content as h/1.csv",
-      expect.stringMatching(/^cut\.csv \(row 3\): /),
-      expect.stringMatching(/between .*1\.csv and h\/2\.csv 1 reading of .* another time zone \(1 h\)/),
-      expect.stringMatching(/between h\/3\.csv and h\/4\.csv 13 readings of .* a file is missing or cut off/),
-    ]),
-  );
-  expect(plan.unfit).toEqual([expect.objectContaining({ target: "variableId=999" })]);
-  expect(await rig.stored(even)).toEqual({});
-});

@@ -1,190 +1,223 @@
-/** `migrate --dry-run`: maps every file, asks the service what it knows of their targets, and sends nothing. */
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+/** `migrate --dry-run`: maps the files, or a sample of them, asks the service what it knows of their targets, and sends nothing. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
-import { basename, join } from "node:path";
-import { pipeline } from "node:stream/promises";
+import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { DeliveryJournal } from "../../delivery/delivery.ts";
 import { createDelivery } from "../../delivery/service-delivery.ts";
 import { createDrop } from "../../drops/create.ts";
-import type { Drop } from "../../drops/drop.ts";
-import { lookupFile } from "../../mapping/lookup.ts";
 import { openMapping } from "../../mapping/open.ts";
+import {
+  type Estimate,
+  estimate,
+  type FileMeasure,
+  type Measured,
+  type Sending,
+} from "../../migration/estimating.ts";
 import type { HistoryFile } from "../../migration/listing.ts";
 import { Plan, type PlanFinding, type PlannedFile } from "../../migration/planning.ts";
-import type { TargetFacts } from "../../model.ts";
+import { chooseSample, type SampleLimits } from "../../migration/sampling.ts";
 import { systemClock } from "../../support/clock.ts";
-import { HeadgateError, InvariantError, wordsOf } from "../../support/errors.ts";
+import { InvariantError } from "../../support/errors.ts";
 import { silentLog } from "../../support/log.ts";
-import { createRegistry } from "../../triggers/registry.ts";
-import { print, printTable, sizeWords, styled } from "../output.ts";
-import { timeWords } from "./progress.ts";
+import { createRegistry, type Trigger } from "../../triggers/registry.ts";
+import { Planner } from "./planner.ts";
+
+/** Which files were read. Of the others only name, size and mapper are known. */
+export interface PlanSample {
+  readonly files: number;
+  readonly bytes: number;
+  readonly unreadFiles: number;
+  readonly unreadBytes: number;
+  /** What is known of the files read alone, in words; null when all were read. */
+  readonly words: string | null;
+}
+
+/** A target that the service would not store as it comes, with the files read that hold it, and its period in them. */
+export interface Unfit {
+  readonly target: string;
+  readonly words: string;
+  readonly files: readonly string[];
+  readonly from: string;
+  readonly to: string;
+}
 
 export interface PlanReport {
   readonly files: number;
   readonly bytes: number;
   /** By mapper; `none` are claimed by no trigger. */
   readonly mappers: Readonly<Record<string, number>>;
+  readonly sample: PlanSample;
+  /** Of all files. */
+  readonly estimate: Estimate;
+  /** Of the files read, as are rejected rows, targets, period and findings. */
   readonly points: number;
   readonly rejected: number;
   readonly targets: number;
   /** In words; null when the service could not be asked. */
-  readonly unfit: readonly { readonly target: string; readonly words: string }[] | null;
+  readonly unfit: readonly Unfit[] | null;
   readonly unaskedBecause: string | null;
   readonly period: { readonly from: string; readonly to: string } | null;
-  /** Of the mapping of all files, measured. */
+  /** Of the mapping of the files read, measured. */
   readonly mappingSeconds: number;
   readonly findings: readonly PlanFinding[];
 }
 
+export interface PlanOrder {
+  readonly files: readonly HistoryFile[];
+  readonly limits: SampleLimits;
+  readonly sending: Sending;
+  readonly tick: (done: number, of: number) => void;
+}
+
+/** A file, and the trigger that claims it. */
+interface Claimed {
+  readonly file: HistoryFile;
+  readonly trigger: Trigger;
+}
+
 export async function makePlan(
   config: GatewayConfig,
-  files: readonly HistoryFile[],
-  tick: (done: number) => void,
+  { files, limits, sending, tick }: PlanOrder,
   signal: AbortSignal,
 ): Promise<PlanReport> {
-  const scratch = await mkdtemp(join(tmpdir(), "headgate-plan-"));
-  const drops = new Map(
-    config.drops.map((options) => [options.name, createDrop(options, { log: silentLog })]),
-  );
-  const mapping = openMapping(config, scratch, { log: silentLog, clock: systemClock });
+  const registry = createRegistry(config.triggers);
+  const claims = files.map((file) => ({
+    file,
+    trigger: registry.claim(file.path, "SendViaFtp", file.drop).claimed,
+  }));
+  const claimed = claims.filter((one): one is Claimed => one.trigger !== null);
+  const listed = claimed.map(({ file, trigger }) => ({ size: file.size, group: trigger.name }));
+  const chosen = chooseSample(listed, limits);
   const plan = new Plan();
-  const mappers: Record<string, number> = {};
-  const startMs = systemClock.monotonicMs();
-  try {
-    await mapping.start(config.triggers.map(({ mapper }) => mapper));
-    const planner = new Planner(config, drops, mapping, scratch);
-    const queue = files.entries();
-    let done = 0;
-    const hand = async () => {
-      for (const [index, file] of queue) {
-        if (signal.aborted) return;
-        const planned = await planner.look(file, index, signal);
-        plan.add(planned);
-        mappers[planned.mapper ?? "none"] = (mappers[planned.mapper ?? "none"] ?? 0) + 1;
-        done += 1;
-        tick(done);
-      }
-    };
-    await Promise.all(Array.from({ length: availableParallelism() }, hand));
-  } finally {
-    await mapping.close();
-    for (const drop of drops.values()) await drop.close();
-    await rm(scratch, { recursive: true, force: true });
-  }
-  const mappingSeconds = (systemClock.monotonicMs() - startMs) / 1000;
-  const asked = await askService(config, plan.samples(), signal);
+  for (const { file, trigger } of claims) if (trigger === null) plan.add(unclaimed(file));
+  const measured = await readFiles(
+    config,
+    chosen.flatMap((index) => claimed[index] ?? []),
+    (planned) => plan.add(planned),
+    tick,
+    signal,
+  );
+  const isWhole = measured.files.length === claimed.length;
+  const asked = await askService(config, plan, signal);
   const { period } = plan;
   return {
     files: files.length,
-    bytes: files.reduce((sum, { size }) => sum + size, 0),
-    mappers,
+    bytes: sumOf(files, ({ size }) => size),
+    mappers: mappersOf(claims),
+    sample: sampleOf(
+      claimed.map(({ file }) => file),
+      measured.files,
+      signal.aborted ? "stopped: " : "",
+    ),
+    estimate: estimate(listed, measured, sending),
     ...plan.totals,
     ...asked,
     period:
       period === null
         ? null
         : { from: new Date(period.fromMs).toISOString(), to: new Date(period.toMs).toISOString() },
-    mappingSeconds,
-    findings: plan.findings(),
+    mappingSeconds: measured.seconds,
+    findings: plan.findings(isWhole),
   };
 }
 
-type Mapping = ReturnType<typeof openMapping>;
-
-class Planner {
-  readonly #config: GatewayConfig;
-  readonly #drops: ReadonlyMap<string, Drop>;
-  readonly #mapping: Mapping;
-  readonly #scratch: string;
-  readonly #registry;
-
-  constructor(config: GatewayConfig, drops: ReadonlyMap<string, Drop>, mapping: Mapping, scratch: string) {
-    this.#config = config;
-    this.#drops = drops;
-    this.#mapping = mapping;
-    this.#scratch = scratch;
-    this.#registry = createRegistry(config.triggers);
-  }
-
-  async look(file: HistoryFile, index: number, signal: AbortSignal): Promise<PlannedFile> {
-    const trigger = this.#registry.claim(file.path, "SendViaFtp", file.drop).claimed;
-    const inputPath = join(this.#scratch, `${index}.input`);
-    const segmentPath = join(this.#scratch, `${index}.segment`);
-    const nothing = { file, points: 0, rejected: 0, fault: null, targets: [] };
-    try {
-      await this.#drops.get(file.drop)?.fetch(file, inputPath, signal);
-      const sha256 = await digestOf(inputPath);
-      if (trigger === null) return { ...nothing, mapper: null, sha256 };
-      const mapper = await this.#mapping.versions.current(trigger.mapper);
-      if (mapper === null)
-        return { ...nothing, mapper: trigger.mapper, sha256, fault: `there is no mapper ${trigger.mapper}` };
-      const { points: pointsMax, bytes: bytesMax } = this.#config.push.batch;
-      const result = await this.#mapping.pool.map(
-        {
-          runId: `plan-${index}`,
-          inputPath,
-          segmentPath,
-          fileName: basename(file.path),
-          filePath: file.path,
-          binding: {
-            mapper,
-            settings: trigger.metadata,
-            rows: trigger.rows,
-            rejectShare: trigger.rejectShare,
-            limits: { pointsMax, bytesMax },
-            version: trigger.version,
-          },
-          lookups: this.#config.lookups.map(lookupFile),
-        },
-        signal,
-      );
-      const own = { file, mapper: trigger.mapper, sha256, rejected: result.rejectedCount };
-      if (result.status === "failed") return { ...nothing, ...own, fault: faultWords(file, result.reason) };
-      return {
-        ...own,
-        fault: null,
-        points: result.points,
-        targets: result.targets.map(({ facts }) => facts),
-      };
-    } catch (thrown) {
-      if (!(thrown instanceof HeadgateError)) throw thrown;
-      return {
-        ...nothing,
-        mapper: trigger?.mapper ?? null,
-        sha256: `${index}`,
-        fault: `${file.path}: ${wordsOf(thrown)}`,
-      };
-    } finally {
-      for (const path of [inputPath, segmentPath, `${segmentPath}.rows`]) await rm(path, { force: true });
-    }
-  }
+function unclaimed(file: HistoryFile): PlannedFile {
+  return { file, mapper: null, points: 0, rejected: 0, fault: null, targets: [], sha256: null };
 }
 
-function faultWords(
-  file: HistoryFile,
-  {
-    message,
-    place,
-  }: { readonly message: string; readonly place?: { readonly row?: number | undefined } | undefined },
-): string {
-  return `${file.path}${place?.row === undefined ? "" : ` (row ${place.row})`}: ${message}`;
+function mappersOf(
+  claims: readonly { readonly trigger: Trigger | null }[],
+): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { trigger } of claims) {
+    const name = trigger?.mapper ?? "none";
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return Object.fromEntries(counts);
 }
 
-async function digestOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return hash.digest("hex");
+/** Several at a time; `found` is told in the order of the files, so that the first of two is the first. */
+async function readFiles(
+  config: GatewayConfig,
+  chosen: readonly Claimed[],
+  found: (planned: PlannedFile) => void,
+  tick: PlanOrder["tick"],
+  signal: AbortSignal,
+): Promise<Measured> {
+  const scratch = await mkdtemp(join(tmpdir(), "headgate-plan-"));
+  const drops = new Map(
+    config.drops.map((options) => [options.name, createDrop(options, { log: silentLog })]),
+  );
+  const mapping = openMapping(config, scratch, { log: silentLog, clock: systemClock });
+  const measures: FileMeasure[] = [];
+  const early = new Map<number, PlannedFile>();
+  let [told, seconds] = [0, 0];
+  try {
+    await mapping.start(config.triggers.map(({ mapper }) => mapper));
+    const planner = new Planner(config, drops, mapping, scratch);
+    const queue = chosen.entries();
+    const startMs = systemClock.monotonicMs();
+    const hand = async () => {
+      for (const [index, { file, trigger }] of queue) {
+        if (signal.aborted) return;
+        const fileMs = systemClock.monotonicMs();
+        const { planned, sent } = await planner.look(file, trigger, index, signal);
+        const { points, rejected } = planned;
+        measures.push({
+          ...{ points, rejected, sent, seconds: secondsSince(fileMs) },
+          ...{ group: trigger.name, size: file.size },
+        });
+        early.set(index, planned);
+        for (let next = early.get(told); next !== undefined; next = early.get(told)) {
+          found(next);
+          early.delete(told);
+          told += 1;
+        }
+        tick(measures.length, chosen.length);
+      }
+    };
+    await Promise.all(Array.from({ length: availableParallelism() }, hand));
+    seconds = secondsSince(startMs);
+  } finally {
+    await mapping.close();
+    for (const drop of drops.values()) await drop.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+  // Left when it was stopped before the files in front of them were read.
+  for (const [, planned] of [...early].sort(([one], [other]) => one - other)) found(planned);
+  return { files: measures, seconds };
+}
+
+function secondsSince(ms: number): number {
+  return (systemClock.monotonicMs() - ms) / 1000;
+}
+
+function sampleOf(claimed: readonly HistoryFile[], read: readonly FileMeasure[], how: string): PlanSample {
+  const bytes = sumOf(read, ({ size }) => size);
+  const [files, all] = [read.length, claimed.length];
+  const count = (number: number) => number.toLocaleString("en");
+  return {
+    ...{ files, bytes, unreadFiles: all - files },
+    unreadBytes: sumOf(claimed, ({ size }) => size) - bytes,
+    words:
+      files === all
+        ? null
+        : `${how}${count(files)} of ${count(all)} files read: targets, period, units, overlaps, files with the same content, files that cannot be mapped and rejected rows are known for these alone, and gaps between files not at all; --sample all reads every file`,
+  };
+}
+
+function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + amount(item), 0);
 }
 
 /** By the guard of the gateway: missing and ambiguous targets, units, dates. */
 async function askService(
   config: GatewayConfig,
-  samples: readonly TargetFacts[],
+  plan: Plan,
   signal: AbortSignal,
 ): Promise<Pick<PlanReport, "unfit" | "unaskedBecause">> {
+  const samples = plan.samples();
   const name = config.triggers[0]?.service ?? config.services[0]?.name;
   const options = config.services.find((service) => service.name === name);
   if (options === undefined || samples.length === 0) return { unfit: [], unaskedBecause: null };
@@ -194,12 +227,17 @@ async function askService(
     if (seen.status !== "seen") return { unfit: null, unaskedBecause: seen.reason };
     // A target that is there in two units is asked for twice.
     const unfit = new Map(
-      seen.findings.map(({ target, words }) => [`${target} ${words}`, { target, words }]),
+      seen.findings.map(({ target, words }) => [`${target} ${words}`, unfitOf(plan, target, words)]),
     );
     return { unfit: [...unfit.values()], unaskedBecause: null };
   } finally {
     await delivery.close();
   }
+}
+
+function unfitOf(plan: Plan, target: string, words: string): Unfit {
+  const { files, fromMs, toMs } = plan.shareOf(target) ?? { files: [], fromMs: 0, toMs: 0 };
+  return { target, words, files, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
 /** Nothing is sent, so that nothing is to be journalled. */
@@ -211,42 +249,3 @@ const unsent = async (): Promise<never> => {
   });
 };
 const NO_JOURNAL: DeliveryJournal = { batches: unsent, advanceBatch: unsent, splitBatch: unsent };
-
-const SHOWN = 30;
-
-export function printPlan(plan: PlanReport): void {
-  print(styled("bold", "plan (nothing was sent)"));
-  printTable(
-    ["  what", "found"],
-    [
-      ["  files", `${plan.files}, ${sizeWords(plan.bytes)}`],
-      [
-        "  mappers",
-        Object.entries(plan.mappers)
-          .map(([mapper, count]) => `${mapper}: ${count}`)
-          .join(", "),
-      ],
-      [
-        "  points",
-        `${plan.points.toLocaleString("en")}${plan.rejected === 0 ? "" : `, ${plan.rejected} rows refused`}`,
-      ],
-      [
-        "  targets",
-        `${plan.targets}${plan.unfit === null ? "" : `, ${plan.unfit.length} findings of the service`}`,
-      ],
-      ["  period", plan.period === null ? "no readings" : `${plan.period.from} to ${plan.period.to}`],
-      [
-        "  mapping took",
-        `${timeWords(plan.mappingSeconds)}; the run maps while it delivers, and takes at least as long`,
-      ],
-    ],
-  );
-  if (plan.unfit === null)
-    print(styled("yellow", `  the service could not be asked about the targets: ${plan.unaskedBecause}`));
-  const lines = [
-    ...(plan.unfit ?? []).map(({ target, words }) => `${target}: ${words}`),
-    ...plan.findings.map(({ words }) => words),
-  ];
-  for (const line of lines.slice(0, SHOWN)) print(`  ${styled("yellow", "!")} ${line}`);
-  if (lines.length > SHOWN) print(`  … and ${lines.length - SHOWN} more (--json tells all)`);
-}

@@ -1,0 +1,76 @@
+/** A plan as a person reads it: what was counted, what was guessed from a sample, and what nobody looked at. */
+import { print, printTable, sizeWords, styled } from "../output.ts";
+import type { PlanReport, Unfit } from "./plan.ts";
+import { timeWords } from "./progress.ts";
+
+const SHOWN = 30;
+
+export function printPlan(plan: PlanReport): void {
+  const { sample } = plan;
+  const of = sample.words === null ? "" : " in the files read";
+  print(styled("bold", "plan (nothing was sent)"));
+  printTable(
+    ["  what", "found"],
+    [
+      ["  files", `${count(plan.files)}, ${sizeWords(plan.bytes)}`],
+      ["  read", readWords(plan)],
+      ["  mappers", mapperWords(plan)],
+      ["  points", pointWords(plan)],
+      ["  targets", `${count(plan.targets)}${of}${unfitWords(plan)}`],
+      [
+        "  period",
+        plan.period === null ? `no readings${of}` : `${plan.period.from} to ${plan.period.to}${of}`,
+      ],
+      ["  duration", durationWords(plan)],
+    ],
+  );
+  for (const words of plan.estimate.standsOn) print(`  ${words}`);
+  if (sample.words !== null) print(`  ${styled("yellow", sample.words)}`);
+  if (plan.unfit === null)
+    print(styled("yellow", `  the service could not be asked about the targets: ${plan.unaskedBecause}`));
+  const lines = [...(plan.unfit ?? []).map(whereUnfit), ...plan.findings.map(({ words }) => words)];
+  for (const line of lines.slice(0, SHOWN)) print(`  ${styled("yellow", "!")} ${line}`);
+  if (lines.length > SHOWN) print(`  … and ${lines.length - SHOWN} more (--json tells all)`);
+}
+
+function readWords({ sample }: PlanReport): string {
+  const { files, bytes, unreadFiles, unreadBytes } = sample;
+  const read = `${count(files)} files, ${sizeWords(bytes)}`;
+  return unreadFiles === 0
+    ? `${read}: all`
+    : `${read}: a sample by name and size; ${count(unreadFiles)} files, ${sizeWords(unreadBytes)}, were not`;
+}
+
+function mapperWords({ mappers }: PlanReport): string {
+  return Object.entries(mappers)
+    .map(([mapper, files]) => `${mapper}: ${files}`)
+    .join(", ");
+}
+
+function pointWords({ points, rejected, estimate }: PlanReport): string {
+  const refused = rejected === 0 ? "" : `, ${count(rejected)} rows refused`;
+  if (estimate.isCounted) return `${count(points)}${refused}`;
+  const others = estimate.rejected === 0 ? "" : `, about ${count(estimate.rejected)} rows refused`;
+  return `about ${count(estimate.points)} ± ${count(estimate.pointsMargin)}${others} (estimated); ${count(points)}${refused} in the files read`;
+}
+
+function unfitWords({ unfit }: PlanReport): string {
+  return unfit === null ? "" : `, ${unfit.length} findings of the service`;
+}
+
+function whereUnfit({ target, words, files, from, to }: Unfit): string {
+  const [first = "no file", ...others] = files;
+  const more = others.length === 0 ? "" : ` and ${count(others.length)} more`;
+  return `${target}: ${words}; in ${first}${more}, ${from.slice(0, 10)} to ${to.slice(0, 10)}`;
+}
+
+function durationWords({ estimate }: PlanReport): string {
+  const { seconds, mappingSeconds, sendingSeconds } = estimate;
+  const sending = sendingSeconds === null ? "sending unknown" : `sending ${timeWords(sendingSeconds)}`;
+  const least = sendingSeconds === null ? "at least" : "about";
+  return `${least} ${timeWords(seconds)} (estimated): mapping ${timeWords(mappingSeconds)}, ${sending}, both at a time`;
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en");
+}

@@ -1,0 +1,181 @@
+/** Each defect of a history is named by its plan or by its reconciliation, by itself; through the real mapper, against one hub. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { captureShown } from "../cli/shown.ts";
+import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
+import { headgateHere } from "./migrating.ts";
+
+const shown = captureShown();
+let rig: GatewayRig;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterAll(() => rig.close());
+
+/** What the history of one test is read by. */
+function configure(timeZone = "UTC"): void {
+  const metadata = {
+    timeZone,
+    date: { column: "time", format: "yyyy-MM-dd HH:mm" },
+    target: { sourceSerialNumber: "{meter}", mappingConfig: "v" },
+    value: "consumption",
+    unit: "{unit}",
+  };
+  rig.configure({ triggers: [trigger("delimited", { mapper: "delimited", metadata, guard: "push" })] });
+}
+
+async function migrate(folder: string, ...args: readonly string[]) {
+  const { stdout } = await headgateHere(
+    rig,
+    shown,
+    ...["migrate", join(rig.folder, folder, "*.csv"), "--json", ...args],
+  );
+  return JSON.parse(stdout);
+}
+
+const plan = (folder: string) => migrate(folder, "--dry-run");
+
+/** Hours of a day in March 2025, or another first hour and number of them. */
+function day(meter: string, date: number, { hours = 24, first = 0, unit = "kWh" } = {}): string {
+  let text = "meter,time,consumption,unit\n";
+  for (let hour = 0; hour < hours; hour += 1) {
+    const at = new Date(Date.UTC(2025, 2, date, first + hour)).toISOString();
+    text += `${meter},${at.slice(0, 10)} ${at.slice(11, 16)},${date * 100 + hour + 0.5},${unit}\n`;
+  }
+  return text;
+}
+
+/** Three days of a meter that the hub knows. */
+async function history(folder: string): Promise<string> {
+  configure();
+  await rig.variable(folder);
+  for (const date of [3, 4, 5]) rig.put(`${folder}/2025-03-0${date}.csv`, day(folder, date));
+  return `sourceSerialNumber=${folder} mappingConfig=v`;
+}
+
+it("finds nothing in a history without defects", async () => {
+  await history("sound");
+  expect(await plan("sound")).toMatchObject({ points: 72, targets: 1, unfit: [], findings: [] });
+});
+
+it("names a missing variable with its file and its days", async () => {
+  await history("missing");
+  rig.put("missing/other.csv", day("nobody", 6));
+  const planned = await plan("missing");
+  expect(planned.unfit).toEqual([
+    {
+      target: "sourceSerialNumber=nobody mappingConfig=v",
+      words: "there is no source with sourceSerialNumber nobody in the account",
+      files: ["other.csv"],
+      from: "2025-03-06T00:00:00.000Z",
+      to: "2025-03-06T23:00:00.000Z",
+    },
+  ]);
+});
+
+it("names the file in another unit than the files before it, and than the variable", async () => {
+  const target = await history("unit");
+  rig.put("unit/2025-03-06.csv", day("unit", 6, { unit: "Wh" }));
+  const planned = await plan("unit");
+  expect(planned.findings).toEqual([
+    {
+      kind: "unit",
+      files: ["2025-03-06.csv"],
+      target,
+      words: `2025-03-06.csv declares ${target} in Wh, files before it in kWh`,
+    },
+  ]);
+  expect(planned.unfit).toEqual([
+    expect.objectContaining({
+      target,
+      words: expect.stringMatching(/^declared in Wh, but variable \d+ stores kWh/),
+    }),
+  ]);
+});
+
+it("names the two files at whose seams a shifted zone shows, with the hour", async () => {
+  const target = await history("zone");
+  // This one is in the time of Paris.
+  rig.put("zone/2025-03-04.csv", day("zone", 4, { first: 1 }));
+  const planned = await plan("zone");
+  expect(planned.findings).toEqual([
+    expect.objectContaining({
+      kind: "gap",
+      target,
+      files: ["2025-03-03.csv", "2025-03-04.csv"],
+      words: expect.stringMatching(/from 2025-03-04T00:00:00.000Z.* another time zone \(1 h\)$/),
+    }),
+    expect.objectContaining({
+      kind: "overlap",
+      target,
+      files: ["2025-03-04.csv", "2025-03-05.csv"],
+      words: expect.stringMatching(/from 2025-03-05T00:00:00.000Z.* another time zone \(1 h\)$/),
+    }),
+  ]);
+});
+
+it("names target and month of what was stored by another zone, and of what no variable was there for", async () => {
+  const target = await history("stored");
+  rig.put("stored/other.csv", day("nobody", 6));
+  await migrate("stored");
+  for (const date of [3, 4, 5]) rig.put(`paris/2025-03-0${date}.csv`, day("stored", date));
+  configure("Europe/Paris");
+  await migrate("paris");
+  configure();
+  const { verified } = await migrate("stored", "--verify");
+  expect(verified.differences).toEqual([
+    expect.objectContaining({
+      target: "sourceSerialNumber=nobody mappingConfig=v",
+      from: "2025-03-01T00:00:00.000Z",
+      expected: { count: 24, sum: 24 * 612 },
+      stored: { count: 0, sum: 0 },
+      reason: expect.stringContaining("no such variable"),
+    }),
+    expect.objectContaining({
+      target,
+      from: "2025-03-01T00:00:00.000Z",
+      reason: "the stored readings are shifted by -1 h: a time zone was taken for another",
+    }),
+  ]);
+});
+
+it("names the row at which a file is cut off, and the days after one that is cut between two rows", async () => {
+  const target = await history("cut");
+  rig.put("cut/2025-03-04.csv", day("cut", 4, { hours: 9 }));
+  const whole = day("cut", 6);
+  rig.put("cut/2025-03-06.csv", whole.slice(0, whole.lastIndexOf(",", whole.length - 6)));
+  const { findings } = await plan("cut");
+  expect(findings).toEqual([
+    expect.objectContaining({
+      kind: "fault",
+      files: ["2025-03-06.csv"],
+      words: expect.stringMatching(/^2025-03-06\.csv \(row 25\): /),
+    }),
+    {
+      kind: "gap",
+      target,
+      files: ["2025-03-04.csv", "2025-03-05.csv"],
+      words: `between 2025-03-04.csv and 2025-03-05.csv 15 readings of ${target} are missing, from 2025-03-04T09:00:00.000Z: a file is missing or cut off`,
+    },
+  ]);
+});
+
+it("names both of two files with the same content", async () => {
+  const target = await history("twice");
+  rig.put("twice/copy of 2025-03-04.csv", day("twice", 4));
+  const { findings } = await plan("twice");
+  expect(findings).toEqual([
+    {
+      kind: "duplicate",
+      files: ["2025-03-04.csv", "copy of 2025-03-04.csv"],
+      target: null,
+      words: "copy of 2025-03-04.csv has the same content as 2025-03-04.csv",
+    },
+    expect.objectContaining({
+      kind: "overlap",
+      target,
+      files: ["2025-03-04.csv", "copy of 2025-03-04.csv"],
+      words: expect.stringContaining("overlap by 24 readings"),
+    }),
+  ]);
+});
