@@ -208,7 +208,15 @@ rule("api.version", async () => {
   expect(await asking("1.7")).toMatchObject({ status: 200 });
   expect(await asking("1.6")).toMatchObject({ status: 400 });
 });
-rule("api.newest", async () => expect(await hub.call("GET", "/variables")).toMatchObject({ status: 200 }));
+rule("api.newest", async () => {
+  const list = (version?: string) =>
+    hub.call("GET", "/variables", version === undefined ? {} : { headers: { "api-version": version } });
+  const [newest, named] = [await list(), await list("1.7")];
+  expect(newest).toMatchObject({ status: 200 });
+  expect(newest.body).toEqual(named.body);
+  // An older one is not answered as though it were the newest.
+  expect(await list("1.6")).toMatchObject({ status: 400 });
+});
 rule("limits.customer", async () => {
   const limited = await startTestHub({
     accounts: [

@@ -142,18 +142,24 @@ rule("errors.push-200", async () => {
   expect(await hub.settled("accepted only")).toMatchObject({ stored: 0 });
 });
 rule("errors.retry", async () => {
+  // With versions, storing it twice would show.
+  const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
+  const VariableId = variableIds[0] ?? 0;
   const one = reading();
   const push = (operationId: string) =>
     hub.ok("POST", "/push/api/data", {
       query: { operationId },
       headers: { "idempotency-key": "lost answer" },
-      body: [{ variableId: id, data: [one] }],
+      body: [{ variableId: VariableId, data: [one] }],
     });
   const first = await push("first");
   expect(await push("again")).toEqual(first);
   await hub.settled("first");
+  expect(await push("and again")).toEqual(first);
   expect(await hub.call("GET", "/operations/again")).toMatchObject({ status: 404 });
-  expect(await stored(one.date)).toHaveLength(1);
+  // What came before the last push is applied when that one is.
+  await hub.push([{ variableId: VariableId, data: [reading()] }]);
+  expect(await stored(one.date, { VariableId })).toHaveLength(1);
 });
 rule("silent.unit", async () => {
   const one = reading({ unitId: 7 });

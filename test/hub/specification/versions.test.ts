@@ -30,8 +30,12 @@ rule("versions.overwrite", async () => {
 });
 rule("versions.beside", async () => {
   const id = await made(true);
-  await push(id, 1);
+  await push(id, 1, { tags: { note: "first" } });
+  const [before] = await read(id, { AllVersions: true });
   await push(id, 2);
+  const rows = await read(id, { AllVersions: true });
+  expect(rows[0]).toEqual(before);
+  expect(rows[0]).toMatchObject({ rawValue: 1, tags: { note: "first" } });
   expect(await history(id)).toEqual(["-=1", "-=2"]);
 });
 rule("versions.timestamp", async () => {
