@@ -2,7 +2,6 @@
 import { createWriteStream, existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
@@ -52,8 +51,6 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
   goBehind(log);
-  // As in the mappers: batches are soon done with, and more room for them costs memory and gains no time.
-  setFlagsFromString("--semi-space-growth-factor=1");
   const live = await watchBeside(carriage.beside, log, tell);
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
   const care = new Care({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
