@@ -51,7 +51,7 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");
   let startedMs = Number.POSITIVE_INFINITY;
-  const watched = watch(child, (cpu) => work.onLook?.((Date.now() - startedMs) / 1e3, cpu));
+  const watched = watchProcesses(child, (cpu) => work.onLook?.((Date.now() - startedMs) / 1e3, cpu));
   startedMs = await startOf(child, exited);
   if (work.stopAfterMs !== undefined) {
     await new Promise((resolve) => setTimeout(resolve, work.stopAfterMs));
@@ -70,7 +70,12 @@ export async function runGateway(work: GatewayWork): Promise<GatewayAnswer> {
   };
 }
 
-function writeConfig({ folder, url, push = {} }: GatewayWork): string {
+/** Answers its path. */
+export function writeConfig({
+  folder,
+  url,
+  push = {},
+}: Pick<GatewayWork, "folder" | "url" | "push">): string {
   const who = { clientId: "bench", clientSecret: "bench", username: "bench", password: "bench" };
   const config = {
     services: [
@@ -116,7 +121,8 @@ async function startOf(child: ChildProcess, exited: Promise<unknown>): Promise<n
   return first;
 }
 
-function watch(child: ChildProcess, onLook: (cpu: number) => void) {
+/** Those of the child and its mappers, until the timer is cleared. */
+export function watchProcesses(child: ChildProcess, onLook: (cpu: number) => void) {
   const seen = { cpu: 0, workersCpu: 0, peak: 0, peakTogether: 0 };
   const perWorker = new Map<number, number>();
   const timer = setInterval(() => {
@@ -157,7 +163,7 @@ function usageOf(pid: number): { cpu: number; resident: number; peak: number } {
   return { cpu: (user + system) / 100, resident: megabytes("VmRSS"), peak: megabytes("VmHWM") };
 }
 
-function readLedger(path: string) {
+export function readLedger(path: string) {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
     const one = (sql: string) => db.prepare(sql).get() as Record<string, number | string | null>;

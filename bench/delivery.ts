@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startChild } from "./child.ts";
 import { type GatewayAnswer, runGateway } from "./delivery-gateway.ts";
+import { runMigrate } from "./delivery-migrate.ts";
 import type { PlainAnswer } from "./delivery-plain.ts";
 import type { SinkAnswer, SinkCount } from "./delivery-sink.ts";
 import { writeMeterDay, writeStandardCsv } from "./mapping-data.ts";
@@ -16,7 +17,7 @@ const ROWS = Number(process.env["HEADGATE_BENCH_ROWS"] ?? 1_000_000);
 const FILES = Number(process.env["HEADGATE_BENCH_FILES"] ?? 2_000);
 const ROUNDS = Number(process.env["HEADGATE_BENCH_ROUNDS"] ?? 2);
 const KNOWN_FILES = 10_000;
-/** Of `one`, `four`, `small`, `large`, `idle` and `hostile`. */
+/** Of `one`, `four`, `small`, `large`, `migrate`, `idle` and `hostile`. */
 const PARTS = process.env["HEADGATE_BENCH_PARTS"]?.split(",");
 const SETTLE_MS = 15_000;
 const IDLE_MS = 30_000;
@@ -39,6 +40,8 @@ export async function benchDelivery(): Promise<void> {
       small: () =>
         beside(url, { name: `${FILES} files of 96 rows`, files: FILES, wanted: 0.7, write: writeMeterDay }),
       large: () => large(url),
+      migrate: () =>
+        migrateBeside(url, { name: `2 files of ${ROWS} rows`, files: 2, wanted: 0.85, write: standard }),
       idle: () => idle(url),
       hostile: () => hostileServices(url),
     };
@@ -52,7 +55,7 @@ export async function benchDelivery(): Promise<void> {
 interface Piece {
   readonly name: string;
   readonly files: number;
-  /** Times as fast as the plain script. */
+  /** Times as fast as what it is compared with. */
   readonly wanted: number;
   write(path: string, index: number): void;
 }
@@ -79,6 +82,27 @@ async function beside(url: string, piece: Piece): Promise<void> {
     const ratio = Math.min(...plain) / Math.min(...gateway);
     print(
       `${piece.name}: ${ratio.toFixed(2)} times as fast as the faster plain script; at least ${piece.wanted} is wanted`,
+    );
+  });
+}
+
+/** The same files by the gateway and as a migration, which is not verified, in turns. */
+async function migrateBeside(url: string, piece: Piece): Promise<void> {
+  await inFolder(async (folder) => {
+    const files = join(folder, "files");
+    writeFiles(files, piece.files, piece.write);
+    const gateway: number[] = [];
+    const migration: number[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      gateway.push((await throughGateway(`${url}/accept`, folder, files, piece.name)).wall);
+      rmSync(join(folder, "state"), { recursive: true });
+      const seen = await runMigrate({ folder, url: `${url}/accept`, files });
+      await assertArrived(url, files, seen, `${piece.name}, migration`);
+      migration.push(seen.wall);
+    }
+    const ratio = Math.min(...gateway) / Math.min(...migration);
+    print(
+      `${piece.name}: a migration is ${ratio.toFixed(2)} times as fast as the gateway; at least ${piece.wanted} is wanted`,
     );
   });
 }
@@ -145,12 +169,17 @@ async function throughGateway(
   rmSync(join(folder, "state"), { recursive: true, force: true });
   linkFiles(files, join(folder, "drop"));
   const seen = await runGateway({ folder, url });
-  const counted = await count(new URL(url).origin);
+  await assertArrived(new URL(url).origin, files, seen, `${name}, gateway`);
+  return seen;
+}
+
+/** The sink counted what the ledger says, and every file was delivered. */
+async function assertArrived(url: string, files: string, seen: GatewayAnswer, name: string): Promise<void> {
+  const counted = await count(url);
   const delivered = seen.runs["accepted"] ?? 0;
   if (delivered !== readdirSync(files).length || counted.points !== seen.points)
     throw new Error(`not all arrived: ${JSON.stringify({ ...seen, counted })}`);
-  print(answerRow(`${name}, gateway`, seen, counted.cpu));
-  return seen;
+  print(answerRow(name, seen, counted.cpu));
 }
 
 function writeFiles(folder: string, files: number, write: (path: string, index: number) => void): void {
