@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the real servers of test/interop (Debian, as root), without starting any. Running it again costs nothing.
+# Installs the real servers of test/interop, and the browser that tests open pages in (Debian, as root), without starting
+# any. Running it again costs nothing.
 #
 # OpenSSH is installed as a package. The three FTP servers exclude each other as packages, so they are only unpacked
 # below $prefix, where the tests find them; the libraries that they need are installed as packages.
@@ -10,16 +11,16 @@ ftp_packages=(vsftpd proftpd-core proftpd-mod-crypto pure-ftpd pure-ftpd-common)
 export DEBIAN_FRONTEND=noninteractive
 
 usable() {
-  [ -x /usr/sbin/sshd ] && [ -x "$prefix/usr/sbin/vsftpd" ] && [ -x "$prefix/usr/sbin/proftpd" ] &&
+  [ -x /usr/bin/chromium ] && [ -x /usr/sbin/sshd ] && [ -x "$prefix/usr/sbin/vsftpd" ] && [ -x "$prefix/usr/sbin/proftpd" ] &&
     [ -f "$prefix/usr/lib/proftpd/mod_sftp.so" ] && [ -x "$prefix/usr/sbin/pure-ftpd" ] && [ -x "$prefix/usr/bin/pure-pw" ]
 }
 
 if usable; then
-  echo "the servers for test/interop are installed already"
+  echo "the servers and the browser for tests are installed already"
   exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
-  echo "installing the servers for test/interop needs root" >&2
+  echo "installing the servers and the browser for tests needs root" >&2
   exit 1
 fi
 
@@ -55,13 +56,13 @@ mapfile -t libraries < <(
   for package in "$work"/*.deb; do dpkg-deb --field "$package" Depends | tr ',' '\n'; done |
     sed -E 's/^ *//; s/[ |(:].*//' | grep '^lib' | sort -u
 )
-quietly apt-get install -y --no-install-recommends openssh-server openssl "${libraries[@]}"
+quietly apt-get install -y --no-install-recommends chromium openssh-server openssl "${libraries[@]}"
 
 mkdir -p "$prefix"
 for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$prefix"; done
 
 usable || {
-  echo "the servers for test/interop were installed, but not all of them are there" >&2
+  echo "the servers and the browser for tests were installed, but not all of them are there" >&2
   exit 1
 }
-echo "the servers for test/interop are installed"
+echo "the servers and the browser for tests are installed"

@@ -3,19 +3,24 @@ import type { CoverageRow, MigrationReport, ReportedFile } from "./report.ts";
 
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dee6; --paper: #fff; --good: #1a7f4b; --bad: #b42318; --deep: #0b4f8a; --faint: #eef2f6; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6ebf1; --soft: #9aa7b5; --line: #333d49; --paper: #151a20; --good: #4cc38a; --bad: #ff8a7a; --deep: #6cb2f0; --faint: #1f262e; } }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #e6ebf1; --soft: #9aa7b5; --line: #333d49; --paper: #151a20; --good: #4cc38a; --bad: #ff8a7a; --deep: #6cb2f0; --faint: #1f262e; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1100px; padding: 1.5rem 1rem 3rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 p { margin: .25rem 0; } .soft { color: var(--soft); } .good { color: var(--good); } .bad { color: var(--bad); }
 code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
-.totals { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .75rem; margin: 1rem 0; }
-.totals div { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; } .totals b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg.line { height: 11rem; } .edge { text-align: right; } .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; }
+.totals { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1rem 0; }
+.totals div { flex: 1 1 6.5rem; border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; } .totals span { white-space: nowrap; } .totals b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg.line { height: 11rem; overflow: visible; } svg.key { display: inline-block; width: 4.5rem; height: .75rem; margin: 0 .3rem; } .edge { text-align: right; } .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; } td.month { white-space: nowrap; } td.number + td:not(.number) { padding-left: .5rem; }
 details { margin-top: .5rem; } summary { cursor: pointer; }
-.map { display: grid; grid-template-columns: minmax(6rem, 16rem) 1fr; gap: 2px .6rem; align-items: center; font-size: .8rem; } .map span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; } .map svg { height: 14px; }
-@media (max-width: 600px) { .map { grid-template-columns: 1fr; } .map span { margin-top: .3rem; } td, th { padding-right: .4rem; } .minor { display: none; } }
+.map { display: grid; grid-template-columns: minmax(6rem, 16rem) 1fr; gap: 4px .6rem; align-items: center; font-size: .8rem; line-height: 1.2; } .map span { overflow-wrap: anywhere; } .map .ends { grid-column: 2; font-size: 1em; } .map svg { height: 14px; }
+@media (max-width: 600px) {
+  .totals { display: grid; grid-template-columns: 1fr 1fr; } .totals div:last-child:nth-child(odd) { grid-column: 1 / -1; }
+  .map { grid-template-columns: minmax(0, 1fr); } .map .ends { grid-column: 1; } .map > span { margin-top: .3rem; } td, th { padding-right: .4rem; }
+  .stack, .stack tbody { display: block; } .stack tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .4rem 0; border-bottom: 1px solid var(--line); } .stack tr:has(th) { display: none; }
+  .stack tr td { padding: 0; border: 0; } .stack td.whole { flex-basis: 100%; } .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); }
+}
 @media print { body { max-width: none; padding: 0; font-size: 11px; } details::details-content { content-visibility: visible; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
 `;
 
@@ -56,6 +61,7 @@ function totals({ files, points, coverage, reconciliation }: MigrationReport): s
     ["need a person", count(others), others === 0 ? "" : "bad"],
     ["points mapped", count(points.mapped), ""],
     ["points accepted", count(points.accepted), points.accepted === points.mapped ? "good" : "bad"],
+    ["operations", count(files.reduce((sum, { operations }) => sum + operations, 0)), ""],
     ["targets", count(coverage?.targets ?? 0), ""],
   ];
   if (reconciliation !== null) {
@@ -70,12 +76,14 @@ const HEIGHT = 180;
 
 function timeline({ timeline: steps }: MigrationReport): string {
   const [first, last] = [steps[0], steps.at(-1)];
-  if (first === undefined || last === undefined || first === last) return "";
+  const title = "<h2>Points accepted over time</h2>";
+  if (first === undefined || last === undefined) return `${title}<p>No point was accepted yet.</p>`;
+  if (first === last) return `${title}<p>${count(last.points)} points at once: ${time(last.at)}.</p>`;
   const [fromMs, toMs] = [Date.parse(first.at), Date.parse(last.at)];
   const x = (at: string) => Math.round(((Date.parse(at) - fromMs) / Math.max(1, toMs - fromMs)) * WIDTH);
   const y = (points: number) => Math.round(HEIGHT - (points / last.points) * HEIGHT);
   const line = steps.map(({ at, points }) => `${x(at)},${y(points)}`).join(" ");
-  return `<h2>Points accepted over time</h2>
+  return `${title}
 <p class="soft edge">${count(last.points)} points</p>
 <svg class="line" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Points accepted over time">
 <polygon points="0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}" fill="var(--deep)" opacity=".15"/><polyline points="${line}" fill="none" stroke="var(--deep)" stroke-width="2" vector-effect="non-scaling-stroke"/>
@@ -83,14 +91,27 @@ function timeline({ timeline: steps }: MigrationReport): string {
 }
 
 function coverage({ coverage: map }: MigrationReport): string {
-  if (map === null) return "";
+  if (map === null) return "<h2>Coverage by target</h2><p>No reading was mapped yet.</p>";
   const most = Math.max(1, ...map.rows.flatMap(({ cells }) => cells));
   const rest =
     map.targets > map.rows.length ? ` The first ${map.rows.length} of ${count(map.targets)} targets.` : "";
-  const days = map.cellDays === 1 ? "a day" : `${map.cellDays} days`;
+  const days = map.cellDays === 1 ? "One day" : `${map.cellDays} days`;
   return `<h2>Coverage by target</h2>
-<p class="soft">From ${map.from}, ${days} a cell; the darker, the more readings; empty cells have none.${rest}</p>
-<div class="map">${map.rows.map((row) => heatRow(row, most)).join("")}</div>`;
+<p class="soft">${days} a cell; no reading ${key()} ${count(most)} readings.${rest}</p>
+<div class="map">${map.rows.map((row) => heatRow(row, most)).join("")}<p class="soft ends"><span>${map.from}</span><span>${lastDay(map)}</span></p></div>`;
+}
+
+/** The last day of the last cell. */
+function lastDay({ from, cells, cellDays }: NonNullable<MigrationReport["coverage"]>): string {
+  return Temporal.PlainDate.from(from)
+    .add({ days: cells * cellDays - 1 })
+    .toString();
+}
+
+function key(): string {
+  const shades = Array.from({ length: SHADES }, (_, at) => (at + 1) / SHADES);
+  const marks = shades.map((shade, at) => `<rect x="${at + 1}" width="1" height="1" opacity="${shade}"/>`);
+  return `<svg class="key" viewBox="0 0 ${SHADES + 1} 1" preserveAspectRatio="none" role="img" aria-label="the more readings, the stronger the colour"><rect width="${SHADES + 1}" height="1" fill="var(--faint)"/><g fill="var(--deep)">${marks.join("")}</g></svg>`;
 }
 
 function heatRow({ target, points, from, to, cells }: CoverageRow, most: number): string {
@@ -129,14 +150,14 @@ function reconciliation({ reconciliation: found }: MigrationReport): string {
     .slice(0, DIFFERENCES_SHOWN)
     .map(
       (one) =>
-        `<tr><td><code>${text(one.target)}</code></td><td>${one.from.slice(0, 7)}</td><td class="number">${count(one.expected.count)}</td><td class="number">${count(one.stored.count)}</td><td>${text(one.reason)}</td></tr>`,
+        `<tr><td class="whole"><code>${text(one.target)}</code></td><td class="month">${one.from.slice(0, 7)}</td><td class="number" data-name="mapped">${count(one.expected.count)}</td><td class="number" data-name="stored">${count(one.stored.count)}</td><td class="whole">${text(one.reason)}</td></tr>`,
     );
   return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b> ${what}${replaced}</p>${lost}
-<div class="wide"><table><tr><th>target</th><th>month</th><th class="number">mapped</th><th class="number">stored</th><th>likely reason</th></tr>${rows.join("")}</table></div>${more(differences.length, DIFFERENCES_SHOWN)}`;
+<div class="wide"><table class="stack"><tr><th>target</th><th>month</th><th class="number">mapped</th><th class="number">stored</th><th>likely reason</th></tr>${rows.join("")}</table></div>${more(differences.length, DIFFERENCES_SHOWN)}`;
 }
 
 function refusals({ refusals: all }: MigrationReport): string {
-  if (all.length === 0) return "";
+  if (all.length === 0) return "<h2>Refused rows by reason</h2><p>No row was refused.</p>";
   const rows = all.map(
     ({ reason, rows: count_, files: among }) =>
       `<tr><td>${text(reason)}</td><td class="number">${count(count_)}</td><td class="number">${count(among)}</td></tr>`,
@@ -147,18 +168,18 @@ function refusals({ refusals: all }: MigrationReport): string {
 function files({ files: all }: MigrationReport): string {
   const odd = all.filter(({ state }) => !isGood(state));
   const list = (some: readonly ReportedFile[]) =>
-    `<div class="wide"><table><tr><th>file</th><th>state</th><th class="number">points</th><th class="number minor">calls</th><th class="minor">operations</th></tr>${some
+    `<div class="wide"><table class="stack"><tr><th>file</th><th>state</th><th class="number">points</th><th class="number">calls</th><th>operations</th></tr>${some
       .slice(0, FILES_SHOWN)
       .map(fileRow)
       .join("")}</table></div>${more(some.length, FILES_SHOWN)}`;
   const needed = odd.length === 0 ? "" : `<h2>Files that need a person</h2>${list(odd)}`;
-  return `${needed}<h2>Files</h2><details${all.length <= 50 ? " open" : ""}><summary>${count(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}</details>`;
+  return `${needed}<h2>Files and their operations</h2><details${all.length <= 50 ? " open" : ""}><summary>${count(all.length)} files, with the beginnings of their operation ids</summary>${list(all)}</details>`;
 }
 
 function fileRow({ path, state, accepted, mapped, operations, run, reason }: ReportedFile): string {
   const points = accepted === mapped ? count(accepted) : `${count(accepted)} of ${count(mapped)}`;
   const why = reason === null || isGood(state) ? "" : `<br><span class="soft">${text(reason)}</span>`;
-  return `<tr><td>${text(path)}${why}</td><td class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number">${points}</td><td class="number minor">${operations}</td><td class="minor"><code>${run}-…</code></td></tr>`;
+  return `<tr><td class="whole">${text(path)}${why}</td><td class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number" data-name="points">${points}</td><td class="number" data-name="calls">${operations}</td><td data-name="operations"><code>${run}-…</code></td></tr>`;
 }
 
 function isGood(state: string): boolean {

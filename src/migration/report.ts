@@ -81,9 +81,11 @@ export interface ReportFacts {
   readonly reconciliation: Reconciliation | null;
 }
 
+export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows">;
+
 export async function makeReport(
   facts: ReportFacts,
-  ledger: Pick<Ledger, "runsIn" | "batches">,
+  ledger: ReportLedger,
   spool: string,
 ): Promise<MigrationReport> {
   const files: ReportedFile[] = [];
@@ -100,7 +102,7 @@ export async function makeReport(
     points.mapped += run.points.mapped;
     points.accepted += run.points.accepted;
     points.rejected += run.points.rejected;
-    const refused = run.reason?.rejectedByReason ?? [];
+    const refused = run.reason?.rejectedByReason ?? (await refusedRows(run, ledger));
     for (const { message, count } of refused) {
       const known = refusals.get(message) ?? { rows: 0, files: 0 };
       refusals.set(message, { rows: known.rows + count, files: known.files + 1 });
@@ -123,6 +125,23 @@ export async function makeReport(
       .map(([reason, counts]) => ({ reason, ...counts }))
       .toSorted((one, other) => other.rows - one.rows),
   };
+}
+
+/** Of a file that was delivered without some of its rows: by their words, with `…` for what they quote. */
+async function refusedRows(
+  { id, points }: Run,
+  ledger: ReportLedger,
+): Promise<readonly { readonly message: string; readonly count: number }[]> {
+  if (points.rejected === 0) return [];
+  const rows = await ledger.rejectedRows(id);
+  const counts = new Map<string, number>();
+  for (const row of rows) {
+    const message = row.message.replace(/"[^"]*"/g, '"…"');
+    counts.set(message, (counts.get(message) ?? 0) + 1);
+  }
+  const beyond = points.rejected - rows.length;
+  if (beyond > 0) counts.set("(beyond the rows of a file that are kept with their reason)", beyond);
+  return [...counts].map(([message, count]) => ({ message, count }));
 }
 
 const STEPS_MAX = 200;

@@ -2,11 +2,10 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Ledger } from "../../ledger/ledger.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { type MigrationOrder, migrationFolder } from "../../migration/order.ts";
 import type { Reconciliation } from "../../migration/reconciling.ts";
-import { type MigrationReport, makeReport } from "../../migration/report.ts";
+import { type MigrationReport, makeReport, type ReportLedger } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
 import { pastUndos, type Undone } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
@@ -29,7 +28,7 @@ export interface WrittenReport {
 /** `report.html` and `report.json` in the folder of the migration. `reconciliation` null: the one of before stays. */
 export async function writeReport(
   { id, order, folder }: KnownMigration,
-  ledger: Pick<Ledger, "runsIn" | "batches">,
+  ledger: ReportLedger,
   reconciliation: Reconciliation | null,
 ): Promise<WrittenReport> {
   const data = join(folder, "report.json");
