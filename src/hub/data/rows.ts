@@ -4,7 +4,8 @@ import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";
 import { Accumulator, type Bucket, bucketOf } from "./buckets.ts";
 import { conversionOf } from "./conversion.ts";
-import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
+import { type DataRequest, rangeOf, zonesOf } from "./query.ts";
+import { readRaw } from "./raw.ts";
 
 const WHOLE = { offset: 0, limit: null };
 
@@ -13,11 +14,8 @@ export async function* readRows(
   request: DataRequest,
   variables: readonly VariableFacts[],
 ): AsyncGenerator<readonly DataRow[]> {
-  for (const variable of variables) {
-    const zones = zonesOf(request, variable);
-    const rows = request.granularity === "Raw" ? rawRows : aggregatedRows;
-    yield* rows(points, request, variable, zones);
-  }
+  if (request.granularity === "Raw") yield* rawRows(points, request, variables);
+  else for (const variable of variables) yield* aggregatedRows(points, request, variable);
 }
 
 /** Rows without paging. */
@@ -28,13 +26,12 @@ export async function countRows(
 ): Promise<number> {
   let total = 0;
   for (const variable of variables) {
-    const zones = zonesOf(request, variable);
     if (request.granularity === "Raw" && request.view.kind !== "all") {
+      const zones = zonesOf(request, variable);
       total += await points.count(variable, rangeOf(request, zones.period, WHOLE));
       continue;
     }
-    const rows = request.granularity === "Raw" ? rawRows : aggregatedRows;
-    for await (const chunk of rows(points, { ...request, page: WHOLE }, variable, zones))
+    for await (const chunk of readRows(points, { ...request, page: WHOLE }, [variable]))
       total += chunk.length;
   }
   return total;
@@ -43,14 +40,12 @@ export async function countRows(
 async function* rawRows(
   points: PointStore,
   request: DataRequest,
-  variable: VariableFacts,
-  zones: Zones,
+  variables: readonly VariableFacts[],
 ): AsyncGenerator<readonly DataRow[]> {
-  const writer = new ZoneWriter(zones.dates);
-  const range = rangeOf(request, zones.period, request.page);
   const versions = request.view.kind !== "latest";
-  const { unitId, convert } = conversionOf(variable, request.targetUnits);
-  for await (const chunk of points.read(variable, range)) {
+  for await (const { variable, zones, points: chunk } of readRaw(points, request, variables, true)) {
+    const writer = new ZoneWriter(zones.dates);
+    const { unitId, convert } = conversionOf(variable, request.targetUnits);
     yield chunk.map((point) => ({
       rawValue: convert === null ? point.value : convert(point.value),
       ...discriminants(request.level, variable, unitId, () => writer.write(point.atMs)),
@@ -63,10 +58,10 @@ async function* aggregatedRows(
   points: PointStore,
   request: DataRequest,
   variable: VariableFacts,
-  zones: Zones,
 ): AsyncGenerator<readonly DataRow[]> {
   const { granularity, aggregates, page } = request;
   if (granularity === "Raw") return;
+  const zones = zonesOf(request, variable);
   const writer = new ZoneWriter(zones.dates);
   const range = { ...rangeOf(request, zones.period, WHOLE), labels: false };
   const { unitId, convert } = conversionOf(variable, request.targetUnits);

@@ -2,7 +2,8 @@
 import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { ZoneWriter } from "../time.ts";
 import { conversionOf } from "./conversion.ts";
-import { type DataRequest, rangeOf, zonesOf } from "./query.ts";
+import type { DataRequest } from "./query.ts";
+import { readRaw } from "./raw.ts";
 import { readRows } from "./rows.ts";
 
 /** Small answers of many variables are sent together. */
@@ -38,15 +39,13 @@ async function* rowTexts(
     writers.set(zone, writer);
     return writer;
   };
-  for (const variable of variables)
-    if (request.granularity === "Raw" && request.view.kind === "latest") {
-      const zones = zonesOf(request, variable);
-      const range = { ...rangeOf(request, zones.period, request.page), labels: false };
-      const write = rawWriter(request, variable, writerOf(zones.dates));
-      for await (const chunk of points.read(variable, range)) if (chunk.length > 0) yield write(chunk);
-    } else
-      for await (const rows of readRows(points, request, [variable]))
-        if (rows.length > 0) yield rows.map((row) => JSON.stringify(row)).join(",");
+  if (request.granularity !== "Raw" || request.view.kind !== "latest") {
+    for await (const rows of readRows(points, request, variables))
+      if (rows.length > 0) yield rows.map((row) => JSON.stringify(row)).join(",");
+    return;
+  }
+  for await (const { variable, zones, points: chunk } of readRaw(points, request, variables, false))
+    yield rawWriter(request, variable, writerOf(zones.dates))(chunk);
 }
 
 /** The fields of `discriminants` in rows.ts, as text. */

@@ -1,21 +1,41 @@
 /** Which rows of the tables of points a reading of them is about; the same SQL in either store. */
-import type { PointView, VariableFacts } from "./store.ts";
+import type { PointPage, PointRange, PointView, VariableFacts } from "./store.ts";
+
+export type HeadAsk = Omit<PointRange, keyof PointPage> & { readonly variable: VariableFacts };
+/** A short page of points, without their versions. */
+export type HeadPage = PointPage & {
+  readonly page: { readonly limit: number };
+  readonly view: Exclude<PointView, { readonly kind: "all" }>;
+};
 
 /** One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest value. */
 export function selection(
   variable: VariableFacts,
   view: PointView,
 ): { from: string; values: (string | number)[] } {
+  const { table, condition, values } = rowsOf(variable, view);
+  return {
+    from: `FROM ${table} AS seen WHERE variable_id = ?${condition}`,
+    values: [variable.id, ...values],
+  };
+}
+
+/** The same for whichever variable: the table, read as `seen`, and what its rows fulfil beside their `variable_id`. */
+export function rowsOf(
+  { isVersioned }: Pick<VariableFacts, "isVersioned">,
+  view: PointView,
+): { table: "point" | "point_version"; condition: string; values: (string | number)[] } {
   if (view.kind === "tag") {
-    const table = variable.isVersioned ? "point_version" : "point";
-    return { from: `FROM ${table} WHERE variable_id = ? AND version = ?`, values: [variable.id, view.tag] };
+    const table = isVersioned ? "point_version" : "point";
+    return { table, condition: " AND version = ?", values: [view.tag] };
   }
-  if (view.kind === "asOf" && variable.isVersioned) {
+  if (view.kind === "asOf" && isVersioned) {
     return {
-      from: `FROM point_version AS seen WHERE variable_id = ? AND version_us = (SELECT max(version_us) FROM point_version AS known
+      table: "point_version",
+      condition: ` AND version_us = (SELECT max(version_us) FROM point_version AS known
         WHERE known.variable_id = seen.variable_id AND known.at_ms = seen.at_ms AND known.version_us <= ?)`,
-      values: [variable.id, view.versionUs],
+      values: [view.versionUs],
     };
   }
-  return { from: "FROM point WHERE variable_id = ?", values: [variable.id] };
+  return { table: "point", condition: "", values: [] };
 }

@@ -3,9 +3,11 @@
  * They throw what the database throws (then the request is answered by 500 and logged), and `ConfigError` only when opening.
  * Ids of accounts are parameters everywhere: the store is where accounts are walls.
  */
+
 import type { SiteBody, SourceBody, VariableBody, View, ViewBody, WebhookBody } from "../../wire/index.ts";
 import type { ReadingColumns } from "./columns.ts";
 import type { FilterNode } from "./filter.ts";
+import type { HeadAsk, HeadPage } from "./point-selection.ts";
 
 // ───────────────────────────────────────────────────────────── identity
 
@@ -189,17 +191,20 @@ export type PointView =
   | { readonly kind: "asOf"; readonly versionUs: number }
   | { readonly kind: "all" };
 
-export interface PointRange {
-  /** Milliseconds since 1970 in UTC, included; null: open. */
-  readonly fromMs: number | null;
-  /** Included; null: open. */
-  readonly lastMs: number | null;
+export interface PointPage {
   readonly order: "ASC" | "DESC";
   /** Counted in points, also where each has several versions. */
   readonly page: Page;
   readonly view: PointView;
   /** False: dates and values alone are asked for, and the other fields of rows may be null. */
   readonly labels?: boolean;
+}
+
+export interface PointRange extends PointPage {
+  /** Milliseconds since 1970 in UTC, included; null: open. */
+  readonly fromMs: number | null;
+  /** Included; null: open. */
+  readonly lastMs: number | null;
 }
 
 export interface PointRow {
@@ -226,6 +231,8 @@ export interface PointStore {
   select(accountId: number | null, filter: VariablesFilter): Promise<readonly VariableFacts[]>;
   /** Chunks in order of date (versions of one point oldest first); memory holds one chunk. */
   read(variable: VariableFacts, range: PointRange): AsyncIterable<readonly PointRow[]>;
+  /** The same page of each of these different variables, in their order; memory holds them all. */
+  heads(asks: readonly HeadAsk[], page: HeadPage): Promise<readonly (readonly PointRow[])[]>;
   /** Points in the range, paging left aside. */
   count(variable: VariableFacts, range: PointRange): Promise<number>;
   /** What `remove` would remove. */

@@ -1,15 +1,15 @@
 import type pg from "pg";
 import { selection } from "../point-selection.ts";
 import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
-import { factsOf, number, text, VARIABLE_FACTS } from "../structure-rows.ts";
+import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 import { type Row, type Sql, sqlOn, transact } from "./database.ts";
 import { POSTGRES } from "./dialect.ts";
+import { readHeads } from "./heads.ts";
 import { holdLane } from "./lanes.ts";
+import { FAR_MS, pointOf } from "./point-rows.ts";
 
 const CHUNK = 5_000;
-/** Beyond every date that a point can have. */
-const FAR_MS = 8_640_000_000_000_000;
 
 export function createPointStore(pool: pg.Pool): PointStore {
   const sql = sqlOn(pool);
@@ -29,6 +29,7 @@ export function createPointStore(pool: pg.Pool): PointStore {
       return rows.map(factsOf);
     },
     read: (variable, range) => readChunks(sql, variable, range),
+    heads: (asks, page) => readHeads(sql, asks, page),
     async count(variable, range) {
       const { from, values } = selection(variable, range.view);
       const text = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;
@@ -133,19 +134,4 @@ async function versionsOf(sql: Sql, variable: VariableFacts, points: readonly Ro
   const text = `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`;
   const rows = await sql.all(text, variable.id, Math.min(first, last), Math.max(first, last));
   return rows.map(pointOf);
-}
-
-function pointOf(row: Row): PointRow {
-  return {
-    atMs: Number(row["at_ms"]),
-    value: Number(row["value"]),
-    version: text(row["version"]),
-    versionUs: number(row["version_us"]),
-    tags: objectOf(row["tags"]),
-    batchTags: objectOf(row["batch_tags"]),
-  };
-}
-
-function objectOf(json: unknown): Readonly<Record<string, string>> | null {
-  return typeof json === "string" ? JSON.parse(json) : null;
 }

@@ -43,6 +43,14 @@ export function createPointStore(database: DatabaseSync): PointStore {
       return tools.all(sql, ...where.values.map(bound)).map(factsOf);
     },
     read: (variable, range) => readChunks(tools, variable, range, breathe),
+    async heads(asks, page) {
+      const heads: (readonly PointRow[])[] = [];
+      for (const { variable, ...period } of asks) {
+        const chunks = readChunks(tools, variable, { ...period, ...page }, breathe);
+        heads.push((await Array.fromAsync(chunks)).flat());
+      }
+      return heads;
+    },
     async count(variable, range) {
       const { from, values } = selection(variable, range.view);
       const sql = `SELECT count(*) AS total ${from} AND at_ms BETWEEN ? AND ?`;

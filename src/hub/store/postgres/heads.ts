@@ -1,0 +1,81 @@
+/**
+ * Short pages of many variables, above all their latest points: one statement for all of them, through windows of time from the end that
+ * is asked for, each of some partitions. What has points there is done; for the others it goes on, with more partitions each time, so
+ * that few statements lead back through many years.
+ */
+import { type HeadAsk, type HeadPage, rowsOf } from "../point-selection.ts";
+import type { PointRow } from "../store.ts";
+import type { Sql } from "./database.ts";
+import { type Month, partitionsOf } from "./partitions.ts";
+import { FAR_MS, pointOf } from "./point-rows.ts";
+
+interface Window {
+  readonly fromMs: number;
+  /** Included. */
+  readonly lastMs: number;
+}
+
+export async function readHeads(
+  sql: Sql,
+  asks: readonly HeadAsk[],
+  page: HeadPage,
+): Promise<readonly (readonly PointRow[])[]> {
+  const { offset, limit } = page.page;
+  const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
+  // What is versioned may lie in another table.
+  for (const isVersioned of [false, true]) {
+    const some = asks.filter(({ variable }) => variable.isVersioned === isVersioned);
+    if (some.length > 0 && limit > 0) await findHeads(sql, some, page, found);
+  }
+  return asks.map(({ variable }) => found.get(variable.id)?.slice(offset, offset + limit) ?? []);
+}
+
+/** Adds to `found`, all of which are versioned or none. */
+async function findHeads(
+  sql: Sql,
+  asks: readonly HeadAsk[],
+  { order, page, view }: HeadPage,
+  found: ReadonlyMap<number, PointRow[]>,
+): Promise<void> {
+  const wanted = page.offset + page.limit;
+  const isVersioned = asks[0]?.variable.isVersioned === true;
+  const { table, condition, values } = rowsOf({ isVersioned }, view);
+  const text = `SELECT head.* FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, low, high)
+    CROSS JOIN LATERAL (SELECT * FROM ${table} AS seen WHERE variable_id = asked.id${condition} AND at_ms BETWEEN ? AND ?
+      AND at_ms BETWEEN asked.low AND asked.high ORDER BY at_ms ${order} LIMIT ?) AS head ORDER BY variable_id, at_ms ${order}`;
+  const lowOf = ({ fromMs }: HeadAsk) => fromMs ?? -FAR_MS;
+  const highOf = ({ lastMs }: HeadAsk) => lastMs ?? FAR_MS;
+  const range = { fromMs: Math.min(...asks.map(lowOf)), lastMs: Math.max(...asks.map(highOf)) };
+  let left = asks;
+  for (const { fromMs, lastMs } of windowsOf(await partitionsOf(sql, table), range, order)) {
+    const arrays = [left.map(({ variable }) => variable.id), left.map(lowOf), left.map(highOf)];
+    const rows = await sql.all(text, ...arrays, ...values, fromMs, lastMs, wanted);
+    for (const row of rows) found.get(Number(row["variable_id"]))?.push(pointOf(row));
+    left = left.filter(({ variable }) => (found.get(variable.id)?.length ?? 0) < wanted);
+    if (left.length === 0) return;
+  }
+}
+
+/** Cut where partitions begin, and without gaps between them: a partition may be made at any moment. */
+export function windowsOf(
+  partitions: readonly Month[],
+  { fromMs, lastMs }: Window,
+  order: "ASC" | "DESC",
+): readonly Window[] {
+  if (fromMs > lastMs) return [];
+  const begins = partitions.map((one) => one.fromMs).filter((ms) => ms > fromMs && ms <= lastMs);
+  const parts = [fromMs, ...begins].map((begin, index) => ({
+    fromMs: begin,
+    lastMs: index < begins.length ? (begins[index] ?? lastMs + 1) - 1 : lastMs,
+  }));
+  if (order === "DESC") parts.reverse();
+  const windows: Window[] = [];
+  for (let first = 0, size = 1; first < parts.length; first += size, size *= 2) {
+    const joined = parts.slice(first, first + size);
+    windows.push({
+      fromMs: Math.min(...joined.map((part) => part.fromMs)),
+      lastMs: Math.max(...joined.map((part) => part.lastMs)),
+    });
+  }
+  return windows;
+}

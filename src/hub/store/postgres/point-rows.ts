@@ -1,0 +1,22 @@
+/** Points as they come out of the store. */
+import type { PointRow } from "../store.ts";
+import { number, text } from "../structure-rows.ts";
+import type { Row } from "./database.ts";
+
+/** Beyond every date that a point can have. */
+export const FAR_MS = 8_640_000_000_000_000;
+
+export function pointOf(row: Row): PointRow {
+  return {
+    atMs: Number(row["at_ms"]),
+    value: Number(row["value"]),
+    version: text(row["version"]),
+    versionUs: number(row["version_us"]),
+    tags: objectOf(row["tags"]),
+    batchTags: objectOf(row["batch_tags"]),
+  };
+}
+
+function objectOf(json: unknown): Readonly<Record<string, string>> | null {
+  return typeof json === "string" ? JSON.parse(json) : null;
+}
