@@ -22,22 +22,23 @@ export const POSTGRES: SqlDialect = {
   formPath: (path) => path,
 };
 
-/** Rows of one page and the number of all. */
+/** Rows of one page and the number of all, of one moment: in one statement, whose count is there also when the page is empty. */
 export async function listPage(
-  { all, get }: Sql,
+  { all }: Sql,
   select: { readonly columns: string; readonly from: string; readonly order: string },
   where: Where,
   page: Page,
 ) {
   const from = `FROM ${select.from} ${where.sql}`;
-  const rows = await all(
-    `SELECT ${select.columns} ${from} ORDER BY ${select.order} LIMIT ? OFFSET ?`,
+  const listed = await all(
+    `SELECT counted.total AS listed_total, listed.* FROM (SELECT count(*) AS total ${from}) AS counted LEFT JOIN
+      (SELECT ${select.columns}, row_number() OVER (ORDER BY ${select.order}) AS listed_place ${from} ORDER BY ${select.order} LIMIT ? OFFSET ?) AS listed
+      ON TRUE ORDER BY listed_place`,
+    ...where.values,
     ...where.values,
     page.limit,
     page.offset,
   );
-  const whole = page.limit === null && page.offset === 0;
-  if (whole) return { rows, total: rows.length };
-  const counted = await get(`SELECT count(*) AS total ${from}`, ...where.values);
-  return { rows, total: Number(counted?.["total"]) };
+  const rows = listed.filter((row) => row["listed_place"] !== null);
+  return { rows, total: Number(listed[0]?.["listed_total"]) };
 }
