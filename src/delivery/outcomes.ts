@@ -10,12 +10,16 @@ export interface OutcomeWebhook {
   readonly secret: string;
   /** Unix time. */
   readonly nowSeconds: number;
-  /** When known, an outcome of another account is refused. */
-  readonly account?: string | undefined;
+}
+
+export interface ToldOutcome {
+  readonly outcome: Outcome;
+  /** Whose it is, by the sender's word: who knows the operation compares it. */
+  readonly account: string;
 }
 
 /** The outcome, or why it is not believed. Unknown fields are ignored. */
-export function readOutcomeWebhook(webhook: OutcomeWebhook): Outcome | { readonly refused: string } {
+export function readOutcomeWebhook(webhook: OutcomeWebhook): ToldOutcome | { readonly refused: string } {
   const body = webhook.body.toString();
   const refused = verifyWebhook(body, webhook.secret, webhook.signature, webhook.nowSeconds);
   if (refused !== null) return { refused };
@@ -25,9 +29,7 @@ export function readOutcomeWebhook(webhook: OutcomeWebhook): Outcome | { readonl
     return { refused: `the body has another shape: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}` };
   }
   const told = parsed.data;
-  if (webhook.account !== undefined && webhook.account !== told.account)
-    return { refused: `the outcome is of account ${told.account}, but ${webhook.account} is configured` };
-  return {
+  const outcome: Outcome = {
     operationId: told.operationId,
     by: "webhook",
     received: told.received,
@@ -35,6 +37,7 @@ export function readOutcomeWebhook(webhook: OutcomeWebhook): Outcome | { readonl
     discarded: told.discarded.map(({ target, reason, count }) => ({ target, reason, points: count })),
     at: instantOf(told.finished, webhook.nowSeconds),
   };
+  return { outcome, account: told.account };
 }
 
 function parse(body: string): unknown {

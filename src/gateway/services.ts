@@ -98,6 +98,10 @@ export class ServicePosts {
   }
 }
 
+/**
+ * All services sign with one secret, so what a service says is only believed of the operations of its own account; what another one says is
+ * refused, and changes nothing.
+ */
 export async function receiveOutcome(
   config: GatewayConfig,
   told: { readonly body: string; readonly signature: string | undefined },
@@ -108,15 +112,18 @@ export async function receiveOutcome(
   const { secret } = config.operations.webhook;
   if (secret === undefined)
     return { status: "refused", reason: "operations.webhook.secret is not configured" };
-  // Of several accounts, any may be meant.
-  const accounts = new Set(config.services.map((service) => service.account));
-  const outcome = readOutcomeWebhook({
-    ...told,
-    secret,
-    account: accounts.size === 1 ? config.services[0]?.account : undefined,
-    nowSeconds: Math.floor(clock.now().epochMilliseconds / 1000),
-  });
-  if ("refused" in outcome) return { status: "refused", reason: outcome.refused };
+  const nowSeconds = Math.floor(clock.now().epochMilliseconds / 1000);
+  const read = readOutcomeWebhook({ ...told, secret, nowSeconds });
+  if ("refused" in read) return { status: "refused", reason: read.refused };
+  const { outcome, account } = read;
+  const run = await ledger.runOfOperation(outcome.operationId);
+  if (run === null) return { status: "unknown" };
+  // A service without an account takes the user's default one, which only it knows.
+  const own = config.services.find(({ name }) => name === run.binding.service)?.account;
+  if (own !== undefined && own !== account) {
+    const whose = `the operation ${outcome.operationId} is of account ${own} (service ${run.binding.service})`;
+    return { status: "refused", reason: `${whose}, and the outcome of account ${account}` };
+  }
   const runId = await ledger.recordOutcome(outcome);
   if (runId !== null) await tell(runId);
   return { status: runId === null ? "unknown" : "recorded" };

@@ -126,6 +126,8 @@ export interface Ledger {
 
   /** In the order of their sequence; a split one is followed by its children. */
   batches(runId: string): Promise<readonly Batch[]>;
+  /** The run that the operation belongs to; null when the operation is not ours. */
+  runOfOperation(operationId: string): Promise<Run | null>;
   advanceBatch(operationId: string, from: BatchState, to: BatchState, change?: BatchChange): Promise<Batch>;
   /** The batch ends as `split`; its children are new batches, durable before their first send. Totals count the leaves. */
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;

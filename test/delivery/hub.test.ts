@@ -4,11 +4,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { pushOptions, type ServiceOptions, serviceOptions } from "../../src/delivery/options.ts";
-import { readOutcomeWebhook } from "../../src/delivery/outcomes.ts";
+import { readOutcomeWebhook, type ToldOutcome } from "../../src/delivery/outcomes.ts";
 import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
-import type { Outcome, PushElement, Run } from "../../src/model.ts";
+import type { PushElement, Run } from "../../src/model.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { SIGNATURE_HEADER } from "../../src/wire/index.ts";
@@ -129,7 +129,7 @@ describe("delivery to the hub", () => {
 
   it("learns outcomes by webhook, in the same words as by reading back", async () => {
     await structure("plain", false);
-    const told: (Outcome | { refused: string })[] = [];
+    const told: (ToldOutcome | { refused: string })[] = [];
     const receiver = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -140,7 +140,6 @@ describe("delivery to the hub", () => {
           signature: typeof signature === "string" ? signature : undefined,
           secret: SECRET,
           nowSeconds: Date.now() / 1000,
-          account: "1",
         }),
       );
       response.end();
@@ -151,11 +150,11 @@ describe("delivery to the hub", () => {
     const { run, segmentPath } = await mapped("day.csv", [[element("plain", 24), element("unknown", 3)]]);
     await through.deliver(run, segmentPath, never);
     await expect.poll(() => told).toHaveLength(1);
-    const [outcome] = told;
-    expect(outcome).toMatchObject({ by: "webhook", received: 27, stored: 24, discarded: [{ points: 3 }] });
+    const outcome = { by: "webhook", received: 27, stored: 24, discarded: [{ points: 3 }] };
+    expect(told).toMatchObject([{ account: "1", outcome }]);
     const read = await through.readBack(run, segmentPath, never);
     const target = { target: "sourceSerialNumber=unknown mappingConfig=kWh" };
-    expect(outcome).toMatchObject({ discarded: [target] });
+    expect(told).toMatchObject([{ outcome: { discarded: [target] } }]);
     expect(read).toMatchObject({ outcomes: [{ stored: 24, discarded: [target] }] });
     await through.close();
     receiver.closeAllConnections();

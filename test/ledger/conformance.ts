@@ -301,6 +301,8 @@ function outcomes(ledger: () => Ledger): void {
     expect(await ledger().recordOutcome(outcome(`${run.id}-1`, 1, 9))).toBe(run.id);
     expect(await ledger().trace(run.id)).toEqual(before);
     expect(await ledger().recordOutcome(outcome("somebody-else", 10))).toBeNull();
+    expect(await ledger().runOfOperation(`${run.id}-1`)).toMatchObject({ id: run.id, binding: run.binding });
+    expect(await ledger().runOfOperation("somebody-else")).toBeNull();
   });
 
   it("believes the service's webhook rather than what reading back had found", async () => {

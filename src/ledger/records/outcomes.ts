@@ -1,13 +1,21 @@
 /** What became of operations. It may be told before the answer to the push was journalled, several times, and in any order. */
-import type { Outcome } from "../../model.ts";
+import type { Outcome, Run } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { findBatch, recountOutcomes } from "./batches.ts";
 import { appendEvent } from "./events.ts";
-import { mustFindRun } from "./runs.ts";
+import { findRun, mustFindRun } from "./runs.ts";
 import { execute, type Steps, type Store } from "./store.ts";
 
-export function outcomeMethods(store: Store): Pick<Ledger, "recordOutcome"> {
-  return { recordOutcome: (outcome) => store.write("outcome.recorded", () => recordOutcome(store, outcome)) };
+export function outcomeMethods(store: Store): Pick<Ledger, "runOfOperation" | "recordOutcome"> {
+  return {
+    runOfOperation: (operationId) => store.look(() => runOfOperation(operationId)),
+    recordOutcome: (outcome) => store.write("outcome.recorded", () => recordOutcome(store, outcome)),
+  };
+}
+
+function* runOfOperation(operationId: string): Steps<Run | null> {
+  const batch = yield* findBatch(operationId);
+  return batch === null ? null : yield* findRun(batch.runId);
 }
 
 /** The first word stands, except that the service's own word replaces what reading back had found. */
