@@ -17,10 +17,11 @@ export const NOT_PASSED: Readonly<Record<string, string>> = {
   "event.added": "a file of a temporary name has an event; none lies here",
 };
 
-/** Points of other components, and the test that kills there; it must name them. */
+/** Points of other components, and the test that kills there, by the first that fits; it must name them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  "hub.": "hub-kill.test.ts",
-  "intake.": "intake.test.ts",
+  "hub.ingest.failed": "test/hub/crash.test.ts",
+  "hub.": "test/e2e/hub-kill.test.ts",
+  "intake.": "test/e2e/intake.test.ts",
 };
 
 /** Points of the code outside the ledger. */

@@ -85,7 +85,7 @@ beforeAll(async () => {
 afterAll(() => rig.close());
 
 test.each(NAMED.filter((point) => elsewhere(point) !== undefined))("another test kills at %s", (point) => {
-  const text = readFileSync(join(PROJECT, "test/e2e", elsewhere(point) ?? ""), "utf8");
+  const text = readFileSync(join(PROJECT, elsewhere(point) ?? ""), "utf8");
   expect(text).toContain(point);
 });
 
