@@ -1,15 +1,10 @@
 /** Compares what should be stored with what is stored, by target and month, and says what is likely to be behind a difference. */
-import type { PushTarget } from "../model.ts";
-import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
+import type { DataQuery, DataRow } from "../wire/index.ts";
 import type { Expectation, PeriodSum } from "./expectation.ts";
+import { meantVariables, type TargetReader } from "./meant-variables.ts";
 
 /** What is asked of the service; errors are those of its client. */
-export interface StoreReader {
-  /** By the words of each target; null: no such variable. */
-  resolve(
-    targets: readonly PushTarget[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, { readonly id: number } | null>>;
+export interface StoreReader extends TargetReader {
   postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]>;
 }
 
@@ -43,7 +38,6 @@ export interface Reconciliation {
 }
 
 const VARIABLES_PER_CALL = 20;
-const TARGETS_PER_CALL = 1_000;
 const ROWS_PER_PAGE = 10_000;
 /** Sums of the same numbers in another order differ by less than this share of their magnitudes. */
 const TOLERANCE = 1e-9;
@@ -55,29 +49,14 @@ export async function reconcile(
   reader: StoreReader,
   signal: AbortSignal,
 ): Promise<Omit<Reconciliation, "unknown">> {
-  const byVariable = new Map<number, { readonly id: number; readonly target: string }>();
+  const targetCount = expectation.targets().length;
   const differences: Difference[] = [];
   let months = 0;
-  const targets = expectation.targets();
-  for (let at = 0; at < targets.length; at += TARGETS_PER_CALL) {
-    const some = targets.slice(at, at + TARGETS_PER_CALL);
-    const meant = await reader.resolve(
-      some.map(({ target }) => target),
-      signal,
-    );
-    for (const { id, target } of some) {
-      const words = targetWords(target);
-      const variable = meant.get(words) ?? null;
-      const same = variable === null ? undefined : byVariable.get(variable.id);
-      if (same !== undefined) expectation.merge(id, same.id);
-      else if (variable !== null) byVariable.set(variable.id, { id, target: words });
-      else {
-        const all = expectation.sums(id, "month");
-        months += all.length;
-        differences.push(...all.map((sum) => missingVariable(words, sum)));
-      }
-    }
-  }
+  const byVariable = await meantVariables(expectation, reader, signal, ({ id, target }) => {
+    const all = expectation.sums(id, "month");
+    months += all.length;
+    differences.push(...all.map((sum) => missingVariable(target, sum)));
+  });
   const { points, superseded } = expectation.totals();
   const variables = [...byVariable];
   for (let at = 0; at < variables.length; at += VARIABLES_PER_CALL) {
@@ -98,7 +77,7 @@ export async function reconcile(
       }
     }
   }
-  return { targets: targets.length, points, superseded, months, differences };
+  return { targets: targetCount, points, superseded, months, differences };
 }
 
 function isSame(expected: PeriodSum, found: Tally): boolean {

@@ -3,18 +3,13 @@
  * every date in it. So what is stored is read and laid beside what was delivered: dates of the migration that no other date stands between
  * go in one call, and a date that is not ours, or not ours alone, is never in the period of a call.
  */
-import type { PushTarget } from "../model.ts";
-import { type DataQuery, type DataRow, type Removal, type RemovalQuery, targetWords } from "../wire/index.ts";
+import type { DataQuery, DataRow, Removal, RemovalQuery } from "../wire/index.ts";
 import type { Expectation, HeldReading } from "./expectation.ts";
+import { meantVariables, type TargetReader } from "./meant-variables.ts";
 import type { RemovalRanges } from "./removal-ranges.ts";
 
 /** What is asked of the service; errors are those of its client. */
-export interface StoreRemover {
-  /** By the words of each target; null: no such variable. */
-  resolve(
-    targets: readonly PushTarget[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, { readonly id: number } | null>>;
+export interface StoreRemover extends TargetReader {
   postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]>;
   deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal>;
 }
@@ -57,7 +52,6 @@ export interface SurveyParts {
   tick(variables: number, of: number): void;
 }
 
-const TARGETS_PER_CALL = 1_000;
 const ROWS_PER_PAGE = 10_000;
 const OWN_PER_READ = 5_000;
 const RUNS_NAMED = 3;
@@ -67,8 +61,8 @@ const TOLERANCE = 1e-9;
 export async function surveyUndo(parts: SurveyParts, signal: AbortSignal): Promise<UndoSurvey> {
   const { own, others, store } = parts;
   const missing: string[] = [];
-  const ours = await byVariable(own, store, signal, (words) => missing.push(words));
-  const theirs = await byVariable(others, store, signal, () => undefined);
+  const ours = await meantVariables(own, store, signal, ({ target }) => missing.push(target));
+  const theirs = await meantVariables(others, store, signal, () => undefined);
   const variables: UndoneVariable[] = [];
   let absent = 0;
   for (const [variableId, { id, target }] of ours) {
@@ -82,35 +76,6 @@ export async function surveyUndo(parts: SurveyParts, signal: AbortSignal): Promi
     parts.tick(variables.length, ours.size);
   }
   return { variables, missing, absent };
-}
-
-type ByVariable = ReadonlyMap<number, { readonly id: number; readonly target: string }>;
-
-/** Targets that mean the same variable become one. */
-async function byVariable(
-  readings: Expectation,
-  store: StoreRemover,
-  signal: AbortSignal,
-  onMissing: (words: string) => void,
-): Promise<ByVariable> {
-  const found = new Map<number, { readonly id: number; readonly target: string }>();
-  const targets = readings.targets();
-  for (let at = 0; at < targets.length; at += TARGETS_PER_CALL) {
-    const some = targets.slice(at, at + TARGETS_PER_CALL);
-    const meant = await store.resolve(
-      some.map(({ target }) => target),
-      signal,
-    );
-    for (const { id, target } of some) {
-      const words = targetWords(target);
-      const variable = meant.get(words) ?? null;
-      const same = variable === null ? undefined : found.get(variable.id);
-      if (variable === null) onMissing(words);
-      else if (same === undefined) found.set(variable.id, { id, target: words });
-      else readings.merge(id, same.id);
-    }
-  }
-  return found;
 }
 
 interface Subject {

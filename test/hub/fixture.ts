@@ -10,6 +10,7 @@ import { afterAll } from "vitest";
 import type { HubRoute } from "../../src/hub/http/route.ts";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
+import type { NewOperation } from "../../src/hub/store/store.ts";
 import { createLog } from "../../src/support/log.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
@@ -322,5 +323,21 @@ export async function startReceiver(statuses: number[] = []) {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
+  };
+}
+
+/** An operation of the first account that waits with these elements. */
+export function waitingOperation(operationId: string, elements: object): NewOperation {
+  return {
+    accountId: 1,
+    userId: 1,
+    operationId,
+    idempotencyKey: null,
+    digest: "",
+    timeoutSec: 60,
+    received: 0,
+    webhookUrl: null,
+    acceptedMs: 0,
+    body: Buffer.from(JSON.stringify(elements)),
   };
 }

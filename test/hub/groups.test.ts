@@ -9,7 +9,7 @@ import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
 import type { HubStore, IngestStore } from "../../src/hub/store/store.ts";
 import { plainInstantMs, READING_RULE, readInstant } from "../../src/hub/time.ts";
 import { systemClock } from "../../src/support/clock.ts";
-import { temporaryDirectory } from "./fixture.ts";
+import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 
 const VARIABLES = 3;
 const HORIZON = { byDefault: 1_000, byAccount: new Map<number, number>() };
@@ -58,18 +58,7 @@ async function open(name: string, versionsMax: number): Promise<Opened> {
 let sent = 0;
 async function accept(store: HubStore, elements: object[]): Promise<string> {
   sent += 1;
-  await store.operations.accept({
-    accountId: 1,
-    userId: 1,
-    operationId: `op-${sent}`,
-    idempotencyKey: null,
-    digest: "",
-    timeoutSec: 60,
-    received: 0,
-    webhookUrl: null,
-    acceptedMs: 0,
-    body: Buffer.from(JSON.stringify(elements)),
-  });
+  await store.operations.accept(waitingOperation(`op-${sent}`, elements));
   return `op-${sent}`;
 }
 

@@ -9,7 +9,7 @@ import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
 import type { HubStore, IngestStore } from "../../src/hub/store/store.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { temporaryDirectory } from "./fixture.ts";
+import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 
 const VARIABLES = 3;
 const HORIZON = { byDefault: 1e14, byAccount: new Map<number, number>() };
@@ -77,18 +77,7 @@ async function apply(
   capacity: number,
 ): Promise<void> {
   for (const [index, elements] of operations.entries())
-    await store.operations.accept({
-      accountId: 1,
-      userId: 1,
-      operationId: `op-${index}`,
-      idempotencyKey: null,
-      digest: "",
-      timeoutSec: 60,
-      received: 0,
-      webhookUrl: null,
-      acceptedMs: 0,
-      body: Buffer.from(JSON.stringify(elements)),
-    });
+    await store.operations.accept(waitingOperation(`op-${index}`, elements));
   const columns = new ReadingColumns(capacity);
   const parts = { discardsMax: 10, horizon: HORIZON, clock: systemClock, columns };
   for (let after = 0; ; ) {

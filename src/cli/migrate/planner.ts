@@ -1,9 +1,6 @@
 /** One file of a plan: fetched and mapped into a folder that goes, and nothing is sent. */
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Drop } from "../../drops/drop.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
@@ -47,8 +44,8 @@ export class Planner {
     });
     let sha256: string | null = null;
     try {
-      await this.#drops.get(file.drop)?.fetch(file, inputPath, signal);
-      sha256 = await digestOf(inputPath);
+      const fetched = await this.#drops.get(file.drop)?.fetch(file, inputPath, signal);
+      sha256 = fetched?.sha256 ?? null;
       const mapper = await this.#mapping.versions.current(trigger.mapper);
       if (mapper === null) return none(`there is no mapper ${trigger.mapper}`, sha256);
       const { points: pointsMax, bytes: bytesMax } = this.#config.push.batch;
@@ -95,10 +92,4 @@ function faultWords(
   }: { readonly message: string; readonly place?: { readonly row?: number | undefined } | undefined },
 ): string {
   return `${file.path}${place?.row === undefined ? "" : ` (row ${place.row})`}: ${message}`;
-}
-
-async function digestOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return hash.digest("hex");
 }

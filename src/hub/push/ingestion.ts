@@ -97,20 +97,14 @@ function startWorker(
   note: (seqs: readonly number[]) => void,
 ): Worker {
   const { store, limits, customerLimits, accounts } = options;
-  const retention: Retention = {
-    byDefault: customerLimits.versions ?? limits.versions,
+  const limitOf = (name: "versions" | "futureHorizon") => ({
+    byDefault: customerLimits[name] ?? limits[name],
     byAccount: new Map(
-      accounts.flatMap(({ id, limits: own }) => (own?.versions === undefined ? [] : [[id, own.versions]])),
+      accounts.flatMap(({ id, limits: own }) => (own?.[name] === undefined ? [] : [[id, own[name]]])),
     ),
-  };
-  const horizon: Horizon = {
-    byDefault: customerLimits.futureHorizon ?? limits.futureHorizon,
-    byAccount: new Map(
-      accounts.flatMap(({ id, limits: own }) =>
-        own?.futureHorizon === undefined ? [] : [[id, own.futureHorizon]],
-      ),
-    ),
-  };
+  });
+  const retention: Retention = limitOf("versions");
+  const horizon: Horizon = limitOf("futureHorizon");
   const workerData: WorkerData = { store, retention, discardsMax: limits.discards, horizon, fault };
   // Compiled, this file is JavaScript and so is the worker beside it.
   const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";

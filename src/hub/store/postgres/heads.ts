@@ -3,11 +3,11 @@
  * is asked for, each of some partitions. What has points there is done; for the others it goes on, with more partitions each time, so
  * that few statements lead back through many years.
  */
+import { FAR_MS, pointOf } from "../point-rows.ts";
 import { type HeadAsk, type HeadPage, rowsOf } from "../point-selection.ts";
 import type { PointRow } from "../store.ts";
 import type { Sql } from "./database.ts";
 import { type Month, partitionsOf } from "./partitions.ts";
-import { FAR_MS, pointOf } from "./point-rows.ts";
 
 interface Window {
   readonly fromMs: number;

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { FAR_MS, pointOf } from "../point-rows.ts";
 import { selection } from "../point-selection.ts";
 import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
@@ -7,7 +8,6 @@ import { type Row, type Sql, sqlOn, transact } from "./database.ts";
 import { POSTGRES } from "./dialect.ts";
 import { readHeads } from "./heads.ts";
 import { holdLane } from "./lanes.ts";
-import { FAR_MS, pointOf } from "./point-rows.ts";
 
 const CHUNK = 5_000;
 

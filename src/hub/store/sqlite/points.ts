@@ -1,14 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
+import { FAR_MS, pointOf } from "../point-rows.ts";
 import { selection } from "../point-selection.ts";
 import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
-import { factsOf, number, text, VARIABLE_FACTS } from "../structure-rows.ts";
+import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
 import { Where } from "../where.ts";
-import { type Row, type Statements, statements, write } from "./database.ts";
+import { type Statements, statements, write } from "./database.ts";
 import { bound, SQLITE } from "./dialect.ts";
 
 const CHUNK = 5_000;
-/** Beyond every date that a point can have. */
-const FAR_MS = 8_640_000_000_000_000;
 
 /** Reads are synchronous: others have their turn at the event loop after so many rows, which take some milliseconds. */
 const BREATH_ROWS = 5_000;
@@ -179,19 +178,4 @@ function bareOf([atMs, value]: readonly unknown[]): PointRow {
     tags: null,
     batchTags: null,
   };
-}
-
-function pointOf(row: Row): PointRow {
-  return {
-    atMs: Number(row["at_ms"]),
-    value: Number(row["value"]),
-    version: text(row["version"]),
-    versionUs: number(row["version_us"]),
-    tags: objectOf(row["tags"]),
-    batchTags: objectOf(row["batch_tags"]),
-  };
-}
-
-function objectOf(json: unknown): Readonly<Record<string, string>> | null {
-  return typeof json === "string" ? JSON.parse(json) : null;
 }

@@ -1,7 +1,8 @@
-/** Points as they come out of the store. */
-import type { PointRow } from "../store.ts";
-import { number, text } from "../structure-rows.ts";
-import type { Row } from "./database.ts";
+/** Points as rows of both databases. */
+import type { PointRow } from "./store.ts";
+import { number, text } from "./structure-rows.ts";
+
+type Row = Readonly<Record<string, unknown>>;
 
 /** Beyond every date that a point can have. */
 export const FAR_MS = 8_640_000_000_000_000;
