@@ -91,7 +91,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const { config } = live;
   const { log, clock = systemClock } = means;
   const startedAt = isoInstant(clock.now());
-  const observers = openObservers(config, { log, onEvent: means.onEvent }, closers);
+  const observers = await openObservers(config, { log, onEvent: means.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
   means.configuration?.register(metrics.registry);
   const fleet = new FleetMember();

@@ -1,26 +1,34 @@
 /** The commands of `headgate`, and what they have in common: `--help` with an example, exit 0, 1 or 2, errors in three parts. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { addCancel } from "./cancel.ts";
-import { addCheck } from "./check.ts";
 import type { CommandFrame } from "./command.ts";
-import { addDemo } from "./demo.ts";
-import { addForget } from "./forget.ts";
-import { addGateway } from "./gateway.ts";
-import { addHub } from "./hub.ts";
-import { addLedger } from "./ledger.ts";
-import { addMap } from "./map.ts";
-import { addMapper } from "./mapper.ts";
-import { addMigrate } from "./migrate.ts";
 import { exitCodeOf, printError } from "./output.ts";
-import { addPause } from "./pause.ts";
-import { addProvision } from "./provision.ts";
-import { addQuarantine } from "./quarantine.ts";
-import { addRecheck, addRelease } from "./release.ts";
-import { addReplay } from "./replay.ts";
-import { addRuns } from "./runs.ts";
-import { addTrace } from "./trace.ts";
-import { addTrigger } from "./trigger.ts";
+
+type AddCommand = (frame: CommandFrame) => void;
+
+/** In the order of `--help`. Each brings its own modules, so that a command starts without those of the others. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  demo: async () => (await import("./demo.ts")).addDemo,
+  gateway: async () => (await import("./gateway.ts")).addGateway,
+  hub: async () => (await import("./hub.ts")).addHub,
+  check: async () => (await import("./check.ts")).addCheck,
+  map: async () => (await import("./map.ts")).addMap,
+  mapper: async () => (await import("./mapper.ts")).addMapper,
+  trigger: async () => (await import("./trigger.ts")).addTrigger,
+  runs: async () => (await import("./runs.ts")).addRuns,
+  trace: async () => (await import("./trace.ts")).addTrace,
+  quarantine: async () => (await import("./quarantine.ts")).addQuarantine,
+  replay: async () => (await import("./replay.ts")).addReplay,
+  release: async () => (await import("./release.ts")).addRelease,
+  recheck: async () => (await import("./release.ts")).addRecheck,
+  provision: async () => (await import("./provision.ts")).addProvision,
+  ledger: async () => (await import("./ledger.ts")).addLedger,
+  cancel: async () => (await import("./cancel.ts")).addCancel,
+  pause: async () => (await import("./pause.ts")).addPause,
+  resume: async () => (await import("./pause.ts")).addPause,
+  forget: async () => (await import("./forget.ts")).addForget,
+  migrate: async () => (await import("./migrate.ts")).addMigrate,
+};
 
 export async function runCli(argv: readonly string[], stop: AbortSignal): Promise<number> {
   let exitCode = 0;
@@ -41,28 +49,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
         exitCode = await work(...args);
       },
   };
-  for (const add of [
-    addDemo,
-    addGateway,
-    addHub,
-    addCheck,
-    addMap,
-    addMapper,
-    addTrigger,
-    addRuns,
-    addTrace,
-    addQuarantine,
-    addReplay,
-    addRelease,
-    addRecheck,
-    addProvision,
-    addLedger,
-    addCancel,
-    addPause,
-    addForget,
-    addMigrate,
-  ])
-    add(frame);
+  for (const add of await commandsFor(argv[2])) add(frame);
   try {
     await program.parseAsync([...argv]);
     return exitCode;
@@ -71,6 +58,14 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     printError(thrown);
     return exitCodeOf(thrown);
   }
+}
+
+/** What was asked for alone; all of them for `--help`, and to say which name was meant. */
+async function commandsFor(name = ""): Promise<Iterable<AddCommand>> {
+  const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (asked !== undefined) return [await asked()];
+  // `pause` and `resume` come together.
+  return new Set(await Promise.all(Object.values(COMMANDS).map((load) => load())));
 }
 
 function packageVersion(): string {

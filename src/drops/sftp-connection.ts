@@ -1,5 +1,5 @@
 /** The one SSH connection of an SFTP drop, with a few SFTP channels on it; made at the first call, and again after it broke. */
-import ssh2, { type Client, type ConnectConfig, type SFTPWrapper } from "ssh2";
+import type { Client, ConnectConfig, SFTPWrapper } from "ssh2";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import { hostKeysOf, isTrusted, trustedBy, typeOfKey } from "./host-keys.ts";
 import { fingerprintOf, type HostKeys } from "./known-hosts.ts";
@@ -112,6 +112,7 @@ export class SftpConnection {
 
   async #open(): Promise<Link> {
     const options = this.#options;
+    const { default: ssh2 } = await import("ssh2"); // Not before it is needed: it is much to load.
     const client = new ssh2.Client();
     const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
     const { promise: ended, reject: end } = Promise.withResolvers<never>();

@@ -18,13 +18,13 @@ export interface Observers {
   readonly onEvent: (event: FileEvent) => void;
 }
 
-export function openObservers(
+export async function openObservers(
   config: GatewayConfig,
   parts: { readonly log: Logger; readonly onEvent?: ((event: FileEvent) => void) | undefined },
   closers: Closer[],
-): Observers {
+): Promise<Observers> {
   const metrics = new GatewayMetrics(new Registry());
-  const tracing = openTracing(config.operations.tracing, parts.log);
+  const tracing = await openTracing(config.operations.tracing, parts.log);
   closers.push(() => tracing.close());
   return {
     metrics,

@@ -1,5 +1,5 @@
 /**
- * Traces by W3C Trace Context, without saying where spans go: `operations/tracing.ts` exports them where that is configured. The trace id is
+ * Traces by W3C Trace Context, without saying where spans go: `operations/span-export.ts` exports them where that is configured. The trace id is
  * derived from the run, so that every attempt, also after a restart or on another node, is in one trace, and no id has to be kept.
  */
 import { createHash, randomBytes } from "node:crypto";

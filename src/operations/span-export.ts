@@ -1,0 +1,147 @@
+/** Spans of runs, exported by OpenTelemetry to an OTLP endpoint. What becomes of them never disturbs the gateway. */
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type IdGenerator,
+  RandomIdGenerator,
+  type SpanExporter,
+} from "@opentelemetry/sdk-trace-base";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { runIdTimeMs } from "../support/run-id.ts";
+import { runSpanIdOf, traceIdOf, traceparent } from "../support/tracing.ts";
+import type { TracingOptions } from "./options.ts";
+import type { Tracing } from "./tracing.ts";
+
+/** Spans beyond it are dropped, rather than memory filled. */
+const QUEUE_MAX = 4_096;
+const EXPORT_EVERY_MS = 2_000;
+const EXPORT_TIMEOUT_MS = 5_000;
+const CLOSE_WAIT_MS = 2_000;
+/** At these a run has come to its end, or to where only others tell more of it. Each run passes one of them, once. */
+const ENDS = ["run.accepted", "run.quarantined", "run.empty", "run.cancelled"];
+
+export function openSpanExport(
+  endpoint: string,
+  options: Pick<TracingOptions, "headers" | "serviceName">,
+  log: Logger,
+): Tracing {
+  const ids = new ChosenIds();
+  const exporter = new OTLPTraceExporter({
+    url: tracesUrl(endpoint),
+    headers: { ...options.headers },
+    timeoutMillis: EXPORT_TIMEOUT_MS,
+  });
+  const provider = new BasicTracerProvider({
+    idGenerator: ids,
+    resource: resourceFromAttributes({ "service.name": options.serviceName }),
+    spanProcessors: [
+      new BatchSpanProcessor(toldOnce(exporter, endpoint, log), {
+        maxQueueSize: QUEUE_MAX,
+        scheduledDelayMillis: EXPORT_EVERY_MS,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+      }),
+    ],
+  });
+  const tracer = provider.getTracer("headgate");
+  return {
+    tracer: {
+      exports: true,
+      begin({ name, runId, isCall, attributes }) {
+        const traceId = traceIdOf(runId);
+        const parent = { traceId, spanId: runSpanIdOf(runId), traceFlags: TraceFlags.SAMPLED };
+        const span = tracer.startSpan(
+          name,
+          {
+            kind: isCall === true ? SpanKind.CLIENT : SpanKind.INTERNAL,
+            attributes: { "headgate.run": runId, ...attributes },
+          },
+          trace.setSpanContext(ROOT_CONTEXT, parent),
+        );
+        return {
+          traceId,
+          traceparent: traceparent(traceId, span.spanContext().spanId, true),
+          end(more = {}, fault) {
+            span.setAttributes(more);
+            if (fault !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: fault });
+            span.end();
+          },
+        };
+      },
+    },
+    onEvent({ runId, what, detail, at, drop, path }) {
+      if (runId === null || !ENDS.includes(what)) return;
+      ids.choose(traceIdOf(runId), runSpanIdOf(runId));
+      const attributes = { "headgate.run": runId, "headgate.drop": drop, "headgate.path": path };
+      const span = tracer.startSpan("run", {
+        root: true,
+        startTime: runIdTimeMs(runId),
+        attributes: { ...attributes, "headgate.state": what.slice("run.".length) },
+      });
+      if (what === "run.quarantined") span.setStatus({ code: SpanStatusCode.ERROR, message: detail });
+      span.end(Date.parse(at));
+    },
+    async close() {
+      const ended = provider.shutdown().catch(() => undefined); // Told when it began to fail.
+      let timer: NodeJS.Timeout | undefined;
+      const enough = new Promise((resolve) => {
+        timer = setTimeout(resolve, CLOSE_WAIT_MS);
+      });
+      await Promise.race([ended, enough]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function tracesUrl(endpoint: string): string {
+  return endpoint.endsWith("/v1/traces") ? endpoint : `${endpoint.replace(/\/+$/, "")}/v1/traces`;
+}
+
+/** One warning when exporting begins to fail, and one line when it works again. */
+function toldOnce(exporter: SpanExporter, endpoint: string, log: Logger): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const fails = result.error !== undefined;
+        if (fails && !isFailing)
+          log.warn(
+            { endpoint, reason: wordsOf(result.error) },
+            "traces cannot be exported; they are dropped until they can",
+          );
+        if (!fails && isFailing) log.info({ endpoint }, "traces are exported again");
+        isFailing = fails;
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+/** Random ids, but for the next span when they were chosen. */
+class ChosenIds implements IdGenerator {
+  readonly #random = new RandomIdGenerator();
+  #traceId: string | null = null;
+  #spanId: string | null = null;
+
+  choose(traceId: string, spanId: string): void {
+    this.#traceId = traceId;
+    this.#spanId = spanId;
+  }
+
+  generateTraceId = (): string => {
+    const chosen = this.#traceId ?? this.#random.generateTraceId();
+    this.#traceId = null;
+    return chosen;
+  };
+
+  generateSpanId = (): string => {
+    const chosen = this.#spanId ?? this.#random.generateSpanId();
+    this.#spanId = null;
+    return chosen;
+  };
+}
