@@ -4,6 +4,7 @@ import { constants, createReadStream } from "node:fs";
 import { lstat, mkdir, open, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import { Chunks } from "../support/chunks.ts";
 import { moveDurably, syncDirectory } from "../support/durable.ts";
 import {
   ConfigError,
@@ -34,6 +35,8 @@ import {
 } from "./refusals.ts";
 
 const CLOSE_WAIT_MS = 2_000;
+/** What is copied at a time, and how many of them are kept for the next files. */
+const CHUNK = { bytes: 256 * 1024, keptMax: 8 };
 
 export class LocalDrop implements Drop {
   readonly kind = "local";
@@ -42,6 +45,7 @@ export class LocalDrop implements Drop {
   readonly #options: LocalOptions;
   readonly #filter: ListingFilter;
   readonly #closing = new AbortController();
+  readonly #chunks = new Chunks(CHUNK.bytes, CHUNK.keptMax);
   /** Copies that somebody may have stopped waiting for. */
   readonly #copying = new Set<Promise<unknown>>();
   #events: LocalEvents | null = null;
@@ -182,13 +186,14 @@ export class LocalDrop implements Drop {
     try {
       if (!sameVersion(entryOf(entry.path, await source.stat({ bigint: true })), entry))
         throw changedWhileFetched(this.name, entry, "it has another size or time now");
-      const chunk = Buffer.allocUnsafe(256 * 1024);
-      for (let more = true; more; ) {
-        if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, "fetch file");
-        const { bytesRead } = await source.read(chunk, 0, chunk.length);
-        more = bytesRead > 0;
-        if (more) await receiver.write(chunk.subarray(0, bytesRead));
-      }
+      await this.#chunks.lend(async (chunk) => {
+        for (let more = true; more; ) {
+          if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, "fetch file");
+          const { bytesRead } = await source.read(chunk, 0, chunk.length);
+          more = bytesRead > 0;
+          if (more) await receiver.write(chunk.subarray(0, bytesRead));
+        }
+      });
       const fetched = await receiver.finish();
       const after = await this.#statEntry(entry.path);
       if (after === null) throw vanished(this.name, entry.path);

@@ -45,7 +45,7 @@ export class Expectation {
     this.#path = path;
     rmSync(path, { force: true });
     this.#db = new DatabaseSync(path);
-    this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
+    this.#db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -8000;
       CREATE TABLE readings (target INTEGER, at INTEGER, value REAL, run INTEGER, PRIMARY KEY (target, at)) WITHOUT ROWID`);
     this.#insert = this.#db.prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)");
     this.#some = this.#db.prepare(

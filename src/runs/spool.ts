@@ -1,12 +1,13 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, readdir, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip, createGzip, createZstdCompress, gzip, zstdCompress } from "node:zlib";
 import type { TargetFacts } from "../model.ts";
+import { Chunks } from "../support/chunks.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { ABOUT, type RunAbout, readFacts, writeAbout } from "./about.ts";
@@ -204,11 +205,28 @@ const GZIP: Squeezing = { stream: createGzip, whole: promisify(gzip) };
 const ZSTD: Squeezing = { stream: createZstdCompress, whole: promisify(zstdCompress) };
 /** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
 const PIECE_MAX = 256 * 1024;
+const PIECES = new Chunks(PIECE_MAX, 4);
 
 async function squeeze(from: string, to: string, { stream, whole }: Squeezing): Promise<void> {
   const { size } = await stat(from);
-  if (size <= PIECE_MAX) await writeFile(to, await whole(await readFile(from)));
-  else await pipeline(createReadStream(from), stream(), createWriteStream(to));
+  if (size > PIECE_MAX) return await pipeline(createReadStream(from), stream(), createWriteStream(to));
+  await PIECES.lend(async (chunk) => writeFile(to, await whole(await readInto(chunk, from))));
+}
+
+/** The bytes of a file that fit into the chunk. */
+async function readInto(chunk: Buffer, path: string): Promise<Buffer> {
+  const handle = await open(path, "r");
+  try {
+    let at = 0;
+    for (let more = true; more && at < chunk.length; ) {
+      const { bytesRead } = await handle.read(chunk, at, chunk.length - at, at);
+      more = bytesRead > 0;
+      at += bytesRead;
+    }
+    return chunk.subarray(0, at);
+  } finally {
+    await handle.close();
+  }
 }
 
 async function removeIfThere(path: string): Promise<void> {

@@ -1,0 +1,62 @@
+/** The executable itself: what runs for long begins with a smaller heap, and stays the process that was started. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { GatewayRig } from "./runs/gateway-rig.ts";
+
+const PROGRAM = join(import.meta.dirname, "../src/headgate.js");
+const SMALLER = "--max-semi-space-size=8";
+let rig: GatewayRig;
+let child: ChildProcess | null = null;
+beforeEach(async () => {
+  rig = await GatewayRig.start();
+  rig.configure({});
+});
+afterEach(async () => {
+  if (child?.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+  await rig.close();
+});
+
+function start(nodeFlags: readonly string[], ...words: readonly string[]): ChildProcess {
+  child = spawn(process.execPath, [...nodeFlags, PROGRAM, ...words], { cwd: rig.folder, stdio: "pipe" });
+  child.stdout?.resume();
+  return child;
+}
+
+/** When the log says that the gateway has started. */
+async function started(process: ChildProcess): Promise<void> {
+  if (process.stderr === null) throw new Error("it has no log");
+  for await (const line of createInterface({ input: process.stderr }))
+    if (line.includes('"gateway started"')) return;
+  throw new Error("it did not start");
+}
+
+function wordsOf(pid: number | undefined): readonly string[] {
+  return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+}
+
+describe.skipIf(process.platform !== "linux")("what runs for long", () => {
+  it("is the process that was started, with a smaller young generation, and ends by its signals", async () => {
+    const gateway = start([], "gateway", "-c", rig.config);
+    await started(gateway);
+    expect(wordsOf(gateway.pid)).toContain(SMALLER);
+    gateway.kill("SIGTERM");
+    expect(await once(gateway, "close")).toEqual([0, null]);
+  });
+
+  it("has the young generation that somebody chose", async () => {
+    const gateway = start(["--max_semi_space_size=16"], "gateway", "-c", rig.config);
+    await started(gateway);
+    expect(wordsOf(gateway.pid)).not.toContain(SMALLER);
+    gateway.kill("SIGKILL");
+    expect(await once(gateway, "close")).toEqual([null, "SIGKILL"]);
+  });
+
+  it("gives the exit code of a wrong configuration", async () => {
+    const [code] = await once(start([], "migrate", "*.csv", "-c", "missing.yaml", "-m", "standard"), "close");
+    expect(code).toBe(2);
+  });
+});
