@@ -12,7 +12,7 @@ import {
 } from "../provisioning/provisioning.ts";
 import { openSpool, type Spool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
-import { RejectedError } from "../support/errors.ts";
+import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
@@ -59,18 +59,24 @@ async function provision(
   const done: Done[] = [];
   try {
     const spool = await openSpool(config.spool);
-    for (const run of await heldRuns(asked, ledger))
-      done.push(await provisionRun(run, spool, config, options.dryRun === true, stop));
+    for (const run of await heldRuns(asked, ledger)) {
+      const one = await provisionRun(run, { spool, ledger }, config, options.dryRun === true, stop);
+      done.push(one);
+      if (one.error !== null) break;
+    }
   } finally {
     await ledger.close();
   }
-  if (options.json === true) printJson(done);
+  if (options.json === true)
+    printJson(done.map((one) => ({ ...one, error: one.error === null ? null : wordsOf(one.error) })));
   else printDone(done, options.dryRun === true);
   if (options.dryRun !== true && done.some(({ created }) => created.length > 0)) {
     // All of them: others may wait for the same, and some have gone on by themselves meanwhile.
     const { daemon } = await giveOrder(config, { order: "recheck", ...saidBy(options) });
     if (daemon === null && options.json !== true) print(daemonWords(daemon));
   }
+  const error = done.at(-1)?.error ?? null;
+  if (error !== null) throw error;
   return done.some(({ impossible }) => impossible.length > 0) ? 1 : 0;
 }
 
@@ -92,12 +98,13 @@ async function heldRuns(asked: readonly string[], ledger: Ledger): Promise<reado
 
 async function provisionRun(
   run: Run,
-  spool: Pick<Spool, "facts">,
+  { spool, ledger }: { readonly spool: Pick<Spool, "facts">; readonly ledger: Pick<Ledger, "fleet"> },
   config: GatewayConfig,
   dryRun: boolean,
   stop: AbortSignal,
 ): Promise<Done> {
   const about = { run: run.id, file: run.path };
+  const nothing = { created: [], error: null };
   const template = config.triggers.find(({ name }) => name === run.binding.trigger)?.provision;
   const service = config.services.find(({ name }) => name === run.binding.service);
   if (template === undefined || service === undefined) {
@@ -105,7 +112,7 @@ async function provisionRun(
       service === undefined
         ? `service ${run.binding.service}`
         : `provision template of the trigger ${run.binding.trigger}`;
-    return { ...about, created: [], impossible: [`there is no ${what} in the configuration`] };
+    return { ...about, ...nothing, impossible: [`there is no ${what} in the configuration`] };
   }
   const targets: TargetFacts[] = [];
   const isWhole = await spool.facts(run.id, TARGETS_PER_PART, async (part) => {
@@ -114,10 +121,10 @@ async function provisionRun(
   if (!isWhole)
     return {
       ...about,
-      created: [],
+      ...nothing,
       impossible: ["the spool has lost what its batches hold; the gateway makes it again"],
     };
-  const provisioner = openProvisioner(service, config.push.timeouts, systemClock);
+  const provisioner = openProvisioner(service, config.push.timeouts, systemClock, ledger.fleet.alone);
   try {
     return {
       ...about,
@@ -130,11 +137,11 @@ async function provisionRun(
 
 function printDone(done: readonly Done[], dryRun: boolean): void {
   if (done.length === 0) print("no run is held");
-  for (const { run, file, created, impossible } of done) {
+  for (const { run, file, created, impossible, error } of done) {
     print(`${styled("bold", file)} (run ${run})`);
     for (const one of created) print(`  ${dryRun ? "would create" : "created"} ${creationWords(one)}`);
     for (const why of impossible) print(`  ${styled("red", "cannot")} ${why}`);
-    if (created.length === 0 && impossible.length === 0) print("  nothing is missing");
+    if (created.length === 0 && impossible.length === 0 && error === null) print("  nothing is missing");
     else if (created.length > 0) print(`  ${dryRun ? "altogether" : "created"}: ${createdWords(created)}`);
   }
 }

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Run } from "../model.ts";
-import { createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioning.ts";
+import { type Alone, createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioning.ts";
 import type { ProvisionContext } from "../provisioning/template.ts";
 import type { RunSteps } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
@@ -14,12 +14,14 @@ const WORDS_MAX = 3;
 export class Provisioners {
   readonly #config: Pick<GatewayConfig, "services" | "triggers" | "push">;
   readonly #clock: Clock;
+  readonly #alone: Alone;
   readonly #made = new Map<string, { readonly options: Service; readonly provisioner: Provisioner }>();
 
   /** The configuration may change while it is used. */
-  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, clock: Clock) {
+  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, clock: Clock, alone: Alone) {
     this.#config = config;
     this.#clock = clock;
+    this.#alone = alone;
   }
 
   /** See `RunSteps.provisioning`. */
@@ -29,21 +31,21 @@ export class Provisioners {
     return {
       max: template.max,
       provision: async (targets, signal) => {
-        try {
-          const order = { targets, template, context: contextOf(run), dryRun: false };
-          const { created, impossible } = await this.#provisioner(run.binding.service).provision(
-            order,
-            signal,
-          );
-          const more = impossible.length > WORDS_MAX ? ` and ${impossible.length - WORDS_MAX} more` : "";
-          return {
-            created: created.length === 0 ? null : createdWords(created),
-            fault: impossible.length === 0 ? null : `${impossible.slice(0, WORDS_MAX).join("; ")}${more}`,
-          };
-        } catch (thrown) {
-          if (!(thrown instanceof ConfigError || thrown instanceof RejectedError)) throw thrown;
-          return { created: null, fault: `the missing structure cannot be created: ${wordsOf(thrown)}` };
-        }
+        const order = { targets, template, context: contextOf(run), dryRun: false };
+        const { created, impossible, error } = await this.#provisioner(run.binding.service).provision(
+          order,
+          signal,
+        );
+        const forPerson = error instanceof ConfigError || error instanceof RejectedError;
+        const faults = forPerson
+          ? [...impossible, `the missing structure cannot be created: ${wordsOf(error)}`]
+          : impossible;
+        const more = faults.length > WORDS_MAX ? ` and ${faults.length - WORDS_MAX} more` : "";
+        return {
+          created: created.length === 0 ? null : createdWords(created),
+          fault: faults.length === 0 ? null : `${faults.slice(-WORDS_MAX).join("; ")}${more}`,
+          error: forPerson ? null : error,
+        };
       },
     };
   }
@@ -64,7 +66,7 @@ export class Provisioners {
     if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.provisioner;
     // An order that is under way with the old options ends; its fault is that of its run.
     known?.provisioner.close().catch(() => undefined);
-    const provisioner = openProvisioner(options, this.#config.push.timeouts, this.#clock);
+    const provisioner = openProvisioner(options, this.#config.push.timeouts, this.#clock, this.#alone);
     this.#made.set(name, { options, provisioner });
     return provisioner;
   }

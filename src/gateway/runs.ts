@@ -91,7 +91,7 @@ export function joinSteps(
   },
   closers: Closer[],
 ): RunSteps {
-  const provisioners = new Provisioners(config, parts.clock);
+  const provisioners = new Provisioners(config, parts.clock, parts.ledger.fleet.alone);
   closers.push(() => provisioners.close());
   const { versions, ...own } = parts;
   return {

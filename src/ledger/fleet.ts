@@ -20,6 +20,15 @@ export interface Fleet {
   releaseRun(id: string): Promise<boolean>;
   /** Throws when this node does not work on the run any more. Asked right before something that cannot be undone. */
   assertRun(id: string): Promise<void>;
+  /**
+   * Does the work while nobody else who has this ledger open, reader or node, does some under the same key; waits for its turn, until
+   * `signal` ends. The work's own signal also ends when its turn is lost, with the connection: another may begin then.
+   */
+  alone<Result>(
+    key: string,
+    work: (signal: AbortSignal) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result>;
   /** All that were heard of lately, by name. */
   nodes(): Promise<readonly NodeState[]>;
 }
@@ -44,7 +53,10 @@ export interface FleetWatch {
   readonly onLeft: (node: string) => void;
 }
 
-export const LONE_NODE: Fleet = {
+/** Milliseconds between two looks whether the turn has come. */
+export const TURN_EVERY_MS = 50;
+
+export const LONE_NODE: Omit<Fleet, "alone"> = {
   lookAgainMs: null,
   holdDrop: async () => null,
   releaseDrop: async () => undefined,

@@ -4,7 +4,7 @@
  */
 import type { TargetFacts } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
-import { HeadgateError, RejectedError, wordsOf } from "../support/errors.ts";
+import { RejectedError } from "../support/errors.ts";
 import {
   askFor,
   eachItem,
@@ -33,7 +33,19 @@ export interface Provisioned {
   readonly created: readonly Creation[];
   /** Targets that cannot be created, and why. */
   readonly impossible: readonly string[];
+  /**
+   * What kept it from going on, for the caller to throw once it told what was created: errors as of the client (`TransientError`,
+   * `ConfigError`, HG-PUSH-008 without the right to manage). Null: all targets were seen to.
+   */
+  readonly error: Error | null;
 }
+
+/** Has the work done while nobody else does some under the same key; see `Fleet.alone`. */
+export type Alone = <Result>(
+  key: string,
+  work: (signal: AbortSignal) => Promise<Result>,
+  signal: AbortSignal,
+) => Promise<Result>;
 
 export interface ProvisionOrder {
   readonly targets: readonly TargetFacts[];
@@ -47,18 +59,21 @@ const PUSHED_DATA = "Pushed Data";
 
 export class Provisioner {
   readonly #client: ServiceClient;
+  readonly #key: string;
+  readonly #alone: Alone;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(client: ServiceClient) {
+  /** `account`: of which service; whoever else provisions there says the same. */
+  constructor(client: ServiceClient, account: string, alone: Alone) {
     this.#client = client;
+    this.#key = `provision ${account}`;
+    this.#alone = alone;
   }
 
-  /**
-   * Errors as of the client: `TransientError`, `ConfigError` (HG-PUSH-008: no right to manage), `RejectedError` (what the service does not
-   * take). What was created before stays, and is found at the next attempt.
-   */
+  /** Looks and creates while nobody else does; a dry run only looks. What was created stays, and is found at the next attempt. */
   provision(order: ProvisionOrder, signal: AbortSignal): Promise<Provisioned> {
-    const next = this.#last.then(() => new Provisioning(this.#client, order, signal).run());
+    const work = (own: AbortSignal) => new Provisioning(this.#client, order, own).run();
+    const next = this.#last.then(() => (order.dryRun ? work(signal) : this.#alone(this.#key, work, signal)));
     this.#last = next.catch(() => undefined); // It is told to who ordered.
     return next;
   }
@@ -68,8 +83,15 @@ export class Provisioner {
   }
 }
 
-export function openProvisioner(service: ServiceAccess, timeouts: HttpTimeouts, clock: Clock): Provisioner {
-  return new Provisioner(new ServiceClient(service, { connections: 1, timeouts, clock }));
+export function openProvisioner(
+  service: ServiceAccess,
+  timeouts: HttpTimeouts,
+  clock: Clock,
+  alone: Alone,
+): Provisioner {
+  const { base, account, credentials } = service;
+  const client = new ServiceClient(service, { connections: 1, timeouts, clock });
+  return new Provisioner(client, `${base} ${account ?? `of ${credentials.username}`}`, alone);
 }
 
 class Provisioning {
@@ -90,15 +112,14 @@ class Provisioning {
   }
 
   async run(): Promise<Provisioned> {
+    let error: Error | null = null;
     try {
       await this.#all();
     } catch (thrown) {
-      // What was created is told all the same, and without the right to manage nothing follows.
-      const isRefused = thrown instanceof HeadgateError && thrown.code === "HG-PUSH-008";
-      if (!(thrown instanceof HeadgateError) || !(isRefused || this.#created.length > 0)) throw thrown;
-      this.#impossible.push(wordsOf(thrown));
+      if (!(thrown instanceof Error)) throw thrown;
+      error = thrown;
     }
-    return { created: this.#created, impossible: this.#impossible };
+    return { created: this.#created, impossible: this.#impossible, error };
   }
 
   async #all(): Promise<void> {

@@ -131,11 +131,11 @@ async function provision(
 ): Promise<string | null> {
   if (findings.missing === undefined)
     return `more targets are missing than \`provision.max\` (${max}) creates`;
-  const { created, fault } = await create(findings.missing, signal);
-  if (created !== null) {
-    servicePost(run.binding.service)?.delivery.forgetStructure();
-    await ledger.noteRun(run.id, { event: "structure.created", detail: created });
-  }
+  const { created, fault, error } = await create(findings.missing, signal);
+  // Also when another node has created it meanwhile.
+  servicePost(run.binding.service)?.delivery.forgetStructure();
+  if (created !== null) await ledger.noteRun(run.id, { event: "structure.created", detail: created });
+  if (error !== null) throw error;
   return fault;
 }
 

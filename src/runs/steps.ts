@@ -60,6 +60,8 @@ export interface ProvisionedTargets {
   readonly created: string | null;
   /** Why some cannot be created; null when none is left. */
   readonly fault: string | null;
+  /** The service is away: to be thrown once it is noted what was created before. */
+  readonly error: Error | null;
 }
 
 export interface RunSteps {
@@ -85,7 +87,6 @@ export interface RunSteps {
   provisioning(run: Run): {
     /** Most missing targets of a run. */
     readonly max: number;
-    /** Errors of a service that is away are thrown. */
     provision(targets: readonly TargetFacts[], signal: AbortSignal): Promise<ProvisionedTargets>;
   } | null;
   finishAfter(run: Run, rule: FinishRule): "accepted" | "confirmed";

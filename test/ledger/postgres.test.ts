@@ -7,6 +7,7 @@ import { openPostgresLedger } from "../../src/ledger/postgres/open.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import {
   BINDING,
@@ -43,6 +44,36 @@ function freshOptions(change: Partial<PostgresLedgerOptions> = {}): PostgresLedg
 }
 
 ledgerConformance("PostgreSQL", (clock) => openPostgresLedger(freshOptions(), { clock }));
+
+describe("works at a ledger in PostgreSQL", () => {
+  aloneConformance(async () => {
+    const options = freshOptions();
+    const first = await openPostgresLedger(options, { clock: systemClock });
+    return [first, await openPostgresLedger({ ...options, node: "south" }, { clock: systemClock })];
+  });
+
+  it("are told when their turn is lost with the connection, and others may begin", async () => {
+    const options = freshOptions();
+    const ledger = await openPostgresLedger(options, { clock: systemClock });
+    const work = ledger.fleet.alone(
+      "key",
+      async (signal) => {
+        await database.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        );
+        if (!signal.aborted)
+          await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        expect(await ledger.fleet.alone("key", async () => "another", new AbortController().signal)).toBe(
+          "another",
+        );
+        signal.throwIfAborted();
+      },
+      new AbortController().signal,
+    );
+    await expect(work).rejects.toMatchObject({ name: "TransientError", code: "HG-LEDG-008" });
+    await ledger.close();
+  });
+});
 
 const open = (options: PostgresLedgerOptions, readOnly = false) =>
   openPostgresLedger(options, { clock: steppingClock(), readOnly });

@@ -6,7 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions } from "../../src/ledger/options.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError } from "../../src/support/errors.ts";
+import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, record, steppingClock } from "./fixtures.ts";
 
@@ -19,6 +21,12 @@ afterEach(async () => {
 });
 
 ledgerConformance("SQLite", (clock) => openSqliteLedger({ path: join(folder, "ledger.sqlite"), clock }));
+
+describe("works at a ledger in SQLite", () =>
+  aloneConformance(async () => {
+    const means = { path: join(folder, "ledger.sqlite"), clock: systemClock };
+    return [await openSqliteLedger(means), await openSqliteLedger({ ...means, readOnly: true })];
+  }));
 
 describe("an SQLite ledger's file", () => {
   const open = (readOnly = false) =>

@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
+import { type LedgerPlace, openLedger } from "../../src/ledger/open.ts";
+import { ledgerOptions } from "../../src/ledger/options.ts";
 import type { Run } from "../../src/model.ts";
 import { provisionTemplate } from "../../src/provisioning/options.ts";
+import { Provisioner } from "../../src/provisioning/provisioning.ts";
 import { filled, variableOfTarget } from "../../src/provisioning/template.ts";
+import { systemClock } from "../../src/support/clock.ts";
 import { UNITS } from "../../src/wire/index.ts";
 import { GatewayRig, trigger, until } from "../runs/gateway-rig.ts";
 import { headgate } from "../runs/in-process.ts";
+import { openTestDatabase } from "../support/postgres.ts";
+import { FaultyService } from "./faulty-service.ts";
 
 const never = new AbortController().signal;
 const PUSH = {
@@ -118,6 +124,83 @@ describe("a trigger with a template", () => {
     await untilState("refused.csv", "confirmed");
     rig.put("in/many.csv", rows("P-21,kWh,2026-03-01,1", "P-22,kWh,2026-03-01,1"));
     expect((await untilState("many.csv", "held")).reason?.message).toContain("`provision.max` (1)");
+  });
+});
+
+describe("an account that is created in by several", () => {
+  it("has each thing once, when two nodes need the same at a time", async () => {
+    const database = await openTestDatabase();
+    const options = ledgerOptions.parse({ kind: "postgres", url: database.url });
+    const ledgers = await Promise.all(
+      ["north", "south"].map((node) =>
+        openLedger({ ...options, node } as LedgerPlace, { clock: systemClock }),
+      ),
+    );
+    const provisioners = ledgers.map(
+      ({ fleet }) => new Provisioner(rig.clientOf(rig.hub.url), "the account", fleet.alone),
+    );
+    const order = {
+      targets: ["P-30", "P-31"].map((serial) => ({
+        ...FACTS,
+        target: { sourceSerialNumber: serial, mappingConfig: "a" },
+        unit: "kWh",
+      })),
+      template: provisionTemplate.parse({ ...TEMPLATE, site: { ...SITE, name: "Shared" } }),
+      ...{ context: {}, dryRun: false },
+    };
+    try {
+      const done = await Promise.all(provisioners.map((one) => one.provision(order, never)));
+      expect(done.map(({ created }) => created.length).sort()).toEqual([0, 5]);
+      const { sites, sources } = await structure();
+      expect(sites.filter(({ name }) => name === "Shared")).toHaveLength(1);
+      expect(sources.filter(({ serialNumber }) => serialNumber === "P-30")).toHaveLength(1);
+    } finally {
+      for (const one of [...provisioners, ...ledgers]) await one.close();
+      await database.drop();
+    }
+  });
+
+  it("is told what was created before the service went away, and has the rest created when it is back", async () => {
+    const service = await FaultyService.before(rig.hub.url);
+    try {
+      let left = 1;
+      service.before = (call, body) =>
+        call === "POST /variables" && body.includes("P-40") && left-- > 0 ? 503 : null;
+      await open(TEMPLATE, { services: [{ ...rig.service("hub"), base: service.url }] });
+      rig.put("in/away.csv", rows("P-40,kWh,2026-03-01,1"));
+      await untilState("away.csv", "confirmed");
+      const life = (await gateway.ledger.trace("away.csv"))[0]?.events ?? [];
+      const created = life.filter(({ what }) => what === "structure.created").map(({ detail }) => detail);
+      expect(created).toEqual(["1 source (Meter P-40)", "1 variable (kWh of P-40)"]);
+      expect(life.map(({ what }) => what)).not.toContain("run.held");
+    } finally {
+      await service.close();
+    }
+  });
+
+  it("is told by `headgate provision` what was created before the service refused the rest", async () => {
+    const service = await FaultyService.before(rig.hub.url);
+    try {
+      await open(
+        { ...TEMPLATE, when: "ordered" },
+        { services: [{ ...rig.service("hub"), base: service.url }] },
+      );
+      rig.put("in/late.csv", rows("P-50,kWh,2026-03-01,1"));
+      const { id } = await untilState("late.csv", "held");
+      service.before = (call) => (call === "POST /variables" ? 503 : null);
+      const config = `${rig.folder}/gateway.yaml`;
+      const { code, stdout, stderr } = await headgate("provision", id, "-c", config);
+      expect(code).toBe(1);
+      expect(stdout).toContain("created source Meter P-50 (id");
+      expect(stderr).toMatch(/POST \/variables.*\n.*503/);
+      service.before = () => null;
+      expect((await headgate("provision", id, "-c", config)).stdout).toContain(
+        "created: 1 variable (kWh of P-50)",
+      );
+      await untilState("late.csv", "confirmed");
+    } finally {
+      await service.close();
+    }
   });
 });
 

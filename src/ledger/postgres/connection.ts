@@ -49,6 +49,14 @@ export class Connections {
     return this.#writer;
   }
 
+  /** One for a single purpose, which whoever asked for it ends. */
+  async own(): Promise<Client> {
+    const client = new Client(this.#config);
+    client.on("error", (thrown) => this.#tellLost(thrown));
+    await client.connect();
+    return client;
+  }
+
   /** The next call of `writer` makes a new one. */
   async dropWriter(): Promise<void> {
     const writer = await this.#writer?.catch(() => undefined);
@@ -63,12 +71,10 @@ export class Connections {
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client(this.#config);
-    client.on("error", (thrown) => {
-      this.#tellLost(thrown);
+    const client = await this.own();
+    client.on("error", () => {
       this.#writer = undefined;
     });
-    await client.connect();
     return client;
   }
 

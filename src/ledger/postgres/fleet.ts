@@ -17,9 +17,14 @@ const LIVING = `WITH sessions AS (SELECT id FROM sessions WHERE id = ? AND ended
 /** Nodes that left are shown for a day. */
 const SHOWN = "interval '1 day'";
 
-export function postgresFleet(store: PostgresStore, lookAgainMs: number | null): Fleet {
+export function postgresFleet(
+  store: PostgresStore,
+  lookAgainMs: number | null,
+  alone: Fleet["alone"],
+): Fleet {
   return {
     lookAgainMs,
+    alone,
     async holdDrop(drop) {
       if (store.session === null) return null;
       const found = await store.look(() => holderOf(drop));

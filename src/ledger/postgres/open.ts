@@ -8,6 +8,7 @@ import type { Ledger } from "../ledger.ts";
 import type { PostgresLedgerOptions } from "../options.ts";
 import { ledgerMethods } from "../records/methods.ts";
 import { harmless, type OnEvent } from "../records/observing.ts";
+import { aloneByLock } from "./alone.ts";
 import { Connections } from "./connection.ts";
 import { faultOf, openFault } from "./faults.ts";
 import { postgresFleet } from "./fleet.ts";
@@ -57,7 +58,11 @@ export async function openPostgresLedger(
     session: () => session,
   });
   return {
-    fleet: postgresFleet(store, session === null ? null : lease / RENEWALS),
+    fleet: postgresFleet(
+      store,
+      session === null ? null : lease / RENEWALS,
+      aloneByLock(connections, schema, means.clock),
+    ),
     ...ledgerMethods(store),
     close: async () => {
       await store.flush();

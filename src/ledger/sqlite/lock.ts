@@ -1,6 +1,9 @@
-/** The lock of the ledger's owner, beside the ledger. */
+/** The locks beside the ledger: that of its owner, and those of works that one process at a time may do. */
+import { createHash } from "node:crypto";
+import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { type ProcessLock, takeProcessLock } from "../../support/process-lock.ts";
+import { type Fleet, TURN_EVERY_MS } from "../fleet.ts";
 import { openFault } from "./faults.ts";
 
 /** `ConfigError` HG-LEDG-001 while another process owns the ledger. */
@@ -21,4 +24,23 @@ function takeLock(path: string): ProcessLock | null {
   } catch (cause) {
     throw openFault(path, cause);
   }
+}
+
+/** Commands run beside the owner, so that a lock of its own process would not do. */
+export function aloneBeside(ledgerPath: string, clock: Clock): Fleet["alone"] {
+  return async (key, work, signal) => {
+    const name = createHash("sha256").update(key).digest("hex").slice(0, 10);
+    const path = `${ledgerPath}.${name}.lock`;
+    let lock = takeLock(path);
+    while (lock === null) {
+      await clock.sleep(TURN_EVERY_MS, signal);
+      signal.throwIfAborted();
+      lock = takeLock(path);
+    }
+    try {
+      return await work(signal);
+    } finally {
+      lock.release();
+    }
+  };
 }

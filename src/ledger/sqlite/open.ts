@@ -7,12 +7,12 @@ import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { ProcessLock } from "../../support/process-lock.ts";
-import { LONE_NODE } from "../fleet.ts";
+import { type Fleet, LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import { ledgerMethods } from "../records/methods.ts";
 import { harmless, type OnEvent } from "../records/observing.ts";
 import { openFault } from "./faults.ts";
-import { takeOwnerLock } from "./lock.ts";
+import { aloneBeside, takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
 import { SqliteStore } from "./store.ts";
 
@@ -35,12 +35,17 @@ export const FILE_MODE = 0o640;
 export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
   const path = resolve(means.path);
   if (means.readOnly === true)
-    return assemble(new SqliteStore(openToRead(path), path, means.clock, true), null);
+    return assemble(
+      new SqliteStore(openToRead(path), path, means.clock, true),
+      aloneBeside(path, means.clock),
+      null,
+    );
   const lock = claim(path);
   try {
     const db = openToWrite(path, means.log);
     await syncDirectory(dirname(path));
-    return assemble(new SqliteStore(db, path, means.clock, false, harmless(means)), lock);
+    const store = new SqliteStore(db, path, means.clock, false, harmless(means));
+    return assemble(store, aloneBeside(path, means.clock), lock);
   } catch (thrown) {
     lock.release();
     throw thrown;
@@ -99,9 +104,9 @@ function connect(path: string, readOnly: boolean): DatabaseSync {
   }
 }
 
-function assemble(store: SqliteStore, lock: ProcessLock | null): Ledger {
+function assemble(store: SqliteStore, alone: Fleet["alone"], lock: ProcessLock | null): Ledger {
   return {
-    fleet: LONE_NODE,
+    fleet: { ...LONE_NODE, alone },
     ...ledgerMethods(store),
     close: async () => {
       try {

@@ -1,0 +1,44 @@
+/** Works that one of all who share the ledger may do at a time: by an advisory lock, which goes when its connection does. */
+import type { Client } from "pg";
+import type { Clock } from "../../support/clock.ts";
+import { TransientError } from "../../support/errors.ts";
+import { type Fleet, TURN_EVERY_MS } from "../fleet.ts";
+import type { Connections } from "./connection.ts";
+import { faultOf } from "./faults.ts";
+
+const TRY = "SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine";
+
+export function aloneByLock(connections: Connections, schema: string, clock: Clock): Fleet["alone"] {
+  return async (key, work, signal) => {
+    const fault = (thrown: unknown) => faultOf("wait for a turn", connections.place, thrown);
+    const client = await connections.own().catch((thrown: unknown) => {
+      throw fault(thrown);
+    });
+    const lost = new AbortController();
+    client.on("end", () => lost.abort(turnLost(connections.place, key)));
+    try {
+      // Other ledgers may lie in the same database, which shares the locks.
+      const mine = () => tryLock(client, `headgate ${schema} ${key}`);
+      while (!(await mine().catch((thrown: unknown) => Promise.reject(fault(thrown))))) {
+        await clock.sleep(TURN_EVERY_MS, signal);
+        signal.throwIfAborted();
+      }
+      return await work(AbortSignal.any([signal, lost.signal]));
+    } finally {
+      await client.end().catch(() => undefined); // However it ends, the lock goes with it.
+    }
+  };
+}
+
+async function tryLock(client: Client, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ mine: boolean }>(TRY, [name]);
+  return rows[0]?.mine === true;
+}
+
+function turnLost(place: string, key: string): TransientError {
+  return new TransientError("HG-LEDG-008", {
+    operation: key,
+    subject: place,
+    message: `the connection to the ledger ${place} was lost, and with it the right to do this alone`,
+  });
+}
