@@ -106,7 +106,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const office = await openOffice(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const registry = createRegistry(config.triggers);
-  const intake = intakeFacts(config, { registry, clock, spool: spool.root, room });
+  const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
   const field = new Field({ log, intake }, () => ({
     ...{ journal: ledger, claim, clock, log, pauses, fleet },
     onPoll: (...poll) => metrics.pollEnded(...poll),

@@ -7,10 +7,13 @@ import { createDelivery } from "../delivery/service-delivery.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Provenance } from "../drops/drop.ts";
 import { InitialForecast } from "../drops/initial.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { openLedger } from "../ledger/open.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
 import { isContainerName } from "../runs/unpacking/container.ts";
-import { ConfigError, wordsOf } from "../support/errors.ts";
+import { systemClock } from "../support/clock.ts";
+import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { lintTriggers } from "../triggers/lint.ts";
 import { createRegistry, type TriggerRegistry } from "../triggers/registry.ts";
@@ -50,7 +53,12 @@ async function check(
   await checkMappers(config, say);
   await checkLookups(config, say, stop);
   await checkSpool(config, say);
-  for (const drop of config.drops) await checkDrop(config, drop, say, stop);
+  const ledger = await checkLedger(config, say);
+  try {
+    for (const drop of config.drops) await checkDrop({ config, ledger }, drop, say, stop);
+  } finally {
+    await ledger?.close();
+  }
   for (const service of config.services) await checkService(config, service, say, stop);
   if (options.json === true) printJson(findings);
   return findings.some((finding) => finding.level === "failed") ? 1 : 0;
@@ -63,6 +71,7 @@ function partsOf({ drops, triggers, lookups, services }: GatewayConfig): readonl
     "configuration",
     ...named("trigger", triggers),
     ...named("lookup", lookups),
+    "ledger",
     ...named("drop", drops),
     ...named("service", services),
   ];
@@ -135,8 +144,30 @@ async function checkSpool(config: GatewayConfig, say: Say): Promise<void> {
   }
 }
 
+/** A ledger that nodes share: whether it can be reached, and read. Null where there is none to be looked into. */
+async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promise<Ledger | null> {
+  if (options.kind === "sqlite") return null;
+  const part = "ledger";
+  try {
+    const ledger = await openLedger(options, { clock: systemClock, readOnly: true });
+    say({ part, level: "ok", what: `it can be read, in the schema ${options.schema}` });
+    return ledger;
+  } catch (thrown) {
+    if (!(thrown instanceof HeadgateError)) throw thrown;
+    const isMissing = thrown.code === "HG-CLI-003";
+    const what = isMissing ? `${thrown.message}; the gateway makes it when it starts` : wordsOf(thrown);
+    say({
+      part,
+      level: isMissing ? "ok" : "failed",
+      what,
+      ...(isMissing ? {} : { hint: thrown.hint }),
+    });
+    return null;
+  }
+}
+
 async function checkDrop(
-  config: GatewayConfig,
+  { config, ledger }: { readonly config: GatewayConfig; readonly ledger: Ledger | null },
   options: GatewayConfig["drops"][number],
   say: Say,
   stop: AbortSignal,
@@ -144,6 +175,7 @@ async function checkDrop(
   const part = `drop ${options.name}`;
   const intake = {
     spool: config.spool.path,
+    shared: ledger?.shared?.intake ?? null,
     defaultService: config.services[0]?.name ?? "",
     accountOf: () => undefined,
     refusalOf: () => null,
@@ -152,8 +184,8 @@ async function checkDrop(
   try {
     const claims = new Claims(config, options);
     const forecast = new InitialForecast(options.initial, drop);
-    const found = await drop.probe(stop, (entry) => {
-      claims.add(entry.path, drop.provenance?.(entry.path) ?? null);
+    const found = await drop.probe(stop, (entry, provenance) => {
+      claims.add(entry.path, provenance ?? null);
       forecast.add(entry);
     });
     for (const finding of found) say({ part, ...finding });

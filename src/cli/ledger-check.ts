@@ -3,7 +3,9 @@ import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Drop } from "../drops/drop.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
+import type { FileEntry } from "../model.ts";
 import { checkAll, type Finding } from "../runs/checking.ts";
 import { openSpool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
@@ -18,6 +20,8 @@ interface CheckOptions {
   readonly drops: boolean;
   readonly json?: boolean;
 }
+
+type DropOptions = GatewayConfig["drops"][number];
 
 /** For one question to a drop. */
 const STAT_MS = 30_000;
@@ -45,8 +49,12 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
   const findings: Finding[] = [];
   try {
     const spool = await openSpool(config.spool);
-    const stat = (name: string, path: string) =>
-      dropOf(name, options.drops ? config : null, drops)?.stat(path, AbortSignal.timeout(STAT_MS)) ?? null;
+    const stat = (name: string, path: string) => {
+      const asked = options.drops ? config.drops.find((one) => one.name === name) : undefined;
+      if (asked === undefined) return null;
+      if (asked.kind === "http") return statBody(ledger, name, path);
+      return dropOf(asked, drops).stat(path, AbortSignal.timeout(STAT_MS));
+    };
     for await (const finding of checkAll({ ledger, spool, stat, repair }, stop)) {
       findings.push(finding);
       if (options.json !== true) printFinding(finding);
@@ -62,12 +70,15 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
   return left.length === 0 ? 0 : 1;
 }
 
-/** An intake has its files in the spool. */
-function dropOf(name: string, config: GatewayConfig | null, drops: Map<string, Drop>): Drop | undefined {
-  const options = config?.drops.find((one) => one.name === name);
-  if (options === undefined || options.kind === "http") return undefined;
-  const drop = drops.get(name) ?? createDrop(options, { log: silentLog });
-  drops.set(name, drop);
+/** Of a body that lies in the ledger. Null for an intake that has its files in the spool. */
+function statBody({ shared }: Ledger, drop: string, path: string): Promise<FileEntry | null> | null {
+  if (shared === null) return null;
+  return shared.intake.stat(drop, path).then((found) => (found === null ? null : { path, ...found }));
+}
+
+function dropOf(options: DropOptions, drops: Map<string, Drop>): Drop {
+  const drop = drops.get(options.name) ?? createDrop(options, { log: silentLog });
+  drops.set(options.name, drop);
   return drop;
 }
 

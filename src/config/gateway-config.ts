@@ -42,7 +42,6 @@ export const gatewayConfig = z
     uniqueNames("lookups"),
     knownReferences(),
     workingConfirmation(),
-    sharedArrivals(),
   );
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
@@ -143,22 +142,6 @@ function serviceFault(service: string | undefined, services: readonly string[]):
     return services.length > 1 ? `there are several services; name one of ${services.join(", ")}` : null;
   if (services.includes(service)) return null;
   return `there is no service ${service}; there ${services.length > 1 ? "are" : "is"} ${services.join(", ")}`;
-}
-
-/** What an HTTP intake took lies on its own node, and no other could go on with it. */
-function sharedArrivals() {
-  return z.superRefine<{
-    ledger: { kind: string };
-    drops: { kind: string }[];
-  }>((config, context) => {
-    if (config.ledger.kind !== "postgres") return;
-    for (const [index, { kind }] of config.drops.entries()) {
-      if (kind !== "http") continue;
-      const message =
-        "an HTTP intake keeps what it took on its own node, which no other node could go on with: give it a gateway with a ledger of its own (ledger.kind sqlite)";
-      context.addIssue({ code: "custom", path: ["drops", index, "kind"], message });
-    }
-  });
 }
 
 function workingConfirmation() {

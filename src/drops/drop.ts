@@ -18,7 +18,7 @@ export interface Drop {
   open?(): Promise<string>;
 
   /** Only of a drop that knows more of a file than its path: how it came. Null when it knows no such file. Files of other drops came by SendViaFtp. */
-  provenance?(path: string): Provenance | null;
+  provenance?(path: string): Promise<Provenance | null>;
 
   /**
    * Every file under the root that the drop's include and exclude patterns let through, as it lies there now, in any order.
@@ -58,10 +58,13 @@ export interface Drop {
   modifiedMs(entry: FileEntry): number | null;
 
   /**
-   * For `headgate check`: connects, lists once (`onEntry` hears of each file), tries what it may do with a file of its own, and
+   * For `headgate check`: connects, lists once (`onEntry` hears of each file, and how it came), tries what it may do with a file of its own, and
    * says in words what was found. Nothing of a trial stays, and no gateway takes it. Faults of the drop are findings.
    */
-  probe(signal: AbortSignal, onEntry?: (entry: FileEntry) => void): Promise<readonly ProbeFinding[]>;
+  probe(
+    signal: AbortSignal,
+    onEntry?: (entry: FileEntry, provenance?: Provenance) => void,
+  ): Promise<readonly ProbeFinding[]>;
 
   /** Calls back when something may have changed, to poll sooner. Never the truth (invariant 9). Answers how to stop. */
   watch?(onChange: () => void): () => Promise<void>;

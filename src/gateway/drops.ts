@@ -4,6 +4,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { IntakeFacts } from "../drops/intake/intake.ts";
 import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { SpoolRoom } from "../runs/spool-room.ts";
 import type { DropPost } from "../runs/steps.ts";
@@ -147,10 +148,12 @@ export function intakeFacts(
     readonly clock: Clock;
     readonly spool: string;
     readonly room: SpoolRoom;
+    readonly ledger: Pick<Ledger, "shared">;
   },
 ): IntakeFacts {
   return {
     spool: parts.spool,
+    shared: parts.ledger.shared?.intake ?? null,
     isFull: async () => (await parts.room.full()) !== null,
     clock: parts.clock,
     get defaultService() {

@@ -43,7 +43,7 @@ export function claimParts(
     pausedTrigger: (name) => pauses.reason("trigger", name),
     planFinish,
     unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
-    provenance: ({ drop, path }) => dropPost(drop)?.drop.provenance?.(path) ?? null,
+    provenance: async ({ drop, path }) => (await dropPost(drop)?.drop.provenance?.(path)) ?? null,
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
       const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);

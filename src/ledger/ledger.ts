@@ -30,10 +30,13 @@ import type {
   RunState,
 } from "../model.ts";
 import type { Fleet } from "./fleet.ts";
+import type { SharedBytes } from "./shared.ts";
 
 export interface Ledger {
   /** The nodes that share it. */
   readonly fleet: Fleet;
+  /** Bytes that these nodes share; null where one process owns the ledger. */
+  readonly shared: SharedBytes | null;
 
   // ── arrivals
 

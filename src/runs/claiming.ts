@@ -57,7 +57,7 @@ export interface ClaimParts {
   /** Undefined for a drop that is not in the configuration any more. */
   unpacking(drop: string): Unpacking | undefined;
   /** How a file came, when its drop knows. */
-  provenance(file: Pick<Arrival, "drop" | "path">): Provenance | null;
+  provenance(file: Pick<Arrival, "drop" | "path">): Promise<Provenance | null>;
   /** Why a person has a trigger claim nothing; null while it does. */
   pausedTrigger(name: string): string | null;
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
@@ -100,7 +100,7 @@ interface PreparedClaim {
 
 async function prepareClaim(arrival: Arrival, parts: ClaimParts): Promise<PreparedClaim> {
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
-  const provenance = parts.provenance(outermost);
+  const provenance = await parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
   if (
     unpacking?.unpack === true &&

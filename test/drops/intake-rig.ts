@@ -114,8 +114,9 @@ export class IntakeRig {
     return this.gateway.intakes["intake"] ?? "";
   }
 
-  async up(): Promise<void> {
-    const config = gatewayConfig.parse(intakeSettings(this.folder, this.hub, this.#more, this.#intake));
+  async up(more: Settings = {}): Promise<void> {
+    const settings = intakeSettings(this.folder, this.hub, { ...this.#more, ...more }, this.#intake);
+    const config = gatewayConfig.parse(settings);
     this.#gateway = await startGateway(config, { log: silentLog });
   }
 

@@ -1,212 +1,222 @@
+/** What every intake does, wherever it puts what it takes: on the disk of its gateway, or in a ledger that gateways share. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";
 import { dropOptions } from "../../src/drops/options.ts";
+import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { basic, GUID, IntakeRig, intakeSettings, pushBody, upload, users } from "./intake-rig.ts";
 
-let rig: IntakeRig;
-beforeAll(async () => {
-  rig = await IntakeRig.start(undefined, {}, { limits: { body: "20KB" } });
-});
-afterAll(() => rig.close());
-
-describe("the token endpoint of the intake", () => {
-  it("gives a token that pushes, by both paths", async () => {
-    const { status, body } = await rig.token();
-    expect(status).toBe(200);
-    expect(body).toMatchObject({ expires_in: 3600, token_type: "Bearer", scope: "push-data datahub-api" });
-    const answer = await rig.post("/api/data?operationId=by-token", pushBody(1, 1), {
-      authorization: `Bearer ${body["access_token"]}`,
-    });
-    expect(answer).toMatchObject({
-      status: 200,
-      body: { operationId: "by-token", status: "accepted", received: 1 },
-    });
-    const newer = await fetch(`${rig.url}/realms/any/protocol/openid-connect/token`, {
-      method: "POST",
-      body: new URLSearchParams({ grant_type: "password" }),
-    });
-    expect(newer.status).toBe(400);
-    expect(await newer.json()).toMatchObject({ error: "invalid_request" });
+describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) => {
+  let rig: IntakeRig;
+  let database: TestDatabase | null = null;
+  beforeAll(async () => {
+    database = kind === "postgres" ? await openTestDatabase() : null;
+    const shared = database === null ? {} : { ledger: { kind, url: database.url, node: "north" } };
+    rig = await IntakeRig.start(undefined, shared, { limits: { body: "20KB" } });
+  });
+  afterAll(async () => {
+    await rig.close();
+    await database?.drop();
   });
 
-  it.each([
-    [{ client_secret: "wrong" }, 401, "invalid_client"],
-    [{ password: "wrong" }, 401, "invalid_grant"],
-    [{ username: "nobody" }, 401, "invalid_grant"],
-    [{ grant_type: "implicit" }, 400, "unsupported_grant_type"],
-    [{ scope: "everything" }, 400, "invalid_scope"],
-    [{ scope: "" }, 400, "invalid_scope"],
-    [{ account: "2" }, 400, "invalid_grant"],
-    [{ acr_values: "accountId:2" }, 400, "invalid_grant"],
-  ])("refuses %o by %i %s", async (fields, status, error) => {
-    expect(await rig.token(fields as Record<string, string>)).toMatchObject({ status, body: { error } });
-  });
-
-  it("gives tokens that outlive a restart, and none for the account of another service", async () => {
-    const { body } = await rig.token({ account: "1" });
-    await rig.down();
-    await rig.up();
-    const authorization = `Bearer ${body["access_token"]}`;
-    expect(await rig.post("/api/data", pushBody(1, 1), { authorization })).toMatchObject({ status: 200 });
-  });
-});
-
-describe("who may send", () => {
-  const refusals: [string, string, Record<string, string>, number, string][] = [
-    ["nobody", "/api/data", { authorization: "" }, 401, "unauthenticated"],
-    ["a wrong password", "/api/data", { authorization: basic("device", "wrong") }, 401, "unauthenticated"],
-    ["an unknown user", "/api/data", { authorization: basic("nobody") }, 401, "unauthenticated"],
-    ["a made-up token", "/api/data", { authorization: "Bearer abc" }, 401, "unauthenticated"],
-    ["a user without the right", "/api/data", { authorization: basic("uploader") }, 403, "missing-right"],
-    ["another version", "/api/data", { "api-version": "2.0" }, 400, "unsupported-api-version"],
-    ["a compressed body", "/api/data", { "content-encoding": "gzip" }, 415, "unsupported-media-type"],
-    ["an unknown guid", "/api/generic/9b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11", {}, 404, "unknown-token"],
-    ["no such route", "/api/date", {}, 404, "not-found"],
-    [
-      "an upload without multipart",
-      "/storage?Filename=a.csv",
-      { "content-type": "text/csv" },
-      415,
-      "unsupported-media-type",
-    ],
-    ["an upload without a name", "/storage", { "content-type": "text/csv" }, 400, "invalid-request"],
-    ["an upload that leaves its folder", "/storage?filename=..%2Fa.csv", {}, 400, "invalid-request"],
-  ];
-  it.each(refusals)("%s is refused in words", async (_who, path, headers, status, code) => {
-    const answer = await rig.post(path, pushBody(1, 1), headers);
-    expect(answer).toMatchObject({
-      status,
-      body: { status, code, detail: expect.stringMatching(/\w+ \w+/) },
-    });
-    expect(answer.headers.get("content-type")).toContain("application/problem+json");
-  });
-
-  it("asks a token for the scope of the route", async () => {
-    const { body } = await rig.token({ scope: "datahub-api" });
-    const authorization = `Bearer ${body["access_token"]}`;
-    expect(await rig.post("/api/data", pushBody(1, 1), { authorization })).toMatchObject({
-      status: 401,
-      body: { code: "missing-scope", detail: "the access token lacks the scope push-data" },
-    });
-    expect((await rig.post("/storage?Filename=x.txt", upload("x.txt", "x"), { authorization })).status).toBe(
-      200,
-    );
-  });
-});
-
-describe("a body", () => {
-  it.each([
-    ["not json", "invalid-json", /not valid JSON/],
-    ["{}", "invalid-request", /must be an array/],
-    ['[{"variableId":1}]', "invalid-request", /\[0\]\.data is required/],
-    [
-      '[{"variableId":1,"data":[{"date":"2026-03-01T00:00:00Z","value":"1"}]}]',
-      "invalid-request",
-      /\[0\]\.data\[0\]\.value must be a number/,
-    ],
-    ['[{"accountId":1,"variableId":1,"data":[]}]', "invalid-request", /accountId must not be in the body/],
-    ['[{"ROLE":"Admin","variableId":1,"data":[]}]', "invalid-request", /ROLE must not be in the body/],
-  ])("%s is refused by 400", async (body, code, detail) => {
-    expect(await rig.post("/api/data", body)).toMatchObject({
-      status: 400,
-      body: { code, detail: expect.stringMatching(detail) },
-    });
-  });
-
-  it.each([
-    ["with its length", pushBody(1, ...Array(1_000).keys())],
-    ["in chunks", new Blob([pushBody(1, ...Array(1_000).keys())]).stream()],
-  ])("that is too large is refused by 413, sent %s, and nothing of it stays", async (_how, body) => {
-    const response = await fetch(`${rig.url}/api/data`, {
-      method: "POST",
-      body,
-      headers: { authorization: basic("device") },
-      duplex: "half",
-    } as RequestInit);
-    expect(response.status).toBe(413);
-    expect(await response.json()).toMatchObject({
-      code: "too-large",
-      detail: expect.stringContaining("20000 bytes"),
-    });
-    expect(await readdir(join(rig.folder, "spool", "intake", "intake", "incoming"))).toEqual([]);
-  });
-
-  it("in an upload that is too large, or of several parts or none, is refused", async () => {
-    const large = await rig.post("/storage?Filename=a.csv", upload("a.csv", "x".repeat(30_000)));
-    expect(large).toMatchObject({ status: 413 });
-    const form = upload("a.csv", "x");
-    form.append("more", new Blob(["y"]), "b.csv");
-    expect(await rig.post("/storage?Filename=a.csv", form)).toMatchObject({ status: 400 });
-    expect(await rig.post("/storage?Filename=a.csv", new FormData())).toMatchObject({ status: 400 });
-    expect(await rig.post(`/api/generic/${GUID}`, "")).toMatchObject({ status: 400 });
-    expect(await readdir(join(rig.folder, "spool", "intake", "intake", "incoming"))).toEqual([]);
-  });
-
-  it("is taken at the service's paths with and without a slash at the end, in any case", async () => {
-    for (const path of ["/api/data/", "/push/api/data", "/API/Data", "/api/data?op-as-bare-query"])
-      expect(await rig.post(path, pushBody(1, 1))).toMatchObject({
-        status: 200,
-        body: { status: "accepted" },
+  describe("the token endpoint of the intake", () => {
+    it("gives a token that pushes, by both paths", async () => {
+      const { status, body } = await rig.token();
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ expires_in: 3600, token_type: "Bearer", scope: "push-data datahub-api" });
+      const answer = await rig.post("/api/data?operationId=by-token", pushBody(1, 1), {
+        authorization: `Bearer ${body["access_token"]}`,
       });
-    expect((await rig.post("/api/data?op-as-bare-query", pushBody(1, 9))).body.operationId).toBe(
-      "op-as-bare-query",
-    );
-    expect((await rig.post(`/api/generic/${GUID.toUpperCase()}/`, "x")).status).toBe(200);
-  });
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { operationId: "by-token", status: "accepted", received: 1 },
+      });
+      const newer = await fetch(`${rig.url}/realms/any/protocol/openid-connect/token`, {
+        method: "POST",
+        body: new URLSearchParams({ grant_type: "password" }),
+      });
+      expect(newer.status).toBe(400);
+      expect(await newer.json()).toMatchObject({ error: "invalid_request" });
+    });
 
-  it("of an upload is one part of any name, and answered by its bare id", async () => {
-    for (const part of ["file", "data", "a.csv"]) {
-      const answer = await rig.post("/storage?filename=notes.txt", upload("a.csv", "x", part));
-      expect(answer.status).toBe(200);
-      expect(answer.body).toBeGreaterThan(Date.now() * 1_000 - 60e6);
-    }
-  });
-});
+    it.each([
+      [{ client_secret: "wrong" }, 401, "invalid_client"],
+      [{ password: "wrong" }, 401, "invalid_grant"],
+      [{ username: "nobody" }, 401, "invalid_grant"],
+      [{ grant_type: "implicit" }, 400, "unsupported_grant_type"],
+      [{ scope: "everything" }, 400, "invalid_scope"],
+      [{ scope: "" }, 400, "invalid_scope"],
+      [{ account: "2" }, 400, "invalid_grant"],
+      [{ acr_values: "accountId:2" }, 400, "invalid_grant"],
+    ])("refuses %o by %i %s", async (fields, status, error) => {
+      expect(await rig.token(fields as Record<string, string>)).toMatchObject({ status, body: { error } });
+    });
 
-describe("a repeat", () => {
-  const keyed = { "idempotency-key": "key-1" };
-
-  it("is the same operationId with the same bytes, and answered the same; other bytes are new", async () => {
-    const first = await rig.post("/api/data?operationId=op-1", pushBody(1, 1));
-    const again = await rig.post("/api/data?operationId=op-1", pushBody(1, 1));
-    expect(again.body).toEqual(first.body);
-    await rig.post("/api/data?operationId=op-1", pushBody(1, 2));
-    await rig.down();
-    await rig.up();
-    await rig.post("/api/data?operationId=op-1", pushBody(1, 2));
-    await rig.seen();
-    expect(await rig.gateway.ledger.trace("op-1")).toHaveLength(2);
-  });
-
-  it("by Idempotency-Key answers the same, and 422 for other bytes", async () => {
-    const first = await rig.post("/api/data", pushBody(1, 1), keyed);
-    expect((await rig.post("/api/data", pushBody(1, 1), keyed)).body).toEqual(first.body);
-    expect(await rig.post("/api/data", pushBody(1, 2), keyed)).toMatchObject({
-      status: 422,
-      body: { code: "idempotency-conflict" },
+    it("gives tokens that outlive a restart, and none for the account of another service", async () => {
+      const { body } = await rig.token({ account: "1" });
+      await rig.down();
+      await rig.up();
+      const authorization = `Bearer ${body["access_token"]}`;
+      expect(await rig.post("/api/data", pushBody(1, 1), { authorization })).toMatchObject({ status: 200 });
     });
   });
 
-  it("sent at the same time is one arrival", async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => rig.post("/api/data?operationId=together", pushBody(1, 5))),
-    );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    await rig.seen();
-    expect(await rig.gateway.ledger.trace("together")).toHaveLength(1);
+  describe("who may send", () => {
+    const refusals: [string, string, Record<string, string>, number, string][] = [
+      ["nobody", "/api/data", { authorization: "" }, 401, "unauthenticated"],
+      ["a wrong password", "/api/data", { authorization: basic("device", "wrong") }, 401, "unauthenticated"],
+      ["an unknown user", "/api/data", { authorization: basic("nobody") }, 401, "unauthenticated"],
+      ["a made-up token", "/api/data", { authorization: "Bearer abc" }, 401, "unauthenticated"],
+      ["a user without the right", "/api/data", { authorization: basic("uploader") }, 403, "missing-right"],
+      ["another version", "/api/data", { "api-version": "2.0" }, 400, "unsupported-api-version"],
+      ["a compressed body", "/api/data", { "content-encoding": "gzip" }, 415, "unsupported-media-type"],
+      ["an unknown guid", "/api/generic/9b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11", {}, 404, "unknown-token"],
+      ["no such route", "/api/date", {}, 404, "not-found"],
+      [
+        "an upload without multipart",
+        "/storage?Filename=a.csv",
+        { "content-type": "text/csv" },
+        415,
+        "unsupported-media-type",
+      ],
+      ["an upload without a name", "/storage", { "content-type": "text/csv" }, 400, "invalid-request"],
+      ["an upload that leaves its folder", "/storage?filename=..%2Fa.csv", {}, 400, "invalid-request"],
+    ];
+    it.each(refusals)("%s is refused in words", async (_who, path, headers, status, code) => {
+      const answer = await rig.post(path, pushBody(1, 1), headers);
+      expect(answer).toMatchObject({
+        status,
+        body: { status, code, detail: expect.stringMatching(/\w+ \w+/) },
+      });
+      expect(answer.headers.get("content-type")).toContain("application/problem+json");
+    });
+
+    it("asks a token for the scope of the route", async () => {
+      const { body } = await rig.token({ scope: "datahub-api" });
+      const authorization = `Bearer ${body["access_token"]}`;
+      expect(await rig.post("/api/data", pushBody(1, 1), { authorization })).toMatchObject({
+        status: 401,
+        body: { code: "missing-scope", detail: "the access token lacks the scope push-data" },
+      });
+      expect(
+        (await rig.post("/storage?Filename=x.txt", upload("x.txt", "x"), { authorization })).status,
+      ).toBe(200);
+    });
   });
 
-  it("is not what the same bytes without an operationId are", async () => {
-    const ids = new Set<string>();
-    for (let times = 0; times < 3; times += 1)
-      ids.add((await rig.post("/api/data", pushBody(1, 77))).body.operationId);
-    expect(ids.size).toBe(3);
-    await rig.seen();
-    for (const id of ids) expect(await rig.gateway.ledger.trace(id)).toHaveLength(1);
+  describe("a body", () => {
+    it.each([
+      ["not json", "invalid-json", /not valid JSON/],
+      ["{}", "invalid-request", /must be an array/],
+      ['[{"variableId":1}]', "invalid-request", /\[0\]\.data is required/],
+      [
+        '[{"variableId":1,"data":[{"date":"2026-03-01T00:00:00Z","value":"1"}]}]',
+        "invalid-request",
+        /\[0\]\.data\[0\]\.value must be a number/,
+      ],
+      ['[{"accountId":1,"variableId":1,"data":[]}]', "invalid-request", /accountId must not be in the body/],
+      ['[{"ROLE":"Admin","variableId":1,"data":[]}]', "invalid-request", /ROLE must not be in the body/],
+    ])("%s is refused by 400", async (body, code, detail) => {
+      expect(await rig.post("/api/data", body)).toMatchObject({
+        status: 400,
+        body: { code, detail: expect.stringMatching(detail) },
+      });
+    });
+
+    it.each([
+      ["with its length", pushBody(1, ...Array(1_000).keys())],
+      ["in chunks", new Blob([pushBody(1, ...Array(1_000).keys())]).stream()],
+    ])("that is too large is refused by 413, sent %s, and nothing of it stays", async (_how, body) => {
+      const response = await fetch(`${rig.url}/api/data`, {
+        method: "POST",
+        body,
+        headers: { authorization: basic("device") },
+        duplex: "half",
+      } as RequestInit);
+      expect(response.status).toBe(413);
+      expect(await response.json()).toMatchObject({
+        code: "too-large",
+        detail: expect.stringContaining("20000 bytes"),
+      });
+      expect(await readdir(join(rig.folder, "spool", "intake", "intake", "incoming"))).toEqual([]);
+    });
+
+    it("in an upload that is too large, or of several parts or none, is refused", async () => {
+      const large = await rig.post("/storage?Filename=a.csv", upload("a.csv", "x".repeat(30_000)));
+      expect(large).toMatchObject({ status: 413 });
+      const form = upload("a.csv", "x");
+      form.append("more", new Blob(["y"]), "b.csv");
+      expect(await rig.post("/storage?Filename=a.csv", form)).toMatchObject({ status: 400 });
+      expect(await rig.post("/storage?Filename=a.csv", new FormData())).toMatchObject({ status: 400 });
+      expect(await rig.post(`/api/generic/${GUID}`, "")).toMatchObject({ status: 400 });
+      expect(await readdir(join(rig.folder, "spool", "intake", "intake", "incoming"))).toEqual([]);
+    });
+
+    it("is taken at the service's paths with and without a slash at the end, in any case", async () => {
+      for (const path of ["/api/data/", "/push/api/data", "/API/Data", "/api/data?op-as-bare-query"])
+        expect(await rig.post(path, pushBody(1, 1))).toMatchObject({
+          status: 200,
+          body: { status: "accepted" },
+        });
+      expect((await rig.post("/api/data?op-as-bare-query", pushBody(1, 9))).body.operationId).toBe(
+        "op-as-bare-query",
+      );
+      expect((await rig.post(`/api/generic/${GUID.toUpperCase()}/`, "x")).status).toBe(200);
+    });
+
+    it("of an upload is one part of any name, and answered by its bare id", async () => {
+      for (const part of ["file", "data", "a.csv"]) {
+        const answer = await rig.post("/storage?filename=notes.txt", upload("a.csv", "x", part));
+        expect(answer.status).toBe(200);
+        expect(answer.body).toBeGreaterThan(Date.now() * 1_000 - 60e6);
+      }
+    });
+  });
+
+  describe("a repeat", () => {
+    const keyed = { "idempotency-key": "key-1" };
+
+    it("is the same operationId with the same bytes, and answered the same; other bytes are new", async () => {
+      const first = await rig.post("/api/data?operationId=op-1", pushBody(1, 1));
+      const again = await rig.post("/api/data?operationId=op-1", pushBody(1, 1));
+      expect(again.body).toEqual(first.body);
+      await rig.post("/api/data?operationId=op-1", pushBody(1, 2));
+      await rig.down();
+      await rig.up();
+      await rig.post("/api/data?operationId=op-1", pushBody(1, 2));
+      await rig.seen();
+      expect(await rig.gateway.ledger.trace("op-1")).toHaveLength(2);
+    });
+
+    it("by Idempotency-Key answers the same, and 422 for other bytes", async () => {
+      const first = await rig.post("/api/data", pushBody(1, 1), keyed);
+      expect((await rig.post("/api/data", pushBody(1, 1), keyed)).body).toEqual(first.body);
+      expect(await rig.post("/api/data", pushBody(1, 2), keyed)).toMatchObject({
+        status: 422,
+        body: { code: "idempotency-conflict" },
+      });
+    });
+
+    it("sent at the same time is one arrival", async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => rig.post("/api/data?operationId=together", pushBody(1, 5))),
+      );
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      await rig.seen();
+      expect(await rig.gateway.ledger.trace("together")).toHaveLength(1);
+    });
+
+    it("is not what the same bytes without an operationId are", async () => {
+      const ids = new Set<string>();
+      for (let times = 0; times < 3; times += 1)
+        ids.add((await rig.post("/api/data", pushBody(1, 77))).body.operationId);
+      expect(ids.size).toBe(3);
+      await rig.seen();
+      for (const id of ids) expect(await rig.gateway.ledger.trace(id)).toHaveLength(1);
+    });
   });
 });
 

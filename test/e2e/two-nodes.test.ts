@@ -2,17 +2,15 @@
  * Two real gateways on one ledger in PostgreSQL and one shared drop, beside a service that misbehaves: one after the other they are
  * killed, or put to sleep for longer than their lease and woken up. Everything random in a round comes from its seed.
  */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { stringify } from "yaml";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
 import { Door } from "./door.ts";
 import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.ts";
 import { misbehave } from "./misbehaviour.ts";
-import { type HeadgateProcess, headgate } from "./processes.ts";
+import { Node } from "./node.ts";
+import { headgate } from "./processes.ts";
 import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
 import { localDrop, Rig, type Settings, type Stage } from "./rig.ts";
 import { PATIENTLY, until } from "./waiting.ts";
@@ -76,49 +74,6 @@ describe("two nodes, killed and put to sleep in turn, lose nothing and deliver n
     }
   });
 });
-
-/** One of the gateways: its own name, spool and operations, and the ledger and the drop of all. */
-class Node {
-  readonly name: string;
-  readonly #stage: Stage;
-  readonly #lives: HeadgateProcess[] = [];
-
-  constructor(stage: Stage, name: string) {
-    this.#stage = stage;
-    this.name = name;
-  }
-
-  get said(): readonly string[] {
-    return this.#lives.map(({ stderr }) => stderr);
-  }
-
-  get process(): HeadgateProcess {
-    const living = this.#lives.at(-1);
-    if (living === undefined) throw new Error(`${this.name} was not started`);
-    return living;
-  }
-
-  async start(): Promise<void> {
-    const settings = this.#stage.settings();
-    const file = join(this.#stage.folder, `${this.name}.yaml`);
-    const ledger = { ...(settings["ledger"] as Settings), node: this.name };
-    const spool = { path: `./state/spool-${this.name}` };
-    await writeFile(file, stringify({ ...settings, ledger, spool }));
-    const life = this.#stage.rig.start(["gateway", "-c", file]);
-    this.#lives.push(life);
-    life.said("stderr", /"operations":"([^"]+)"[^\n]*gateway started/).then(
-      ([, url]) => {
-        this.#stage.lane.gateway = url ?? null;
-      },
-      () => undefined, // It was killed before.
-    );
-    await life.said("stderr", /ledger|Server listening/);
-  }
-
-  end(signal: NodeJS.Signals) {
-    return this.process.end(signal);
-  }
-}
 
 async function strike(
   stage: Stage,

@@ -96,7 +96,7 @@ describe("a ledger in PostgreSQL", () => {
 
   it("is refused when it is missing, newer, something else, or not for this user", async () => {
     const options = freshOptions();
-    await expect(open(options, true)).rejects.toMatchObject({ name: "ConfigError", code: "HG-LEDG-002" });
+    await expect(open(options, true)).rejects.toMatchObject({ name: "ConfigError", code: "HG-CLI-003" });
     await (await open(options)).close();
     await database.query(`INSERT INTO ${options.schema}.ledger_schema VALUES (999)`);
     await expect(open(options)).rejects.toMatchObject({ code: "HG-LEDG-003" });

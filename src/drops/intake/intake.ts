@@ -1,32 +1,33 @@
 /**
  * The gateway's own HTTP intake as a drop: senders push and upload to it as they would to the service, and each body becomes a
- * file that is complete when it is there. It works while the service is away. See `bodies.ts` for what makes an answer true.
+ * file that is complete when it is there. It works while the service is away. See `shelf.ts` for what makes an answer true.
  */
-import { randomBytes } from "node:crypto";
-import { rmdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
-import { systemCode, wordsOf } from "../../support/errors.ts";
+import { wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
 import type { Drop, ProbeFinding, Provenance } from "../drop.ts";
-import { LocalDrop } from "../local.ts";
-import { type IntakeOptions, localOptions } from "../options.ts";
+import type { IntakeOptions } from "../options.ts";
 import { Bodies } from "./bodies.ts";
-import { People, SECRET_BYTES } from "./people.ts";
-import { checkTls, probeIntake, probeLying } from "./probing.ts";
+import { People } from "./people.ts";
+import { checkTls, probeIntake, probeLying, probeShared } from "./probing.ts";
 import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
+import { lyingReceipts, type SharedIntake, SharedShelf } from "./shared-shelf.ts";
+import type { IntakeShelf } from "./shelf.ts";
 import { tokenRoutes } from "./token-route.ts";
 
 /** What the intake asks of the rest of the gateway. */
 export interface IntakeFacts {
   /** Root of the spool. */
   readonly spool: string;
+  /** Where gateways that share a ledger put what they take; null for one that is alone. */
+  readonly shared: SharedIntake | null;
   readonly clock?: Clock;
   /** Whether the spool takes nothing more. Default: it always has room. */
   isFull?(): Promise<boolean>;
@@ -52,12 +53,8 @@ export class IntakeDrop implements Drop {
   readonly #log: Logger;
   readonly #root: string;
   readonly #watching = new Set<() => void>();
-  #opening: Promise<Bodies> | null = null;
-  #bodies: Bodies | null = null;
-  #files: LocalDrop | null = null;
+  #opening: Promise<IntakeShelf> | null = null;
   #app: FastifyInstance | null = null;
-  /** The one that a check looks at just now. */
-  #probed: Receipt | null = null;
   #forgetting: NodeJS.Timeout | undefined;
 
   constructor(options: IntakeOptions, facts: IntakeFacts, log: Logger) {
@@ -71,44 +68,40 @@ export class IntakeDrop implements Drop {
 
   async open(): Promise<string> {
     checkTls(this.#options);
-    const bodies = await this.#store();
-    this.#app = this.#buildServer(bodies);
+    this.#app = this.#buildServer(await this.#store());
     const url = await listenOrExplain(this.#app, this.#options.listen, `listen of the drop ${this.name}`);
     this.#log.info({ drop: this.name, url }, "intake listens");
     return url;
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
-    const bodies = await this.#store();
-    for (const { path, size, mtime } of bodies.receipts.lying()) {
-      signal.throwIfAborted();
+    for await (const { path, size, mtime } of (await this.#store()).lying(signal))
       yield { path, size, mtime };
-    }
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
-    const files = await this.#folder();
-    const entry = await files.stat(path, signal);
-    if (entry === null) this.#bodies?.receipts.left(path);
-    return entry;
+    return await (await this.#store()).stat(path, signal);
   }
 
   async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    return (await this.#folder()).fetch(entry, destination, signal);
+    return await (await this.#store()).fetch(entry, destination, signal);
   }
 
   async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
-    const result = await (await this.#folder()).finish(entry, plan);
-    if (plan.action === "leave" || result === "changed") return result;
-    const bodies = await this.#store();
-    bodies.receipts.left(entry.path);
-    if (entry.path.startsWith("storage/")) await removeEmpty(join(bodies.folder, dirname(entry.path)));
-    return result;
+    return await (await this.#store()).finish(entry, plan);
   }
 
-  provenance(path: string): Provenance | null {
-    const probed = this.#probed?.path === path ? this.#probed : null;
-    const receipt = probed ?? this.#bodies?.receipts.byPath(path) ?? null;
+  async clearArchive(
+    folder: string,
+    isOld: (path: string) => boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    return await (await this.#store()).clearArchive(folder, isOld, limit, signal);
+  }
+
+  async provenance(path: string): Promise<Provenance | null> {
+    const receipt = await (await this.#store()).byPath(path);
     return receipt === null ? null : provenanceOf(receipt, this.#options);
   }
 
@@ -118,22 +111,31 @@ export class IntakeDrop implements Drop {
 
   async probe(
     signal: AbortSignal,
-    onEntry: (entry: FileEntry) => void = () => undefined,
+    onEntry: (entry: FileEntry, provenance?: Provenance) => void = () => undefined,
   ): Promise<readonly ProbeFinding[]> {
     signal.throwIfAborted();
-    const findings = await probeIntake(this.#options, this.#root, this.#facts.defaultService);
-    const lying = probeLying(this.#root, (receipt) => {
-      this.#probed = receipt;
-      onEntry({ path: receipt.path, size: receipt.size, mtime: receipt.mtime });
-    });
-    this.#probed = null;
+    const { shared, defaultService } = this.#facts;
+    const findings = await probeIntake(this.#options, this.#root, defaultService);
+    const onReceipt = (receipt: Receipt) => {
+      const { path, size, mtime } = receipt;
+      onEntry({ path, size, mtime }, provenanceOf(receipt, this.#options));
+    };
+    const lying =
+      shared === null
+        ? probeLying(this.#root, onReceipt)
+        : await probeShared(lyingReceipts(shared, this.name, signal), onReceipt);
     return [...findings, lying];
   }
 
   watch(onChange: () => void): () => Promise<void> {
     this.#watching.add(onChange);
+    const others = this.#store().then(
+      (shelf) => shelf.watch(onChange),
+      () => null, // Whoever lists hears of it.
+    );
     return async () => {
       this.#watching.delete(onChange);
+      await (await others)?.();
     };
   }
 
@@ -146,43 +148,32 @@ export class IntakeDrop implements Drop {
       await app.close();
       clearTimeout(timer);
     }
-    await this.#files?.close();
-    await this.#opening?.catch(() => undefined); // Its caller heard of it.
-    this.#bodies?.close();
-    this.#bodies = null;
+    const shelf = await this.#opening?.catch(() => null); // Its caller heard of it.
+    await shelf?.close();
   }
 
-  #store(): Promise<Bodies> {
-    this.#opening ??= Bodies.open(this.#root, this.#log).then((bodies) => {
+  #store(): Promise<IntakeShelf> {
+    this.#opening ??= this.#openShelf().then((shelf) => {
       const forget = () => {
-        try {
-          bodies.receipts.forget(this.#clock.now().epochMilliseconds - this.#options.repeats);
-        } catch (thrown) {
+        shelf.forget(this.#clock.now().epochMilliseconds - this.#options.repeats).catch((thrown: unknown) => {
           this.#log.warn({ drop: this.name, reason: wordsOf(thrown) }, "old receipts stay for now");
-        }
+        });
       };
       forget();
       this.#forgetting = setInterval(forget, FORGET_EVERY_MS).unref();
-      this.#bodies = bodies;
-      return bodies;
+      return shelf;
     });
     return this.#opening;
   }
 
-  /** The bodies as a local drop: fetching and finishing are the same as there. */
-  async #folder(): Promise<LocalDrop> {
-    const { folder } = await this.#store();
-    this.#files ??= new LocalDrop(
-      {
-        ...localOptions.parse({ kind: "local", name: this.name, path: folder, watch: false }),
-        maxFileSize: Number.MAX_SAFE_INTEGER,
-      },
-      this.#log,
-    );
-    return this.#files;
+  #openShelf(): Promise<IntakeShelf> {
+    const { shared } = this.#facts;
+    return shared === null
+      ? Bodies.open(this.name, this.#root, this.#log)
+      : SharedShelf.open(this.name, this.#root, shared, this.#clock);
   }
 
-  #buildServer(bodies: Bodies): FastifyInstance {
+  #buildServer(shelf: IntakeShelf): FastifyInstance {
     const { tls } = this.#options;
     const common = {
       bodyLimit: this.#options.limits.body,
@@ -194,13 +185,9 @@ export class IntakeDrop implements Drop {
     };
     const app = (tls === undefined ? Fastify(common) : Fastify({ ...common, https: tls })) as FastifyInstance;
     const facts = this.#facts;
-    const people = new People(
-      this.#options,
-      bodies.receipts.secret("tokens", () => randomBytes(SECRET_BYTES)),
-      this.#clock,
-    );
+    const people = new People(this.#options, shelf.secret, this.#clock);
     const parts: RouteParts = {
-      bodies,
+      shelf,
       people,
       limits: this.#options.limits,
       clock: this.#clock,
@@ -231,10 +218,4 @@ function provenanceOf(receipt: Receipt, { users }: IntakeOptions): Provenance {
   const user = users.find(({ username }) => username === receipt.username);
   const zone = user?.timeZone === undefined ? {} : { timeZone: user.timeZone };
   return { ...common, ingestionType: "SendViaHttp", standardBody: { ...zone, dst: user?.dst ?? "later" } };
-}
-
-async function removeEmpty(folder: string): Promise<void> {
-  await rmdir(folder).catch((thrown: unknown) => {
-    if (!["ENOENT", "ENOTEMPTY"].includes(systemCode(thrown) ?? "")) throw thrown;
-  });
 }

@@ -58,7 +58,6 @@ function withReceipts<T>(root: string, read: (receipts: Receipts) => T): T | nul
 
 /** Lists what lies at the intake. */
 export function probeLying(root: string, onReceipt: (receipt: Receipt) => void): ProbeFinding {
-  const about = "listing";
   try {
     const count = withReceipts(root, (receipts) => {
       let lying = 0;
@@ -68,16 +67,37 @@ export function probeLying(root: string, onReceipt: (receipt: Receipt) => void):
       }
       return lying;
     });
-    if (count === null) return { level: "ok", about, what: "nothing was received yet" };
-    return { level: "ok", about, what: `${count} received bodies wait to be delivered` };
+    if (count === null) return { level: "ok", about: "listing", what: "nothing was received yet" };
+    return waitingFinding(count);
   } catch (thrown) {
-    return {
-      level: "warning",
-      about,
-      what: `what was received cannot be looked through: ${wordsOf(thrown)}`,
-      hint: "Run the check as the user of the gateway.",
-    };
+    return unreadable(thrown, "Run the check as the user of the gateway.");
   }
+}
+
+/** Lists what lies at an intake whose bodies are in the ledger. */
+export async function probeShared(
+  receipts: AsyncIterable<Receipt>,
+  onReceipt: (receipt: Receipt) => void,
+): Promise<ProbeFinding> {
+  try {
+    let lying = 0;
+    for await (const receipt of receipts) {
+      lying += 1;
+      onReceipt(receipt);
+    }
+    return waitingFinding(lying);
+  } catch (thrown) {
+    return unreadable(thrown, "Check `ledger`, and that its server can be reached from here.");
+  }
+}
+
+function waitingFinding(count: number): ProbeFinding {
+  return { level: "ok", about: "listing", what: `${count} received bodies wait to be delivered` };
+}
+
+function unreadable(thrown: unknown, hint: string): ProbeFinding {
+  const what = `what was received cannot be looked through: ${wordsOf(thrown)}`;
+  return { level: "warning", about: "listing", what, hint };
 }
 
 async function addressFinding({ listen }: IntakeOptions): Promise<ProbeFinding> {

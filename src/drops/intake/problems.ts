@@ -1,6 +1,6 @@
 /** Error answers of the intake: problem details (RFC 9457) in words for a person, shaped as the service's. */
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
-import { systemCode } from "../../support/errors.ts";
+import { systemCode, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { Problem } from "../../wire/index.ts";
 
@@ -31,6 +31,7 @@ export type ProblemCode =
   | "idempotency-conflict"
   | "storage-full"
   | "backlog-full"
+  | "unavailable"
   | "internal";
 
 /** An answer that ends a request. */
@@ -73,14 +74,19 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
 }
 
 function faultOf(thrown: unknown): IntakeProblem {
-  const full = ["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? "");
-  return full
-    ? new IntakeProblem(503, "storage-full", "the disk of the gateway is full; send this again later")
-    : new IntakeProblem(
-        500,
-        "internal",
-        "the gateway could not take this; its log says why. Send it again later",
-      );
+  if (["ENOSPC", "EDQUOT"].includes(systemCode(thrown) ?? ""))
+    return new IntakeProblem(503, "storage-full", "the disk of the gateway is full; send this again later");
+  if (thrown instanceof TransientError)
+    return new IntakeProblem(
+      503,
+      "unavailable",
+      "where the gateway keeps what it takes cannot be reached now; send this again later",
+    );
+  return new IntakeProblem(
+    500,
+    "internal",
+    "the gateway could not take this; its log says why. Send it again later",
+  );
 }
 
 function codeOf(status: number): ProblemCode {

@@ -18,14 +18,14 @@ import {
   pushQuery,
   readPushBody,
 } from "../../wire/index.ts";
-import { type Bodies, BodyTooLarge, type Received } from "./bodies.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
 import type { People } from "./people.ts";
 import { IntakeProblem, invalid } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
+import { BodyTooLarge, type IntakeShelf, type Received } from "./shelf.ts";
 
 export interface RouteParts {
-  readonly bodies: Bodies;
+  readonly shelf: IntakeShelf;
   readonly people: People;
   readonly limits: { readonly body: number; readonly backlog: number };
   readonly clock: Clock;
@@ -163,7 +163,7 @@ function admission(parts: RouteParts, right: IntakeRight, scope: string) {
         `the body is ${encoding}; send it without Content-Encoding`,
       );
     if (Number(request.headers["content-length"] ?? 0) > parts.limits.body) throw tooLarge(parts);
-    if (parts.bodies.receipts.lyingBytes >= parts.limits.backlog)
+    if ((await parts.shelf.waitingBytes()) >= parts.limits.backlog)
       throw new IntakeProblem(
         503,
         "backlog-full",
@@ -191,7 +191,7 @@ async function take(
   received: Received,
   draft: Draft,
 ): Promise<unknown> {
-  const { bodies, log } = parts;
+  const { shelf, log } = parts;
   const answer = draft.answer(received);
   const receipt: Receipt = {
     id: received.id,
@@ -208,7 +208,7 @@ async function take(
     details: JSON.stringify(draft.details),
     answer: JSON.stringify(answer),
   };
-  const outcome = await bodies.publish(received, receipt);
+  const outcome = await shelf.publish(received, receipt);
   if (outcome.kind === "conflict")
     throw new IntakeProblem(
       422,
@@ -227,7 +227,7 @@ async function take(
 
 async function receive(parts: RouteParts, stream: Readable): Promise<Received> {
   try {
-    return await parts.bodies.receive(stream, parts.clock.now().epochMilliseconds, parts.limits.body);
+    return await parts.shelf.receive(stream, parts.clock.now().epochMilliseconds, parts.limits.body);
   } catch (thrown) {
     throw thrown instanceof BodyTooLarge ? tooLarge(parts) : thrown;
   }
@@ -246,16 +246,16 @@ async function receivePart(parts: RouteParts, request: FastifyRequest): Promise<
 }
 
 async function refuse(parts: RouteParts, received: Received, problem: IntakeProblem): Promise<never> {
-  await parts.bodies.discard(received);
+  await parts.shelf.discard(received);
   throw problem;
 }
 
 /** The number of readings, once the shape of the body is the service's. */
 async function checked(parts: RouteParts, received: Received): Promise<number> {
   try {
-    return countReadings(readPushBody(await parts.bodies.bytes(received)));
+    return countReadings(readPushBody(await parts.shelf.bytes(received)));
   } catch (thrown) {
-    await parts.bodies.discard(received);
+    await parts.shelf.discard(received);
     if (!(thrown instanceof PushBodyFault)) throw thrown;
     if (thrown.path === null) throw new IntakeProblem(400, "invalid-json", thrown.message);
     const errors = [{ path: thrown.path, message: thrown.words }];

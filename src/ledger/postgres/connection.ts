@@ -18,6 +18,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** A statement that takes longer hangs; the slowest is the check of a whole ledger. */
 const STATEMENT_TIMEOUT_MS = 600_000;
 const READERS_MAX = 4;
+/** Bodies that are written or read at once. */
+const CARRIERS_MAX = 4;
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -26,6 +28,8 @@ export class Connections {
   /** Host, port, database and schema, without user and password. */
   readonly place: string;
   readonly readers: Pool;
+  /** For bytes, which keep a connection for long. */
+  readonly carriers: Pool;
   readonly #config: ClientConfig;
   readonly #log: Logger | undefined;
   #writer: Promise<Client> | undefined;
@@ -34,10 +38,8 @@ export class Connections {
     this.#config = clientConfig(options);
     this.#log = options.log;
     this.place = placeOf(options);
-    this.readers = new Pool({ ...this.#config, max: READERS_MAX });
-    // Each of them, also while somebody asks it: who asked is told as well.
-    this.readers.on("connect", (client) => client.on("error", (thrown) => this.#tellLost(thrown)));
-    this.readers.on("error", () => undefined);
+    this.readers = this.#pool(READERS_MAX);
+    this.carriers = this.#pool(CARRIERS_MAX);
   }
 
   /** The one that writes. */
@@ -68,6 +70,15 @@ export class Connections {
   async close(): Promise<void> {
     await this.dropWriter();
     await this.readers.end();
+    await this.carriers.end();
+  }
+
+  #pool(max: number): Pool {
+    const pool = new Pool({ ...this.#config, max });
+    // Each of them, also while somebody asks it: who asked is told as well.
+    pool.on("connect", (client) => client.on("error", (thrown) => this.#tellLost(thrown)));
+    pool.on("error", () => undefined);
+    return pool;
   }
 
   async #connect(): Promise<Client> {

@@ -35,7 +35,7 @@ export async function migrate(client: Client, schema: string, place: string): Pr
 export async function assertCurrent(pool: Pool, schema: string, place: string): Promise<void> {
   const version = await versionOf(pool, schema, place);
   if (version === 0)
-    throw new ConfigError("HG-LEDG-002", {
+    throw new ConfigError("HG-CLI-003", {
       operation: "open ledger",
       subject: place,
       message: `there is no ledger in ${place} yet`,

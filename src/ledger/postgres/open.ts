@@ -14,6 +14,7 @@ import { faultOf, openFault } from "./faults.ts";
 import { postgresFleet } from "./fleet.ts";
 import { assertCurrent, migrate } from "./migrate.ts";
 import { NodeSession, RENEWALS } from "./sessions.ts";
+import { sharedBytes } from "./shared.ts";
 import { PostgresStore } from "./store.ts";
 
 export interface PostgresLedgerMeans {
@@ -63,6 +64,12 @@ export async function openPostgresLedger(
       session === null ? null : lease / RENEWALS,
       aloneByLock(connections, schema, means.clock),
     ),
+    shared: sharedBytes({
+      connections,
+      clock: means.clock,
+      readOnly: means.readOnly === true,
+      session: () => session?.id ?? null,
+    }),
     ...ledgerMethods(store),
     close: async () => {
       await store.flush();

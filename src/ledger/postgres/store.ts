@@ -19,12 +19,11 @@ import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driving.ts";
 import { faultOf, isAgain, isLost, isSessionEnded } from "./faults.ts";
 import type { NodeSession } from "./sessions.ts";
+import { wasCommitted } from "./transaction.ts";
 
 /** Bounds how much is done again when one of them stands in another node's way. */
 const GROUP_MAX = 256;
 const ATTEMPTS_MAX = 10;
-const COMMIT_QUESTIONS_MAX = 20;
-const COMMIT_QUESTION_EVERY_MS = 250;
 
 /** Its own, and those of no living node. */
 const OURS =
@@ -233,25 +232,10 @@ export class PostgresStore implements Store {
       await client.query("COMMIT");
     } catch (thrown) {
       const id = rows[0]?.id ?? null;
-      if (!isLost(thrown) || id === null || !(await this.#wasCommitted(id))) throw thrown;
+      if (!isLost(thrown) || id === null || !(await wasCommitted(this.#connections.readers, id, this.clock)))
+        throw thrown;
       await this.#connections.dropWriter();
     }
-  }
-
-  async #wasCommitted(id: string): Promise<boolean> {
-    for (let question = 1; question <= COMMIT_QUESTIONS_MAX; question += 1) {
-      try {
-        const { rows } = await this.#connections.readers.query<{ status: string | null }>(
-          "SELECT pg_xact_status($1::xid8) AS status",
-          [id],
-        );
-        if (rows[0]?.status !== "in progress") return rows[0]?.status === "committed";
-      } catch (thrown) {
-        if (!isLost(thrown)) return false;
-      }
-      await this.clock.sleep(COMMIT_QUESTION_EVERY_MS, new AbortController().signal);
-    }
-    return false;
   }
 
   async #tellEvents(): Promise<void> {

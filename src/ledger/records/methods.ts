@@ -16,7 +16,7 @@ import type { Store } from "./store.ts";
 import { tallyMethods } from "./tally.ts";
 import { traceMethods } from "./trace.ts";
 
-export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet"> {
+export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "shared"> {
   const polls = new Set<string>();
   return {
     beginPoll: (drop) => beginPoll(store, polls, drop),

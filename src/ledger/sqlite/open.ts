@@ -107,6 +107,7 @@ function connect(path: string, readOnly: boolean): DatabaseSync {
 function assemble(store: SqliteStore, alone: Fleet["alone"], lock: ProcessLock | null): Ledger {
   return {
     fleet: { ...LONE_NODE, alone },
+    shared: null,
     ...ledgerMethods(store),
     close: async () => {
       try {

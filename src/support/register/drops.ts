@@ -63,6 +63,10 @@ export const DROP_ERRORS = {
     title: "the TLS key or certificate of the intake is not valid",
     hint: "Give `tls.key` and `tls.cert` as PEM text, for example by ${file:PATH}; the two must belong together.",
   },
+  "HG-INTK-003": {
+    title: "the intake holds bodies of a ledger of its own",
+    hint: "They were answered, and no other ledger knows them. Start the gateway with the ledger that it had until they are delivered (`headgate gateway --until-idle`), and then with the shared one.",
+  },
   "HG-DROP-017": {
     title: "the server shows only a part of a folder",
     hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that fewer lie there. What is listed is taken all the same.",

@@ -1,0 +1,178 @@
+/** What HTTP intakes took, in the schema of the ledger: a body and its receipt are committed together. */
+import { faultPoint } from "../../support/faults.ts";
+import type { LyingBody, Published, SharedBody, SharedIntake } from "../shared.ts";
+import type { Hands } from "./shared.ts";
+import { openFile, storeFile } from "./stored-files.ts";
+import type { Questioned } from "./transaction.ts";
+
+/** `HGIK`, `HGIT`; with the digest, the locks of those who bring the same, so that one of them is the first. */
+const KEYED_LOCK = 0x4847494b;
+const TOLD_LOCK = 0x48474954;
+
+const shelfOf = (drop: string) => `intake ${drop}`;
+
+export function intakeMethods(hands: Hands): SharedIntake {
+  return {
+    secret: (drop, made) =>
+      hands.write(async (client) => {
+        await client.query("INSERT INTO intakes (drop_name, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+          drop,
+          made,
+        ]);
+        const { rows } = await client.query<{ secret: Buffer }>(
+          "SELECT secret FROM intakes WHERE drop_name = $1",
+          [drop],
+        );
+        return rows[0]?.secret ?? made;
+      }),
+    nextId: (drop) =>
+      hands.write(async (client) => {
+        // A name that was given and not used is of no consequence, so nobody waits for the disk.
+        await client.query("SET LOCAL synchronous_commit = off");
+        const { rows } = await client.query<{ id: number }>(
+          `UPDATE intakes SET last_id = greatest(last_id + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+            WHERE drop_name = $1 RETURNING last_id AS id`,
+          [drop],
+        );
+        return rows[0]?.id ?? 0;
+      }),
+    publish: (drop, body, pieces) => hands.write((client) => publish(client, drop, body, pieces)),
+    lying: (drop, after, limit) =>
+      hands.read(async (client) => {
+        const sql = "SELECT id, record FROM intake_receipts WHERE drop_name = $1 AND lying AND id > $2";
+        return (await client.query<LyingBody>(`${sql} ORDER BY id LIMIT $3`, [drop, after, limit])).rows;
+      }),
+    lyingBytes: (drop) => tellNumber(hands, "sum(size)", drop),
+    newest: (drop) => tellNumber(hands, "max(id)", drop),
+    record: (drop, path) =>
+      hands.read(async (client) => {
+        const sql = "SELECT record FROM intake_receipts WHERE drop_name = $1 AND path = $2";
+        return (await client.query<{ record: string }>(sql, [drop, path])).rows[0]?.record ?? null;
+      }),
+    stat: (drop, path) =>
+      hands.read(async (client) => {
+        const sql = "SELECT size, mtime FROM stored_files WHERE shelf = $1 AND path = $2";
+        const { rows } = await client.query<{ size: number; mtime: string }>(sql, [shelfOf(drop), path]);
+        return rows[0] ?? null;
+      }),
+    open: (drop, path) =>
+      hands.read(async (client) => guarded(hands, await openFile(client, shelfOf(drop), path))),
+    remove: (drop, path) => hands.write((client) => remove(hands, client, drop, path)),
+    move: (drop, path, to) => hands.write((client) => move(hands, client, drop, path, to)),
+    below: (drop, folder, after, limit) =>
+      hands.read(async (client) => {
+        const { rows } = await client.query<{ path: string }>(
+          `SELECT path FROM stored_files WHERE shelf = $1 AND path > $2 AND starts_with(path, $3) ORDER BY path LIMIT $4`,
+          [shelfOf(drop), after, `${folder}/`, limit],
+        );
+        return rows.map(({ path }) => path);
+      }),
+    forget: (drop, beforeId) =>
+      hands.write(
+        async (client) =>
+          void (await client.query(
+            "DELETE FROM intake_receipts WHERE drop_name = $1 AND NOT lying AND id < $2",
+            [drop, beforeId],
+          )),
+      ),
+  };
+}
+
+async function publish(
+  client: Questioned,
+  drop: string,
+  body: SharedBody,
+  pieces: AsyncIterable<Uint8Array>,
+): Promise<Published> {
+  const { id, path, size, mtime, content, told, keyed, record } = body;
+  // Always in this order, so that nobody waits in a circle.
+  if (keyed !== null) await lock(client, KEYED_LOCK, drop, keyed);
+  if (told !== null) await lock(client, TOLD_LOCK, drop, told);
+  const repeat = await repeatOf(client, drop, body);
+  if (repeat !== null) return repeat;
+  await storeFile(client, { shelf: shelfOf(drop), path, size, mtime }, pieces);
+  await client.query(
+    `INSERT INTO intake_receipts (drop_name, id, path, size, content, told, keyed, record)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [drop, id, path, size, content, told, keyed, record],
+  );
+  faultPoint("intake.sharing");
+  return { kind: "taken" };
+}
+
+async function lock(client: Questioned, kind: number, drop: string, digest: string): Promise<void> {
+  await client.query("SELECT pg_advisory_xact_lock($1, hashtext(current_schema() || $2 || $3))", [
+    kind,
+    drop,
+    digest,
+  ]);
+}
+
+async function repeatOf(
+  client: Questioned,
+  drop: string,
+  { keyed, told, content }: SharedBody,
+): Promise<Published | null> {
+  const first = async (column: "keyed" | "told", digest: string) => {
+    const sql = `SELECT content, record FROM intake_receipts WHERE drop_name = $1 AND ${column} = $2 ORDER BY id LIMIT 1`;
+    return (await client.query<{ content: string; record: string }>(sql, [drop, digest])).rows[0];
+  };
+  const sameKey = keyed === null ? undefined : await first("keyed", keyed);
+  if (sameKey !== undefined)
+    return sameKey.content === content ? { kind: "repeat", record: sameKey.record } : { kind: "conflict" };
+  const same = told === null ? undefined : await first("told", told);
+  return same === undefined ? null : { kind: "repeat", record: same.record };
+}
+
+async function remove(hands: Hands, client: Questioned, drop: string, path: string): Promise<void> {
+  await client.query("DELETE FROM stored_files WHERE shelf = $1 AND path = $2", [shelfOf(drop), path]);
+  await leave(hands, client, drop, path);
+}
+
+async function move(
+  hands: Hands,
+  client: Questioned,
+  drop: string,
+  path: string,
+  to: string,
+): Promise<boolean> {
+  const taken = await client.query("SELECT 1 FROM stored_files WHERE shelf = $1 AND path = $2", [
+    shelfOf(drop),
+    to,
+  ]);
+  if (taken.rows.length > 0) return false;
+  await client.query("UPDATE stored_files SET path = $3 WHERE shelf = $1 AND path = $2", [
+    shelfOf(drop),
+    path,
+    to,
+  ]);
+  await leave(hands, client, drop, path);
+  return true;
+}
+
+async function leave(hands: Hands, client: Questioned, drop: string, path: string): Promise<void> {
+  await client.query("UPDATE intake_receipts SET lying = false WHERE drop_name = $1 AND path = $2", [
+    drop,
+    path,
+  ]);
+  await hands.assertSession(client);
+}
+
+async function tellNumber(hands: Hands, what: string, drop: string): Promise<number> {
+  return await hands.read(async (client) => {
+    const sql = `SELECT ${what} AS told FROM intake_receipts WHERE drop_name = $1 AND lying`;
+    return (await client.query<{ told: number | null }>(sql, [drop])).rows[0]?.told ?? 0;
+  });
+}
+
+/** The faults of each piece are those of the ledger, too. */
+function guarded(hands: Hands, pieces: AsyncIterable<Buffer> | null): AsyncIterable<Buffer> | null {
+  if (pieces === null) return null;
+  const each = pieces[Symbol.asyncIterator]();
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => hands.read(() => each.next()),
+      return: async () => (await each.return?.()) ?? { done: true as const, value: undefined },
+    }),
+  };
+}

@@ -1,0 +1,94 @@
+/** The bytes that nodes share, in the schema of the ledger. */
+import type { Clock } from "../../support/clock.ts";
+import type { ContentKind, SharedBytes, SharedContent } from "../shared.ts";
+import { brokenInvariant } from "../states.ts";
+import type { Connections } from "./connection.ts";
+import { faultOf, isUniqueViolation } from "./faults.ts";
+import { intakeMethods } from "./shared-intake.ts";
+import { openFile, storeFile } from "./stored-files.ts";
+import { inTransaction, type Questioned } from "./transaction.ts";
+
+export interface SharedMeans {
+  readonly connections: Connections;
+  readonly clock: Clock;
+  readonly readOnly: boolean;
+  /** The fence of this node; null for who is none. */
+  readonly session: () => number | null;
+}
+
+/** What reads and writes them: faults are those of the ledger. */
+export interface Hands {
+  read<T>(work: (client: Questioned) => Promise<T>): Promise<T>;
+  /** One transaction. */
+  write<T>(work: (client: Questioned) => Promise<T>): Promise<T>;
+  /** Inside a write: fails with `HG-LEDG-010` when the lease of this node has lapsed. */
+  assertSession(client: Questioned): Promise<void>;
+}
+
+export function sharedBytes({ connections, clock, readOnly, session }: SharedMeans): SharedBytes {
+  const { carriers, place } = connections;
+  const hands: Hands = {
+    async read(work) {
+      try {
+        return await work(carriers);
+      } catch (thrown) {
+        throw faultOf("read shared bytes", place, thrown);
+      }
+    },
+    async write(work) {
+      if (readOnly) throw brokenInvariant("write shared bytes", place, "opened for reading only");
+      try {
+        return await inTransaction(carriers, clock, work);
+      } catch (thrown) {
+        throw faultOf("write shared bytes", place, thrown);
+      }
+    },
+    assertSession: async (client) => void (await client.query("SELECT assert_session($1)", [session()])),
+  };
+  return { intake: intakeMethods(hands), content: contentMethods(hands) };
+}
+
+function contentMethods(hands: Hands): SharedContent {
+  return {
+    async keep(kind, name, bytes) {
+      if (await touch(hands, kind, name)) return;
+      const all = await bytes();
+      try {
+        await hands.write((client) =>
+          storeFile(client, { shelf: kind, path: name, size: all.length }, one(all)),
+        );
+      } catch (thrown) {
+        // Another node kept the same at this moment.
+        if (!isUniqueViolation(thrown)) throw thrown;
+      }
+    },
+    find: (kind, name) =>
+      hands.read(async (client) => {
+        const pieces = await openFile(client, kind, name);
+        return pieces === null ? null : Buffer.concat(await Array.fromAsync(pieces));
+      }),
+    prune: (beforeMs) =>
+      hands.write(async (client) => {
+        const { rowCount } = await client.query(
+          "DELETE FROM stored_files WHERE shelf IN ('mapper', 'lookup') AND used_at < to_timestamp($1 / 1000.0)",
+          [beforeMs],
+        );
+        return rowCount ?? 0;
+      }),
+  };
+}
+
+/** False when it is not there. */
+function touch(hands: Hands, kind: ContentKind, name: string): Promise<boolean> {
+  return hands.write(async (client) => {
+    const { rowCount } = await client.query(
+      "UPDATE stored_files SET used_at = clock_timestamp() WHERE shelf = $1 AND path = $2",
+      [kind, name],
+    );
+    return rowCount === 1;
+  });
+}
+
+async function* one(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}
