@@ -15,6 +15,7 @@ import { documentationRoutes } from "./http/documentation.ts";
 import { belowRoutes, installProblems } from "./http/problems.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
+import { installWarnings } from "./http/warnings.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
@@ -111,9 +112,11 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
     forceCloseConnections: "idle",
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
   });
+  takeEmptyJson(app);
   installProblems(app, context.log);
   const routes = installAccess(app, context.guard);
   installRates(app, context.options);
+  installWarnings(app);
   app.get("/health", described(HEALTH), async () => ({
     status: "ok",
     ...(await queueOf(context.store)),
@@ -136,6 +139,15 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
   for (const resource of resources) void app.register((scope) => resource(scope, context));
   void app.register((scope) => documentationRoutes(scope, context, routes));
   return { app, routes };
+}
+
+/** Some clients name the type of a body with every call, also with a DELETE that has none. */
+function takeEmptyJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else parse(request, String(body), done);
+  });
 }
 
 const HEALTH: RouteFacts = {

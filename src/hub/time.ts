@@ -172,7 +172,8 @@ export class ZoneWriter {
     const since = at.add({ nanoseconds: 1 }).getTimeZoneTransition("previous");
     this.fromMs = since?.epochMilliseconds ?? Number.NEGATIVE_INFINITY;
     this.untilMs = at.getTimeZoneTransition("next")?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
-    this.offsetMs = at.offsetNanoseconds / 1_000_000;
+    // ISO 8601 writes offsets in minutes: the seconds that they had in former times (Paris until 1911, Monrovia until 1972) stay with the time.
+    this.offsetMs = Math.trunc(at.offsetNanoseconds / 60_000_000_000) * 60_000;
     this.suffix = at.offset.slice(0, 6);
   }
 }

@@ -23,6 +23,13 @@ function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown
   return out;
 }
 
+/** Those of the names that the schema, made by `caseless`, does not know. */
+export function unknownNames(schema: z.ZodType, names: readonly string[]): string[] {
+  if (!(schema instanceof z.ZodPipe) || !(schema.out instanceof z.ZodObject)) return [];
+  const known = new Set(Object.keys(schema.out.shape).map((name) => name.toLowerCase()));
+  return names.filter((name) => !known.has(name.toLowerCase()));
+}
+
 /** A repeated query key arrives as a list or as a single value; both become a list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.preprocess(
@@ -31,9 +38,14 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   );
 }
 
+const TRUTHS = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
 /** `true`/`false` in any case, as query strings carry them. */
 export const queryBoolean = z.preprocess(
-  (input) => (typeof input === "string" ? { true: true, false: false }[input.toLowerCase()] : input),
+  (input) => (typeof input === "string" ? (TRUTHS.get(input.toLowerCase()) ?? input) : input),
   z.boolean(),
 );
 

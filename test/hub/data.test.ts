@@ -94,6 +94,16 @@ describe("the period", () => {
     ]);
   });
 
+  test("dates of times whose offset had seconds name the instant that they are of", async () => {
+    const { variableIds } = await createChain(hub);
+    const instants = ["1900-01-01T00:00:00Z", "1960-06-01T12:00:00Z"];
+    await hub.push([{ variableId: variableIds[0], data: instants.map((date) => ({ date, value: 1 })) }]);
+    for (const TimeZoneId of ["Europe/Paris", "Africa/Monrovia"]) {
+      const shown = await dates({ VariableId: variableIds, TimeZoneId });
+      expect(shown.map((date) => Date.parse(date ?? ""))).toEqual(instants.map((date) => Date.parse(date)));
+    }
+  });
+
   test.each<[string, Query]>([
     ["both zones", { TimeZoneId: "UTC", UseReportingTimezone: true }],
     ["an unknown zone", { TimeZoneId: "Nowhere" }],
@@ -208,6 +218,62 @@ describe("aggregates", () => {
     expect(await days({ TimeZoneId: "UTC", From: "2026-03-29", To: "2026-03-30" })).toEqual([
       "2026-03-29 24",
     ]);
+  });
+
+  test("what lies beyond the numbers of JSON is left out, and what only passes through there is not", async () => {
+    const { variableIds } = await createChain(hub);
+    const push = (day: number, values: number[]) =>
+      hub.push([
+        {
+          variableId: variableIds[0],
+          data: values.map((value, hour) => ({ date: `2026-03-0${day}T0${hour}:00:00Z`, value })),
+        },
+      ]);
+    await push(1, [1e308, 1e308, -1e308]);
+    await push(2, [1e308, 1e308]);
+    await push(3, [1e200, 3e200]);
+    await push(4, [1, 3]);
+    const Aggregations = ["SUM", "AVG", "VAR", "STDEV", "COUNT", "MAX"];
+    const query = { VariableId: variableIds, Granularity: "Day", Aggregations };
+    const found = await rows(query);
+    expect(found).toEqual([
+      {
+        sumValue: 1e308,
+        avgValue: expect.closeTo(1e308 / 3, -294),
+        stdevValue: expect.closeTo(1e308 * Math.sqrt(4 / 3), -294),
+        countValue: 3,
+        maxValue: 1e308,
+        unitId: 8,
+      },
+      { avgValue: 1e308, varianceValue: 0, stdevValue: 0, countValue: 2, maxValue: 1e308, unitId: 8 },
+      {
+        sumValue: 4e200,
+        avgValue: 2e200,
+        stdevValue: expect.closeTo(Math.SQRT2 * 1e200, -186),
+        countValue: 2,
+        maxValue: 3e200,
+        unitId: 8,
+      },
+      {
+        sumValue: 4,
+        avgValue: 2,
+        varianceValue: 2,
+        stdevValue: Math.SQRT2,
+        countValue: 2,
+        maxValue: 3,
+        unitId: 8,
+      },
+    ]);
+    for (const more of [{}, { AllVersions: true }]) {
+      const raw = await rows({
+        VariableId: variableIds,
+        TargetUnits: 7,
+        To: "2026-03-01T01:00:00Z",
+        ...more,
+      });
+      expect(raw).toMatchObject([{ unitId: 7 }]);
+      expect(raw[0]).not.toHaveProperty("rawValue");
+    }
   });
 
   test("sums of any granularity in any zone add up to the sum of all points", async () => {

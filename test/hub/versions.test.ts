@@ -130,6 +130,16 @@ describe("versioning on", () => {
     );
   });
 
+  test("pages count points, each with all its versions, and so does x-total-count", async () => {
+    const { variableIds } = await createChain(hub, { variables: [{ isVersioned: true }] });
+    const data = ["01", "01", "02"].map((day, value) => ({ date: `2026-03-${day}T00:00:00Z`, value }));
+    await hub.push([{ variableId: variableIds[0], data }]);
+    const query = { VariableId: variableIds, AllVersions: true, IncludeItemsCount: true };
+    const first = await hub.call("GET", "/data", { query: { ...query, "Paging.ItemsPerPage": 1 } });
+    expect(first.headers.get("x-total-count")).toBe("2");
+    expect(first.body.map((row: { rawValue: number }) => row.rawValue)).toEqual([0, 1]);
+  });
+
   test("VersionTag, AsOf and AllVersions are refused together", async () => {
     const query = { VariableId: 1, VersionTag: "a", AllVersions: true };
     expect(await hub.call("GET", "/data", { query })).toMatchObject({ status: 400 });

@@ -56,8 +56,16 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
 
 type Aggregated = Exclude<Aggregate, "None">;
 
-/** Running aggregates of one period. Variance by Welford's method, of a sample (n - 1), as databases' VAR and STDEV. */
+/** Values beyond it, whose squares have no double, are counted in the smaller unit from then on; a power of two, so that nothing is rounded. */
+const HUGE = 1e150;
+const SMALL_UNIT = 2 ** -600;
+
+/**
+ * Running aggregates of one period. Variance by Welford's method, of a sample (n - 1), as databases' VAR and STDEV. What lies beyond the
+ * doubles in the end (a sum of 2e308) is left out, since JSON has no number for it; what only passes through there is not.
+ */
 export class Accumulator {
+  private unit = 1;
   private count = 0;
   private sum = 0;
   private min = Number.POSITIVE_INFINITY;
@@ -67,27 +75,39 @@ export class Accumulator {
   earliestMs = Number.POSITIVE_INFINITY;
 
   add(value: number, atMs: number): void {
+    if (this.unit === 1 && (value > HUGE || value < -HUGE)) this.useSmallUnit();
+    const scaled = value * this.unit;
     this.count += 1;
-    this.sum += value;
+    this.sum += scaled;
     this.min = Math.min(this.min, value);
     this.max = Math.max(this.max, value);
-    const delta = value - this.mean;
+    const delta = scaled - this.mean;
     this.mean += delta / this.count;
-    this.squares += delta * (value - this.mean);
+    this.squares += delta * (scaled - this.mean);
     this.earliestMs = Math.min(this.earliestMs, atMs);
   }
 
+  private useSmallUnit(): void {
+    this.unit = SMALL_UNIT;
+    this.sum *= SMALL_UNIT;
+    this.mean *= SMALL_UNIT;
+    this.squares *= SMALL_UNIT * SMALL_UNIT;
+  }
+
   columns(aggregates: readonly Aggregated[]): Partial<DataRow> {
-    const variance = this.count > 1 ? this.squares / (this.count - 1) : undefined;
-    const columns: Record<Aggregated, Partial<DataRow>> = {
-      SUM: { sumValue: this.sum },
-      MIN: { minValue: this.min },
-      MAX: { maxValue: this.max },
-      AVG: { avgValue: this.sum / this.count },
-      COUNT: { countValue: this.count },
-      VAR: variance === undefined ? {} : { varianceValue: variance },
-      STDEV: variance === undefined ? {} : { stdevValue: Math.sqrt(variance) },
-    };
-    return Object.assign({}, ...aggregates.map((name) => columns[name]));
+    const { unit, count } = this;
+    const variance = count > 1 ? this.squares / (count - 1) : Number.NaN;
+    const columns = {
+      SUM: ["sumValue", this.sum / unit],
+      MIN: ["minValue", this.min],
+      MAX: ["maxValue", this.max],
+      AVG: ["avgValue", this.sum / count / unit],
+      COUNT: ["countValue", count],
+      VAR: ["varianceValue", variance / unit / unit],
+      STDEV: ["stdevValue", Math.sqrt(variance) / unit],
+    } as const satisfies Record<Aggregated, readonly [keyof DataRow, number]>;
+    return Object.fromEntries(
+      aggregates.map((name) => columns[name]).filter(([, value]) => Number.isFinite(value)),
+    );
   }
 }

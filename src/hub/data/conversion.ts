@@ -6,7 +6,6 @@ import { convertUnit, UNITS, type Unit } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import type { VariableFacts } from "../store/store.ts";
 
-export const WARNING_HEADER = "x-headgate-warning";
 /** Ids that a warning names; further ones are counted. */
 const NAMED_MAX = 20;
 
@@ -35,7 +34,7 @@ export function conversionOf({ unitId }: VariableFacts, targets: readonly Unit[]
   return { unitId: to.id, convert: to.id === from.id ? null : (value) => convertUnit(value, from, to) };
 }
 
-/** What a client should know of values that stay as they are; null when there are none. In ASCII, as headers are. */
+/** What a client should know of values that stay as they are; null when there are none. */
 export function conversionWarning(
   variables: readonly VariableFacts[],
   targets: readonly Unit[],

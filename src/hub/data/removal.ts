@@ -1,9 +1,10 @@
 /** DELETE {base_url}/data (specification, *Data endpoints*): with WhatIf nothing is removed and the answer tells what would be. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { caseless, listOf, queryBoolean, queryInteger } from "../../wire/caseless.ts";
+import { caseless, listOf, queryBoolean, queryInteger, unknownNames } from "../../wire/caseless.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
+import { parametersOf } from "../http/parameters.ts";
 import { invalidField, invalidRequest, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { Holding } from "../store/store.ts";
@@ -35,9 +36,14 @@ export async function removalRoutes(app: FastifyInstance, context: HubContext): 
 
 async function removeData({ store }: HubContext, request: FastifyRequest): Promise<object> {
   const principal = callerOf(request);
-  const body = request.body ?? {};
-  if (typeof body !== "object" || Array.isArray(body)) throw invalidRequest("the body must be a JSON object");
-  const query = parsed(removalQuery, { ...(request.query as object), ...body });
+  const parameters = parametersOf(request);
+  // From instead of FromDateUtc would remove everything.
+  const unknown = unknownNames(removalQuery, Object.keys(parameters));
+  if (unknown.length > 0)
+    throw invalidRequest(
+      `DELETE /data takes VariableIds, FromDateUtc, ToDateUtc and WhatIf, not ${unknown.slice(0, 20).join(", ")}; nothing was removed`,
+    );
+  const query = parsed(removalQuery, parameters);
   const ids = [...new Set([...(query.VariableIds ?? []), ...(query.VariableId ?? [])])];
   if (ids.length === 0) throw invalidField("VariableIds", "at least one variable is required");
   const fromMs = boundMs("FromDateUtc", query.FromDateUtc);
@@ -46,12 +52,12 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
     throw invalidField("FromDateUtc", "lies after ToDateUtc");
   const variables = await store.points.select(principal.accountId, { ids });
   const known = new Set(variables.map(({ id }) => id));
-  const unknown = ids.filter((id) => !known.has(id));
+  const strange = ids.filter((id) => !known.has(id));
   // All or nothing of what was named: a typing error must not look like an empty variable.
-  if (unknown.length > 0)
+  if (strange.length > 0)
     throw invalidField(
       "VariableIds",
-      `no variable ${unknown.slice(0, 20).join(", ")} in this account; nothing was removed`,
+      `no variable ${strange.slice(0, 20).join(", ")} in this account; nothing was removed`,
     );
   const whatIf = query.WhatIf ?? false;
   const { points } = store;

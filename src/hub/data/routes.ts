@@ -1,20 +1,26 @@
 /** GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { unknownNames } from "../../wire/caseless.ts";
 import { dataQuery, dataRows } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { invalidRequest } from "../http/problems.ts";
+import { parametersOf } from "../http/parameters.ts";
 import { described } from "../http/route.ts";
+import { warn, warnOfUnknown } from "../http/warnings.ts";
 import { sendCount, wantsCount } from "../structure/paging.ts";
-import { conversionWarning, WARNING_HEADER } from "./conversion.ts";
+import { conversionWarning } from "./conversion.ts";
 import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
 import { countRows } from "./rows.ts";
 import { arrayTexts } from "./texts.ts";
 
 export async function dataRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   app.get("/data", OPTIONS.get, (request, reply) => answer(context, request, reply, request.query));
-  app.post("/data", OPTIONS.post, (request, reply) => answer(context, request, reply, flattened(request)));
+  app.post("/data", OPTIONS.post, (request, reply) => {
+    const parameters = parametersOf(request);
+    warnOfUnknown(reply, unknownNames(dataQuery, Object.keys(parameters)));
+    return answer(context, request, reply, parameters);
+  });
 }
 
 const DAILY_SUMS = {
@@ -59,20 +65,7 @@ async function answer(
   for (const variable of variables) rangeOf(asked, zonesOf(asked, variable).period, asked.page);
   if (wantsCount(request, asked.query)) sendCount(reply, await countRows(store.points, asked, variables));
   const warning = conversionWarning(variables, asked.targetUnits);
-  if (warning !== null) void reply.header(WARNING_HEADER, warning);
+  if (warning !== null) warn(reply, warning);
   void reply.type("application/json; charset=utf-8");
   return reply.send(Readable.from(arrayTexts(store.points, asked, variables)));
-}
-
-/** The same parameters in a JSON body; `Paging` may be an object there. Parameters of the URL count too. */
-function flattened(request: FastifyRequest): Record<string, unknown> {
-  const body = request.body ?? {};
-  if (typeof body !== "object" || Array.isArray(body)) throw invalidRequest("the body must be a JSON object");
-  const flat: Record<string, unknown> = { ...(request.query as object) };
-  for (const [name, value] of Object.entries(body)) {
-    if (name.toLowerCase() === "paging" && typeof value === "object" && value !== null)
-      for (const [inner, own] of Object.entries(value)) flat[`Paging.${inner}`] = own;
-    else flat[name] = value;
-  }
-  return flat;
 }

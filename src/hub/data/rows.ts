@@ -18,7 +18,7 @@ export async function* readRows(
   else for (const variable of variables) yield* aggregatedRows(points, request, variable);
 }
 
-/** Rows without paging. */
+/** What pages count, all of it: points, also where each is shown with its versions, or periods. */
 export async function countRows(
   points: PointStore,
   request: DataRequest,
@@ -26,7 +26,7 @@ export async function countRows(
 ): Promise<number> {
   let total = 0;
   for (const variable of variables) {
-    if (request.granularity === "Raw" && request.view.kind !== "all") {
+    if (request.granularity === "Raw") {
       const zones = zonesOf(request, variable);
       total += await points.count(variable, rangeOf(request, zones.period, WHOLE));
       continue;
@@ -47,7 +47,7 @@ async function* rawRows(
     const writer = new ZoneWriter(zones.dates);
     const { unitId, convert } = conversionOf(variable, request.targetUnits);
     yield chunk.map((point) => ({
-      rawValue: convert === null ? point.value : convert(point.value),
+      ...rawColumn(convert === null ? point.value : convert(point.value)),
       ...discriminants(request.level, variable, unitId, () => writer.write(point.atMs)),
       ...(versions ? versionColumns(point) : {}),
     }));
@@ -92,6 +92,11 @@ async function* aggregatedRows(
   }
   const rest = finished();
   if (rest.length > 0) yield rest;
+}
+
+/** Left out where the target unit makes more of a value than JSON has numbers for. */
+function rawColumn(value: number): Partial<DataRow> {
+  return Number.isFinite(value) ? { rawValue: value } : {};
 }
 
 function holds({ startMs, endMs }: Bucket, ms: number): boolean {

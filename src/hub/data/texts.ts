@@ -56,15 +56,16 @@ function rawWriter(
 ): (chunk: readonly PointRow[]) => string {
   const { unitId, convert } = conversionOf(variable, request.targetUnits);
   const { level } = request;
-  const unit = `,"unitId":${unitId}`;
+  const unit = `"unitId":${unitId}`;
   const named = level === "Value" ? unit : `${unit},"variableId":${variable.id}`;
   const isDated = level === "ValueVariableDate" || level === "ValueVariableDateSource";
   const end = level === "ValueVariableDateSource" ? `","sourceId":${variable.sourceId}}` : '"}';
   return (chunk) => {
     let text = "";
     for (const { atMs, value } of chunk) {
-      const shown = JSON.stringify(convert === null ? value : convert(value));
-      const start = `${text === "" ? "" : ","}{"rawValue":${shown}${named}`;
+      const shown = convert === null ? value : convert(value);
+      const raw = Number.isFinite(shown) ? `"rawValue":${shown},` : "";
+      const start = `${text === "" ? "" : ","}{${raw}${named}`;
       text += isDated ? `${start},"date":"${dates.write(atMs)}${end}` : `${start}}`;
     }
     return text;

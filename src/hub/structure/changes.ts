@@ -9,10 +9,10 @@ import { z } from "zod";
 import { caseless, queryBoolean } from "../../wire/caseless.ts";
 import { site, siteBody, source, sourceBody, variable, variableBody } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { WARNING_HEADER } from "../data/conversion.ts";
 import { callerOf } from "../http/access.ts";
 import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/problems.ts";
 import { described, type RouteFacts, type Tag } from "../http/route.ts";
+import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
 import { requireKnown } from "./known.ts";
 import { notFound, ONE, pathId } from "./paging.ts";
@@ -156,7 +156,7 @@ async function change(
         : await structure.changeVariable(accountId, id, (current, points) => {
             const body = changed(variableBody, current);
             const warning = settle(current, body, points);
-            if (warning !== null) void reply.header(WARNING_HEADER, warning);
+            if (warning !== null) warn(reply, warning);
             return body;
           });
   if (result === "missing") throw notFound(entity, String(id));

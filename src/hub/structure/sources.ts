@@ -68,7 +68,7 @@ export async function sourceRoutes(app: FastifyInstance, { store }: HubContext):
     const filter = {
       ids: both(query.Id, query.Ids),
       siteIds: both(query.SiteId, query.SiteIds),
-      states: both(query.State, query.States),
+      states: both(query.State, query.States)?.map(spelledState),
       eans: both(query.Ean, query.Eans),
       serialNumbers: both(query.SerialNumber, query.SerialNumbers),
       meterNumbers: both(query.MeterNumber, query.MeterNumbers),
@@ -99,6 +99,11 @@ export async function sourceRoutes(app: FastifyInstance, { store }: HubContext):
     if (made === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
     return made;
   });
+}
+
+/** States are a closed list, of which there is one so far (`docs/hub-choices.md`), and match in any case as others do. */
+function spelledState(state: string): string {
+  return state.toLowerCase() === "enabled" ? "Enabled" : state;
 }
 
 /** What each level adds is "not shown" in the specification: `docs/hub-choices.md`. */

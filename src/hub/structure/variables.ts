@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { variable, variableBody, variablesQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { WARNING_HEADER } from "../data/conversion.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
+import { warn } from "../http/warnings.ts";
 import { requireKnown } from "./known.ts";
 import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
 
@@ -90,7 +90,7 @@ async function list(
   displayLevel(query.DisplayLevel, LEVELS, "Normal");
   // No variable of this hub is calculated (a body that says so is refused), so none is impacted by any input.
   const impacted = query["CalculatedFilter.ImpactingVariableId"] !== undefined;
-  if (impacted) void reply.header(WARNING_HEADER, "this hub has no calculated variables yet");
+  if (impacted) warn(reply, "this hub has no calculated variables yet");
   const filter = {
     ids: impacted ? [] : both(query.Id, query.Ids),
     sourceIds: sourceId === undefined ? both(query.SourceId, query.SourceIds) : [sourceId],

@@ -215,7 +215,12 @@ rule("data.what-if", async () => {
 });
 rule("data.delete-final", async () => {
   const victim = await filled(true);
-  await hub.push([{ variableId: victim, data: HOURS.slice(0, 1) }]);
-  await remove({ VariableIds: victim });
-  expect(await rows({ VariableId: victim, AllVersions: true })).toEqual([]);
+  const again = (value: number, version: string) =>
+    hub.push([{ variableId: victim, version, data: [{ ...HOURS[0], value }] }]);
+  await again(7, "kept");
+  expect(await remove({ VariableIds: victim })).toMatchObject({ body: { points: 5, versions: 6 } });
+  const queries = [{ AllVersions: true }, { VersionTag: "kept" }, { AsOf: "2999-01-01T00:00:00Z" }];
+  for (const query of queries) expect(await rows({ VariableId: victim, ...query })).toEqual([]);
+  await again(8, "after");
+  expect(await rows({ VariableId: victim, AllVersions: true })).toMatchObject([{ rawValue: 8 }]);
 });

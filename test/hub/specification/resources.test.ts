@@ -190,6 +190,14 @@ rule("row.source", async () => {
   expect(await keysAt("ValueVariableDate")).not.toContain("sourceId");
   const all = ["date", "rawValue", "sourceId", "unitId", "variableId"];
   expect(await keysAt("ValueVariableDateSource")).toEqual(all);
+  const id = await filledVariable();
+  const { sourceId: stands } = await hub.get(`/variables/${id}`);
+  const shapes = [{}, { Granularity: "Day", Aggregation: "SUM" }, { AllVersions: true }];
+  for (const shape of shapes)
+    expect((await rows({ DisplayLevel: "ValueVariableDateSource", ...shape }))[0]).toMatchObject({
+      variableId: id,
+      sourceId: stands,
+    });
 });
 
 async function pushedTo(id: number, reading: object) {

@@ -1,0 +1,32 @@
+/** What an answer of 200 should still tell its client: a header of ours, since the specification has no place for it. */
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { unknownNames } from "../../wire/caseless.ts";
+
+const WARNING_HEADER = "x-headgate-warning";
+/** Names that a warning quotes, and the characters of each; further ones are counted. */
+const NAMED_MAX = 10;
+const CHARACTERS_MAX = 60;
+
+/** Several warnings of one answer share the header. In ASCII, as headers are. */
+export function warn(reply: FastifyReply, warning: string): void {
+  const before = reply.getHeader(WARNING_HEADER);
+  const text = warning.replaceAll(/[^ -~]/g, "?");
+  void reply.header(WARNING_HEADER, before === undefined ? text : `${before}; ${text}`);
+}
+
+/** A filter that nobody knows filters nothing, and the whole list would look like what was asked for. */
+export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[]): void {
+  if (unknown.length === 0) return;
+  const named = unknown.slice(0, NAMED_MAX).map((name) => name.slice(0, CHARACTERS_MAX));
+  const more = unknown.length > NAMED_MAX ? ` and ${unknown.length - NAMED_MAX} more` : "";
+  warn(reply, `ignored, since this address knows no such parameter: ${named.join(", ")}${more}`);
+}
+
+/** Of every GET that says which parameters it takes. */
+export function installWarnings(app: FastifyInstance): void {
+  app.addHook("preHandler", async (request, reply) => {
+    const schema = request.routeOptions.config.facts?.query;
+    if (request.method === "GET" && schema !== undefined)
+      warnOfUnknown(reply, unknownNames(schema, Object.keys(request.query as object)));
+  });
+}

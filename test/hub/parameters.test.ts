@@ -1,0 +1,83 @@
+/** Odd but legal ways to say what is wanted, and those that must not pass in silence. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createChain, startTestHub, type TestHub } from "./fixture.ts";
+
+let hub: TestHub;
+let id = 0;
+let other = 0;
+const HOURS = [0, 1, 2].map((hour) => ({ date: `2026-03-01T0${hour}:00:00Z`, value: hour }));
+beforeAll(async () => {
+  hub = await startTestHub();
+  const { variableIds } = await createChain(hub, { variables: [{}, {}] });
+  [id = 0, other = 0] = variableIds;
+  await hub.push([
+    { variableId: id, data: HOURS },
+    { variableId: other, data: HOURS },
+  ]);
+});
+afterAll(() => hub.close());
+
+const warning = async (path: string) => (await hub.call("GET", path)).headers.get("x-headgate-warning");
+const points = async (VariableId: number) => (await hub.get("/data", { VariableId })).length;
+const remove = (query: Record<string, string | number>, body?: object) =>
+  hub.call("DELETE", "/data", { query, ...(body === undefined ? {} : { body }) });
+
+describe("a parameter that the address does not know", () => {
+  test("is named by a warning, and known ones in any case are not", async () => {
+    expect(await warning("/variables?MappingConfig=kWh&sourceids=1")).toMatch(/ignored.*: MappingConfig$/);
+    expect(await warning("/sites?serialnumber=1&n%C3%A4me=x")).toMatch(/: serialnumber, n\?me$/);
+    expect(await warning(`/data?variableid=${id}&paging.itemsperpage=1&DISPLAYLEVEL=value`)).toBeNull();
+    const body = { VariableId: id, Period: "2026", targetUnits: 19 };
+    const { headers } = await hub.call("POST", "/data", { body });
+    expect(headers.get("x-headgate-warning")).toMatch(/: Period; not converted/);
+  });
+
+  test("stops a removal, which would otherwise take all", async () => {
+    const answer = await remove({ VariableIds: id, From: "2030-01-01", To: "2031-01-01" });
+    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("From, To") } });
+    expect(await points(id)).toBe(3);
+  });
+});
+
+describe("a parameter that stands in the address and in the body", () => {
+  test("is never the one of them in silence", async () => {
+    const query = { VariableIds: id, WhatIf: "true" };
+    for (const body of [{ WhatIf: false }, { whatif: false }])
+      expect(await remove(query, body)).toMatchObject({ status: 400 });
+    for (const body of [{ WhatIf: null }, { whatIf: null }, { WhatIf: true }])
+      expect(await remove(query, body)).toMatchObject({ status: 200, body: { whatIf: true, points: 3 } });
+    expect(await points(id)).toBe(3);
+  });
+
+  test("is the list of both where a list is taken", async () => {
+    const options = { query: { VariableIds: id, DisplayLevel: "ValueVariable" } };
+    for (const body of [{ VariableIds: [other] }, { variableids: other }]) {
+      const rows = await hub.ok("POST", "/data", { ...options, body });
+      expect(new Set(rows.map((row: { variableId: number }) => row.variableId))).toEqual(
+        new Set([id, other]),
+      );
+    }
+  });
+});
+
+test("an empty body is no body, also where its type is named", async () => {
+  const empty = { raw: "", headers: { "content-type": "application/json" } };
+  const query = { VariableIds: id, WhatIf: "true" };
+  expect(await hub.call("DELETE", "/data", { ...empty, query })).toMatchObject({ body: { points: 3 } });
+  expect(await hub.call("POST", "/data", { ...empty, query: { VariableId: id } })).toMatchObject({
+    status: 200,
+  });
+  expect(await hub.call("POST", "/sites", empty)).toMatchObject({ status: 400 });
+  expect(await hub.call("PUT", "/sites", empty)).toMatchObject({ status: 400 });
+});
+
+test("a word that is no truth value is refused by its name and its kind", async () => {
+  const { status, body } = await remove({ VariableIds: id, WhatIf: "maybe" });
+  expect(status).toBe(400);
+  expect(body.detail).toBe("WhatIf: Invalid input: expected boolean, received string");
+});
+
+test("the state of sources matches in any case", async () => {
+  expect(await hub.get("/sources", { state: "enabled" })).toHaveLength(1);
+  expect(await hub.get("/sources", { state: "disabled" })).toEqual([]);
+});
