@@ -22,8 +22,8 @@ interface Expected {
 
 const ROWS_PER_PAGE = 10_000;
 const VARIABLES_PER_CALL = 500;
-const RETRY_SOON_MS = 10_000;
-const RETRY_LATE_MS = 5 * 60_000;
+/** A refusal that a person has to resolve; what passes by itself is asked again at the next look. */
+const REFUSED_MS = 5 * 60_000;
 /** Operations that are remembered; the oldest of more are read again. */
 const COMPLETE_MAX = 20_000;
 const UNKNOWN = "unknown variable";
@@ -60,7 +60,7 @@ export class ReadBack {
     } catch (thrown) {
       if (signal.aborted) return { status: "unknown", reason: "stopped", retryAfterMs: 0 };
       if (!(thrown instanceof HeadgateError) || thrown instanceof InvariantError) throw thrown;
-      const retryAfterMs = thrown instanceof TransientError ? RETRY_SOON_MS : RETRY_LATE_MS;
+      const retryAfterMs = thrown instanceof TransientError ? 0 : REFUSED_MS;
       return { status: "unknown", reason: wordsOf(thrown), retryAfterMs };
     }
   }

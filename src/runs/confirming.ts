@@ -38,7 +38,7 @@ async function readBack(
   const read =
     lost === null
       ? await delivery?.readBack(run, steps.spool.segmentPath(run.id), signal)
-      : ({ status: "unknown", reason: lost } as const);
+      : ({ status: "unknown", reason: lost, retryAfterMs: 0 } as const);
   if (read === undefined) return REST;
   if (read.status === "read" && (read.missing === 0 || late)) {
     for (const outcome of read.outcomes) await steps.ledger.recordOutcome(outcome);
@@ -54,7 +54,11 @@ async function readBack(
     return { move: "next" };
   }
   const reason = read.status === "read" ? `${read.missing} readings cannot be read back yet` : read.reason;
-  if (!late) return waitFor(rule.everyMs, reason);
+  if (!late) {
+    const leftMs = rule.withinMs - sinceMs;
+    const pauseMs = read.status === "unknown" ? Math.min(read.retryAfterMs, leftMs) : 0;
+    return waitFor(Math.max(rule.everyMs, pauseMs), reason);
+  }
   const message = `stays accepted: within ${Math.round(rule.withinMs / 1000)} s nobody told whether it was stored (${reason})`;
   await steps.ledger.noteRun(run.id, {
     reason: { code: "HG-RUN-005", message },

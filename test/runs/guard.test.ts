@@ -247,12 +247,13 @@ describe("the guard before the first push", () => {
     const base = await proxy((url) => (url.pathname === "/sources" ? { status: 403, body: "{}" } : null));
     const services = [{ ...rig.service("hub"), base: base.url }];
     const strict = trigger("strict", { guard: { unreadable: "hold" }, drops: ["in"] });
+    const push = { ...PUSH, confirm: { ...PUSH.confirm, within: "700ms" } };
     await open(
       [
         { ...strict, fileNamePatternMatches: [{ filterType: "StartsWith", value: "strict" }] },
         trigger("standard"),
       ],
-      { services },
+      { services, push },
     );
     rig.put("in/unread.csv", bySerial("M-7", 5));
     rig.put("in/strict.csv", bySerial("M-7", 6, "2026-03-02T00:00:00Z"));
@@ -263,9 +264,11 @@ describe("the guard before the first push", () => {
     expect(await eventsOf("unread.csv")).toContainEqual(
       expect.stringMatching(/^run.warned: pushed unchecked:.*403/),
     );
-    // The service is not asked again and again for what it refuses.
-    await gateway.isIdle();
-    expect(base.seen.filter((call) => call === "GET /sources").length).toBeLessThan(3);
+    // The service is not asked again and again for what it refuses: by the guard for each file at most, at the first reading back and at the last.
+    await until("nothing more is to come", async () =>
+      (await eventsOf("unread.csv")).some((event) => event.startsWith("run.unconfirmed")),
+    );
+    expect(base.seen.filter((call) => call === "GET /sources").length).toBeLessThan(5);
     await gateway.stop();
     await base.close();
   });
