@@ -146,13 +146,16 @@ function serviceFault(service: string | undefined, services: readonly string[]):
 
 function workingConfirmation() {
   return z.superRefine<{
+    services: { name: string; webhook: { secret?: string | undefined } }[];
     push: { confirm: { by: string } };
     operations: { webhook: { publicUrl?: string | undefined; secret?: string | undefined } };
     triggers: { finishAfter?: string | undefined }[];
   }>((config, context) => {
     const { webhook } = config.operations;
-    if (webhook.publicUrl !== undefined && webhook.secret === undefined) {
-      const message = "webhooks are received only with a secret: anyone could tell outcomes otherwise";
+    const unsigned = config.services.filter((service) => service.webhook.secret === undefined);
+    if (webhook.publicUrl !== undefined && webhook.secret === undefined && unsigned.length > 0) {
+      const names = unsigned.map(({ name }) => name).join(", ");
+      const message = `webhooks are received only with a secret, here or as webhook.secret of ${names}: anyone could tell outcomes otherwise`;
       context.addIssue({ code: "custom", path: ["operations", "webhook", "secret"], message });
     }
     if (config.push.confirm.by === "webhook" && webhook.publicUrl === undefined) {

@@ -57,6 +57,21 @@ export const serviceOptions = z.strictObject({
     .describe(
       "Whether the service stores a batch that comes twice under one Idempotency-Key only once, as the hub does. The specification promises nothing of the kind, so the guard warns of readings without a version that a second copy would store as a second version, and a batch of which an attempt may be stored already is not split, but refused whole.",
     ),
+  webhook: z
+    .strictObject({
+      secret: z
+        .string()
+        .min(16)
+        .optional()
+        .describe(
+          "Secret that this service signs its webhooks with (HMAC-SHA256). Without it operations.webhook.secret. With several services give each its own: then none can tell the outcome of another's operation.",
+        )
+        .meta({ secret: true }),
+    })
+    .prefault({})
+    .describe(
+      "Believing what this service tells of outcomes; where it reaches the gateway is operations.webhook.",
+    ),
   ingestion: z
     .strictObject({
       future: duration("1096d").describe(

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Admission } from "../delivery/delivery.ts";
-import { readOutcomeWebhook } from "../delivery/outcomes.ts";
+import { type OutcomeWebhook, readOutcomeWebhook, type ToldOutcome } from "../delivery/outcomes.ts";
 import type { PushObserver } from "../delivery/push.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -99,8 +99,8 @@ export class ServicePosts {
 }
 
 /**
- * All services sign with one secret, so what a service says is only believed of the operations of its own account; what another one says is
- * refused, and changes nothing.
+ * A service is believed of its own operations alone: the signature has to be made with its secret (or with the one for all, where it has none of
+ * its own), and the account has to be its own. What another one says is refused, and changes nothing.
  */
 export async function receiveOutcome(
   config: GatewayConfig,
@@ -109,22 +109,40 @@ export async function receiveOutcome(
   clock: Clock,
   tell: (runId: string) => Promise<void>,
 ): Promise<WebhookAnswer> {
-  const { secret } = config.operations.webhook;
-  if (secret === undefined)
-    return { status: "refused", reason: "operations.webhook.secret is not configured" };
   const nowSeconds = Math.floor(clock.now().epochMilliseconds / 1000);
-  const read = readOutcomeWebhook({ ...told, secret, nowSeconds });
+  const read = readSigned(config, { ...told, nowSeconds });
   if ("refused" in read) return { status: "refused", reason: read.refused };
-  const { outcome, account } = read;
+  const { outcome, account, secret } = read;
   const run = await ledger.runOfOperation(outcome.operationId);
   if (run === null) return { status: "unknown" };
+  const { service } = run.binding;
+  const own = config.services.find(({ name }) => name === service);
+  if (secret !== (own?.webhook.secret ?? config.operations.webhook.secret)) {
+    const reason = `the operation ${outcome.operationId} is of service ${service}, and the outcome is signed with the secret of another`;
+    return { status: "refused", reason };
+  }
   // A service without an account takes the user's default one, which only it knows.
-  const own = config.services.find(({ name }) => name === run.binding.service)?.account;
-  if (own !== undefined && own !== account) {
-    const whose = `the operation ${outcome.operationId} is of account ${own} (service ${run.binding.service})`;
+  if (own?.account !== undefined && own.account !== account) {
+    const whose = `the operation ${outcome.operationId} is of account ${own.account} (service ${service})`;
     return { status: "refused", reason: `${whose}, and the outcome of account ${account}` };
   }
   const runId = await ledger.recordOutcome(outcome);
   if (runId !== null) await tell(runId);
   return { status: runId === null ? "unknown" : "recorded" };
+}
+
+/** What is told, and the secret that it is signed with: nothing is read before the signature holds. */
+function readSigned(
+  { services, operations }: GatewayConfig,
+  told: Omit<OutcomeWebhook, "secret">,
+): (ToldOutcome & { readonly secret: string }) | { readonly refused: string } {
+  const secrets = [...services.map(({ webhook }) => webhook.secret), operations.webhook.secret];
+  let refused = "neither operations.webhook.secret nor webhook.secret of a service is configured";
+  for (const secret of new Set(secrets)) {
+    if (secret === undefined) continue;
+    const read = readOutcomeWebhook({ ...told, secret });
+    if (!("refused" in read)) return { ...read, secret };
+    refused = read.refused;
+  }
+  return { refused };
 }

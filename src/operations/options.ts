@@ -25,7 +25,7 @@ export const operationsOptions = z.strictObject({
         .min(16)
         .optional()
         .describe(
-          "Shared secret of the signature of webhooks (HMAC-SHA256). Required where webhooks are received.",
+          "Shared secret of the signature of webhooks (HMAC-SHA256), for services without a `webhook.secret` of their own. Where webhooks are received, each service needs the one or the other.",
         )
         .meta({ secret: true }),
     })

@@ -95,6 +95,7 @@ export class ScriptedService {
       scopes: ["datahub-api", "push-data"],
       auth: "bearer",
       idempotency: this.idempotency,
+      webhook: {},
       ingestion: { future: 86_400_000 },
     };
   }
