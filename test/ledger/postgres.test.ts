@@ -155,8 +155,9 @@ describe("a ledger in PostgreSQL", () => {
     await ledger.advanceRun(run.id, "mapped", "delivering");
     const id = `${run.id}-1`;
     await ledger.advanceBatch(id, "ready", "sending", { attempted: true });
-    const sent = await ledger.advanceBatch(id, "sending", "accepted", { answer: "200 \0 fine \ud800" });
-    expect(sent.answer).toBe("200 \u{fffd} fine \u{fffd}");
+    await ledger.advanceBatch(id, "sending", "accepted", { answer: "200 \0 fine \ud800" });
+    const [sent] = await ledger.batches(run.id);
+    expect(sent?.answer).toBe("200 \u{fffd} fine \u{fffd}");
     await ledger.close();
   });
 

@@ -12,7 +12,15 @@ import type { Logger } from "../../support/log.ts";
 import { createRunIds } from "../../support/run-id.ts";
 import type { OnEvent } from "../records/observing.ts";
 import { lastRunId } from "../records/runs.ts";
-import { execute, rowEach, type Steps, type Store, type Value } from "../records/store.ts";
+import {
+  type Announced,
+  type EventFile,
+  execute,
+  rowEach,
+  type Steps,
+  type Store,
+  type Value,
+} from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
 import type { Connections } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
@@ -54,7 +62,7 @@ export class PostgresStore implements Store {
   readonly #means: StoreMeans;
   #queue: Write[] = [];
   /** Events of the transaction that is open, for the observer. */
-  #events: LedgerEvent[] = [];
+  #events: Announced[] = [];
   #committing: Promise<void> | null = null;
   #closed = false;
 
@@ -95,8 +103,8 @@ export class PostgresStore implements Store {
     return { where: ` AND ${OURS}`, values: [this.session] };
   }
 
-  announce(event: LedgerEvent): void {
-    if (this.#means.onEvent !== undefined) this.#events.push(event);
+  announce(event: LedgerEvent, file?: EventFile): void {
+    if (this.#means.onEvent !== undefined) this.#events.push({ event, file });
   }
 
   async look<T>(work: () => Steps<T>): Promise<T> {
@@ -244,10 +252,10 @@ export class PostgresStore implements Store {
     if (onEvent === undefined || events.length === 0) return;
     const sql = "SELECT drop_name, path FROM arrivals WHERE id = ?";
     try {
-      const ids = events.map(({ arrivalId }) => [arrivalId]);
-      const files = await this.look(() => rowEach<readonly [string, string]>(sql, ["bigint"], ids));
-      for (const [index, event] of events.entries()) {
-        const [drop, path] = files[index] ?? ["", ""];
+      const ids = events.flatMap(({ event, file }) => (file === undefined ? [[event.arrivalId]] : []));
+      const found = [...(await this.look(() => rowEach<readonly [string, string]>(sql, ["bigint"], ids)))];
+      for (const { event, file } of events) {
+        const [drop, path] = file === undefined ? (found.shift() ?? ["", ""]) : [file.drop, file.path];
         onEvent({ ...event, drop, path });
       }
     } catch (thrown) {

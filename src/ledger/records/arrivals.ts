@@ -53,15 +53,13 @@ export function* moveArrival(store: Store, id: number, to: ArrivalState, reason:
     now,
     id,
   );
-  yield* reopenContainer(id);
+  yield* reopenContainer(id, arrival.path);
   if (arrival.state !== to)
-    yield* appendEvent(store, {
-      arrivalId: id,
-      runId: null,
-      operationId: null,
-      what: `arrival.${to}`,
-      detail: reason,
-    });
+    yield* appendEvent(
+      store,
+      { arrivalId: id, runId: null, operationId: null, what: `arrival.${to}`, detail: reason },
+      arrival,
+    );
   return { ...arrival, state: to, reason, changedAt: now };
 }
 

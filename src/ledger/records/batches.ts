@@ -1,11 +1,11 @@
 import type { Batch, BatchSlice, BatchState, Run } from "../../model.ts";
-import { RejectedError } from "../../support/errors.ts";
+import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { BatchChange, Ledger, MappedRecord } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
-import { blockedBy, recordTargets } from "./lanes.ts";
+import { blockedBy, kindsOf, recordTargets } from "./lanes.ts";
 import { type BatchRow, toBatch } from "./rows.ts";
-import { addRejectedRows, moveRun, mustFindRun } from "./runs.ts";
+import { addRejectedRows, advance, mustFindRun } from "./runs.ts";
 import { execute, executeEach, row, rows, type Steps, type Store } from "./store.ts";
 
 type BatchMethods = Pick<Ledger, "recordMapped" | "blockedBy" | "batches" | "advanceBatch" | "splitBatch">;
@@ -38,21 +38,25 @@ export function* findBatch(operationId: string): Steps<Batch | null> {
 
 /** Mapped for the first time, or again after the segment was lost: then it must have come out the same (invariant 10). */
 function* recordMapped(store: Store, id: string, mapped: MappedRecord): Steps<Run> {
+  yield* store.assertRun(id);
   const run = yield* mustFindRun(id);
   const before = (yield* batchesOf(id)).filter((batch) => !batch.sequence.includes("."));
-  if (before.length === 0) {
+  const isFirst = before.length === 0;
+  if (isFirst) {
     yield* insertBatches(run, mapped.batches);
   } else if (!sameSlices(before, mapped.batches)) {
     throw new RejectedError("HG-LEDG-005", { operation: "record mapped batches", subject: id });
+  } else {
+    yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
+    yield* execute("DELETE FROM rejected_rows WHERE run_id = ?", id);
   }
   yield* recordTargets(id, mapped.targets);
-  yield* execute("DELETE FROM rejected_rows WHERE run_id = ?", id);
   yield* addRejectedRows(id, mapped.rejected);
-  yield* execute("UPDATE runs SET refused = ? WHERE id = ?", mapped.rejectedCount, id);
-  yield* moveRun(store, id, "mapping", "mapped", {
-    points: { mapped: mapped.points },
-    detail: mapped.detail,
-  });
+  const { points, rejectedCount, targets, detail } = mapped;
+  const change = { points: { mapped: points, accepted: 0, rejected: rejectedCount }, detail };
+  const hidden = { target_kinds: kindsOf(targets), refused: rejectedCount };
+  const after = yield* advance(store, run, "mapping", "mapped", change, hidden);
+  if (isFirst) return after;
   yield* recountAnswers(store, id);
   return yield* mustFindRun(id);
 }
@@ -89,9 +93,18 @@ function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<void> {
 
 function* mustFindBatch(operationId: string): Steps<Batch> {
   const batch = yield* findBatch(operationId);
-  if (batch === null)
-    throw brokenInvariant("find batch", operationId, `there is no operation ${operationId} in the ledger`);
+  if (batch === null) throw missingBatch(operationId);
   return batch;
+}
+
+function missingBatch(operationId: string): InvariantError {
+  return brokenInvariant("find batch", operationId, `there is no operation ${operationId} in the ledger`);
+}
+
+interface BatchInFile extends BatchRow {
+  readonly arrival_id: number;
+  readonly drop_name: string;
+  readonly path: string;
 }
 
 /** `7.1` → `0000000007.0000000001`: a split batch sorts before its children, and they before the next batch. */
@@ -111,7 +124,13 @@ function* moveBatch(
   to: BatchState,
   change: BatchChange,
 ): Steps<Batch> {
-  const batch = yield* mustFindBatch(operationId);
+  const found = yield* row<BatchInFile>(
+    `SELECT batches.*, runs.arrival_id, runs.drop_name, runs.path FROM batches JOIN runs ON runs.id = batches.run_id
+      WHERE batches.operation_id = ?`,
+    operationId,
+  );
+  if (found === undefined) throw missingBatch(operationId);
+  const batch = toBatch(found);
   yield* store.assertRun(batch.runId);
   if (batch.state !== from)
     throw brokenInvariant(
@@ -120,26 +139,35 @@ function* moveBatch(
       `batch ${operationId} is ${batch.state}, and not ${from} as was thought`,
     );
   assertTransition("batch", operationId, from, to);
-  const now = store.now();
+  const after: Batch = {
+    ...batch,
+    state: to,
+    attempts: batch.attempts + (change.attempted === true ? 1 : 0),
+    answer: change.answer ?? batch.answer,
+    acceptedAt: batch.acceptedAt ?? (to === "accepted" ? store.now() : null),
+  };
   yield* execute(
-    `UPDATE batches SET state = ?, attempts = attempts + ?, answer = coalesce(?, answer),
-      accepted_at = coalesce(accepted_at, ?) WHERE operation_id = ?`,
+    "UPDATE batches SET state = ?, attempts = ?, answer = ?, accepted_at = ? WHERE operation_id = ?",
     to,
-    change.attempted === true ? 1 : 0,
-    change.answer ?? null,
-    to === "accepted" ? now : null,
+    after.attempts,
+    after.answer,
+    after.acceptedAt,
     operationId,
   );
   if (to === "accepted" || to === "rejected") yield* recountAnswers(store, batch.runId);
-  const after = yield* mustFindBatch(operationId);
-  yield* appendEvent(store, {
-    arrivalId: (yield* mustFindRun(batch.runId)).arrivalId,
-    runId: batch.runId,
-    operationId,
-    what: `batch.${to}`,
-    detail:
-      change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : (change.answer ?? ""),
-  });
+  const words =
+    change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : change.answer;
+  yield* appendEvent(
+    store,
+    {
+      arrivalId: found.arrival_id,
+      runId: batch.runId,
+      operationId,
+      what: `batch.${to}`,
+      detail: words ?? "",
+    },
+    { drop: found.drop_name, path: found.path },
+  );
   return after;
 }
 

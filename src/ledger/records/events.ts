@@ -2,10 +2,10 @@
 import type { LedgerEvent } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { type EventRow, toEvent } from "./rows.ts";
-import { execute, row, rows, type Steps, type Store } from "./store.ts";
+import { type EventFile, execute, row, rows, type Steps, type Store } from "./store.ts";
 
-/** Inside a write. */
-export function* appendEvent(store: Store, event: Omit<LedgerEvent, "at">): Steps<void> {
+/** Inside a write. `file`: what it is about, when that is known already. */
+export function* appendEvent(store: Store, event: Omit<LedgerEvent, "at">, file?: EventFile): Steps<void> {
   const at = store.now();
   yield* execute(
     "INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)",
@@ -16,7 +16,7 @@ export function* appendEvent(store: Store, event: Omit<LedgerEvent, "at">): Step
     event.what,
     event.detail,
   );
-  store.announce({ ...event, at });
+  store.announce({ ...event, at }, file);
 }
 
 /** Like `appendEvent`, but a repetition of the arrival's last event replaces it: a file that grows for hours is one line. Inside a write. */

@@ -5,28 +5,33 @@ import type { TargetKey } from "../ledger.ts";
 import { UNMAPPED_RUN_STATES } from "../states.ts";
 import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
 import { findRunRow } from "./runs.ts";
-import { execute, executeEach, row, type Steps, type Store } from "./store.ts";
+import { executeEach, row, type Steps, type Store } from "./store.ts";
 
-/** Inside a write: replaces what is known of the run's targets. */
-export function* recordTargets(runId: string, targets: readonly TargetKey[]): Steps<void> {
-  const kinds = [...new Set(targets.map((target) => target.kind))].sort().join(",");
-  yield* execute("UPDATE runs SET target_kinds = ? WHERE id = ?", kinds, runId);
-  yield* execute("DELETE FROM run_targets WHERE run_id = ?", runId);
-  yield* executeEach(
+/** Inside a write. */
+export function recordTargets(runId: string, targets: readonly TargetKey[]): Steps<void> {
+  return executeEach(
     "INSERT INTO run_targets (run_id, digest) VALUES (?, ?) ON CONFLICT DO NOTHING",
     ["text", "bigint"],
     targets.map((target) => [runId, digestOf(target)]),
   );
 }
 
+/** As `runs.target_kinds` has them. */
+export function kindsOf(targets: readonly TargetKey[]): string {
+  return [...new Set(targets.map(({ kind }) => kind))].sort().join(",");
+}
+
 export function digestOf({ kind, target }: TargetKey): bigint {
   return createHash("sha256").update(`${kind}\0${target}`).digest().readBigInt64LE(0);
 }
 
-/** What is not mapped yet may share any target. Targets of different kinds may name the same variable. */
-export function* blockedBy({ dialect }: Store, { id }: Run): Steps<Run | null> {
+export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | null> {
   const own = yield* findRunRow(id);
-  if (own === undefined) return null;
+  return own === undefined ? null : yield* inTheWayOf(store, own);
+}
+
+/** What is not mapped yet may share any target. Targets of different kinds may name the same variable. */
+export function* inTheWayOf({ dialect }: Store, own: RunRow): Steps<Run | null> {
   const unmapped: readonly string[] = UNMAPPED_RUN_STATES;
   const select = `${SELECT_RUN.replace("FROM runs", `FROM runs ${dialect.indexedBy("runs_open")}`)}
     WHERE runs.lane = ? AND runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering') AND runs.id < ?`;

@@ -4,9 +4,10 @@
  */
 import type { Run } from "../../model.ts";
 import type { BegunDelivery, Ledger } from "../ledger.ts";
-import { blockedBy } from "./lanes.ts";
+import { blockedBy, inTheWayOf } from "./lanes.ts";
 import { overtakers } from "./operator.ts";
-import { moveRun, mustFindRun } from "./runs.ts";
+import { toRun } from "./rows.ts";
+import { advance, findRunRow, missingRun, moveRun, mustFindRun } from "./runs.ts";
 import type { Steps, Store } from "./store.ts";
 
 export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resumeHeld"> {
@@ -18,9 +19,12 @@ export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resu
 }
 
 function* beginDelivery(store: Store, id: string, detail: string): Steps<BegunDelivery> {
-  const before = yield* blockedBy(store, yield* mustFindRun(id));
+  const row = yield* findRunRow(id);
+  if (row === undefined) throw missingRun(id);
+  const before = yield* inTheWayOf(store, row);
   if (before !== null) return { run: null, blockedBy: before };
-  return { run: yield* moveRun(store, id, "mapped", "delivering", { detail }), blockedBy: null };
+  yield* store.assertRun(id);
+  return { run: yield* advance(store, toRun(row), "mapped", "delivering", { detail }), blockedBy: null };
 }
 
 function* resumeHeld(

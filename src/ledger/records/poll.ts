@@ -147,7 +147,8 @@ export class LedgerPoll implements PollRecord {
     );
     if (added === undefined) throw brokenInvariant("record poll", entry.path, "no row came back");
     const arrival = arrivalOfCells(added);
-    yield* this.#tell(arrival.id, "arrival.settling", sizeWords(entry));
+    const told = { arrivalId: arrival.id, runId: null, operationId: null };
+    yield* appendEvent(this.#store, { ...told, what: "arrival.settling", detail: sizeWords(entry) }, arrival);
     return { arrival, seen: "new" };
   }
 
@@ -190,10 +191,6 @@ export class LedgerPoll implements PollRecord {
   *#leaveAll(ids: readonly number[]): Steps<void> {
     yield* this.#store.assertDrop(this.#drop, this.#fence);
     for (const id of ids) yield* leave(this.#store, id, "arrival.gone", "it is no longer listed at the drop");
-  }
-
-  #tell(arrivalId: number, what: string, detail: string): Steps<void> {
-    return appendEvent(this.#store, { arrivalId, runId: null, operationId: null, what, detail });
   }
 }
 

@@ -1,12 +1,13 @@
-import type { Arrival, Binding, Reason, RejectedRow, Replay, Run, RunState } from "../../model.ts";
-import { RejectedError } from "../../support/errors.ts";
-import type { Ledger, RunChange, RunFilter, RunStart } from "../ledger.ts";
+import type { Arrival, Binding, Points, RejectedRow, Replay, Run, RunState } from "../../model.ts";
+import { type InvariantError, RejectedError } from "../../support/errors.ts";
+import type { Ledger, RunChange, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
-import { moveArrival, mustFindArrival } from "./arrivals.ts";
+import { mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
-import { execute, executeEach, NO_LIMIT, row, rows, type Steps, type Store, type Value } from "./store.ts";
+import { groupsOf, runsIn } from "./run-lists.ts";
+import { execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
@@ -50,8 +51,12 @@ export function findRunRow(id: string): Steps<RunRow | undefined> {
 
 export function* mustFindRun(id: string): Steps<Run> {
   const run = yield* findRun(id);
-  if (run === null) throw brokenInvariant("find run", id, `there is no run ${id} in the ledger`);
+  if (run === null) throw missingRun(id);
   return run;
+}
+
+export function missingRun(id: string): InvariantError {
+  return brokenInvariant("find run", id, `there is no run ${id} in the ledger`);
 }
 
 export function* lastRunId(): Steps<string | undefined> {
@@ -68,37 +73,73 @@ function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: N
   const arrival = yield* mustFindArrival(arrivalId);
   if (replay !== undefined) yield* assertAtRest(arrival);
   else if (arrival.parentId === null) yield* store.assertDrop(arrival.drop, store.session);
+  assertTransition("arrival", arrivalId, arrival.state, "matched");
   const id = yield* store.nextRunId();
   const now = store.now();
+  const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
   yield* execute(
     `INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, replay, created_at, changed_at)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?)`,
     id,
     arrivalId,
-    arrival.drop,
-    arrival.path,
-    arrival.size,
-    arrival.mtime,
-    arrival.sha256,
+    run.drop,
+    run.path,
+    run.size,
+    run.mtime,
+    run.sha256,
     yield* bindingId(binding),
     lane,
-    replay === undefined ? null : JSON.stringify(replay),
+    jsonOf(run.replay),
     now,
     now,
   );
-  yield* moveArrival(store, arrivalId, "matched", `claimed by trigger ${binding.trigger}`);
-  yield* execute("UPDATE arrivals SET run_id = ? WHERE id = ?", id, arrivalId);
-  yield* reopenContainer(arrivalId);
-  yield* appendEvent(store, {
+  const reason = `claimed by trigger ${binding.trigger}`;
+  yield* execute(
+    "UPDATE arrivals SET state = 'matched', reason = ?, changed_at = ?, run_id = ? WHERE id = ?",
+    reason,
+    now,
+    id,
     arrivalId,
-    runId: id,
-    operationId: null,
-    what: "run.claimed",
-    detail: claimWords(binding, replay),
-  });
-  if (refusal !== undefined)
-    yield* moveRun(store, id, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
-  return yield* mustFindRun(id);
+  );
+  yield* reopenContainer(arrivalId, run.path);
+  const told = { arrivalId, operationId: null };
+  if (arrival.state !== "matched")
+    yield* appendEvent(store, { ...told, runId: null, what: "arrival.matched", detail: reason }, run);
+  yield* appendEvent(
+    store,
+    { ...told, runId: id, what: "run.claimed", detail: claimWords(binding, replay) },
+    run,
+  );
+  if (refusal === undefined) return run;
+  return yield* advance(store, run, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
+}
+
+function newRun(
+  id: string,
+  {
+    arrival,
+    now,
+    ...given
+  }: Pick<Run, "binding" | "lane" | "replay"> & { readonly arrival: Arrival; readonly now: string },
+): Run {
+  return {
+    ...given,
+    id,
+    arrivalId: arrival.id,
+    drop: arrival.drop,
+    path: arrival.path,
+    size: arrival.size,
+    mtime: arrival.mtime,
+    sha256: arrival.sha256,
+    state: "claimed",
+    reason: null,
+    points: { mapped: 0, accepted: 0, stored: 0, rejected: 0, discarded: 0 },
+    finishPlan: null,
+    finishedAt: null,
+    node: null,
+    createdAt: now,
+    changedAt: now,
+  };
 }
 
 /** Two persons may order the same at once. */
@@ -149,73 +190,66 @@ export function* moveRun(
 ): Steps<Run> {
   // What a webhook corrects may be told to any node.
   if (from !== "confirmed" && from !== "discarded") yield* store.assertRun(id);
-  const run = yield* mustFindRun(id);
+  return yield* advance(store, yield* mustFindRun(id), from, to, change);
+}
+
+/** Columns of `runs` that are no fact of a `Run`. */
+export type HiddenCells = Readonly<Partial<Record<"target_kinds" | "refused" | "settled", Value>>>;
+
+/** Inside a write, with the run as it is in it. */
+export function* advance(
+  store: Store,
+  run: Run,
+  from: RunState,
+  to: RunState,
+  change: RunChange,
+  hidden: HiddenCells = {},
+): Steps<Run> {
+  const { id } = run;
   if (run.state !== from)
     throw brokenInvariant("advance run", id, `run ${id} is ${run.state}, and not ${from} as was thought`);
   assertTransition("run", id, from, to);
-  yield* applyChange(store, run, to, change);
+  const after = yield* applyChange(store, run, to, change, hidden);
   if (!KEEPS_TARGETS.includes(to)) yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
-  yield* appendEvent(store, {
-    arrivalId: run.arrivalId,
-    runId: id,
-    operationId: null,
-    what: `run.${to}`,
-    detail: change.detail ?? change.reason?.message ?? "",
-  });
-  return yield* mustFindRun(id);
+  yield* tell(store, run, `run.${to}`, change);
+  return after;
 }
 
 /** Inside a write. */
 export function* noteRun(store: Store, id: string, change: RunChange): Steps<Run> {
   yield* store.assertRun(id);
   const run = yield* mustFindRun(id);
-  yield* applyChange(store, run, run.state, change);
-  if (change.event !== undefined)
-    yield* appendEvent(store, {
-      arrivalId: run.arrivalId,
-      runId: id,
-      operationId: null,
-      what: change.event,
-      detail: change.detail ?? change.reason?.message ?? "",
-    });
-  return yield* mustFindRun(id);
+  const after = yield* applyChange(store, run, run.state, change, {});
+  if (change.event !== undefined) yield* tell(store, run, change.event, change);
+  return after;
 }
 
-function* applyChange(store: Store, run: Run, to: RunState, change: RunChange): Steps<void> {
+function tell(store: Store, run: Run, what: string, { detail, reason }: RunChange): Steps<void> {
+  const { id: runId, arrivalId } = run;
+  return appendEvent(
+    store,
+    { arrivalId, runId, operationId: null, what, detail: detail ?? reason?.message ?? "" },
+    run,
+  );
+}
+
+/** Answers the run as it is then. */
+function* applyChange(
+  store: Store,
+  run: Run,
+  to: RunState,
+  change: RunChange,
+  hidden: HiddenCells,
+): Steps<Run> {
   const plan = change.finishPlan === undefined ? null : JSON.stringify(change.finishPlan);
   if (plan !== null && run.finishPlan !== null && JSON.stringify(run.finishPlan) !== plan)
     throw brokenInvariant("plan finish", run.id, `the finish of run ${run.id} was decided before, otherwise`);
-  const reason: Reason | null = change.reason === undefined ? run.reason : change.reason;
-  yield* execute(
-    `UPDATE runs SET state = ?, sha256 = coalesce(?, sha256), reason = ?,
-      mapped = coalesce(?, mapped), accepted = coalesce(?, accepted), stored = coalesce(?, stored),
-      rejected = coalesce(?, rejected), discarded = coalesce(?, discarded),
-      finish_plan = coalesce(finish_plan, ?), finished_at = coalesce(finished_at, ?),
-      settled = coalesce(?, settled), replay = coalesce(?, replay), changed_at = ? WHERE id = ?`,
-    to,
-    change.sha256 ?? null,
-    reason === null ? null : JSON.stringify(reason),
-    change.points?.mapped ?? null,
-    change.points?.accepted ?? null,
-    change.points?.stored ?? null,
-    change.points?.rejected ?? null,
-    change.points?.discarded ?? null,
-    plan,
-    change.finished?.at ?? null,
-    change.settled === undefined ? null : Number(change.settled),
-    change.replay === undefined ? null : JSON.stringify(change.replay),
-    store.now(),
-    run.id,
-  );
+  const after = changed(run, to, change, store.now());
+  const settled = change.settled === undefined ? {} : { settled: Number(change.settled) };
+  yield* updateCells(run.id, { ...changedCells(run, after), ...hidden, ...settled });
   if (change.sha256 !== undefined)
     yield* execute("UPDATE arrivals SET sha256 = ? WHERE id = ?", change.sha256, run.arrivalId);
-  yield* reopenContainer(run.arrivalId);
-  if (change.mapper !== undefined)
-    yield* execute(
-      "UPDATE runs SET binding_id = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)",
-      yield* bindingId({ ...run.binding, mapper: change.mapper }),
-      run.id,
-    );
+  yield* reopenContainer(run.arrivalId, run.path);
   if (change.rejected !== undefined) yield* addRejectedRows(run.id, change.rejected);
   if (change.finished?.left === true)
     yield* execute(
@@ -223,6 +257,52 @@ function* applyChange(store: Store, run: Run, to: RunState, change: RunChange): 
       change.finished.at,
       run.arrivalId,
     );
+  if (change.mapper === undefined) return after;
+  yield* execute(
+    "UPDATE runs SET binding_id = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)",
+    yield* bindingId({ ...run.binding, mapper: change.mapper }),
+    run.id,
+  );
+  return yield* mustFindRun(run.id);
+}
+
+function changed(run: Run, state: RunState, change: RunChange, changedAt: string): Run {
+  return {
+    ...run,
+    state,
+    sha256: change.sha256 ?? run.sha256,
+    reason: change.reason === undefined ? run.reason : change.reason,
+    points: { ...run.points, ...change.points },
+    finishPlan: run.finishPlan ?? change.finishPlan ?? null,
+    finishedAt: run.finishedAt ?? change.finished?.at ?? null,
+    replay: change.replay ?? run.replay,
+    changedAt,
+  };
+}
+
+/** Only what differs, since each column that is written costs the indexes that hold it. */
+function changedCells(before: Run, after: Run): Readonly<Record<string, Value>> {
+  const cells: Record<string, Value> = { changed_at: after.changedAt };
+  if (after.state !== before.state) cells["state"] = after.state;
+  if (after.sha256 !== before.sha256) cells["sha256"] = after.sha256;
+  if (after.reason !== before.reason) cells["reason"] = jsonOf(after.reason);
+  if (after.finishPlan !== before.finishPlan) cells["finish_plan"] = jsonOf(after.finishPlan);
+  if (after.finishedAt !== before.finishedAt) cells["finished_at"] = after.finishedAt;
+  if (after.replay !== before.replay) cells["replay"] = jsonOf(after.replay);
+  for (const name of POINTS) if (after.points[name] !== before.points[name]) cells[name] = after.points[name];
+  return cells;
+}
+
+const POINTS = ["mapped", "accepted", "stored", "rejected", "discarded"] as const satisfies (keyof Points)[];
+
+function updateCells(id: string, cells: Readonly<Record<string, Value>>): Steps<void> {
+  const columns = Object.keys(cells);
+  const set = columns.map((column) => `${column} = ?`).join(", ");
+  return execute(`UPDATE runs SET ${set} WHERE id = ?`, ...Object.values(cells), id);
+}
+
+function jsonOf(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 /** Inside a write. */
@@ -240,81 +320,6 @@ export function* rejectedRowsOf(runId: string): Steps<readonly RejectedRow[]> {
     runId,
   );
   return found.map(({ json }) => JSON.parse(json) as RejectedRow);
-}
-
-/** State by state, since each comes in the order of its index; so a limit costs no sort of the rest. */
-function* runsIn(store: Store, states: readonly RunState[], filter: RunFilter): Steps<readonly Run[]> {
-  const { dialect } = store;
-  const limit = filter.limit ?? NO_LIMIT;
-  const { index, where, values } = conditionOf(filter, store);
-  const select = SELECT_RUN.replace("FROM runs", `FROM runs ${dialect.indexedBy(index)}`);
-  const found: RunRow[] = [];
-  for (const state of new Set(states))
-    for (const one of yield* rows<RunRow>(
-      `${select} WHERE runs.state = ?${where} ORDER BY runs.id LIMIT ?`,
-      state,
-      ...values,
-      limit,
-    ))
-      found.push(one);
-  found.sort((a, b) => (a.id < b.id ? -1 : 1));
-  return found.slice(0, limit).map(toRun);
-}
-
-/** State by state, along the index that leads with what is asked for. */
-function* groupsOf(
-  store: Store,
-  states: readonly RunState[],
-  by: "drop" | "lane",
-  filter: RunFilter,
-): Steps<readonly string[]> {
-  const column = by === "drop" ? "drop_name" : "lane";
-  const { dialect } = store;
-  const condition = conditionOf(filter, store);
-  const { where, values } = condition;
-  const index = filter.unfinished === true || filter.unsettled === true ? condition.index : `runs_${by}`;
-  const names = new Set<string>();
-  for (const state of states)
-    for (const { name } of yield* rows<{ name: string }>(
-      `SELECT DISTINCT runs.${column} AS name FROM runs ${dialect.indexedBy(index)} WHERE runs.state = ?${where}`,
-      state,
-      ...values,
-    ))
-      names.add(name);
-  return [...names];
-}
-
-function conditionOf(
-  { unfinished, unsettled, drop, lane, after, ours }: RunFilter,
-  store: Store,
-): {
-  readonly index: string;
-  readonly where: string;
-  readonly values: readonly Value[];
-} {
-  const own = ours === true ? store.ours() : { where: "", values: [] };
-  const conditions = [
-    ...(unfinished === true ? ["runs.finished_at IS NULL"] : []),
-    ...(unsettled === true ? ["runs.settled = 0"] : []),
-    ...(drop === undefined ? [] : ["runs.drop_name = ?"]),
-    ...(lane === undefined ? [] : ["runs.lane = ?"]),
-    ...(after === undefined ? [] : ["runs.id > ?"]),
-  ];
-  const index =
-    unfinished === true
-      ? "runs_unfinished"
-      : unsettled === true
-        ? "runs_unsettled"
-        : lane !== undefined
-          ? "runs_lane"
-          : drop !== undefined
-            ? "runs_drop"
-            : "runs_state";
-  return {
-    index,
-    where: conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
-    values: [...[drop, lane, after].filter((value) => value !== undefined), ...own.values],
-  };
 }
 
 function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {

@@ -4,7 +4,7 @@
  * answer; the store of each database drives it. Text is SQL that both understand, with `?` for values in their order; where they
  * differ, it is put together by the `Dialect`.
  */
-import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import type { Arrival, IsoInstant, LedgerEvent } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { LedgerFault } from "../ledger.ts";
 
@@ -36,6 +36,15 @@ export type Statement = OneStatement | EachStatement;
 /** A piece of work on the ledger. What it answers counts only when it came to its end. It may be done again from its beginning. */
 export type Steps<T> = Generator<Statement, T, unknown>;
 
+/** The file that an event is about. */
+export type EventFile = Pick<Arrival, "drop" | "path">;
+
+/** An event that is not told yet. */
+export interface Announced {
+  readonly event: LedgerEvent;
+  readonly file: EventFile | undefined;
+}
+
 export interface Store {
   readonly clock: Clock;
   readonly dialect: Dialect;
@@ -50,8 +59,8 @@ export interface Store {
   assertDrop(drop: string, session: number | null): Steps<void>;
   /** A condition on `runs`: this node may work on them. */
   ours(): { readonly where: string; readonly values: readonly Value[] };
-  /** Tells the observer of an event, once the transaction is committed. */
-  announce(event: LedgerEvent): void;
+  /** Tells the observer of an event, once the transaction is committed. The file is looked up when it is not given. */
+  announce(event: LedgerEvent, file?: EventFile): void;
   /** One statement, or several that need not see one state. */
   look<T>(work: () => Steps<T>): Promise<T>;
   /** Several reads of one state of the ledger. */

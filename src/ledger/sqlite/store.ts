@@ -1,7 +1,7 @@
 /**
  * One connection with its statements, and group commit: writes that are asked for in the same turn of the event loop, or while the
- * group before is on its way to the disk, share one transaction and one fsync. Each of them has a savepoint of its own: one that fails
- * leaves the others alone. A promise resolves when its commit is on the disk, never before. Reads see a commit a little earlier; whatever
+ * group before is on its way to the disk, share one transaction and one fsync. One that fails leaves the others alone: then the group is
+ * done again with a savepoint for each. A promise resolves when its commit is on the disk, never before. Reads see a commit a little earlier; whatever
  * somebody does upon what was read begins with a write of its own, which reaches the disk after it.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -11,7 +11,7 @@ import { faultPoint } from "../../support/faults.ts";
 import { createRunIds } from "../../support/run-id.ts";
 import type { OnEvent } from "../records/observing.ts";
 import { lastRunId } from "../records/runs.ts";
-import type { Statement, Steps, Store, Value } from "../records/store.ts";
+import type { Announced, EventFile, Statement, Steps, Store, Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isPassing, readFault, writeFault } from "./faults.ts";
@@ -54,7 +54,7 @@ export class SqliteStore implements Store {
   /** Committed, and on their way to the disk. */
   #unsynced: Done[] = [];
   /** Events of what is not told yet, for the observer. */
-  #events: LedgerEvent[] = [];
+  #events: Announced[] = [];
   #scheduled = false;
   #syncing = false;
   /** Many write at a time: the last group was large. */
@@ -75,8 +75,8 @@ export class SqliteStore implements Store {
   }
 
   /** Tells the observer of an event, once the transaction is committed. */
-  announce(event: LedgerEvent): void {
-    if (this.#onEvent !== undefined) this.#events.push(event);
+  announce(event: LedgerEvent, file?: EventFile): void {
+    if (this.#onEvent !== undefined) this.#events.push({ event, file });
   }
 
   *nextRunId(): Steps<string> {
@@ -196,26 +196,47 @@ export class SqliteStore implements Store {
     this.#queue = this.#queue.slice(GROUP_MAX);
     this.#isCrowded = group.length >= CROWD;
     this.#groupedAtMs = performance.now();
-    const done: Done[] = [];
     const events = this.#events.length;
     const before = this.#changes();
     try {
-      this.sql("BEGIN IMMEDIATE").run();
-      for (const write of group) {
-        const tell = this.#perform(write);
-        if (tell !== null) done.push({ write, tell });
-      }
+      const done = this.#performTogether(group) ?? this.#performEach(group);
       for (const { write } of done) for (const what of write.what) faultPoint(`ledger.${what}.before`);
       this.sql("COMMIT").run();
+      this.#unsynced.push(...done);
     } catch (thrown) {
-      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
-      this.#events.length = events;
+      this.#takeBack(events);
       const fault = isPassing(thrown) ? writeFault(this.path, thrown) : thrown;
       for (const write of group) write.fail(fault);
       return false;
     }
-    this.#unsynced.push(...done);
     return this.#changes() !== before;
+  }
+
+  /** Nearly always all succeed, and then they need no savepoints. Null when one failed, and nothing was done. */
+  #performTogether(group: readonly Write[]): readonly Done[] | null {
+    const events = this.#events.length;
+    this.sql("BEGIN IMMEDIATE").run();
+    try {
+      return group.map((write) => ({ write, tell: write.work() }));
+    } catch (thrown) {
+      if (isPassing(thrown)) throw thrown;
+      this.#takeBack(events);
+      return null;
+    }
+  }
+
+  /** Each by itself: those that fail are told, and the others stand. A fault of the disk is thrown: it ends the whole group. */
+  #performEach(group: readonly Write[]): readonly Done[] {
+    this.sql("BEGIN IMMEDIATE").run();
+    return group.flatMap((write) => {
+      const tell = this.#perform(write);
+      return tell === null ? [] : [{ write, tell }];
+    });
+  }
+
+  #takeBack(events: number): void {
+    if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+    this.#events.length = events;
   }
 
   /** Rows changed since the ledger was opened. */
@@ -244,8 +265,11 @@ export class SqliteStore implements Store {
     this.#events = [];
     if (this.#onEvent === undefined || events.length === 0) return;
     const statement = this.#cells("SELECT drop_name, path FROM arrivals WHERE id = ?");
-    for (const event of events) {
-      const [drop, path] = row<readonly [string, string]>(statement, event.arrivalId) ?? ["", ""];
+    for (const { event, file } of events) {
+      const [drop, path] =
+        file === undefined
+          ? (row<readonly [string, string]>(statement, event.arrivalId) ?? ["", ""])
+          : [file.drop, file.path];
       this.#onEvent({ ...event, drop, path });
     }
   }
@@ -289,7 +313,7 @@ export class SqliteStore implements Store {
     return statement;
   }
 
-  /** Null when this one failed and was taken back. A fault of the disk is thrown: it ends the whole group. */
+  /** Null when this one failed and was taken back. */
   #perform(write: Write): (() => void) | null {
     this.sql("SAVEPOINT one").run();
     const events = this.#events.length;

@@ -1,6 +1,6 @@
 /** The bytes of a file as UTF-8 without a byte order mark, whatever it was written in. Nothing is replaced in silence. */
 import { isUtf8 } from "node:buffer";
-import { createReadStream } from "node:fs";
+import { createReadStream, readFileSync, statSync } from "node:fs";
 import iconv from "iconv-lite";
 import { UnreadableError } from "../row-error.ts";
 import { refuseOtherFormats } from "./magic.ts";
@@ -18,8 +18,14 @@ export interface Input {
 /** Takes the next bytes, and gives back what of them is complete. */
 type Decode = (chunk: Buffer, end: boolean) => Buffer;
 
-/** The bytes as they are. */
+/** The bytes as they are. Small files are read at once, since a stream costs more than it reads. */
 export async function* rawChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
+  const status = statSync(path);
+  if (status.isFile() && status.size <= CHUNK_BYTES) {
+    const bytes = readFileSync(path);
+    if (bytes.length > 0) yield bytes;
+    return;
+  }
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
     signal.throwIfAborted();
     yield chunk as Buffer;
