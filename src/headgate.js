@@ -4,6 +4,8 @@
  * strips no types below `node_modules`. JavaScript that any Node reads, so that an old one is told what is missing.
  */
 const NODE_MIN = 26;
+/** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
+const THRIFTY = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "131072" };
 
 if (Number.parseInt(process.versions.node, 10) < NODE_MIN) {
   process.stderr.write(
@@ -38,7 +40,7 @@ function beginAgainLean() {
   if (process.execve === undefined || /--max[-_]semi[-_]space[-_]size/.test(chosen)) return;
   const words = [...process.execArgv, "--max-semi-space-size=8", ...process.argv.slice(1)];
   try {
-    process.execve(process.execPath, [process.execPath, ...words], process.env);
+    process.execve(process.execPath, [process.execPath, ...words], { ...THRIFTY, ...process.env });
   } catch {
     // It takes more memory then, and does the same.
   }

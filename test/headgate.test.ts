@@ -34,8 +34,8 @@ async function started(process: ChildProcess): Promise<void> {
   throw new Error("it did not start");
 }
 
-function wordsOf(pid: number | undefined): readonly string[] {
-  return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+function wordsOf(pid: number | undefined, of: "cmdline" | "environ" = "cmdline"): readonly string[] {
+  return readFileSync(`/proc/${pid}/${of}`, "utf8").split("\0");
 }
 
 describe.skipIf(process.platform !== "linux")("what runs for long", () => {
@@ -43,6 +43,7 @@ describe.skipIf(process.platform !== "linux")("what runs for long", () => {
     const gateway = start([], "gateway", "-c", rig.config);
     await started(gateway);
     expect(wordsOf(gateway.pid)).toContain(SMALLER);
+    expect(wordsOf(gateway.pid, "environ")).toContain("MALLOC_ARENA_MAX=2");
     gateway.kill("SIGTERM");
     expect(await once(gateway, "close")).toEqual([0, null]);
   });
