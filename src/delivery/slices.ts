@@ -1,6 +1,6 @@
 /** Batches as slices of the run's segment file: verified, streamed, and appended by a split. */
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { BatchSlice } from "../model.ts";
@@ -36,20 +36,23 @@ export async function openSlice(segmentPath: string, slice: BatchSlice): Promise
   return () => sliceStream(segmentPath, slice);
 }
 
-/** The verified bytes of a slice. A batch has at most the configured bytes. */
+/**
+ * The verified bytes of a slice. A batch has at most the configured bytes, and was written on this machine a moment ago: to read it at once
+ * takes less than to ask for it.
+ */
 export async function readSlice(segmentPath: string, slice: BatchSlice): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(slice.length);
   let read = 0;
   await readable(segmentPath, slice, async () => {
-    const handle = await open(segmentPath, "r");
+    const file = openSync(segmentPath, "r");
     try {
       for (let more = true; more && read < bytes.length; ) {
-        const { bytesRead } = await handle.read(bytes, read, bytes.length - read, slice.offset + read);
-        more = bytesRead > 0;
-        read += bytesRead;
+        const count = readSync(file, bytes, read, bytes.length - read, slice.offset + read);
+        more = count > 0;
+        read += count;
       }
     } finally {
-      await handle.close();
+      closeSync(file);
     }
   });
   const known = bytes.subarray(0, read);

@@ -170,13 +170,14 @@ export class LocalDrop implements Drop {
     return listTree(tree, from);
   }
 
-  async #statEntry(path: string): Promise<FileEntry | null> {
-    const full = await this.#resolve(path);
+  async #statEntry(path: string, root?: string): Promise<FileEntry | null> {
+    const full = await this.#resolve(path, root);
     return full === null ? null : readEntry(full, path);
   }
 
   async #copy(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    const full = await this.#resolve(entry.path);
+    const root = await this.#root();
+    const full = await this.#resolve(entry.path, root);
     if (full === null) throw vanished(this.name, entry.path);
     const source = await open(full, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
     const receiver = await openReceiver(this.name, entry, destination).catch(async (thrown: unknown) => {
@@ -186,16 +187,17 @@ export class LocalDrop implements Drop {
     try {
       if (!sameVersion(entryOf(entry.path, await source.stat({ bigint: true })), entry))
         throw changedWhileFetched(this.name, entry, "it has another size or time now");
+      // Smaller files end within it, and larger ones after as many bytes as they had.
       await this.#chunks.lend(async (chunk) => {
         for (let more = true; more; ) {
           if (signal.aborted || this.#closing.signal.aborted) throw interrupted(this.name, "fetch file");
           const { bytesRead } = await source.read(chunk, 0, chunk.length);
-          more = bytesRead > 0;
-          if (more) await receiver.write(chunk.subarray(0, bytesRead));
+          if (bytesRead > 0) await receiver.write(chunk.subarray(0, bytesRead));
+          more = bytesRead === chunk.length || (bytesRead > 0 && receiver.bytes < entry.size);
         }
       });
       const fetched = await receiver.finish();
-      const after = await this.#statEntry(entry.path);
+      const after = await this.#statEntry(entry.path, root);
       if (after === null) throw vanished(this.name, entry.path);
       if (!sameVersion(after, entry))
         throw changedWhileFetched(this.name, entry, "it has another size or time now");
@@ -206,17 +208,24 @@ export class LocalDrop implements Drop {
     }
   }
 
+  /** For one operation: the root is looked at once. */
   #files() {
+    let looked: Promise<string> | undefined;
+    const root = () => {
+      looked ??= this.#root();
+      return looked;
+    };
     const at = async (path: string) => {
-      const full = await this.#resolve(path);
+      const full = await this.#resolve(path, await root());
       if (full === null) throw vanished(this.name, path);
       return full;
     };
     return {
-      stat: (path: string) => this.#statEntry(path),
+      stat: async (path: string) => this.#statEntry(path, await root()),
       makeFolder: async (path: string) => {
-        let folder = await this.#root();
-        for (const part of path === "." ? [] : path.split("/")) {
+        let folder = await root();
+        if (path === "." || (await isFolder(join(folder, path)))) return;
+        for (const part of path.split("/")) {
           folder = join(folder, part);
           await mkdir(folder).catch((thrown: unknown) => {
             if (systemCode(thrown) !== "EEXIST") throw thrown;
@@ -228,7 +237,7 @@ export class LocalDrop implements Drop {
         return copied === null ? null : entryOf(from, copied);
       },
       remove: async (path: string) => {
-        const full = await this.#resolve(path);
+        const full = await this.#resolve(path, await root());
         if (full === null) return;
         await rm(full, { force: true });
         await syncDirectory(dirname(full));
@@ -253,9 +262,9 @@ export class LocalDrop implements Drop {
   }
 
   /** The full path when its folder really lies in the root; null when there is no such folder. */
-  async #resolve(path: string): Promise<string | null> {
+  async #resolve(path: string, known?: string): Promise<string | null> {
     insideDrop(this.name, path);
-    const root = await this.#root();
+    const root = known ?? (await this.#root());
     if (!path.includes("/")) return join(root, path);
     try {
       const folder = await realpath(dirname(join(root, path)));
@@ -317,6 +326,15 @@ export class LocalDrop implements Drop {
       message: `the folder ${this.#options.path} of drop ${this.name} cannot be opened: ${why}`,
       cause,
     });
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
+  } catch (thrown) {
+    if (isMissing(thrown)) return false;
+    throw thrown;
   }
 }
 

@@ -7,7 +7,6 @@
  * a service that cannot be reached makes all its runs wait, not only the one that found out. Drops and lanes take turns, so
  * that what waits at one of them never hides what is ready at another.
  */
-import { setImmediate } from "node:timers/promises";
 import type { Run, RunState } from "../model.ts";
 import {
   ConfigError,
@@ -196,8 +195,7 @@ export class Conductor {
 
   async #pump(): Promise<void> {
     while (this.#again && !this.#abort.signal.aborted) {
-      // Steps that wait for one commit end together, and one look serves them all.
-      await setImmediate();
+      await this.#nextLook.turn(this.#desks.reduce((sum, desk) => sum + desk.inHand.size, 0));
       this.#again = false;
       for (const desk of this.#desks) await this.#fill(desk);
     }

@@ -1,15 +1,14 @@
 /**
  * From a stored reading back to the row that it came from. The spool keeps, beside the input of a run at rest, the batches and the row
- * index as they were mapped, compressed; and uncompressed what they are about, so that a search opens few of them.
+ * index as they were mapped, and what they are about, so that a search opens few of them.
  */
-import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { createZstdDecompress } from "node:zlib";
 import { systemCode } from "../support/errors.ts";
 import { ABOUT, type AboutQuery, isAbout } from "./about.ts";
+import { keptPlace, openKept } from "./kept-files.ts";
 
 export type ReadingQuery = AboutQuery;
 
@@ -26,8 +25,6 @@ export interface FoundReading {
   readonly sheet: string | null;
 }
 
-export const COMPRESSED = ".zst";
-
 interface RowLine {
   readonly sequence: string;
   /** Bytes of the batch. */
@@ -43,33 +40,34 @@ interface Element extends Readonly<Record<string, unknown>> {
 
 /** Readings of a target at a date, of the newest run first. Memory holds one batch. */
 export async function* findReadings(spool: string, query: ReadingQuery): AsyncGenerator<FoundReading> {
-  for (const { runId, path, compressed } of (await abouts(spool)).toSorted((a, b) =>
+  for (const { runId, path, isKept } of (await abouts(spool)).toSorted((a, b) =>
     a.runId < b.runId ? 1 : -1,
   )) {
     if (!(await isAbout(`${path}${ABOUT}`, query))) continue;
-    const end = compressed ? COMPRESSED : "";
-    yield* readingsOf(runId, `${path}${end}`, `${path}.rows${end}`, query);
+    const segment = isKept ? keptPlace(path, "segment") : path;
+    const rows = isKept ? keptPlace(path, "rows") : `${path}.rows`;
+    if (segment !== null && rows !== null) yield* readingsOf(runId, segment, rows, query);
   }
 }
 
 interface Place {
   readonly runId: string;
-  /** Of the segment, without the end of a compressed one. */
+  /** Of the segment; of a kept one without its end. */
   readonly path: string;
-  readonly compressed: boolean;
+  readonly isKept: boolean;
 }
 
 /** A run that comes to rest meanwhile may be in both places; the kept one counts. */
 async function abouts(spool: string): Promise<readonly Place[]> {
   const found = new Map<string, Place>();
-  for (const [folder, compressed] of [
+  for (const [folder, isKept] of [
     ["segments", false],
     ["kept", true],
   ] as const)
     for (const name of await readdir(join(spool, folder))) {
       if (!name.endsWith(ABOUT)) continue;
       const runId = name.split(".")[0] ?? name;
-      found.set(runId, { runId, path: join(spool, folder, name.slice(0, -ABOUT.length)), compressed });
+      found.set(runId, { runId, path: join(spool, folder, name.slice(0, -ABOUT.length)), isKept });
     }
   return [...found.values()];
 }
@@ -80,8 +78,8 @@ async function* readingsOf(
   rows: string,
   query: ReadingQuery,
 ): AsyncGenerator<FoundReading> {
-  const index = opened(rows);
-  const bytes = new Bytes(opened(segment));
+  const index = openKept(rows);
+  const bytes = new Bytes(openKept(segment));
   try {
     // A line of the index for each batch, in the same order.
     for await (const line of createInterface({ input: index, crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -95,16 +93,6 @@ async function* readingsOf(
     index.destroy();
     bytes.close();
   }
-}
-
-/** Of a file that is compressed or not, by its name. */
-export function opened(path: string): Readable {
-  const file = createReadStream(path);
-  if (!path.endsWith(COMPRESSED)) return file;
-  const plain = createZstdDecompress();
-  file.once("error", (fault) => plain.destroy(fault));
-  plain.once("close", () => file.destroy());
-  return file.pipe(plain);
 }
 
 /** Takes a stream in pieces of known lengths. */

@@ -18,6 +18,8 @@ export const spoolOptions = z.strictObject({
       size: size("2GB").describe("Beyond this, the oldest kept inputs of runs at rest are removed first."),
     })
     .prefault({})
-    .describe("How long the gateway keeps its own compressed copy of each fetched input, for replay."),
+    .describe(
+      "How long the gateway keeps its own copy of each fetched input, compressed unless it is small, for replay.",
+    ),
 });
 export type SpoolOptions = z.output<typeof spoolOptions>;

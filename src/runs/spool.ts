@@ -1,17 +1,15 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
-import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, open, readdir, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { createWriteStream, renameSync, unlinkSync, utimesSync } from "node:fs";
+import { copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Readable, Transform } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { promisify } from "node:util";
-import { createGunzip, createGzip, createZstdCompress, gzip, zstdCompress } from "node:zlib";
 import type { TargetFacts } from "../model.ts";
-import { Chunks } from "../support/chunks.ts";
+import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { ABOUT, type RunAbout, readFacts, writeAbout } from "./about.ts";
-import { COMPRESSED, opened } from "./kept-readings.ts";
+import { KEPT_ENDS, keepFile, keptPlace, openKept, PART, sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
 
 export interface Spool {
@@ -55,8 +53,6 @@ export interface Spool {
 }
 
 const SEGMENT = ".segment";
-const PART = ".part";
-const KEPT = ".gz";
 /** The segment, its row index, and both while they are written. */
 const BESIDE_SEGMENT = ["", ".rows", ABOUT, PART, `.rows${PART}`, `${ABOUT}${PART}`];
 
@@ -73,14 +69,19 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
   const inputPath = (runId: string) => join(inputs, runId);
   const segmentPath = (runId: string) => join(segments, `${runId}${SEGMENT}`);
-  const keptPath = (runId: string) => join(kept, `${runId}${KEPT}`);
-  const places = { input: inputPath, segment: segmentPath, kept: keptPath };
+  const inputPlace = (runId: string) =>
+    exists(inputPath(runId)) ? inputPath(runId) : keptPlace(join(kept, runId), "input");
+  const places = {
+    input: (runId: string) => [inputPath(runId)],
+    segment: (runId: string) => [segmentPath(runId)],
+    kept: (runId: string) => Object.values(KEPT_ENDS.input).map((end) => join(kept, `${runId}${end}`)),
+  };
 
   async function copyInput(runId: string, to: string): Promise<boolean> {
-    if (await exists(inputPath(runId))) await copyFile(inputPath(runId), to);
-    else if (await exists(keptPath(runId)))
-      await pipeline(createReadStream(keptPath(runId)), createGunzip(), createWriteStream(to));
-    else return false;
+    const from = inputPlace(runId);
+    if (from === null) return false;
+    if (from === inputPath(runId)) await copyFile(from, to);
+    else await pipeline(openKept(from), createWriteStream(to));
     await syncFile(to);
     return true;
   }
@@ -89,8 +90,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     root,
     inputPath,
     segmentPath,
-    hasInput: (runId) => exists(inputPath(runId)),
-    hasSegment: (runId) => exists(segmentPath(runId)),
+    hasInput: async (runId) => exists(inputPath(runId)),
+    hasSegment: async (runId) => exists(segmentPath(runId)),
     async note(runId, about) {
       try {
         await writeAbout(`${segmentPath(runId)}${ABOUT}`, about);
@@ -105,21 +106,22 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     facts: (runId, perPart, take) => readFacts(`${segmentPath(runId)}${ABOUT}`, perPart, take),
     async retire(runId) {
-      if (await exists(inputPath(runId))) {
-        await squeeze(inputPath(runId), `${keptPath(runId)}${PART}`, GZIP);
-        await syncFile(`${keptPath(runId)}${PART}`);
-        await publishDurably(`${keptPath(runId)}${PART}`, keptPath(runId));
-        await removeIfThere(inputPath(runId));
+      const place = join(kept, runId);
+      // Its age counts from here.
+      const now = systemClock.now().epochMilliseconds / 1000;
+      if (exists(inputPath(runId))) utimesSync(inputPath(runId), now, now);
+      if (await keepFile(inputPath(runId), place, "input", true)) {
+        await syncDirectory(kept);
+        removeIfThere(inputPath(runId));
       }
-      const beside = join(kept, runId);
-      if (await exists(`${segmentPath(runId)}${ABOUT}`)) {
-        for (const end of ["", ".rows"])
-          if (await exists(`${segmentPath(runId)}${end}`))
-            await squeeze(`${segmentPath(runId)}${end}`, `${beside}${end}${COMPRESSED}`, ZSTD);
+      const about = `${segmentPath(runId)}${ABOUT}`;
+      if (exists(about)) {
+        await keepFile(segmentPath(runId), place, "segment", false);
+        await keepFile(`${segmentPath(runId)}.rows`, place, "rows", false);
         // Last, since a search begins with it.
-        await copyFile(`${segmentPath(runId)}${ABOUT}`, `${beside}${ABOUT}`);
+        renameSync(about, `${place}${ABOUT}`);
       }
-      for (const beside of BESIDE_SEGMENT) await removeIfThere(`${segmentPath(runId)}${beside}`);
+      for (const beside of BESIDE_SEGMENT) removeIfThere(`${segmentPath(runId)}${beside}`);
     },
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
     async restoreInput(runId, from = runId) {
@@ -128,24 +130,26 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       await publishDurably(temporary, inputPath(runId));
       return true;
     },
-    holdsInput: async (runId) => (await exists(inputPath(runId))) || exists(keptPath(runId)),
+    holdsInput: async (runId) => inputPlace(runId) !== null,
     copyInput,
     async openSegment(runId) {
-      const beside = join(kept, `${runId}${COMPRESSED}`);
-      if (await exists(segmentPath(runId))) return opened(segmentPath(runId));
-      return (await exists(beside)) ? opened(beside) : null;
+      const place = exists(segmentPath(runId)) ? segmentPath(runId) : keptPlace(join(kept, runId), "segment");
+      return place === null ? null : openKept(place);
     },
     async openInput(runId) {
-      if (await exists(inputPath(runId))) return createReadStream(inputPath(runId));
-      if (!(await exists(keptPath(runId)))) return null;
-      const plain = createGunzip();
-      // Its faults are those of what is read.
-      pipeline(createReadStream(keptPath(runId)), plain).catch(() => undefined);
-      return plain;
+      const place = inputPlace(runId);
+      return place === null ? null : openKept(place);
     },
-    keptInputs: async () =>
-      (await readdir(kept)).filter((name) => name.endsWith(KEPT)).map((name) => name.slice(0, -KEPT.length)),
-    discard: (runId, what) => rm(places[what](runId), { force: true }),
+    async keptInputs() {
+      const ends = Object.values(KEPT_ENDS.input);
+      return (await readdir(kept)).flatMap((name) => {
+        const end = ends.find((one) => name.endsWith(one));
+        return end === undefined ? [] : [name.slice(0, -end.length)];
+      });
+    },
+    async discard(runId, what) {
+      for (const path of places[what](runId)) await rm(path, { force: true });
+    },
     async residents() {
       const names = [...(await readdir(inputs)), ...(await readdir(segments))];
       return new Set(names.map((name) => name.split(".")[0] ?? name));
@@ -196,45 +200,8 @@ function guarded(spool: Spool): Spool {
   };
 }
 
-interface Squeezing {
-  readonly stream: () => Transform;
-  readonly whole: (bytes: Buffer) => Promise<Buffer>;
-}
-
-const GZIP: Squeezing = { stream: createGzip, whole: promisify(gzip) };
-const ZSTD: Squeezing = { stream: createZstdCompress, whole: promisify(zstdCompress) };
-/** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
-const PIECE_MAX = 256 * 1024;
-const PIECES = new Chunks(PIECE_MAX, 4);
-
-async function squeeze(from: string, to: string, { stream, whole }: Squeezing): Promise<void> {
-  const { size } = await stat(from);
-  if (size > PIECE_MAX) return await pipeline(createReadStream(from), stream(), createWriteStream(to));
-  await PIECES.lend(async (chunk) => writeFile(to, await whole(await readInto(chunk, from))));
-}
-
-/** The bytes of a file that fit into the chunk. */
-async function readInto(chunk: Buffer, path: string): Promise<Buffer> {
-  const handle = await open(path, "r");
-  try {
-    let at = 0;
-    for (let more = true; more && at < chunk.length; ) {
-      const { bytesRead } = await handle.read(chunk, at, chunk.length - at, at);
-      more = bytesRead > 0;
-      at += bytesRead;
-    }
-    return chunk.subarray(0, at);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function removeIfThere(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (thrown) {
-    if (systemCode(thrown) !== "ENOENT") throw thrown;
-  }
+function removeIfThere(path: string): void {
+  if (exists(path)) unlinkSync(path);
 }
 
 /** What is kept of a run goes together. */
@@ -261,12 +228,6 @@ async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], now
   return removed;
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (thrown) {
-    if (systemCode(thrown) === "ENOENT") return false;
-    throw thrown;
-  }
+function exists(path: string): boolean {
+  return sizeOf(path) !== null;
 }

@@ -1,5 +1,5 @@
 /** Files that survive a power cut: temporary name, fsync, rename, fsync of the directory. */
-import { type BigIntStats, constants } from "node:fs";
+import { type BigIntStats, closeSync, constants, fsync, openSync } from "node:fs";
 import { copyFile, mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname } from "node:path";
 import { systemCode } from "./errors.ts";
@@ -42,13 +42,20 @@ async function syncNames(directory: string): Promise<void> {
   }
 }
 
+/** Of this machine's own disk: it is opened at once, and only the disk is waited for. */
 export async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, "r");
+  const file = openSync(path, "r");
   try {
-    await handle.sync();
+    await synced(file);
   } finally {
-    await handle.close();
+    closeSync(file);
   }
+}
+
+function synced(file: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  fsync(file, (fault) => (fault === null ? resolve() : reject(fault)));
+  return promise;
 }
 
 /** Writes a whole file so that a crash leaves the old content or the new, never a part. */
@@ -77,7 +84,6 @@ export async function publishDurably(temporary: string, path: string): Promise<v
  * of its own; null after a rename.
  */
 export async function moveDurably(from: string, to: string): Promise<BigIntStats | null> {
-  await mkdir(dirname(to), { recursive: true });
   const copied = await renamed(from, to).then((done) => (done ? null : copyAcross(from, to)));
   await syncDirectory(dirname(to));
   if (dirname(from) !== dirname(to)) await syncDirectory(dirname(from));
@@ -85,13 +91,25 @@ export async function moveDurably(from: string, to: string): Promise<BigIntStats
 }
 
 /** False when the two are on different volumes. */
-async function renamed(from: string, to: string): Promise<boolean> {
+async function renamed(from: string, to: string, isAgain = false): Promise<boolean> {
   try {
     await rename(from, to);
     return true;
   } catch (thrown) {
     if (systemCode(thrown) === "EXDEV") return false;
-    throw thrown;
+    if (systemCode(thrown) !== "ENOENT" || isAgain) throw thrown;
+    await mkdir(dirname(to), { recursive: true });
+    return renamed(from, to, true);
+  }
+}
+
+/** At a drop, which may be a share that hangs. */
+async function syncCopy(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 
@@ -102,7 +120,7 @@ async function copyAcross(from: string, to: string): Promise<BigIntStats> {
     await copyFile(from, temporary);
     // Times come over as sharply as can be; below a microsecond they cannot.
     await utimes(temporary, Number(before.atimeNs) / 1e9, Number(before.mtimeNs) / 1e9);
-    await syncFile(temporary);
+    await syncCopy(temporary);
     const after = await stat(from, { bigint: true });
     if (after.mtimeNs !== before.mtimeNs || after.size !== before.size)
       throw new Error(`${from} changed while it was copied`);

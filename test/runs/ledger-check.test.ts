@@ -88,7 +88,7 @@ it("finds a kept input that is torn, and removes it", async () => {
   const gateway = await rig.open({});
   await until("it is idle", () => gateway.isIdle());
   await gateway.stop();
-  const [kept = ""] = readdirSync(spool("kept")).filter((name) => name.endsWith(".gz"));
+  const [kept = ""] = readdirSync(spool("kept")).filter((name) => name.endsWith(".input"));
   const bytes = readFileSync(spool("kept", kept));
   writeFileSync(spool("kept", kept), bytes.subarray(0, bytes.length - 12));
   expect((await check()).found.map(({ about }) => about)).toEqual(["kept input"]);

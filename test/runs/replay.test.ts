@@ -225,7 +225,7 @@ it("rests in quarantine when nobody can tell which dates a later file delivered"
   rig.put("in/sixth_more.csv", `${variable},2026-03-09,9\n`);
   const later = await settled(gateway, "sixth_more.csv");
   const kept = join(rig.folder, "state/spool/kept");
-  rmSync(join(kept, `${later.id}.zst`));
+  rmSync(join(kept, `${later.id}.segment`));
   const [plan] = await json("replay", first.id, "--dry-run");
   expect(plan.notKept).toEqual([later.id]);
   await json("replay", first.id, "--no-diff");

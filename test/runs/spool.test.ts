@@ -39,6 +39,26 @@ describe("the spool", () => {
     expect(readFileSync(spool.inputPath(RUN), "utf8")).toBe(text);
   });
 
+  it("keeps a small input as it is, since a disk gives whole blocks, and brings it back", async () => {
+    writeFileSync(spool.inputPath(RUN), "date,value\n");
+    await spool.retire(RUN);
+    expect(readdirSync(join(folder, "inputs"))).toEqual([]);
+    expect(readFileSync(join(folder, "kept", `${RUN}.input`), "utf8")).toBe("date,value\n");
+    expect(await spool.keptInputs()).toEqual([RUN]);
+    expect(await spool.restoreInput(RUN)).toBe(true);
+    expect(readFileSync(spool.inputPath(RUN), "utf8")).toBe("date,value\n");
+    await spool.discard(RUN, "kept");
+    expect(await spool.keptInputs()).toEqual([]);
+  });
+
+  it("counts the age of what it keeps from when the run came to rest", async () => {
+    writeFileSync(spool.inputPath(RUN), "date,value\n");
+    const old = Date.now() / 1000 - 40 * 86_400;
+    utimesSync(spool.inputPath(RUN), old, old);
+    await spool.retire(RUN);
+    expect(await spool.prune(Date.now())).toBe(0);
+  });
+
   it("removes the segment of a run at rest with all that stands beside it, and no other run's", async () => {
     const other = `${RUN.slice(0, -1)}3`;
     for (const name of [
@@ -81,7 +101,7 @@ describe("the spool", () => {
     await spool.retire(RUN);
     expect(readdirSync(join(folder, "segments"))).toEqual([]);
     const kept = () => readdirSync(join(folder, "kept")).sort();
-    expect(kept()).toEqual([".about", ".gz", ".rows.zst", ".zst"].map((end) => `${RUN}${end}`));
+    expect(kept()).toEqual([".about", ".input", ".segment", ".segment.rows"].map((end) => `${RUN}${end}`));
     expect(await spool.prune(Date.now() + 31 * DAY_MS)).toBe(1);
     expect(kept()).toEqual([]);
   });
