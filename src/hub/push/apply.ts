@@ -17,6 +17,7 @@ import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from 
 import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
+import { unpacked } from "./packing.ts";
 
 export interface ApplyParts {
   readonly discardsMax: number;
@@ -117,7 +118,7 @@ async function gather(
   let kindOfCall: IdentifierKind | null = null;
   let received = 0;
   let stored = 0;
-  for (const element of readPushParts(body)) {
+  for (const element of readPushParts(unpacked(body))) {
     received += element.data.length;
     const kind = identifierKind(element);
     kindOfCall ??= kind;

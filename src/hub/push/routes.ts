@@ -14,9 +14,11 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
+import type { Acceptance, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
 import { timeoutOf } from "./operations.ts";
+import { packed } from "./packing.ts";
 import { takeQuota } from "./quota.ts";
 
 const KEY_CHARACTERS_MAX = 400;
@@ -73,7 +75,7 @@ async function receive(
     points: received,
     bytes: body.byteLength,
   });
-  const accepting = context.store.operations.accept({
+  const accepting = acceptPacked(context, {
     accountId: principal.accountId,
     userId: principal.user.id,
     operationId,
@@ -102,6 +104,10 @@ async function receive(
   const { traceparent } = request.headers;
   context.log.debug({ operationId, traceparent, received, bytes: body.byteLength }, "push accepted");
   return { operationId, status: "accepted", received };
+}
+
+async function acceptPacked({ store }: HubContext, operation: NewOperation): Promise<Acceptance> {
+  return store.operations.accept({ ...operation, body: await packed(operation.body) });
 }
 
 /** Older clients send the operation id as a bare query string, `?<id>` with no name. */

@@ -255,6 +255,7 @@ export interface NewOperation {
   readonly received: number;
   readonly webhookUrl: string | null;
   readonly acceptedMs: number;
+  /** As it came, or packed (`push/packing.ts`). */
   readonly body: Uint8Array;
 }
 
@@ -348,6 +349,7 @@ export interface QueuedOperation {
   readonly operationId: string;
   readonly timeoutSec: number;
   readonly received: number;
+  /** As it came, or packed (`push/packing.ts`). */
   readonly body: Uint8Array;
 }
 
