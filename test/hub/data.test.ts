@@ -150,6 +150,17 @@ describe("paging", () => {
     expect(await values({ PagingOrder: "desc", "Paging.ItemsPerPage": 2 })).toEqual([23, 22]);
   });
 
+  test("values come back as they were pushed, to the last bit", async () => {
+    const { variableIds } = await createChain(hub);
+    const pushed = [0.1, 1 / 3, -17.25, 1e308, 5e-324, -1e-7, 123_456_789.123, 2 ** 53, 0];
+    const data = pushed.map((value, hour) => ({ date: HOURS[hour], value }));
+    await hub.push([{ variableId: variableIds[0], data }]);
+    for (const PagingOrder of ["ASC", "DESC"]) {
+      const found = await values({ VariableId: variableIds, PagingOrder });
+      expect(found).toEqual(PagingOrder === "ASC" ? pushed : pushed.toReversed());
+    }
+  });
+
   test("more points than one chunk come back complete and in order, both ways", async () => {
     const { variableIds } = await createChain(hub);
     const start = Date.UTC(2026, 0, 1);

@@ -18,6 +18,18 @@ export function pointOf(row: Row): PointRow {
   };
 }
 
+/** Of a reading that asked for dates and values alone. */
+export function bareOf(atMs: unknown, value: unknown): PointRow {
+  return {
+    atMs: Number(atMs),
+    value: Number(value),
+    version: null,
+    versionUs: null,
+    tags: null,
+    batchTags: null,
+  };
+}
+
 function objectOf(json: unknown): Readonly<Record<string, string>> | null {
   return typeof json === "string" ? JSON.parse(json) : null;
 }

@@ -49,7 +49,8 @@ export function createPool(options: PostgresOptions, { max, settings = {} }: Poo
 
 /** Opens a pool and brings the schema up to date. Throws `ConfigError`. */
 export async function openPool(options: PostgresOptions): Promise<pg.Pool> {
-  const pool = createPool(options, { max: options.pool });
+  // Compiling a statement takes longer than any of ours.
+  const pool = createPool(options, { max: options.pool, settings: { jit: "off" } });
   try {
     await migrate(pool, options.schema, serverOf(options.url));
     return pool;

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { FAR_MS, pointOf } from "../point-rows.ts";
+import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
 import { selection } from "../point-selection.ts";
 import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
@@ -137,7 +137,7 @@ async function* readChunks(
   const fetch = (...bounds: number[]): readonly PointRow[] =>
     columns === "*"
       ? tools.all(sql, ...values, ...bounds).map(pointOf)
-      : tools.arrays(sql, ...values, ...bounds).map(bareOf);
+      : tools.arrays(sql, ...values, ...bounds).map(([atMs, value]) => bareOf(atMs, value));
   const sql = `SELECT ${columns} ${from} AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order} LIMIT ? OFFSET ?`;
   let low = fromMs ?? -FAR_MS;
   let high = lastMs ?? FAR_MS;
@@ -167,15 +167,4 @@ function versionsOf(
   const [first = 0, last = 0] = [points[0]?.atMs, points.at(-1)?.atMs];
   const sql = `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`;
   return tools.all(sql, variable.id, Math.min(first, last), Math.max(first, last)).map(pointOf);
-}
-
-function bareOf([atMs, value]: readonly unknown[]): PointRow {
-  return {
-    atMs: Number(atMs),
-    value: Number(value),
-    version: null,
-    versionUs: null,
-    tags: null,
-    batchTags: null,
-  };
 }
