@@ -22,9 +22,11 @@ const KNOWN_FILES = 10_000;
 /** Of `one`, `four`, `small`, `large`, `migrate`, `idle` and `hostile`. */
 const PARTS = process.env["HEADGATE_BENCH_PARTS"]?.split(",");
 const SETTLE_MS = 15_000;
-const IDLE_MS = 30_000;
-const HOSTILE_FILES = 200;
-const HOSTILE_MS = 10_000;
+const IDLE_MS = 60_000;
+const HOSTILE_FILES = 1_000;
+const HOSTILE_MS = 25_000;
+/** No service listens there. */
+const NOBODY = "http://127.0.0.1:9";
 const LARGER = 5;
 
 export async function benchDelivery(): Promise<void> {
@@ -160,21 +162,32 @@ async function idle(url: string): Promise<void> {
   });
 }
 
+/** Files for services that are away or slow, or answer what they should not: what that does to the memory of the gateway, beside a service as it should be. */
 async function hostileServices(url: string): Promise<void> {
   print(row("what a service may do", "wall", "to the end", "CPU", "mappers", "sink", "peak", "together"));
-  for (const manner of ["slow", "huge", "drip", "headers", "elsewhere", "page"]) await hostile(url, manner);
+  const usual = await hostile(url, "accept");
+  const peaks: number[] = [];
+  for (const manner of ["away", "slow", "huge", "drip", "headers", "elsewhere", "page"])
+    peaks.push(await hostile(url, manner));
+  print(
+    `the worst of these takes ${(Math.max(...peaks) / usual).toFixed(2)} times the memory of a service as it should be (${usual.toFixed(0)} MB); not more than 1.25 is wanted`,
+  );
 }
 
-/** Many files for a service that is slow, or answers what it should not: what that does to the memory of the gateway. */
-async function hostile(url: string, manner: string): Promise<void> {
+/** Answers the peak in megabytes. */
+async function hostile(url: string, manner: string): Promise<number> {
+  let peak = 0;
   await inFolder(async (folder) => {
     const files = join(folder, "files");
     writeFiles(files, HOSTILE_FILES, writeMeterDay);
     linkFiles(files, join(folder, "drop"));
-    const seen = await runGateway({ folder, url: `${url}/${manner}`, stopAfterMs: HOSTILE_MS });
+    const service = manner === "away" ? NOBODY : `${url}/${manner}`;
+    const seen = await runGateway({ folder, url: service, stopAfterMs: HOSTILE_MS });
     print(answerRow(`${manner}: ${JSON.stringify(seen.runs)}`, seen, (await count(url)).cpu));
     for (const reason of seen.reasons) print(`    ${reason}`);
+    peak = seen.peak;
   });
+  return peak;
 }
 
 async function throughGateway(

@@ -134,7 +134,9 @@ export const common = {
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected letters, digits, dot, hyphen or underscore")
     .describe("Name of the drop, as the ledger, the log and the metrics show it. Do not change it later.")
     .meta({ examples: ["meters"] }),
-  every: duration("10s").describe("Time between two polls. Default 10s."),
+  every: duration("10s").describe(
+    "Time between two polls; up to three times as long in a local folder of so many files that looking through it would be work, where file-system events arrive. Default 10s.",
+  ),
   cron: z
     .string()
     .refine(isCron, "expected a cron expression such as */15 6-20 * * mon-fri")

@@ -57,6 +57,11 @@ export interface WatcherStatus {
 const EVENT_PAUSE_MS = 100;
 /** Polls caused by events take at most a share of the time that they need, so that a busy folder is no busy loop. */
 const EVENT_PAUSE_FACTOR = 5;
+/**
+ * Where events arrive, a look that finds nothing costs at most 1 in so many parts of the time, so that a folder of many known files is no
+ * work. It rests no longer than so many times `every`, since a network share may tell only of what this machine writes.
+ */
+const QUIET = { share: 400, everyMax: 3 };
 /** Milliseconds beyond the settling interval, since timers may end a little early. */
 const SETTLE_SLACK_MS = 5;
 /** Milliseconds; a failing drop is not tried faster than this. */
@@ -276,7 +281,10 @@ export class Watcher {
       return Math.min(doubled, Math.max(backoffMax, every)) * (0.8 + Math.random() * 0.4);
     }
     if (report.left > 0) return 0;
-    return report.settling > 0 ? Math.min(dueMs, settle.interval + SETTLE_SLACK_MS) : dueMs;
+    if (report.settling > 0) return Math.min(dueMs, settle.interval + SETTLE_SLACK_MS);
+    const wakes =
+      report.claimed === 0 && this.#stopEvents !== null && this.#facts.drop.eventsArrive?.() === true;
+    return wakes ? Math.max(dueMs, Math.min(this.#pollTookMs * QUIET.share, every * QUIET.everyMax)) : dueMs;
   }
 }
 

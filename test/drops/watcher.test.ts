@@ -25,12 +25,12 @@ afterEach(async () => {
   await field.close();
 });
 
-function watch(settings: Settings = {}, drop: Drop = field.drop): Watcher {
+function watch(settings: Settings = {}, drop: Drop = field.drop, clock = systemClock): Watcher {
   const watcher = new Watcher({
     drop,
     options: dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings }),
     journal,
-    clock: systemClock,
+    clock,
     log: silentLog,
     claim: async ({ id, path }) => {
       claimed.push(path);
@@ -91,6 +91,33 @@ describe("a watcher", () => {
     await expect.poll(() => readdir(field.root)).toEqual([]);
     expect(watch({ every: "1h" }, deaf()).status().eventsArrive).toBeNull();
   });
+
+  test.each([
+    { arrive: true, minutes: 180 },
+    { arrive: false, minutes: 60 },
+  ])(
+    "looks less often through what takes long, where events arrive: $arrive",
+    async ({ arrive, minutes }) => {
+      let listingsMs = 0;
+      const drop: Drop = {
+        ...deaf(),
+        list: (signal) => {
+          listingsMs += 120_000;
+          return field.drop.list(signal);
+        },
+        watch: () => async () => undefined,
+        eventsArrive: () => arrive,
+      };
+      const watcher = watch({ every: "1h" }, drop, {
+        now: () => systemClock.now(),
+        sleep: (ms, signal) => systemClock.sleep(ms, signal),
+        monotonicMs: () => systemClock.monotonicMs() + listingsMs,
+      });
+      await expect.poll(() => watcher.status().nextPollAt).not.toBeNull();
+      const next = Temporal.Instant.from(watcher.status().nextPollAt ?? "");
+      expect(Math.round(next.since(Temporal.Now.instant()).total("minutes"))).toBe(minutes);
+    },
+  );
 
   test("polls sooner when events tell of a file in a folder that is new", async () => {
     const watcher = watch({ every: "1h", settle: { observations: 1 } });
