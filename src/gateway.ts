@@ -10,6 +10,7 @@ import { lateFiles } from "./gateway/late-files.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type FileEvent, openObservers } from "./gateway/observers.ts";
 import { openOffice } from "./gateway/office.ts";
+import type { ProvisioningTies } from "./gateway/provisioning.ts";
 import type { ConfigurationMeans } from "./gateway/reloading.ts";
 import { claimParts, intakeHands, joinSteps } from "./gateway/runs.ts";
 import { ServicePosts } from "./gateway/services.ts";
@@ -43,6 +44,8 @@ export interface GatewayMeans {
   readonly admission?: Admission;
   /** While it says so, no file is fetched and mapped. Call `pulse` when it says otherwise. */
   readonly intakeClosed?: () => boolean;
+  /** How sites, sources and variables are created that triggers have a template for. */
+  readonly provisioning?: ProvisioningTies | undefined;
 }
 
 export interface Gateway {
@@ -128,7 +131,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const shared = { ledger, log, dropPost, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, onRun });
   const claim = (arrival: Arrival) => claimArrival(arrival, parts);
-  const more = { spool, room, pool, clock, tracer, servicePost, claim };
+  const more = { spool, room, pool, clock, tracer, servicePost, claim, ties: means.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 

@@ -80,6 +80,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "triggers",
     "delivery",
     "ledger/ledger.ts",
+    "provisioning/journal.ts",
+    "provisioning/wanted.ts",
     "runs",
     "support",
     "wire",

@@ -10,7 +10,6 @@ import { openLedger } from "../ledger/open.ts";
 import { gatewayOf } from "../migration/gateway-of.ts";
 import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/listing.ts";
 import { absolutePattern, type MigrationOrder, migrationFolder, migrationId } from "../migration/order.ts";
-import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../migration/sampling.ts";
 import { systemClock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -23,13 +22,14 @@ import {
   invalidOption as invalid,
   readCare,
 } from "./migrate/care-options.ts";
-import { makePlan, type PlanOrder } from "./migrate/plan.ts";
-import { printPlan } from "./migrate/plan-table.ts";
 import { measuredBefore } from "./migrate/push-rates.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
 import { carryOut, type Ended } from "./migrate/run.ts";
 import { assertNotUndone } from "./migrate/settling.ts";
+import { sampleOf, showPlan } from "./migrate/show-plan.ts";
+import { MigrationStructure, type ToldStructure } from "./migrate/structure.ts";
+import { printStructure, weightyWords } from "./migrate/structure-table.ts";
 import { type UndoOptions, undoMigration } from "./migrate/undo.ts";
 import { type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson, printTable, sizeWords, styled, summaryLine } from "./output.ts";
@@ -46,6 +46,7 @@ interface MigrateOptions extends CareFlags {
   readonly dryRun?: boolean;
   readonly sample?: string;
   readonly verify?: boolean;
+  readonly provision?: string;
   readonly json?: boolean;
 }
 
@@ -86,6 +87,10 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       "--sample <what>",
       "with --dry-run: how much is read, `all`, a number of files or a size such as 1GB; unless given, 300 files and 200MB, spread over names and sizes",
     )
+    .option(
+      "--provision <file>",
+      "sites, sources and variables that are missing are created first: by a template (.yaml) as a trigger has it, or from a table (.csv, .xlsx); --dry-run shows which",
+    )
     .option("--verify", "at the end, compare what the service stores with what was delivered")
     .option("--json", "print the result as one JSON object")
     .action(
@@ -109,6 +114,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       "headgate migrate undo 3f2a -c gateway.yaml --yes",
     ],
   )
+    .option("--structure", "also the sites, sources and variables that it created and nobody uses")
     .option("--yes", "do not ask")
     .option(
       "--with-others",
@@ -184,7 +190,8 @@ async function migrate(
     );
     const measured = await measuredBefore([{ id, folder }, ...others]);
     const sending = { rate: care.rate, drainRate: own.push.drainRate ?? null, measured };
-    return showPlan(own, { files: standing.files, limits, sending }, options, stop);
+    const structure = await MigrationStructure.open(config, order, options.provision, null, stop);
+    return showPlan(own, { files: standing.files, limits, sending }, structure, options, stop);
   }
   const skipped = decideOnChange(standing, options.onChange);
   await mkdir(folder, { recursive: true });
@@ -192,16 +199,23 @@ async function migrate(
   const say = options.json === true ? (line: string) => void process.stderr.write(`${line}\n`) : print;
   const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
   say(greeting(id, standing));
-  const carriage = {
-    ...{ config: without(own, skipped), beside: config.ledger, files: standing.files },
-    ...{ folder, care, stop, say: watching, tell: say },
-  };
-  const ended = await carryOut(carriage);
-  const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
+  const structure = await MigrationStructure.open(config, order, options.provision, folder, stop);
   try {
-    return await conclude({ id, order, folder }, own, options, { ...ended, ledger }, stop);
+    await structure.prepare(own, folder, say, stop);
+    const carriage = {
+      ...{ config: structure.apply(without(own, skipped)), beside: config.ledger, files: standing.files },
+      ...{ folder, care, stop, say: watching, tell: say, provisioning: structure.means },
+    };
+    const ended = await carryOut(carriage);
+    const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
+    try {
+      const facts = { ...ended, ledger, structure: structure.told(id) };
+      return await conclude({ id, order, folder }, own, options, facts, stop);
+    } finally {
+      await ledger.close();
+    }
   } finally {
-    await ledger.close();
+    await structure.close();
   }
 }
 
@@ -210,13 +224,22 @@ async function conclude(
   migration: KnownMigration,
   own: GatewayConfig,
   options: MigrateOptions,
-  { how, ledger, summary, concerns, reached, pausedBecause }: Ended & { readonly ledger: Ledger },
+  {
+    how,
+    ledger,
+    summary,
+    concerns: ofFiles,
+    reached,
+    pausedBecause,
+    structure,
+  }: Ended & { readonly ledger: Ledger; readonly structure: ToldStructure | null },
   stop: AbortSignal,
 ): Promise<number> {
   const { id, order, folder } = migration;
   const found =
     how === "done" && options.verify === true ? await verify(own, order.service, ledger, folder, stop) : null;
   const written = await writeReport(migration, ledger, found);
+  const concerns = [...ofFiles, ...weightyWords(structure)];
   for (const concern of concerns)
     process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
   if (found !== null && options.json !== true) printReconciliation(found);
@@ -230,10 +253,12 @@ async function conclude(
       ...(pausedBecause === null ? {} : { pausedBecause }),
       ...summary,
       points: { ...points, stored },
+      ...(structure === null ? {} : { structure }),
       report: written.page,
       ...(found === null ? {} : { verified: found }),
     });
   else {
+    if (structure !== null) printStructure(structure);
     if (how !== "done") print(resumeWords(how, pausedBecause, migration));
     print(`report: ${written.page}`);
     print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
@@ -245,37 +270,6 @@ function resumeWords(how: Ended["how"], because: string | null, { id, folder }: 
   return how === "paused"
     ? `paused: ${because}. Look at the report; the same command goes on and counts anew, with another --pause-on-errors or none as you like (migration ${id}, ${folder})`
     : `stopped; the same command goes on where it stood (migration ${id}, ${folder})`;
-}
-
-const TELL_EVERY_FILES = 100;
-
-async function showPlan(
-  own: GatewayConfig,
-  order: Omit<PlanOrder, "tick">,
-  options: MigrateOptions,
-  stop: AbortSignal,
-): Promise<number> {
-  const tick = (done: number, of: number) => {
-    if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
-  };
-  const plan = await makePlan(own, { ...order, tick }, stop);
-  if (options.json === true) printJson({ ...plan, versionTag: options.versionTag ?? null });
-  else printPlan(plan);
-  if (options.json !== true && options.versionTag !== undefined) print(`  ${tagWords(options.versionTag)}`);
-  return plan.findings.length === 0 && plan.unfit?.length === 0 && !stop.aborted ? 0 : 1;
-}
-
-function sampleOf({ sample, dryRun }: MigrateOptions): SampleLimits {
-  if (sample === undefined) return SAMPLE_DEFAULT;
-  if (dryRun !== true) throw invalid("--sample", "it says what a plan reads: give it with --dry-run");
-  const limits = parseSample(sample);
-  if (limits === undefined)
-    throw invalid("--sample", `${sample} is neither all nor a number of files nor a size such as 1GB`);
-  return limits;
-}
-
-function tagWords(tag: string): string {
-  return `readings without a version of their own carry the tag ${tag}; what is stored with this tag at their dates is replaced`;
 }
 
 function greeting(id: string, { files, done, changed }: Standing): string {

@@ -4,12 +4,9 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import { contextOf } from "../gateway/provisioning.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, TargetFacts } from "../model.ts";
-import {
-  type Creation,
-  createdWords,
-  openProvisioner,
-  type Provisioned,
-} from "../provisioning/provisioning.ts";
+import { createdWords, openProvisioner, type Provisioned } from "../provisioning/provisioning.ts";
+import { wantedByTemplate } from "../provisioning/template.ts";
+import type { Creation } from "../provisioning/wanted.ts";
 import { openSpool, type Spool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
@@ -104,7 +101,7 @@ async function provisionRun(
   stop: AbortSignal,
 ): Promise<Done> {
   const about = { run: run.id, file: run.path };
-  const nothing = { created: [], error: null };
+  const nothing = { created: [], differences: [], error: null };
   const template = config.triggers.find(({ name }) => name === run.binding.trigger)?.provision;
   const service = config.services.find(({ name }) => name === run.binding.service);
   if (template === undefined || service === undefined) {
@@ -124,11 +121,12 @@ async function provisionRun(
       ...nothing,
       impossible: ["the spool has lost what its batches hold; the gateway makes it again"],
     };
+  const wanted = wantedByTemplate(template, targets, contextOf(run));
   const provisioner = openProvisioner(service, config.push.timeouts, systemClock, ledger.fleet.alone);
   try {
     return {
       ...about,
-      ...(await provisioner.provision({ targets, template, context: contextOf(run), dryRun }, stop)),
+      ...(await provisioner.provision({ wanted, dryRun, journal: null }, stop)),
     };
   } finally {
     await provisioner.close();
@@ -146,8 +144,10 @@ function printDone(done: readonly Done[], dryRun: boolean): void {
   }
 }
 
-function creationWords({ entity, name, id, target, body }: Creation): string {
+export function creationWords({ entity, name, id, target, body }: Creation): string {
   const { name: _name, ...fields } = body;
-  const words = Object.entries(fields).map(([field, value]) => `${field} ${String(value)}`);
+  const words = Object.entries(fields).map(
+    ([field, value]) => `${field} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
+  );
   return `${entity} ${name}${id === null ? "" : ` (id ${id})`}: ${words.join(", ")}; for ${target}`;
 }

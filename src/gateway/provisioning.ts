@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Run } from "../model.ts";
+import type { CreationJournal } from "../provisioning/journal.ts";
 import { type Alone, createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioning.ts";
-import type { ProvisionContext } from "../provisioning/template.ts";
+import { type ProvisionContext, wantedByTemplate } from "../provisioning/template.ts";
 import type { RunSteps } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
@@ -11,17 +12,29 @@ import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
 type Service = GatewayConfig["services"][number];
 const WORDS_MAX = 3;
 
+/** What whoever starts the gateway has to do with it. */
+export interface ProvisioningTies {
+  /** Where what is created in a service is written down, to be taken back. */
+  journal(service: string): CreationJournal;
+  /** Among those who create in the same accounts. */
+  readonly alone: Alone;
+}
+
+export interface ProvisioningMeans {
+  readonly clock: Clock;
+  readonly alone: Alone;
+  readonly journal: ProvisioningTies["journal"] | undefined;
+}
+
 export class Provisioners {
   readonly #config: Pick<GatewayConfig, "services" | "triggers" | "push">;
-  readonly #clock: Clock;
-  readonly #alone: Alone;
+  readonly #means: ProvisioningMeans;
   readonly #made = new Map<string, { readonly options: Service; readonly provisioner: Provisioner }>();
 
   /** The configuration may change while it is used. */
-  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, clock: Clock, alone: Alone) {
+  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, means: ProvisioningMeans) {
     this.#config = config;
-    this.#clock = clock;
-    this.#alone = alone;
+    this.#means = means;
   }
 
   /** See `RunSteps.provisioning`. */
@@ -31,11 +44,13 @@ export class Provisioners {
     return {
       max: template.max,
       provision: async (targets, signal) => {
-        const order = { targets, template, context: contextOf(run), dryRun: false };
-        const { created, impossible, error } = await this.#provisioner(run.binding.service).provision(
-          order,
-          signal,
-        );
+        const { service } = run.binding;
+        const order = {
+          wanted: wantedByTemplate(template, targets, contextOf(run)),
+          dryRun: false,
+          journal: this.#means.journal?.(service) ?? null,
+        };
+        const { created, impossible, error } = await this.#provisioner(service).provision(order, signal);
         const forPerson = error instanceof ConfigError || error instanceof RejectedError;
         const faults = forPerson
           ? [...impossible, `the missing structure cannot be created: ${wordsOf(error)}`]
@@ -66,14 +81,21 @@ export class Provisioners {
     if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.provisioner;
     // An order that is under way with the old options ends; its fault is that of its run.
     known?.provisioner.close().catch(() => undefined);
-    const provisioner = openProvisioner(options, this.#config.push.timeouts, this.#clock, this.#alone);
+    const { clock, alone } = this.#means;
+    const provisioner = openProvisioner(options, this.#config.push.timeouts, clock, alone);
     this.#made.set(name, { options, provisioner });
     return provisioner;
   }
 }
 
 /** What the texts of a template may name of the run. */
-export function contextOf({ binding, drop, path }: Pick<Run, "binding" | "drop" | "path">): ProvisionContext {
+export function contextOf({
+  binding,
+  drop,
+  path,
+}: Pick<Run, "drop" | "path"> & {
+  readonly binding: Pick<Run["binding"], "trigger" | "settings">;
+}): ProvisionContext {
   const settings = Object.entries(binding.settings).filter(
     ([, value]) => typeof value === "string" || typeof value === "number",
   );

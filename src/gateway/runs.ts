@@ -22,7 +22,7 @@ import type { Tracer } from "../support/tracing.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
-import { Provisioners } from "./provisioning.ts";
+import { Provisioners, type ProvisioningTies } from "./provisioning.ts";
 
 export function claimParts(
   config: GatewayConfig,
@@ -88,12 +88,17 @@ export function joinSteps(
     readonly dropPost: (name: string) => DropPost | undefined;
     readonly servicePost: (name: string) => ServicePost | undefined;
     readonly claim: (arrival: Arrival) => Promise<void>;
+    readonly ties: ProvisioningTies | undefined;
   },
   closers: Closer[],
 ): RunSteps {
-  const provisioners = new Provisioners(config, parts.clock, parts.ledger.fleet.alone);
+  const provisioners = new Provisioners(config, {
+    clock: parts.clock,
+    alone: parts.ties?.alone ?? parts.ledger.fleet.alone,
+    journal: parts.ties?.journal,
+  });
   closers.push(() => provisioners.close());
-  const { versions, ...own } = parts;
+  const { versions, ties: _, ...own } = parts;
   return {
     ...own,
     copies: new ContainerCopies(parts.spool),

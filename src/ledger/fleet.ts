@@ -4,6 +4,8 @@
  * A ledger that one process owns has one node, which holds everything.
  */
 import type { IsoInstant, Run } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
+import { TransientError } from "../support/errors.ts";
 
 export interface Fleet {
   /** Milliseconds after which it is worth while to ask again for what another node holds; null when there is no other. */
@@ -21,8 +23,9 @@ export interface Fleet {
   /** Throws when this node does not work on the run any more. Asked right before something that cannot be undone. */
   assertRun(id: string): Promise<void>;
   /**
-   * Does the work while nobody else who has this ledger open, reader or node, does some under the same key; waits for its turn, until
-   * `signal` ends. The work's own signal also ends when its turn is lost, with the connection: another may begin then.
+   * Does the work while nobody else who has this ledger open, reader or node, does some under the same key. Waits for its turn, until
+   * `signal` ends, or others have kept it for long (`TransientError` HG-LEDG-012): a process that sleeps does not give it up. The work's
+   * own signal also ends when its turn is lost, with the connection: another may begin then.
    */
   alone<Result>(
     key: string,
@@ -53,8 +56,29 @@ export interface FleetWatch {
   readonly onLeft: (node: string) => void;
 }
 
-/** Milliseconds between two looks whether the turn has come. */
-export const TURN_EVERY_MS = 50;
+const TURN_EVERY_MS = 50;
+const TURN_WITHIN_MS = 10_000;
+
+/** For `alone`: asks until the turn is given, which is true or a lock. */
+export async function waitForTurn<Turn>(
+  ask: () => Turn | null | Promise<Turn | null>,
+  key: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Turn> {
+  const lastMs = clock.monotonicMs() + TURN_WITHIN_MS;
+  for (let turn = await ask(); ; turn = await ask()) {
+    if (turn !== null) return turn;
+    if (clock.monotonicMs() > lastMs)
+      throw new TransientError("HG-LEDG-012", {
+        operation: "wait for a turn",
+        subject: key,
+        message: `another process is at it since more than ${TURN_WITHIN_MS / 1000} seconds: ${key}`,
+      });
+    await clock.sleep(TURN_EVERY_MS, signal);
+    signal.throwIfAborted();
+  }
+}
 
 export const LONE_NODE: Omit<Fleet, "alone"> = {
   lookAgainMs: null,

@@ -1,5 +1,6 @@
 /** The report as one HTML page that needs nothing else: it can be mailed, printed and kept. */
 import type { CoverageRow, MigrationReport, ReportedFile } from "./report.ts";
+import type { RecordedCreation } from "./structure-record.ts";
 
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dee6; --paper: #fff; --good: #1a7f4b; --bad: #b42318; --deep: #0b4f8a; --faint: #eef2f6; }
@@ -35,6 +36,7 @@ export function reportPage(report: MigrationReport): string {
     coverage(report),
     reconciliation(report),
     refusals(report),
+    structure(report),
     files(report),
   ];
   return `<!doctype html>
@@ -163,6 +165,35 @@ function refusals({ refusals: all }: MigrationReport): string {
       `<tr><td>${text(reason)}</td><td class="number">${count(count_)}</td><td class="number">${count(among)}</td></tr>`,
   );
   return `<h2>Refused rows by reason</h2><div class="wide"><table><tr><th>reason</th><th class="number">rows</th><th class="number">files</th></tr>${rows.join("")}</table></div>`;
+}
+
+const CREATED_SHOWN = 1_000;
+
+function structure({ structure: found, id }: MigrationReport): string {
+  if (found === undefined) return "";
+  const { created, differences } = found;
+  const rows = created
+    .slice(0, CREATED_SHOWN)
+    .map(
+      ({ entity, name, id: own, target, at, state, removed }) =>
+        `<tr><td data-name="kind">${entity}</td><td class="whole">${text(name)}</td><td class="number" data-name="id">${own ?? "unknown"}</td><td class="whole">${text(target)}</td><td data-name="at">${time(at)}</td><td>${stateWords(state, removed)}</td></tr>`,
+    );
+  const left = differences.map(
+    (one) =>
+      `<li>${one.entity} ${text(one.name)} (id ${one.id}): ${text(one.field)} is ${text(one.there)}, and ${text(one.stated)} is stated for ${text(one.target)}</li>`,
+  );
+  const table =
+    rows.length === 0
+      ? "<p>Nothing was missing.</p>"
+      : `<p class="soft"><code>headgate migrate undo ${text(id)} --structure</code> takes back what nobody else uses.</p><div class="wide"><table class="stack"><tr><th>what</th><th>name</th><th class="number">id</th><th>for</th><th>created</th><th>state</th></tr>${rows.join("")}</table></div>${more(created.length, CREATED_SHOWN)}`;
+  const others =
+    left.length === 0 ? "" : `<p class="bad">There already, and left as it is:</p><ul>${left.join("")}</ul>`;
+  return `<h2>Structure that was created</h2>${table}${others}`;
+}
+
+function stateWords(state: RecordedCreation["state"], removed: RecordedCreation["removed"]): string {
+  if (removed !== null) return `removed ${time(removed.at)} by ${text(removed.by)}`;
+  return state === "begun" ? "not known yet: the next call looks for it" : "there";
 }
 
 function files({ files: all }: MigrationReport): string {

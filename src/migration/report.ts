@@ -6,6 +6,7 @@ import { ABOUT, readFacts } from "../runs/about.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import type { Reconciliation } from "./reconciling.ts";
+import type { StructureReport } from "./structure-record.ts";
 
 export interface ReportedFile {
   readonly drop: string;
@@ -55,6 +56,8 @@ export interface MigrationReport {
   } | null;
   readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
   readonly reconciliation: Reconciliation | null;
+  /** Sites, sources and variables that were created for it; absent when there are none. */
+  readonly structure?: StructureReport;
 }
 
 const READ_AT_ONCE = 200;

@@ -2,6 +2,9 @@
 import { z } from "zod";
 import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/index.ts";
 
+/** Variable type without a meaning of its own. */
+export const GENERIC_TYPE = 131;
+
 const text = (words: string) => z.string().min(1).describe(words);
 const QUANTITIES = Object.values(QUANTITY_TYPES);
 const PERIODS = Object.values(TIME_PERIODS).map((name) => name.toLowerCase());
@@ -28,7 +31,7 @@ const variable = z.strictObject({
   variableTypeId: z
     .number()
     .int()
-    .default(131)
+    .default(GENERIC_TYPE)
     .describe("Variable type (`GET /variableTypes`), where the target does not name one; 131 is generic."),
   unit: text("Unit, where the mapper declares none, as the service names it.")
     .optional()

@@ -2,9 +2,9 @@
  * Creates what targets need and the account does not have: site, source, variable, in this order, each only after it was looked for.
  * One `Provisioner` per service; its orders go one after another, so that two files of a new meter make one source.
  */
-import type { TargetFacts } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { RejectedError } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
 import {
   askFor,
   eachItem,
@@ -13,26 +13,19 @@ import {
   ServiceClient,
   type Structure,
 } from "../wire/client/index.ts";
-import { type IdentifierKind, identifierKind, type ListedUnit, targetWords } from "../wire/index.ts";
-import type { ProvisionTemplate } from "./options.ts";
-import { filled, impossible, type ProvisionContext, sourceOf, variableOfTarget } from "./template.ts";
-
-/** Something that was created, or with a dry run would be. */
-export interface Creation {
-  readonly entity: "site" | "source" | "variable";
-  readonly name: string;
-  /** Null with a dry run. */
-  readonly id: number | null;
-  /** The target that needs it, in words. */
-  readonly target: string;
-  /** What is sent; ids that a dry run cannot know are 0. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
+import { type IdentifierKind, identifierKind, type ListedUnit, type Site } from "../wire/index.ts";
+import { compareFound, type Found } from "./comparing.ts";
+import type { CreationJournal } from "./journal.ts";
+import { resolveBegun } from "./resolving.ts";
+import { impossible } from "./template.ts";
+import type { Creation, Difference, Entity, Wanted } from "./wanted.ts";
 
 export interface Provisioned {
   readonly created: readonly Creation[];
   /** Targets that cannot be created, and why. */
   readonly impossible: readonly string[];
+  /** What is there and not as it was stated; it is left. */
+  readonly differences: readonly Difference[];
   /**
    * What kept it from going on, for the caller to throw once it told what was created: errors as of the client (`TransientError`,
    * `ConfigError`, HG-PUSH-008 without the right to manage). Null: all targets were seen to.
@@ -48,10 +41,11 @@ export type Alone = <Result>(
 ) => Promise<Result>;
 
 export interface ProvisionOrder {
-  readonly targets: readonly TargetFacts[];
-  readonly template: ProvisionTemplate;
-  readonly context: ProvisionContext;
+  readonly wanted: readonly Wanted[];
+  /** Looks, and creates nothing. */
   readonly dryRun: boolean;
+  /** Where creations are written down; null: nobody takes them back. */
+  readonly journal: CreationJournal | null;
 }
 
 /** Of sources that are fed by pushes (specification, *Source*). */
@@ -100,8 +94,11 @@ class Provisioning {
   readonly #signal: AbortSignal;
   readonly #created: Creation[] = [];
   readonly #impossible: string[] = [];
-  /** Ids by name; 0 for one that a dry run would create. */
-  #sites: Map<string, number> | null = null;
+  readonly #differences: Difference[] = [];
+  readonly #found: Found[] = [];
+  #sites: Site[] | null = null;
+  /** Ids by name, of the first of several; 0 for one that a dry run would create. */
+  readonly #siteIds = new Map<string, number>();
   #units: readonly ListedUnit[] | null = null;
   #sourceTypeId: number | null = null;
 
@@ -119,121 +116,142 @@ class Provisioning {
       if (!(thrown instanceof Error)) throw thrown;
       error = thrown;
     }
-    return { created: this.#created, impossible: this.#impossible, error };
+    return {
+      ...{ created: this.#created, impossible: this.#impossible, differences: this.#differences, error },
+    };
   }
 
   async #all(): Promise<void> {
-    const byKind = Map.groupBy(this.#order.targets, ({ target }) => identifierKind(target));
-    for (const [kind, targets] of byKind) {
+    const { wanted, journal, dryRun } = this.#order;
+    if (journal !== null && !dryRun) await resolveBegun(this.#client, journal, this.#signal);
+    const byKind = Map.groupBy(wanted, ({ target }) => identifierKind(target));
+    for (const [kind, some] of byKind) {
       if (kind === null) continue;
-      const structure = await askFor(
-        this.#client,
-        kind,
-        targets.map(({ target }) => target),
-        this.#signal,
-      );
-      const bySource = Map.groupBy(targets, ({ target }) => String(target[kind]));
+      const targets = some.map(({ target }) => target);
+      const structure = await askFor(this.#client, kind, targets, this.#signal);
+      const bySource = Map.groupBy(some, ({ target }) => String(target[kind]));
       for (const ofSource of bySource.values()) await this.#source(kind, ofSource, structure);
     }
+    await this.#compare();
   }
 
-  /** All targets of one source. */
-  async #source(kind: IdentifierKind, targets: readonly TargetFacts[], structure: Structure): Promise<void> {
-    const [first] = targets;
+  /** All that is wanted of one source. */
+  async #source(kind: IdentifierKind, wanted: readonly Wanted[], structure: Structure): Promise<void> {
+    const [first] = wanted;
     if (first === undefined) return;
     const value = first.target[kind] ?? "";
     try {
       if (kind === "variableId") {
         if (structure.variable(Number(value)) === undefined)
-          throw impossible(first, "variableId is an id, which only the service gives");
+          throw impossible(first.words, "variableId is an id, which only the service gives");
         return;
       }
       const [known, ...others] = structure.sourcesOf(kind, value);
-      if (others.length > 0) throw impossible(first, `several sources have ${kind} ${value}`);
+      if (others.length > 0) throw impossible(first.words, `several sources have ${kind} ${value}`);
       const sourceId = known ?? (await this.#createSource(first));
-      for (const one of targets) await this.#variable(one, sourceId, structure);
+      for (const one of wanted) await this.#variable(one, sourceId, structure);
     } catch (thrown) {
       if (!(thrown instanceof RejectedError)) throw thrown;
       this.#impossible.push(thrown.message);
     }
   }
 
-  async #variable(facts: TargetFacts, sourceId: number, structure: Structure): Promise<void> {
-    const { target } = facts;
-    const isThere = structure
+  async #variable(wanted: Wanted, sourceId: number, structure: Structure): Promise<void> {
+    const { target } = wanted;
+    const there = structure
       .variablesOf(sourceId)
-      .some(
+      .find(
         (one) =>
           (target.mappingConfig === undefined || one.mappingConfig === target.mappingConfig) &&
           (target.variableTypeId === undefined || one.variableTypeId === target.variableTypeId),
       );
-    if (isThere) return;
-    const { template, context } = this.#order;
-    this.#units ??= await this.#client.getUnits(this.#signal);
-    const body = { ...variableOfTarget(template, facts, context, this.#units), sourceId };
-    await this.#create("variable", body, facts, () => this.#client.postVariable(body, this.#signal));
+    if (sourceId !== 0) this.#found.push({ wanted, sourceId, variableId: there?.id ?? null });
+    if (there !== undefined) return;
+    const body = { ...wanted.variable(await this.#listedUnits()), sourceId };
+    await this.#create("variable", body, wanted, () => this.#client.postVariable(body, this.#signal));
   }
 
-  async #createSource(facts: TargetFacts): Promise<number> {
-    const { template, context } = this.#order;
-    const own = sourceOf(template, facts, context);
-    const siteId = await this.#siteId(facts);
-    const sourceTypeId = template.source.sourceTypeId ?? (await this.#pushedData(facts));
-    const body = { ...own, siteId, sourceTypeId };
+  async #createSource(wanted: Wanted): Promise<number> {
+    const { sourceTypeId, ...own } = wanted.source();
+    const siteId = await this.#siteId(wanted);
+    const body = { ...own, siteId, sourceTypeId: sourceTypeId ?? (await this.#pushedData(wanted)) };
     return await this.#create(
       "source",
       body,
-      facts,
+      wanted,
       async () => (await this.#client.postSource(body, this.#signal)).id,
     );
   }
 
-  async #siteId(facts: TargetFacts): Promise<number> {
-    const { template, context } = this.#order;
-    const name = filled(template.site.name, facts, context);
-    this.#sites ??= await this.#siteIds();
-    const known = this.#sites.get(name);
+  async #siteId(wanted: Wanted): Promise<number> {
+    await this.#listedSites();
+    const body = wanted.site();
+    const known = this.#siteIds.get(body.name);
     if (known !== undefined) return known;
-    const body = { ...template.site, name };
-    const id = await this.#create("site", body, facts, () => this.#client.postSite(body, this.#signal));
-    this.#sites.set(name, id);
+    const id = await this.#create("site", body, wanted, () => this.#client.postSite(body, this.#signal));
+    this.#siteIds.set(body.name, id);
     return id;
   }
 
-  /** Of several of one name the first. */
-  async #siteIds(): Promise<Map<string, number>> {
-    const ids = new Map<string, number>();
+  async #listedSites(): Promise<readonly Site[]> {
+    if (this.#sites !== null) return this.#sites;
+    const sites: Site[] = [];
     await eachItem(
       (paging) => this.#client.getSites(paging, this.#signal),
-      ({ name, id }) => {
-        if (!ids.has(name)) ids.set(name, id);
-      },
+      (site) => sites.push(site),
     );
-    return ids;
+    for (const { name, id } of sites) if (!this.#siteIds.has(name)) this.#siteIds.set(name, id);
+    this.#sites = sites;
+    return sites;
   }
 
-  async #pushedData(facts: TargetFacts): Promise<number> {
+  async #listedUnits(): Promise<readonly ListedUnit[]> {
+    this.#units ??= await this.#client.getUnits(this.#signal);
+    return this.#units;
+  }
+
+  /** What was there before. */
+  async #compare(): Promise<void> {
+    if (this.#order.wanted.every(({ stated }) => stated === null)) return;
+    const facts = {
+      client: this.#client,
+      units: await this.#listedUnits(),
+      sites: await this.#listedSites(),
+    };
+    const made = new Set(this.#created.map(({ entity, id }) => `${entity} ${id}`));
+    const differences = await compareFound(this.#order.wanted, this.#found, facts, this.#signal);
+    this.#differences.push(...differences.filter(({ entity, id }) => !made.has(`${entity} ${id}`)));
+  }
+
+  async #pushedData({ words }: Wanted): Promise<number> {
     if (this.#sourceTypeId !== null) return this.#sourceTypeId;
     const types = await this.#client.getNamed("/sourceTypes", this.#signal);
     const found = types.find(({ name }) => name === PUSHED_DATA);
     if (found === undefined)
-      throw impossible(
-        facts,
-        `the service has no source type ${PUSHED_DATA}: name one by source.sourceTypeId`,
-      );
+      throw impossible(words, `the service has no source type ${PUSHED_DATA}: name the type of the source`);
     this.#sourceTypeId = found.id;
     return found.id;
   }
 
   async #create(
-    entity: Creation["entity"],
+    entity: Entity,
     body: Readonly<Record<string, unknown>> & { readonly name: string },
-    { target }: TargetFacts,
+    { words }: Wanted,
     post: () => Promise<number>,
   ): Promise<number> {
-    const id = this.#order.dryRun ? null : await post();
-    this.#created.push({ entity, name: body.name, id, target: targetWords(target), body });
-    return id ?? 0;
+    const creation = { entity, name: body.name, id: null, target: words, body };
+    if (this.#order.dryRun) {
+      this.#created.push(creation);
+      return 0;
+    }
+    const { journal } = this.#order;
+    const nth = await journal?.begin(creation);
+    faultPoint("structure.begun");
+    const id = await post();
+    this.#created.push({ ...creation, id });
+    faultPoint("structure.created");
+    if (nth !== undefined) await journal?.created(nth, id, false);
+    return id;
   }
 }
 

@@ -15,6 +15,7 @@ import {
   type VariableBody,
 } from "../wire/index.ts";
 import type { ProvisionTemplate } from "./options.ts";
+import type { SourceWanted, Wanted } from "./wanted.ts";
 
 /** What texts of a template may name, beside what the target says. */
 export type ProvisionContext = Readonly<Record<string, string>>;
@@ -24,6 +25,23 @@ const SOURCE_FIELDS: Readonly<Partial<Record<IdentifierKind, keyof SourceBody>>>
   sourceEan: "ean",
   meterNumber: "meterNumber",
 };
+
+/** What these targets need, by the template. */
+export function wantedByTemplate(
+  template: ProvisionTemplate,
+  targets: readonly TargetFacts[],
+  context: ProvisionContext,
+): readonly Wanted[] {
+  return targets.map((facts) => ({
+    target: facts.target,
+    words: targetWords(facts.target),
+    meant: [targetWords(facts.target)],
+    site: () => ({ ...template.site, name: filled(template.site.name, facts, context) }),
+    source: () => sourceOf(template, facts, context),
+    variable: (units) => variableOfTarget(template, facts, context, units),
+    stated: null,
+  }));
+}
 
 /** `RejectedError` when a text names what is not known. */
 export function filled(text: string, facts: TargetFacts, context: ProvisionContext): string {
@@ -37,7 +55,10 @@ export function filled(text: string, facts: TargetFacts, context: ProvisionConte
   return text.replace(/\{([^{}]+)\}/g, (_, name: string) => {
     const value = own[name] ?? context[name];
     if (value === undefined)
-      throw impossible(facts, `the template names {${name}}, which is not known of this target`);
+      throw impossible(
+        targetWords(facts.target),
+        `the template names {${name}}, which is not known of this target`,
+      );
     return String(value);
   });
 }
@@ -47,16 +68,17 @@ export function sourceOf(
   { source, site }: ProvisionTemplate,
   facts: TargetFacts,
   context: ProvisionContext,
-): Omit<SourceBody, "siteId" | "sourceTypeId"> {
+): SourceWanted {
   const kind = identifierKind(facts.target);
   if (kind === null || kind === "variableId" || kind === "sourceId")
-    throw impossible(facts, `${kind ?? "it"} is an id, which only the service gives`);
+    throw impossible(targetWords(facts.target), `${kind ?? "it"} is an id, which only the service gives`);
   const identifier = String(facts.target[kind]);
   const field = SOURCE_FIELDS[kind];
   return {
     name: kind === "sourceName" ? identifier : filled(source.name, facts, context),
     timeZoneId: source.timeZoneId ?? site.timeZoneId,
     ...(field === undefined ? {} : { [field]: identifier }),
+    ...(source.sourceTypeId === undefined ? {} : { sourceTypeId: source.sourceTypeId }),
     ...(source.energyTypeId === undefined ? {} : { energyTypeId: source.energyTypeId }),
   };
 }
@@ -69,12 +91,15 @@ export function variableOfTarget(
 ): Omit<VariableBody, "sourceId"> {
   const { target } = facts;
   if (target.variableId !== undefined)
-    throw impossible(facts, "variableId is an id, which only the service gives");
+    throw impossible(targetWords(facts.target), "variableId is an id, which only the service gives");
   const wanted = facts.unit ?? variable.unit;
   if (wanted === undefined)
-    throw impossible(facts, "its unit is not known: the mapper declares none, and the template has none");
+    throw impossible(
+      targetWords(facts.target),
+      "its unit is not known: the mapper declares none, and the template has none",
+    );
   const unit = units.find((one) => namesUnit(wanted, one));
-  if (unit === undefined) throw impossible(facts, `the service has no unit ${wanted}`);
+  if (unit === undefined) throw impossible(targetWords(facts.target), `the service has no unit ${wanted}`);
   const variableTypeId = target.variableTypeId ?? variable.variableTypeId;
   const names = { mappingConfig: `type ${variableTypeId}`, ...context };
   return {
@@ -91,22 +116,25 @@ export function variableOfTarget(
 }
 
 /** `15 minutes` as count and id of the time period, which are of another scale than `Granularity` of GET /data. */
-function spacing(words: string | undefined): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
+export function spacing(
+  words: string | undefined,
+): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
   if (words === undefined) return {};
   const [count = "", period = ""] = words.split(" ");
   return { granularity: Number(count), granularityTimeBase: keyOf(TIME_PERIODS, period.replace(/s$/, "")) };
 }
 
-function keyOf(list: Readonly<Record<string, string>>, name: string): number {
+export function keyOf(list: Readonly<Record<string, string>>, name: string): number {
   const found = Object.entries(list).find(([, label]) => label.toLowerCase() === name.toLowerCase());
   return Number(found?.[0]);
 }
 
-export function impossible({ target }: TargetFacts, why: string): RejectedError {
+/** `words`: who needs it. */
+export function impossible(words: string, why: string): RejectedError {
   return new RejectedError("HG-GUARD-008", {
     operation: "provision",
-    subject: targetWords(target),
-    message: `${targetWords(target)} cannot be created: ${why}`,
+    subject: words,
+    message: `${words} cannot be created: ${why}`,
     hint: REGISTER["HG-GUARD-008"].hint,
   });
 }

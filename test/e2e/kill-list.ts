@@ -23,6 +23,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "hub.": "test/e2e/hub-kill.test.ts",
   "intake.sharing": "test/e2e/intake-nodes.test.ts",
   "intake.": "test/e2e/intake.test.ts",
+  "structure.": "test/migration/provision.test.ts",
 };
 
 /** Points of the code outside the ledger. */

@@ -1,6 +1,8 @@
 /** Works that one of all who have a ledger open may do at a time. `openTwo` opens one ledger twice, as two processes would. */
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { waitForTurn } from "../../src/ledger/fleet.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
+import { systemClock } from "../../src/support/clock.ts";
 
 const never = new AbortController().signal;
 
@@ -67,5 +69,12 @@ export function aloneConformance(openTwo: () => Promise<readonly [Ledger, Ledger
     end.resolve();
     await long;
     expect(done).toBe(false);
+  });
+
+  it("are not waited for for ever", async () => {
+    let nowMs = 0;
+    const hasty = { ...systemClock, monotonicMs: () => (nowMs += 6_000) };
+    const asked = waitForTurn(() => null, "key", hasty, never);
+    await expect(asked).rejects.toMatchObject({ name: "TransientError", code: "HG-LEDG-012" });
   });
 }

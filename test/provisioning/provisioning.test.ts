@@ -5,7 +5,7 @@ import { ledgerOptions } from "../../src/ledger/options.ts";
 import type { Run } from "../../src/model.ts";
 import { provisionTemplate } from "../../src/provisioning/options.ts";
 import { Provisioner } from "../../src/provisioning/provisioning.ts";
-import { filled, variableOfTarget } from "../../src/provisioning/template.ts";
+import { filled, variableOfTarget, wantedByTemplate } from "../../src/provisioning/template.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { UNITS } from "../../src/wire/index.ts";
 import { GatewayRig, trigger, until } from "../runs/gateway-rig.ts";
@@ -139,15 +139,13 @@ describe("an account that is created in by several", () => {
     const provisioners = ledgers.map(
       ({ fleet }) => new Provisioner(rig.clientOf(rig.hub.url), "the account", fleet.alone),
     );
-    const order = {
-      targets: ["P-30", "P-31"].map((serial) => ({
-        ...FACTS,
-        target: { sourceSerialNumber: serial, mappingConfig: "a" },
-        unit: "kWh",
-      })),
-      template: provisionTemplate.parse({ ...TEMPLATE, site: { ...SITE, name: "Shared" } }),
-      ...{ context: {}, dryRun: false },
-    };
+    const targets = ["P-30", "P-31"].map((serial) => ({
+      ...FACTS,
+      target: { sourceSerialNumber: serial, mappingConfig: "a" },
+      unit: "kWh",
+    }));
+    const shared = provisionTemplate.parse({ ...TEMPLATE, site: { ...SITE, name: "Shared" } });
+    const order = { wanted: wantedByTemplate(shared, targets, {}), dryRun: false, journal: null };
     try {
       const done = await Promise.all(provisioners.map((one) => one.provision(order, never)));
       expect(done.map(({ created }) => created.length).sort()).toEqual([0, 5]);

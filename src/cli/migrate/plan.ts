@@ -17,10 +17,12 @@ import {
 import type { HistoryFile } from "../../migration/listing.ts";
 import { Plan, type PlanFinding, type PlannedFile } from "../../migration/planning.ts";
 import { chooseSample, type SampleLimits } from "../../migration/sampling.ts";
+import type { TargetFacts } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { InvariantError } from "../../support/errors.ts";
 import { silentLog } from "../../support/log.ts";
 import { createRegistry, type Trigger } from "../../triggers/registry.ts";
+import { targetWords } from "../../wire/index.ts";
 import { Planner } from "./planner.ts";
 
 /** Which files were read. Of the others only name, size and mapper are known. */
@@ -68,6 +70,14 @@ export interface PlanOrder {
   readonly limits: SampleLimits;
   readonly sending: Sending;
   readonly tick: (done: number, of: number) => void;
+  /** Told of targets that the account does not have. */
+  readonly onMissing: (missing: readonly MissingTarget[]) => void;
+}
+
+/** With the first file read that holds it. */
+export interface MissingTarget {
+  readonly facts: TargetFacts;
+  readonly file: string;
 }
 
 /** A file, and the trigger that claims it. */
@@ -78,7 +88,7 @@ interface Claimed {
 
 export async function makePlan(
   config: GatewayConfig,
-  { files, limits, sending, tick }: PlanOrder,
+  { files, limits, sending, tick, onMissing }: PlanOrder,
   signal: AbortSignal,
 ): Promise<PlanReport> {
   const registry = createRegistry(config.triggers);
@@ -99,7 +109,7 @@ export async function makePlan(
     signal,
   );
   const isWhole = measured.files.length === claimed.length;
-  const asked = await askService(config, plan, signal);
+  const asked = await askService(config, plan, onMissing, signal);
   const { period } = plan;
   return {
     files: files.length,
@@ -215,6 +225,7 @@ function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): nu
 async function askService(
   config: GatewayConfig,
   plan: Plan,
+  onMissing: PlanOrder["onMissing"],
   signal: AbortSignal,
 ): Promise<Pick<PlanReport, "unfit" | "unaskedBecause">> {
   const samples = plan.samples();
@@ -225,6 +236,12 @@ async function askService(
   try {
     const seen = await delivery.inspect(samples, signal);
     if (seen.status !== "seen") return { unfit: null, unaskedBecause: seen.reason };
+    onMissing(
+      seen.missing.map((facts) => ({
+        facts,
+        file: plan.shareOf(targetWords(facts.target))?.files[0] ?? "",
+      })),
+    );
     // A target that is there in two units is asked for twice.
     const unfit = new Map(
       seen.findings.map(({ target, words }) => [`${target} ${words}`, unfitOf(plan, target, words)]),

@@ -7,6 +7,7 @@ import { type MigrationOrder, migrationFolder } from "../../migration/order.ts";
 import type { Reconciliation } from "../../migration/reconciling.ts";
 import { type MigrationReport, makeReport, type ReportLedger } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
+import { StructureRecord } from "../../migration/structure-record.ts";
 import { pastUndos, type Undone } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
@@ -36,11 +37,18 @@ export async function writeReport(
   const { patterns, mapper } = order;
   const undone = await pastUndos(folder);
   const facts = { id, patterns, mapper, madeAt: isoInstant(systemClock.now()), reconciliation: before };
-  const report = { ...(await makeReport(facts, ledger, join(folder, "spool"))), undone };
+  const made = await makeReport(facts, ledger, join(folder, "spool"));
+  const report = { ...made, undone, ...(await structureOf(folder)) };
   const page = join(folder, "report.html");
   await writeDurably(data, JSON.stringify(report));
   await writeDurably(page, reportPage(report));
   return { report, page };
+}
+
+/** Nothing when it created nothing. */
+async function structureOf(folder: string): Promise<Pick<MigrationReport, "structure">> {
+  const structure = (await StructureRecord.open(folder, systemClock)).report();
+  return structure.created.length + structure.differences.length === 0 ? {} : { structure };
 }
 
 async function earlierReconciliation(path: string): Promise<Reconciliation | null> {
@@ -57,7 +65,10 @@ export async function remakeReport(spool: string, id: string): Promise<WrittenRe
   // Nothing was delivered since: what there is to tell is of before.
   if (!existsSync(path) && last !== null) {
     const report = JSON.parse(await readFile(join(last, "report.json"), "utf8")) as MigrationReport;
-    return { report: { ...report, undone }, page: join(last, "report.html") };
+    const whole = { ...report, undone, ...(await structureOf(known.folder)) };
+    const page = join(last, "report.html");
+    await writeDurably(page, reportPage(whole));
+    return { report: whole, page };
   }
   const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock, readOnly: true });
   try {

@@ -3,7 +3,7 @@ import { createWriteStream, existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../gateway.ts";
+import { type Gateway, type GatewayMeans, startGateway } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { Care } from "../../migration/care.ts";
 import { ErrorShare } from "../../migration/error-share.ts";
@@ -40,6 +40,8 @@ export interface Carriage {
   readonly say: ((line: string) => void) | null;
   /** Takes what is said once. */
   readonly tell: (line: string) => void;
+  /** How what is missing is created by a template. */
+  readonly provisioning: GatewayMeans["provisioning"];
 }
 
 const LOOK_EVERY_MS = 200;
@@ -61,6 +63,7 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
       onEvent: (event) => watch.take(event),
       admission: care,
       intakeClosed: () => care.isIntakeClosed,
+      provisioning: carriage.provisioning,
     });
     await watch.recall(gateway.ledger);
     const view = progressView(watch.total, systemClock, say);

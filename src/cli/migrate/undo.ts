@@ -7,7 +7,7 @@ import { openLedger } from "../../ledger/open.ts";
 import { allRuns, deliveredRuns, TAKEN } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
 import { RemovalRanges } from "../../migration/removal-ranges.ts";
-import { UndoRecord } from "../../migration/undo-record.ts";
+import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
 import { periodOf, surveyUndo, type UndoneVariable, type UndoSurvey } from "../../migration/undoing.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../runs/spool.ts";
@@ -16,13 +16,16 @@ import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import { ask, canAsk } from "../asking.ts";
 import { print, printJson, printTable, styled } from "../output.ts";
 import { collectOthers, type OtherRuns } from "./others.ts";
-import { findMigration, type KnownMigration, writeReport } from "./reports.ts";
+import { findMigration, type KnownMigration, remakeReport, writeReport } from "./reports.ts";
 import { settleUndo } from "./settling.ts";
 import { type OpenStore, openStore } from "./store.ts";
+import { undoStructure } from "./undo-structure.ts";
 
 export interface UndoOptions {
   readonly yes?: boolean;
   readonly withOthers?: boolean;
+  /** What the migration created goes as well. */
+  readonly structure?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
   readonly by: string;
@@ -44,21 +47,53 @@ export async function undoMigration(
 ): Promise<number> {
   const known = await findMigration(config.spool.path, id);
   await settleUndo(known.folder);
+  const data = await undoDelivered(config, known, options, stop);
+  const leaving = options.dryRun === true ? data.leaving : new Map<number, number>();
+  // Who keeps what was delivered keeps what it is stored in.
+  const structure =
+    options.structure !== true || data.isDeclined
+      ? null
+      : await undoStructure(config, known, options, leaving, stop);
+  if (structure !== null && structure.removed !== null && (await isReported(known.folder)))
+    await remakeReport(config.spool.path, known.id);
+  if (options.json === true) printJson({ ...data.facts, ...(structure === null ? {} : { structure }) });
+  return structure?.isDeclined === true ? 1 : data.code;
+}
+
+/** Nothing may have been delivered so far. */
+async function isReported(folder: string): Promise<boolean> {
+  return existsSync(join(folder, "ledger.sqlite")) || (await pastUndos(folder)).length > 0;
+}
+
+interface DataUndone {
+  readonly code: number;
+  readonly facts: object;
+  readonly isDeclined: boolean;
+  /** Points by variable that would be removed. */
+  readonly leaving: ReadonlyMap<number, number>;
+}
+
+async function undoDelivered(
+  config: GatewayConfig,
+  known: KnownMigration,
+  options: UndoOptions,
+  stop: AbortSignal,
+): Promise<DataUndone> {
   const path = join(known.folder, "ledger.sqlite");
   if (!existsSync(path)) {
-    if (options.json === true) printJson({ id: known.id, removed: null });
-    else print(`migration ${known.id} has delivered nothing that is not undone`);
-    return 0;
+    if (options.json !== true) print(`migration ${known.id} has delivered nothing that is not undone`);
+    const facts = { id: known.id, removed: null };
+    return { code: 0, facts, isDeclined: false, leaving: new Map() };
   }
   const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock });
-  let code: number;
+  let undone: DataUndone;
   try {
-    code = await new Undoing(config, known, ledger, options, stop).run();
+    undone = await new Undoing(config, known, ledger, options, stop).run();
   } finally {
     await ledger.close();
   }
   await settleUndo(known.folder);
-  return code;
+  return undone;
 }
 
 class Undoing {
@@ -82,7 +117,7 @@ class Undoing {
     this.#stop = stop;
   }
 
-  async run(): Promise<number> {
+  async run(): Promise<DataUndone> {
     const samples = new Map<string, Run>();
     for await (const run of allRuns(this.#ledger, TAKEN))
       if (!samples.has(run.binding.service)) samples.set(run.binding.service, run);
@@ -136,16 +171,17 @@ class Undoing {
     found: readonly Surveyed[],
     ranges: RemovalRanges,
     stores: ReadonlyMap<string, OpenStore>,
-  ): Promise<number> {
+  ): Promise<DataUndone> {
     const { dryRun, json, yes } = this.#options;
     if (json !== true) printSurvey(this.#known.id, found, dryRun === true);
     const loss = found.some(({ gone }) => gone.length > 0);
     const facts = { id: this.#known.id, services: found.map(asJson) };
-    if (dryRun === true) {
-      if (json === true) printJson({ ...facts, removed: null });
-      return loss ? 1 : 0;
-    }
     const variables = found.flatMap((one) => one.variables).filter(({ calls }) => calls > 0);
+    const leaving = new Map(variables.map(({ variableId, points: going }) => [variableId, going]));
+    const undone = (removed: object | null, code: number): DataUndone => ({
+      ...{ code, leaving, isDeclined: false, facts: { ...facts, removed } },
+    });
+    if (dryRun === true) return undone(null, loss ? 1 : 0);
     const points = sumOf(variables, "points");
     if (yes !== true) {
       if (!canAsk())
@@ -160,16 +196,15 @@ class Undoing {
       );
       if (!/^y(es)?$/i.test(answer)) {
         print("nothing was removed");
-        return 1;
+        return { ...undone(null, 1), isDeclined: true };
       }
     }
     const removed = await this.#remove(found, ranges, stores);
-    if (json === true) printJson({ ...facts, removed });
-    else
+    if (json !== true)
       print(
         `removed: ${count(removed.points)} points, ${count(removed.versions)} versions; the same \`migrate\` command delivers them again`,
       );
-    return loss ? 1 : 0;
+    return undone(removed, loss ? 1 : 0);
   }
 
   async #remove(

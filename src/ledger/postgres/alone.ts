@@ -2,7 +2,7 @@
 import type { Client } from "pg";
 import type { Clock } from "../../support/clock.ts";
 import { TransientError } from "../../support/errors.ts";
-import { type Fleet, TURN_EVERY_MS } from "../fleet.ts";
+import { type Fleet, waitForTurn } from "../fleet.ts";
 import type { Connections } from "./connection.ts";
 import { faultOf } from "./faults.ts";
 
@@ -18,11 +18,11 @@ export function aloneByLock(connections: Connections, schema: string, clock: Clo
     client.on("end", () => lost.abort(turnLost(connections.place, key)));
     try {
       // Other ledgers may lie in the same database, which shares the locks.
-      const mine = () => tryLock(client, `headgate ${schema} ${key}`);
-      while (!(await mine().catch((thrown: unknown) => Promise.reject(fault(thrown))))) {
-        await clock.sleep(TURN_EVERY_MS, signal);
-        signal.throwIfAborted();
-      }
+      const mine = () =>
+        tryLock(client, `headgate ${schema} ${key}`).catch((thrown: unknown) =>
+          Promise.reject(fault(thrown)),
+        );
+      await waitForTurn(mine, key, clock, signal);
       return await work(AbortSignal.any([signal, lost.signal]));
     } finally {
       await client.end().catch(() => undefined); // However it ends, the lock goes with it.
@@ -30,9 +30,10 @@ export function aloneByLock(connections: Connections, schema: string, clock: Clo
   };
 }
 
-async function tryLock(client: Client, name: string): Promise<boolean> {
+/** Null while another has it. */
+async function tryLock(client: Client, name: string): Promise<true | null> {
   const { rows } = await client.query<{ mine: boolean }>(TRY, [name]);
-  return rows[0]?.mine === true;
+  return rows[0]?.mine === true ? true : null;
 }
 
 function turnLost(place: string, key: string): TransientError {

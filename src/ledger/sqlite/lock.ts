@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { type ProcessLock, takeProcessLock } from "../../support/process-lock.ts";
-import { type Fleet, TURN_EVERY_MS } from "../fleet.ts";
+import { type Fleet, waitForTurn } from "../fleet.ts";
 import { openFault } from "./faults.ts";
 
 /** `ConfigError` HG-LEDG-001 while another process owns the ledger. */
@@ -31,12 +31,7 @@ export function aloneBeside(ledgerPath: string, clock: Clock): Fleet["alone"] {
   return async (key, work, signal) => {
     const name = createHash("sha256").update(key).digest("hex").slice(0, 10);
     const path = `${ledgerPath}.${name}.lock`;
-    let lock = takeLock(path);
-    while (lock === null) {
-      await clock.sleep(TURN_EVERY_MS, signal);
-      signal.throwIfAborted();
-      lock = takeLock(path);
-    }
+    const lock = await waitForTurn(() => takeLock(path), key, clock, signal);
     try {
       return await work(signal);
     } finally {

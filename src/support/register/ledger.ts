@@ -47,4 +47,8 @@ export const LEDGER_ERRORS = {
     title: "another process is this node",
     hint: "Each gateway on one ledger needs a `ledger.node` of its own, unlike those of all others.",
   },
+  "HG-LEDG-012": {
+    title: "another process that shares the ledger is at it",
+    hint: "It waits and is tried again. If the other process hangs (`headgate runs` shows which nodes are heard of), stop it.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

@@ -26,4 +26,12 @@ export const MIGRATION_ERRORS = {
     title: "the undoing of the migration has begun and not ended",
     hint: "`headgate migrate undo ID` goes on with it. Until then nobody can tell what of the migration is stored.",
   },
+  "HG-MIGR-020": {
+    title: "the table of sites, sources and variables cannot be used",
+    hint: "Correct the named cells; docs/migration.md has the columns and an example. Nothing was created and nothing sent.",
+  },
+  "HG-MIGR-021": {
+    title: "the account lacks sites, sources or variables that cannot be created",
+    hint: "Correct the table, or create these by hand; the same command then goes on. Nothing was sent.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

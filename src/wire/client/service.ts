@@ -188,6 +188,19 @@ export class ServiceClient {
     );
   }
 
+  /** False when there was none any more, as of the two below. Some services take everything below it along. */
+  deleteVariable(sourceId: number, id: number, signal: AbortSignal): Promise<boolean> {
+    return this.#delete(`/sources/${sourceId}/variables/${id}`, signal);
+  }
+
+  deleteSource(id: number, signal: AbortSignal): Promise<boolean> {
+    return this.#delete(`/sources/${id}`, signal);
+  }
+
+  deleteSite(id: number, signal: AbortSignal): Promise<boolean> {
+    return this.#delete(`/sites/${id}`, signal);
+  }
+
   /** Ends what is under way. */
   async close(): Promise<void> {
     this.#tokens.close();
@@ -227,6 +240,15 @@ export class ServiceClient {
       answerMax: READ_ANSWER_MAX,
     };
     return this.#read(await this.#call(request, "datahub-api", signal), schema, `POST ${path}`);
+  }
+
+  async #delete(path: string, signal: AbortSignal): Promise<boolean> {
+    const url = address(this.#access.base, path, {});
+    const call: Call = { method: "DELETE", url, answerMax: READ_ANSWER_MAX };
+    const answer = await this.#call(call, "datahub-api", signal);
+    if (answer.status === 404) return false;
+    this.#read(answer, z.unknown(), `DELETE ${path}`);
+    return true;
   }
 
   async #call(call: Call, scope: string, signal: AbortSignal): Promise<HttpAnswer> {

@@ -1,0 +1,62 @@
+/** `migrate --dry-run`: the plan, and what of the structure would be created, as a table or as JSON. */
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/sampling.ts";
+import { print, printJson } from "../output.ts";
+import { invalidOption } from "./care-options.ts";
+import { type MissingTarget, makePlan, type PlanOrder } from "./plan.ts";
+import { printPlan } from "./plan-table.ts";
+import type { MigrationStructure } from "./structure.ts";
+import { printPlannedStructure, withoutPlanned } from "./structure-table.ts";
+
+export interface PlanFlags {
+  readonly sample?: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+  readonly versionTag?: string;
+}
+
+const TELL_EVERY_FILES = 100;
+
+/** Answers the exit code. */
+export async function showPlan(
+  own: GatewayConfig,
+  order: Omit<PlanOrder, "tick" | "onMissing">,
+  structure: MigrationStructure,
+  { json, versionTag }: PlanFlags,
+  stop: AbortSignal,
+): Promise<number> {
+  const tick = (done: number, of: number) => {
+    if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
+  };
+  const missing: MissingTarget[] = [];
+  const onMissing = (some: readonly MissingTarget[]) => void missing.push(...some);
+  const seen = await makePlan(own, { ...order, tick, onMissing }, stop);
+  const planned = await structure.plan(own, missing, stop);
+  const plan = planned === null ? seen : withoutPlanned(seen, planned);
+  if (json === true)
+    printJson({
+      ...plan,
+      versionTag: versionTag ?? null,
+      ...(planned === null ? {} : { structure: { ...planned, covered: undefined } }),
+    });
+  else {
+    printPlan(plan);
+    if (planned !== null) printPlannedStructure(planned);
+  }
+  if (json !== true && versionTag !== undefined) print(`  ${tagWords(versionTag)}`);
+  const isPossible = planned === null || (planned.impossible.length === 0 && planned.unaskedBecause === null);
+  return plan.findings.length === 0 && plan.unfit?.length === 0 && isPossible && !stop.aborted ? 0 : 1;
+}
+
+export function sampleOf({ sample, dryRun }: PlanFlags): SampleLimits {
+  if (sample === undefined) return SAMPLE_DEFAULT;
+  if (dryRun !== true) throw invalidOption("--sample", "it says what a plan reads: give it with --dry-run");
+  const limits = parseSample(sample);
+  if (limits === undefined)
+    throw invalidOption("--sample", `${sample} is neither all nor a number of files nor a size such as 1GB`);
+  return limits;
+}
+
+function tagWords(tag: string): string {
+  return `readings without a version of their own carry the tag ${tag}; what is stored with this tag at their dates is replaced`;
+}

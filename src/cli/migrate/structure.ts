@@ -1,0 +1,244 @@
+/** The structure of a migration: what it needs is created before it is delivered to, written down, and told. */
+import { existsSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { contextOf } from "../../gateway/provisioning.ts";
+import type { GatewayMeans } from "../../gateway.ts";
+import { openLedger } from "../../ledger/open.ts";
+import { aloneBeside, takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import type { MigrationOrder } from "../../migration/order.ts";
+import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
+import { type Alone, openProvisioner, type Provisioned } from "../../provisioning/provisioning.ts";
+import { wantedByTemplate } from "../../provisioning/template.ts";
+import type { Creation, Difference, Wanted } from "../../provisioning/wanted.ts";
+import { systemClock } from "../../support/clock.ts";
+import { ConfigError, wordsOf } from "../../support/errors.ts";
+import { creationWords } from "../provision.ts";
+import { invalidOption } from "./care-options.ts";
+import type { MissingTarget } from "./plan.ts";
+import { type ProvisionFile, readProvisionFile } from "./provision-file.ts";
+
+export interface PlannedStructure {
+  /** Targets that will be there then, in words. */
+  readonly covered: ReadonlySet<string>;
+  /** Why the service could not be asked about all of it; null when it could. */
+  readonly unaskedBecause: string | null;
+  readonly wouldCreate: readonly Creation[];
+  readonly impossible: readonly string[];
+  readonly differences: readonly Difference[];
+}
+
+/** What one call created, and how that is undone. */
+export interface ToldStructure {
+  readonly created: readonly Creation[];
+  readonly differences: readonly Difference[];
+  readonly undo: string;
+}
+
+type Service = GatewayConfig["services"][number];
+
+const IMPOSSIBLE_SHOWN = 20;
+
+export class MigrationStructure {
+  readonly #service: string | null;
+  readonly #file: ProvisionFile | null;
+  readonly #record: StructureRecord | null;
+  /** Numbers of what earlier calls knew to be there. */
+  readonly #before: ReadonlySet<number>;
+  readonly #alone: Alone;
+
+  private constructor(
+    config: GatewayConfig,
+    parts: {
+      readonly service: string | null;
+      readonly file: ProvisionFile | null;
+      readonly record: StructureRecord | null;
+    },
+  ) {
+    this.#service = parts.service;
+    this.#file = parts.file;
+    this.#record = parts.record;
+    this.#before = new Set(createdIn(parts.record).map(({ nth }) => nth));
+    this.#alone = aloneAmong(config);
+  }
+
+  /** `path`: what `--provision` names. `folder` null: for a plan, which creates nothing. */
+  static async open(
+    config: GatewayConfig,
+    { service }: Pick<MigrationOrder, "service">,
+    path: string | undefined,
+    folder: string | null,
+    stop: AbortSignal,
+  ): Promise<MigrationStructure> {
+    const file = path === undefined ? null : await readProvisionFile(path, stop);
+    const record = folder === null ? null : await StructureRecord.open(folder, systemClock);
+    return new MigrationStructure(config, { service, file, record });
+  }
+
+  async close(): Promise<void> {
+    await this.#record?.close();
+  }
+
+  /** The triggers create by the template what their files need, and look for it whatever they did before. */
+  apply(own: GatewayConfig): GatewayConfig {
+    if (this.#file?.kind !== "template") return own;
+    const provision = { ...this.#file.template, when: "auto" as const };
+    const triggers = own.triggers.map((trigger) => ({
+      ...trigger,
+      provision,
+      guard: { ...trigger.guard, targets: "hold" as const },
+    }));
+    return { ...own, triggers };
+  }
+
+  /** For the gateway of the migration. */
+  get means(): GatewayMeans["provisioning"] {
+    const record = this.#record;
+    return record === null
+      ? undefined
+      : { journal: (service) => record.journal(service), alone: this.#alone };
+  }
+
+  /** What would be created. `missing`: targets of the files that the account does not have. */
+  async plan(
+    own: GatewayConfig,
+    missing: readonly MissingTarget[],
+    stop: AbortSignal,
+  ): Promise<PlannedStructure | null> {
+    const file = this.#file;
+    if (file === null) return null;
+    const wanted =
+      file.kind === "table"
+        ? file.wanted
+        : missing.flatMap((one) =>
+            wantedByTemplate(file.template, [one.facts], contextOf(runOf(own, basename(one.file)))),
+          );
+    const { created, impossible, differences, error } = await this.#provision(own, wanted, true, stop);
+    // As the plan itself does, it tells what it could find out.
+    const unaskedBecause = error === null ? null : wordsOf(error);
+    const variables = new Set(
+      created.filter(({ entity }) => entity === "variable").map(({ target }) => target),
+    );
+    const covered = new Set(wanted.filter(({ words }) => variables.has(words)).flatMap(({ meant }) => meant));
+    return { covered, wouldCreate: created, impossible, differences, unaskedBecause };
+  }
+
+  /**
+   * Before anything is sent: what an earlier call left open is looked for, and what a table says and is missing is created, all of it or,
+   * when some of it cannot be, nothing. `ConfigError` HG-MIGR-021 then; errors of the client otherwise.
+   */
+  async prepare(
+    own: GatewayConfig,
+    folder: string,
+    tell: (line: string) => void,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const record = this.#record;
+    if (record === null) return;
+    const wanted = this.#file?.kind === "table" ? this.#file.wanted : [];
+    const open = record.entries.filter(({ state }) => state === "begun");
+    if (wanted.length === 0 && open.length === 0) return;
+    const lock = takeOwnerLock(join(folder, "ledger.sqlite"));
+    try {
+      for (const name of new Set(open.map(({ service }) => service))) {
+        const { error } = await this.#provision(own, [], false, stop, name);
+        if (error !== null) throw error;
+      }
+      if (wanted.length > 0) await this.#create(own, wanted, record, tell, stop);
+    } finally {
+      lock.release();
+    }
+  }
+
+  async #create(
+    own: GatewayConfig,
+    wanted: readonly Wanted[],
+    record: StructureRecord,
+    tell: (line: string) => void,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const looked = await this.#provision(own, wanted, true, stop);
+    if (looked.error !== null) throw looked.error;
+    if (looked.impossible.length > 0) throw lacking(looked.impossible);
+    const done = await this.#provision(own, wanted, false, stop);
+    for (const one of done.created) tell(`created ${creationWords(one)}`);
+    if (done.error !== null) throw done.error;
+    if (done.impossible.length > 0) throw lacking(done.impossible);
+    await record.differs(done.differences);
+  }
+
+  told(id: string): ToldStructure | null {
+    if (this.#record === null) return null;
+    const { differences } = this.#file?.kind === "table" ? this.#record.report() : { differences: [] };
+    const created = createdIn(this.#record).filter(({ nth }) => !this.#before.has(nth));
+    return { created, differences, undo: `headgate migrate undo ${id} --structure` };
+  }
+
+  async #provision(
+    own: GatewayConfig,
+    wanted: readonly Wanted[],
+    dryRun: boolean,
+    stop: AbortSignal,
+    name: string | null = this.#service,
+  ): Promise<Provisioned> {
+    const service = serviceOf(own, name);
+    const provisioner = openProvisioner(service, own.push.timeouts, systemClock, this.#alone);
+    try {
+      const journal = this.#record?.journal(service.name) ?? null;
+      return await provisioner.provision({ wanted, dryRun, journal }, stop);
+    } finally {
+      await provisioner.close();
+    }
+  }
+}
+
+function createdIn(record: StructureRecord | null): readonly RecordedCreation[] {
+  return record?.entries.filter(({ state }) => state === "created") ?? [];
+}
+
+function serviceOf({ services, triggers }: GatewayConfig, named: string | null): Service {
+  const names = new Set(triggers.map(({ service }) => service ?? services[0]?.name));
+  const name = named ?? (names.size === 1 ? [...names][0] : undefined);
+  const found = services.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw name === undefined
+    ? invalidOption(
+        "--provision",
+        "the triggers send to several services: say by --service whose structure it is",
+      )
+    : invalidOption("--service", `there is no service ${name} in the configuration`);
+}
+
+/** What a template may name of the run that a file will have. */
+function runOf({ triggers, drops }: GatewayConfig, path: string): Parameters<typeof contextOf>[0] {
+  const [trigger] = triggers;
+  const binding = { trigger: trigger?.name ?? "", settings: trigger?.metadata ?? {} };
+  return { drop: drops[0]?.name ?? "", path, binding };
+}
+
+function lacking(impossible: readonly string[]): ConfigError {
+  const shown = impossible.slice(0, IMPOSSIBLE_SHOWN).map((words) => `  ${words}`);
+  const more = impossible.length - shown.length;
+  return new ConfigError("HG-MIGR-021", {
+    operation: "create structure",
+    subject: `${impossible.length} targets`,
+    message: `nothing was created, since some of it cannot be:\n${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
+  });
+}
+
+/** A gateway of the same configuration may need the same at this moment. */
+function aloneAmong({ ledger: place }: GatewayConfig): Alone {
+  if (place.kind === "sqlite")
+    return (key, work, signal) =>
+      existsSync(place.path)
+        ? aloneBeside(resolve(place.path), systemClock)(key, work, signal)
+        : work(signal);
+  return async (key, work, signal) => {
+    const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
+    try {
+      return await ledger.fleet.alone(key, work, signal);
+    } finally {
+      await ledger.close();
+    }
+  };
+}

@@ -1,0 +1,139 @@
+/** `migrate undo --structure`: shows what of the sites, sources and variables that a migration created may go, asks, and removes it. */
+import { join } from "node:path";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { StructureSurvey, type Verdict } from "../../migration/removing-structure.ts";
+import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
+import { resolveBegun } from "../../provisioning/resolving.ts";
+import { systemClock } from "../../support/clock.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { ask, canAsk } from "../asking.ts";
+import { print, printTable, styled } from "../output.ts";
+import type { KnownMigration } from "./reports.ts";
+import { type OpenStore, openStore } from "./store.ts";
+import type { UndoOptions } from "./undo.ts";
+
+export interface UndoneStructure {
+  /** What goes, is gone, or stays, and why. */
+  readonly found: readonly Verdict[];
+  /** How many of each were removed; null when nothing was to be done. */
+  readonly removed: Readonly<Record<Verdict["entity"], number>> | null;
+  readonly isDeclined: boolean;
+}
+
+/** `leaving`: points by variable that will have gone by then, for a dry run. */
+export async function undoStructure(
+  config: GatewayConfig,
+  { id, folder }: KnownMigration,
+  options: UndoOptions,
+  leaving: ReadonlyMap<number, number>,
+  stop: AbortSignal,
+): Promise<UndoneStructure> {
+  const lock = takeOwnerLock(join(folder, "ledger.sqlite"));
+  const record = await StructureRecord.open(folder, systemClock);
+  const stores = new Map<string, OpenStore>();
+  try {
+    for (const { service } of record.entries)
+      if (!stores.has(service)) stores.set(service, openStore(config, service));
+    return await new UndoingStructure(id, record, stores, options, stop).run(leaving);
+  } finally {
+    await record.close();
+    for (const store of stores.values()) await store.close();
+    lock.release();
+  }
+}
+
+const SHOWN = 60;
+
+class UndoingStructure {
+  readonly #id: string;
+  readonly #record: StructureRecord;
+  readonly #stores: ReadonlyMap<string, OpenStore>;
+  readonly #options: UndoOptions;
+  readonly #stop: AbortSignal;
+
+  constructor(
+    id: string,
+    record: StructureRecord,
+    stores: ReadonlyMap<string, OpenStore>,
+    options: UndoOptions,
+    stop: AbortSignal,
+  ) {
+    this.#id = id;
+    this.#record = record;
+    this.#stores = stores;
+    this.#options = options;
+    this.#stop = stop;
+  }
+
+  async run(leaving: ReadonlyMap<number, number>): Promise<UndoneStructure> {
+    const { dryRun, json, yes } = this.#options;
+    const found: Verdict[] = [];
+    for (const [service, { client }] of this.#stores) {
+      await resolveBegun(client, this.#record.journal(service), this.#stop);
+      found.push(...(await new StructureSurvey(client, leaving).look(this.#of(service), this.#stop)));
+    }
+    if (json !== true) printFound(this.#id, found, dryRun === true);
+    const going = found.filter(({ verdict }) => verdict !== "stays");
+    if (dryRun === true || going.length === 0) return { found, removed: null, isDeclined: false };
+    if (yes !== true && !(await this.#mayGo(going.length))) return { found, removed: null, isDeclined: true };
+    const removed = { variable: 0, source: 0, site: 0 };
+    const last: Verdict[] = [];
+    for (const [service, { client }] of this.#stores)
+      for (const verdict of await this.#remove(service, new StructureSurvey(client))) {
+        last.push(verdict);
+        if (verdict.verdict === "goes") removed[verdict.entity] += 1;
+      }
+    if (json !== true)
+      print(`removed: ${removed.variable} variables, ${removed.source} sources, ${removed.site} sites`);
+    return { found: last, removed, isDeclined: false };
+  }
+
+  #of(service: string): readonly RecordedCreation[] {
+    return this.#record.entries.filter((one) => one.service === service && one.state === "created");
+  }
+
+  async #mayGo(count: number): Promise<boolean> {
+    const what = `${count} variables, sources and sites that this migration created`;
+    if (!canAsk())
+      throw new ConfigError("HG-MIGR-010", {
+        operation: "undo migration",
+        subject: this.#id,
+        message: `${what} would be removed, and there is no terminal to ask at`,
+      });
+    const answer = await ask(`Remove ${what}? [y/N] `, this.#stop);
+    return /^y(es)?$/i.test(answer);
+  }
+
+  /** A crash between the removal and its line leaves something that is found gone by the same command. */
+  async #remove(service: string, survey: StructureSurvey): Promise<readonly Verdict[]> {
+    const own = this.#of(service);
+    const verdicts: Verdict[] = [];
+    for (const entity of ["variable", "source", "site"] as const)
+      for (const one of own.filter((each) => each.entity === entity)) {
+        this.#stop.throwIfAborted();
+        const verdict = await survey.remove(one, this.#stop);
+        faultPoint("structure.removed");
+        if (verdict.verdict !== "stays") await this.#record.removed(one.nth, this.#options.by);
+        verdicts.push(verdict);
+      }
+    return verdicts;
+  }
+}
+
+function printFound(id: string, found: readonly Verdict[], dryRun: boolean): void {
+  print(styled("bold", `structure that migration ${id} created${dryRun ? " (nothing is removed)" : ""}`));
+  if (found.length === 0) print("  none that is still there");
+  const rows = found
+    .slice(0, SHOWN)
+    .map(({ entity, name, id: own, target, verdict, why }) => [
+      `  ${entity}`,
+      name,
+      String(own),
+      target,
+      why === null ? verdict : `${verdict}: ${why}`,
+    ]);
+  if (rows.length > 0) printTable(["  what", "name", "id", "for", "what becomes of it"], rows);
+  if (found.length > SHOWN) print(`  … and ${found.length - SHOWN} more (--json tells all)`);
+}
