@@ -1,9 +1,12 @@
 /** A ledger of the previous schema, with runs in flight, comes up and finishes them. */
 import { readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
-import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
+import { until } from "../e2e/waiting.ts";
+import { GatewayRig, oneReading } from "./gateway-rig.ts";
 
 const FIRST = join(import.meta.dirname, "../../src/ledger/sqlite/migrations/001-ledger.sql");
 
@@ -33,6 +36,52 @@ it("a ledger of the first schema with runs in flight is brought up, and its runs
     expect(await rig.stored(variables[1] ?? 0)).toEqual({ "2026-03-01": 2 });
   } finally {
     await rig.close();
+  }
+});
+
+it("a batch that an earlier version had sent without an answer is never split, since it may be stored", async () => {
+  const rig = await GatewayRig.start();
+  const ids: string[] = [];
+  // It takes what comes, and never says so; later it says that it is too much.
+  let says: number | null = null;
+  const service = createServer((request, response) => {
+    ids.push(String(request.headers["idempotency-key"]));
+    request.resume().on("end", () => {
+      if (says === null) request.socket.destroy();
+      else response.writeHead(says).end();
+    });
+  });
+  try {
+    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+    const push = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+    const services = [{ ...rig.service("hub"), push }];
+    const id = await rig.variable("a", true);
+    rig.put(
+      "in/a.csv",
+      `variable_id,date,value\n${id},2026-03-01T00:00:00Z,1\n${id},2026-03-02T00:00:00Z,2\n`,
+    );
+    const before = await rig.open({ services });
+    const [run] = await until("it is sent, and not answered", async () => {
+      const runs = await before.ledger.runsIn(["delivering"]);
+      const [batch] = runs[0] === undefined ? [] : await before.ledger.batches(runs[0].id);
+      return batch?.answer?.includes("without a clear answer") === true && runs;
+    });
+    await before.stop();
+    const path = join(rig.folder, "state/ledger.sqlite");
+    writeAsFirst(path);
+    const old = new DatabaseSync(path);
+    old.exec("UPDATE batches SET answer = substr(answer, 1, instr(answer, '; an attempt') - 1)");
+    old.close();
+
+    says = 413;
+    const after = await rig.open({ services });
+    await until("it rests", async () => (await after.ledger.run(run?.id ?? ""))?.state === "quarantined");
+    expect(await after.ledger.batches(run?.id ?? "")).toMatchObject([{ state: "rejected", points: 2 }]);
+    expect(new Set(ids).size).toBe(1);
+  } finally {
+    await rig.close();
+    service.closeAllConnections();
+    service.close();
   }
 });
 
