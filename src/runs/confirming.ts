@@ -33,7 +33,7 @@ async function readBack(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const late = sinceMs >= rule.withinMs;
-  const lost = await restoreSegment(run, steps, signal);
+  const lost = await restoreSegment(run, late, steps, signal);
   const delivery = steps.servicePost(run.binding.service)?.delivery;
   const read =
     lost === null
@@ -70,13 +70,20 @@ async function readBack(
 }
 
 /** What was sent is read from the segment, which another node may have had. Null when it is there, or why it cannot be had. */
-async function restoreSegment(run: Run, steps: RunSteps, signal: AbortSignal): Promise<string | null> {
+async function restoreSegment(
+  run: Run,
+  late: boolean,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
   if (await steps.spool.hasSegment(run.id)) return null;
   try {
     return await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
   } catch (thrown) {
     if (signal.aborted || isLeaseLost(thrown)) throw thrown;
     if (!(thrown instanceof TransientError || thrown instanceof RejectedError)) throw thrown;
+    // Another node has time to read back.
+    if (!late && thrown.code === "HG-RUN-008") throw thrown;
     return `the spool has lost what was sent: ${wordsOf(thrown)}`;
   }
 }

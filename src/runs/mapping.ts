@@ -4,7 +4,7 @@ import type { MappedFile, MapResult } from "../mapping/mapping.ts";
 import type { Batch, Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
 import { spareDelivered, waitForEarlier } from "./replaying.ts";
-import { fetchSource } from "./source.ts";
+import { fetchSource, leaveToOthers } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 /** Reasons for refused rows that an event names. */
@@ -119,7 +119,7 @@ async function isInputHere({ id, replay }: Run, { spool }: RunSteps): Promise<bo
   return replay !== null && (await spool.restoreInput(id, replay.of));
 }
 
-/** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). */
+/** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). Null, or why that cannot be. */
 export async function rebuildSegment(
   run: Run,
   batches: readonly Batch[],
@@ -127,9 +127,8 @@ export async function rebuildSegment(
   signal: AbortSignal,
 ): Promise<string | null> {
   if (!(await isInputHere(run, steps))) {
-    const post = steps.dropPost(run.drop);
-    if (post === undefined)
-      return `the spool lost the segment, and the drop ${run.drop} is not in the configuration any more`;
+    if (steps.dropPost(run.drop) === undefined)
+      await leaveToOthers(run, "the spool does not have the segment", steps);
     // Under another name until it is known to be the same: a crash here must not leave a part of it as the input.
     const part = `${steps.spool.inputPath(run.id)}.part`;
     const fetched = await fetchSource(run, part, steps, signal);

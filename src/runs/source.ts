@@ -1,7 +1,7 @@
 /** Where the bytes of an arrival come from: its drop, or the container that it came in. */
 import type { FetchedFile, FileEntry, Run } from "../model.ts";
-import { RejectedError, TransientError } from "../support/errors.ts";
-import { entryOf, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { RejectedError, TransientError, wordsOf } from "../support/errors.ts";
+import { entryOf, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 import { changedContainer } from "./unpacking/refusals.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;
@@ -10,6 +10,17 @@ const DROP_MISSING_WAIT_MS = 60_000;
 export async function waitForDrop({ id, drop }: Run, { ledger }: RunSteps): Promise<StepResult> {
   const left = (await ledger.fleet.releaseRun(id)) ? "; another node that has it may take the run" : "";
   return waitFor(DROP_MISSING_WAIT_MS, `the drop ${drop} is not in the configuration any more${left}`);
+}
+
+/** This node cannot go on with the run, and one that knows its drop can: throws `TransientError`, so that it is looked at again. */
+export async function leaveToOthers(run: Run, lost: string, { ledger }: RunSteps): Promise<never> {
+  const message = `${lost}, and the drop ${run.drop} is not in the configuration of this node; it waits for the drop, or for a node that has it`;
+  const error = new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop, message });
+  // Before another has it, who would refuse the note. Why a run is held stands until it is not.
+  if (run.state !== "held" && run.reason?.message !== wordsOf(error))
+    await ledger.noteRun(run.id, { reason: reasonOf(error), event: "run.waiting", detail: wordsOf(error) });
+  await ledger.fleet.releaseRun(run.id);
+  throw error;
 }
 
 /** Into a local file, synced. Throws as `Drop.fetch` does. */

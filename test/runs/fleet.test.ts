@@ -6,8 +6,9 @@ import { parse, stringify } from "yaml";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { until } from "../e2e/waiting.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
+import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 
 const LEASE = "900ms";
 
@@ -63,5 +64,29 @@ describe("a drop that a node does not know any more", () => {
       async () => (await south.ledger.runsIn(["confirmed"])).length === 2,
     );
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1, "2026-03-02": 2 });
+  });
+});
+
+describe("a run whose segment is on the disk of a node that is gone", () => {
+  it("waits at a node that does not know its drop, and is delivered by one that does", async () => {
+    const variable = await rig.variable("a");
+    const both = { drops: [drop("in"), drop("field")], triggers: [trigger("standard")] };
+    const away = { services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] };
+    rig.put("field/a.csv", oneReading(variable, 1));
+    const south = await start("south", { ...both, ...away });
+    await until("it is sent in vain", async () => (await south.ledger.runsIn(["delivering"])).length === 1);
+    gateways = [];
+    await south.stop();
+
+    const north = await start("north", { ...both, drops: [drop("in")] });
+    const waiting = await until("north says what it lacks", async () => {
+      const [run] = await north.ledger.runsIn(["delivering"]);
+      return run?.reason?.code === "HG-RUN-008" && run;
+    });
+    expect(waiting.reason?.message).toContain("the drop field is not in the configuration of this node");
+    await start("west", both);
+    await until("it is delivered", async () => (await north.ledger.run(waiting.id))?.state === "confirmed");
+    expect((await north.ledger.run(waiting.id))?.node).toBe("west");
+    expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
   });
 });
