@@ -101,7 +101,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
   const ledger = countedLedger(opened, (run, mappedNow) => metrics.countRun(run, mappedNow));
   closers.push(() => ledger.close());
-  const { spool, room } = await openStorage(config.spool, { clock, log, metrics: metrics.registry });
+  const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics: metrics.registry });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock);
 

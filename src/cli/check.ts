@@ -1,4 +1,5 @@
 /** `headgate check`: validates the configuration, then tries every drop, the services and the spool; one line each with what was found. */
+import { existsSync } from "node:fs";
 import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { basename } from "node:path/posix";
@@ -11,6 +12,9 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
+import { heldRuns } from "../operations/held-runs.ts";
+import { usedWords } from "../operations/spool-state.ts";
+import { SpoolRoom } from "../runs/spool-room.ts";
 import { isContainerName } from "../runs/unpacking/container.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
@@ -52,9 +56,9 @@ async function check(
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
   await checkMappers(config, say);
   await checkLookups(config, say, stop);
-  await checkSpool(config, say);
   const ledger = await checkLedger(config, say);
   try {
+    await checkSpool(config, ledger, say);
     for (const drop of config.drops) await checkDrop({ config, ledger }, drop, say, stop);
   } finally {
     await ledger?.close();
@@ -121,7 +125,7 @@ async function checkLookups({ lookups }: GatewayConfig, say: Say, stop: AbortSig
   }
 }
 
-async function checkSpool(config: GatewayConfig, say: Say): Promise<void> {
+async function checkSpool(config: GatewayConfig, ledger: Ledger | null, say: Say): Promise<void> {
   const { path } = config.spool;
   try {
     await mkdir(path, { recursive: true });
@@ -134,6 +138,7 @@ async function checkSpool(config: GatewayConfig, say: Say): Promise<void> {
     const what = `${path} can be written, ${sizeWords(free)} free`;
     if (free >= FREE_LEAST) say({ part: "spool", level: "ok", what });
     else say({ part: "spool", level: "warning", what, hint: "Make room: without it no file is fetched." });
+    say({ part: "spool", ...(await budgetFinding(config, ledger)) });
   } catch (thrown) {
     say({
       part: "spool",
@@ -144,13 +149,26 @@ async function checkSpool(config: GatewayConfig, say: Say): Promise<void> {
   }
 }
 
-/** A ledger that nodes share: whether it can be reached, and read. Null where there is none to be looked into. */
+/** How much of the budget is in use, and what of it waits for a person. */
+async function budgetFinding(
+  { spool }: GatewayConfig,
+  ledger: Ledger | null,
+): Promise<Omit<Finding, "part">> {
+  const held = async () => (ledger === null ? new Set<string>() : await heldRuns(ledger));
+  const state = await new SpoolRoom(spool.path, spool, { clock: systemClock, log: silentLog, held }).state();
+  const about = "budget";
+  if (state.full === null) return { level: "ok", about, what: usedWords(state) };
+  return { level: "warning", about, what: `${usedWords(state)}: ${state.full}` };
+}
+
+/** Whether the ledger can be reached, and read. Null where there is none to be looked into. */
 async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promise<Ledger | null> {
-  if (options.kind === "sqlite") return null;
+  if (options.kind === "sqlite" && !existsSync(options.path)) return null;
   const part = "ledger";
   try {
     const ledger = await openLedger(options, { clock: systemClock, readOnly: true });
-    say({ part, level: "ok", what: `it can be read, in the schema ${options.schema}` });
+    if (options.kind === "postgres")
+      say({ part, level: "ok", what: `it can be read, in the schema ${options.schema}` });
     return ledger;
   } catch (thrown) {
     if (!(thrown instanceof HeadgateError)) throw thrown;

@@ -1,6 +1,8 @@
 /** Opens the spool, and tells how full it is. */
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { heldRuns } from "../operations/held-runs.ts";
 import { measureSpool } from "../operations/spool-state.ts";
 import { openSpool, type Spool } from "../runs/spool.ts";
 import { SpoolRoom } from "../runs/spool-room.ts";
@@ -14,10 +16,19 @@ export interface Storage {
 
 export async function openStorage(
   options: GatewayConfig["spool"],
-  { metrics, ...means }: { readonly clock: Clock; readonly log: Logger; readonly metrics: Registry },
+  {
+    metrics,
+    ledger,
+    ...means
+  }: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly metrics: Registry;
+    readonly ledger: Pick<Ledger, "runsIn">;
+  },
 ): Promise<Storage> {
   const spool = await openSpool(options);
-  const room = new SpoolRoom(spool.root, options, means);
+  const room = new SpoolRoom(spool.root, options, { ...means, held: () => heldRuns(ledger) });
   measureSpool(metrics, room);
   return { spool, room };
 }

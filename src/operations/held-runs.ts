@@ -4,6 +4,8 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { HealthPart } from "./state-of-work.ts";
 
 const LOOKED_THROUGH = 1_000;
+/** Beyond it their bytes are told as at least so many. */
+const IDS_MAX = 20_000;
 
 type HeldLedger = Pick<Ledger, "restingIn">;
 
@@ -15,6 +17,18 @@ export async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPar
   const count = held.length === LOOKED_THROUGH ? `${LOOKED_THROUGH} or more` : held.length;
   const reason = `${count} held; the last: ${last.path} at ${last.drop}: ${last.reason?.message ?? ""}`;
   return [{ part: "held runs", ready: true, reason }];
+}
+
+/** Ids of those that are held, many as they may be: what they take of the spool is looked up by them. */
+export async function heldRuns(ledger: Pick<Ledger, "runsIn">): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (let after = "", more = true; more && ids.size < IDS_MAX; ) {
+    const some = await ledger.runsIn(["held"], { after, limit: LOOKED_THROUGH });
+    for (const { id } of some) ids.add(id);
+    after = some.at(-1)?.id ?? after;
+    more = some.length === LOOKED_THROUGH;
+  }
+  return ids;
 }
 
 /** Counted at each look at the metrics. */

@@ -4,15 +4,25 @@ import type { HealthPart } from "./state-of-work.ts";
 
 export interface SpoolState {
   readonly usedBytes: number;
+  /** What of them belongs to held runs; none while little is in use. */
+  readonly held: { readonly runs: number; readonly bytes: number };
   readonly budgetBytes: number;
   readonly freeBytes: number;
   /** Why no files are taken, in words; null while they are. */
   readonly full: string | null;
 }
 
-export function spoolHealth({ usedBytes, budgetBytes, full }: SpoolState): HealthPart {
-  const share = Math.round((usedBytes / budgetBytes) * 100);
-  return { part: "spool", ready: full === null, reason: full ?? `${share} % of its budget is in use` };
+export function spoolHealth(state: SpoolState): HealthPart {
+  return { part: "spool", ready: state.full === null, reason: state.full ?? usedWords(state) };
+}
+
+/** Such as `80 % of its budget is in use, 62 % by 3 held runs (`headgate quarantine` lists them)`. */
+export function usedWords({ usedBytes, budgetBytes, held }: SpoolState): string {
+  const share = (bytes: number) => `${Math.round((bytes / budgetBytes) * 100)} %`;
+  const words = `${share(usedBytes)} of its budget is in use`;
+  if (held.runs === 0) return words;
+  const runs = `${held.runs} held ${held.runs === 1 ? "run" : "runs"}`;
+  return `${words}, ${share(held.bytes)} by ${runs} (\`headgate quarantine\` lists them)`;
 }
 
 export function measureSpool(registry: Registry, room: { state(): Promise<SpoolState> }): void {
@@ -26,6 +36,11 @@ export function measureSpool(registry: Registry, room: { state(): Promise<SpoolS
       },
     });
   measure("headgate_spool_bytes", "Bytes of files under way in the spool", (state) => state.usedBytes);
+  measure(
+    "headgate_spool_held_bytes",
+    "What of these belongs to held runs; 0 while little of the budget is in use",
+    (state) => state.held.bytes,
+  );
   measure("headgate_spool_budget_bytes", "`spool.budget`", (state) => state.budgetBytes);
   measure("headgate_spool_free_bytes", "Free space of the spool's disk", (state) => state.freeBytes);
   measure("headgate_spool_full", "1 while no files are taken, since the spool is full", (state) =>

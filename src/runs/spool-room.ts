@@ -13,11 +13,18 @@ import type { SpoolOptions } from "./options.ts";
 export interface RoomState {
   /** Bytes of inputs, segments and bodies under way, and of what is being fetched. */
   readonly usedBytes: number;
+  /** What of them belongs to held runs, which only a person or the structure can let go; looked at when much is in use. */
+  readonly held: HeldBytes;
   readonly budgetBytes: number;
   /** Of the disk, for this user. */
   readonly freeBytes: number;
   /** Why nothing more is taken, in words; null while files are taken. */
   readonly full: string | null;
+}
+
+export interface HeldBytes {
+  readonly runs: number;
+  readonly bytes: number;
 }
 
 export interface Refusal {
@@ -38,6 +45,10 @@ const AGAIN = { budget: 0.9, headroom: 1.1 } as const;
 const COUNTING_SHARE = 0.05;
 const COUNTED_MS = 1_000;
 const FILES_AT_ONCE = 64;
+/** Below this share of the budget nobody asks what held runs take. */
+const HELD_ASKED_SHARE = 0.25;
+const HELD_TOLD_SHARE = 0.1;
+const NONE_HELD: HeldBytes = { runs: 0, bytes: 0 };
 const MAPPED_WITHIN_MS = 600_000;
 
 interface Reservation {
@@ -45,11 +56,22 @@ interface Reservation {
   readonly untilMs: number;
 }
 
+export interface RoomMeans {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ids of the runs that are held. */
+  readonly held: () => Promise<ReadonlySet<string>>;
+}
+
 export class SpoolRoom {
   readonly #root: string;
   readonly #options: Pick<SpoolOptions, "budget" | "headroom">;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #askHeld: RoomMeans["held"];
+  #held = NONE_HELD;
+  /** As the refusal has it. */
+  #toldHeld = NONE_HELD;
   /** Bytes that runs are going to write. */
   readonly #reserved = new Map<string, Reservation>();
   /** Bytes that they have written since the last count. */
@@ -60,21 +82,19 @@ export class SpoolRoom {
   #counting: Promise<void> | null = null;
   #full: Refusal | null = null;
 
-  constructor(
-    root: string,
-    options: Pick<SpoolOptions, "budget" | "headroom">,
-    means: { readonly clock: Clock; readonly log: Logger },
-  ) {
+  constructor(root: string, options: Pick<SpoolOptions, "budget" | "headroom">, means: RoomMeans) {
     this.#root = root;
     this.#options = options;
     this.#clock = means.clock;
     this.#log = means.log;
+    this.#askHeld = means.held;
   }
 
   async state(): Promise<RoomState> {
     await this.#count();
     return {
       usedBytes: this.#used(),
+      held: this.#held,
       budgetBytes: this.#options.budget,
       freeBytes: this.#free,
       full: this.#full?.words ?? null,
@@ -105,7 +125,7 @@ export class SpoolRoom {
       const over = this.#used() > 0 && this.#used() + need > budget;
       if (over && this.#used() >= AGAIN.budget * budget) this.#close(this.#overBudget());
       if (this.#full !== null) return this.#full;
-      if (over) return TOO_LARGE_NOW;
+      if (over) return tooLargeNow(this.#held);
     }
     this.#reserved.set(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
     return null;
@@ -146,8 +166,19 @@ export class SpoolRoom {
     const before = this.#since;
     for (const [id, { untilMs }] of this.#reserved) if (untilMs < begunMs) this.#reserved.delete(id);
     try {
+      const held = await this.#heldRuns();
+      const isHeld = new Set<string>();
       let bytes = 0;
-      for (const folder of COUNTED) bytes += await bytesBelow(join(this.#root, folder));
+      let heldBytes = 0;
+      for (const folder of COUNTED) {
+        bytes += await bytesBelow(join(this.#root, folder), (name, size) => {
+          const [id = ""] = name.split(".", 1);
+          if (!held.has(id)) return;
+          isHeld.add(id);
+          heldBytes += size;
+        });
+      }
+      this.#held = { runs: isHeld.size, bytes: heldBytes };
       const { bavail, bsize } = await statfs(this.#root);
       this.#counted = bytes;
       this.#since -= before;
@@ -162,6 +193,14 @@ export class SpoolRoom {
     this.#countAgainMs = nowMs + Math.max(COUNTED_MS, (nowMs - begunMs) / COUNTING_SHARE);
   }
 
+  /** None while little is in use: to ask is work too. */
+  async #heldRuns(): Promise<ReadonlySet<string>> {
+    const isFirst = this.#countAgainMs === Number.NEGATIVE_INFINITY;
+    if (!isFirst && this.#used() < HELD_ASKED_SHARE * this.#options.budget) return new Set();
+    // What fills the spool is counted without the ledger too.
+    return await this.#askHeld().catch(() => new Set<string>());
+  }
+
   #judge(): void {
     const { budget, headroom } = this.#options;
     if (this.#full === null) {
@@ -169,9 +208,21 @@ export class SpoolRoom {
       else if (this.#free < headroom) this.#close(this.#diskShort());
       return;
     }
-    if (this.#used() > AGAIN.budget * budget || this.#free < AGAIN.headroom * headroom) return;
+    if (this.#used() > AGAIN.budget * budget || this.#free < AGAIN.headroom * headroom) {
+      if (this.#full.code === "HG-SPOOL-005" && this.#isToldOtherwise()) this.#full = this.#overBudget();
+      return;
+    }
     this.#full = null;
     this.#log.info(this.#numbers(), "the spool has room again: files are taken again");
+  }
+
+  /** What held runs take is not what was said of them; small changes are no reason to say it anew of each file. */
+  #isToldOtherwise(): boolean {
+    const [now, told] = [this.#held, this.#toldHeld];
+    return (
+      (now.runs === 0) !== (told.runs === 0) ||
+      Math.abs(now.bytes - told.bytes) >= HELD_TOLD_SHARE * this.#options.budget
+    );
   }
 
   #close(refusal: Refusal): void {
@@ -186,9 +237,10 @@ export class SpoolRoom {
   }
 
   #overBudget(): Refusal {
+    this.#toldHeld = this.#held;
     return {
       code: "HG-SPOOL-005",
-      words: `no files are taken: what waits to be delivered fills the budget of the spool (\`spool.budget\`, ${this.#options.budget} bytes); files stay at their drops until there is room`,
+      words: `no files are taken: what waits to be delivered fills the budget of the spool (\`spool.budget\`, ${this.#options.budget} bytes); files stay at their drops until there is room${heldWords(this.#held)}`,
     };
   }
 
@@ -200,23 +252,35 @@ export class SpoolRoom {
   }
 }
 
-const TOO_LARGE_NOW: Refusal = {
-  code: "HG-SPOOL-005",
-  words:
-    "the file is larger than what is left of the budget of the spool (`spool.budget`); it stays at its drop until there is room",
-};
+function tooLargeNow({ runs }: HeldBytes): Refusal {
+  const held = runs === 0 ? "" : "; held runs take a part of it: `headgate quarantine` lists them";
+  return {
+    code: "HG-SPOOL-005",
+    words: `the file is larger than what is left of the budget of the spool (\`spool.budget\`); it stays at its drop until there is room${held}`,
+  };
+}
 
-/** Of files that come and go meanwhile, those that are seen. */
-async function bytesBelow(folder: string): Promise<number> {
+/** Empty when none is held. What they wait for comes by no waiting of the gateway's. */
+function heldWords({ runs, bytes }: HeldBytes): string {
+  if (runs === 0) return "";
+  return `; ${runs} held ${runs === 1 ? "run takes" : "runs take"} ${bytes} bytes of it: \`headgate quarantine\` says what each waits for, and how to let it go or give it up`;
+}
+
+/** Of files that come and go meanwhile, those that are seen; `onFile` hears of each. */
+async function bytesBelow(folder: string, onFile: (name: string, bytes: number) => void): Promise<number> {
   let bytes = 0;
-  let asked: Promise<number>[] = [];
+  let asked: { readonly name: string; readonly size: Promise<number> }[] = [];
   const add = async () => {
-    for (const size of await Promise.all(asked)) bytes += size;
+    for (const { name, size } of asked) {
+      bytes += await size;
+      onFile(name, await size);
+    }
     asked = [];
   };
   try {
     for await (const item of await opendir(folder, { recursive: true })) {
-      if (item.isFile() && !DATABASE.test(item.name)) asked.push(sizeOf(join(item.parentPath, item.name)));
+      if (item.isFile() && !DATABASE.test(item.name))
+        asked.push({ name: item.name, size: sizeOf(join(item.parentPath, item.name)) });
       if (asked.length >= FILES_AT_ONCE) await add();
     }
   } catch (thrown) {
