@@ -110,10 +110,14 @@ export interface GuardRule {
 /** Who holds back what a gateway sends, beyond what the service itself asks for: a rate, a time of the day, the traffic of others. */
 export interface Admission {
   /**
-   * Asked before each push call; called concurrently. True when it may go, false when none goes any more: the batch then stays for the
+   * Asked before each push call, also with the same batch again; called concurrently. True when it may go, false when none goes any more: the batch then stays for the
    * next start.
    */
-  admit(batch: Pick<Batch, "points" | "length">, service: string, signal: AbortSignal): Promise<boolean>;
+  admit(
+    batch: Pick<Batch, "points" | "length" | "attempts">,
+    service: string,
+    signal: AbortSignal,
+  ): Promise<boolean>;
 }
 
 export type Inspection =

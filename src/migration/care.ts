@@ -26,6 +26,9 @@ export class Care implements Admission {
   readonly #pace: Pace;
   /** How many batches wait, by what for. */
   readonly #waiting = new Map<string, number>();
+  /** Batches as they were handed in, also to be sent again. */
+  readonly #went = new WeakSet<object>();
+  #retries = 0;
   #wentMs: number;
   #closed: string | null = null;
 
@@ -51,6 +54,11 @@ export class Care implements Admission {
     return this.#closed !== null || this.#windowOpens() !== null;
   }
 
+  /** Calls that were let go although their batch had gone before, also before this process. */
+  get retries(): number {
+    return this.#retries;
+  }
+
   /** What keeps the migration from going as fast as it could, in words. */
   waits(): readonly string[] {
     const opens = this.#windowOpens();
@@ -58,10 +66,11 @@ export class Care implements Admission {
   }
 
   async admit(
-    { points, length }: Pick<Batch, "points" | "length">,
+    batch: Pick<Batch, "points" | "length" | "attempts">,
     service: string,
     signal: AbortSignal,
   ): Promise<boolean> {
+    const { points, length } = batch;
     const { rate } = this.#options;
     const ended = AbortSignal.any([signal, this.#stop]);
     const takePace = () => this.#pace.take(rate?.of === "bytes" ? length : points, ended);
@@ -75,6 +84,8 @@ export class Care implements Admission {
       // The rate may have taken long.
       if (this.#wait(service) !== null) continue;
       this.#wentMs = this.#clock.monotonicMs();
+      if (batch.attempts > 0 || this.#went.has(batch)) this.#retries += 1;
+      this.#went.add(batch);
       return true;
     }
   }

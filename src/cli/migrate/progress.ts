@@ -1,5 +1,4 @@
-/** How far a migration has come: bars on a terminal, plain lines elsewhere. */
-import cliProgress from "cli-progress";
+/** How far a migration has come, in words, and as plain lines where there is no terminal. */
 import type { Run } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
 import { sizeWords } from "../output.ts";
@@ -13,6 +12,8 @@ export interface Amount {
 export interface Reached extends Amount {
   readonly mapped: number;
   readonly accepted: number;
+  /** Push calls that were made again. */
+  readonly retries: number;
   /** Files that wait for structure, a unit or a person. */
   readonly held: number;
   /** What keeps it from going on, or from going faster, in words. */
@@ -28,28 +29,27 @@ export interface ShownRun extends Pick<Run, "path" | "state" | "points"> {
 
 export interface ProgressView {
   show(reached: Reached): void;
-  end(reached: Reached): void;
+  /** Something that is said once. */
+  tell(line: string): void;
+  /** Null: nobody knows how far it came. */
+  end(reached: Reached | null): void;
 }
 
-/** Bars of single files below the one of all. */
+/** Single files that are shown. */
 export const FILES_SHOWN = 4;
 const LINE_EVERY_MS = 5_000;
 
-/** `say` null: on a terminal, which can be written over. */
-export function progressView(
-  total: Amount,
-  clock: Clock,
-  say: ((line: string) => void) | null,
-): ProgressView {
-  const pace = new Pace(total, clock);
-  return say === null ? barsView(total, pace) : linesView(total, pace, clock, say);
-}
+/** The rate is that of so many milliseconds, since a service that has become slow shows at once. */
+const RATE_OF_MS = 30_000;
+const SAMPLE_EVERY_MS = 1_000;
 
-/** Since the start of this process. */
-class Pace {
+/** How fast it goes, in this process. */
+export class Pace {
   readonly #total: Amount;
   readonly #clock: Clock;
   readonly #startMs: number;
+  /** Of the last while, oldest first. */
+  #samples: { readonly ms: number; readonly accepted: number }[] = [];
   #first: Reached | null = null;
 
   constructor(total: Amount, clock: Clock) {
@@ -58,17 +58,29 @@ class Pace {
     this.#startMs = clock.monotonicMs();
   }
 
-  /** Such as `120,000 points/s` and `3 min 5 s left`, which is empty when that cannot be told. */
-  words(reached: Reached): { readonly rate: string; readonly left: string } {
+  take(reached: Reached): void {
+    const ms = this.#clock.monotonicMs();
+    if (this.#first === null) this.#samples.push({ ms: this.#startMs, accepted: reached.accepted });
     this.#first ??= reached;
-    const seconds = Math.max((this.#clock.monotonicMs() - this.#startMs) / 1000, 0.1);
-    const rate = Math.round((reached.accepted - this.#first.accepted) / seconds);
-    const bytes = reached.bytes - this.#first.bytes;
-    const isUnderWay = bytes > 0 && reached.files < this.#total.files;
-    const left = isUnderWay
-      ? `${timeWords(((this.#total.bytes - reached.bytes) * seconds) / bytes)} left`
-      : "";
-    return { rate: `${count(rate)} points/s`, left };
+    if (ms - (this.#samples.at(-1)?.ms ?? 0) < SAMPLE_EVERY_MS) return;
+    this.#samples.push({ ms, accepted: reached.accepted });
+    const since = this.#samples.findIndex((sample) => ms - sample.ms <= RATE_OF_MS);
+    this.#samples = this.#samples.slice(since);
+  }
+
+  /** Such as `120,000 points/s`: of late, or at the end of all the time. */
+  rate({ accepted }: Reached, isEnd: boolean): string {
+    const from = isEnd ? { ms: this.#startMs, accepted: this.#first?.accepted ?? 0 } : this.#samples[0];
+    const seconds = (this.#clock.monotonicMs() - (from?.ms ?? this.#startMs)) / 1000;
+    return `${count(Math.round((accepted - (from?.accepted ?? 0)) / Math.max(seconds, 0.1)))} points/s`;
+  }
+
+  /** Such as `3 min 5 s left`; empty when that cannot be told. */
+  left(reached: Reached): string {
+    const bytes = reached.bytes - (this.#first?.bytes ?? 0);
+    if (bytes <= 0 || reached.files >= this.#total.files) return "";
+    const seconds = (this.#clock.monotonicMs() - this.#startMs) / 1000;
+    return `${timeWords(((this.#total.bytes - reached.bytes) * seconds) / bytes)} left`;
   }
 }
 
@@ -80,91 +92,30 @@ export function timeWords(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-/** Lines above the bars of single files: the bar of all, what has come, and what is waited for. */
-function barsView(total: Amount, pace: Pace): ProgressView {
-  const bars = new cliProgress.MultiBar(
-    { hideCursor: true, clearOnComplete: false, barCompleteChar: "█", barIncompleteChar: "░" },
-    cliProgress.Presets.shades_classic,
-  );
-  const { bar, text } = formats();
-  const all = bars.create(Math.max(1, total.bytes), 0, { name: "", words: "" }, bar);
-  const counts = bars.create(1, 0, { words: "" }, text);
-  const waits = bars.create(1, 0, { words: "" }, text);
-  const files = Array.from({ length: FILES_SHOWN }, () => bars.create(1, 0, { name: "", words: "" }, bar));
-  const show = (reached: Reached) => {
-    const width = process.stdout.columns ?? WIDTH_UNKNOWN;
-    const nameWidth = Math.max(12, Math.min(40, Math.floor(width / 3)));
-    // Percentage, brackets, and room for words.
-    const barsize = Math.max(10, Math.min(40, Math.floor(width / 4)));
-    const left = width - nameWidth - barsize - BAR_EXTRAS;
-    const { rate, left: remaining } = pace.words(reached);
-    all.update(reached.bytes, { name: cell("all files", nameWidth), barsize, words: cut(remaining, left) });
-    const points = `${count(reached.accepted)} of ${count(reached.mapped)} mapped points accepted`;
-    counts.update(0, {
-      words: cut(`${reached.files}/${total.files} files · ${points} · ${rate}`, width - 1),
-    });
-    waits.update(0, { words: cut(waitWords(reached), width - 1) });
-    for (const [index, one] of files.entries()) {
-      const run = reached.runs[index];
-      one.setTotal(Math.max(1, run?.points.mapped ?? 1));
-      const words = run === undefined ? "" : (run.waits ?? run.state);
-      const name = cell(run?.path ?? "", nameWidth);
-      one.update(run?.points.accepted ?? 0, {
-        name,
-        barsize,
-        isShown: run !== undefined,
-        words: cut(words, left),
-      });
-    }
-  };
-  return {
-    show,
-    end(reached) {
-      for (const one of files) bars.remove(one);
-      show(reached);
-      bars.stop();
-    },
-  };
-}
-
-/** Columns of a terminal that does not tell. */
-const WIDTH_UNKNOWN = 80;
-/** Characters of a line beside its name, its bar and its words. */
-const BAR_EXTRAS = 11;
-
-/** How a line with a bar and one without are drawn; the width is known when they are. */
-function formats(): Readonly<Record<"bar" | "text", Partial<cliProgress.Options>>> {
-  const bar: cliProgress.GenericFormatter = (_options, { progress }, payload) => {
-    const { name, words, barsize, isShown = true } = payload as BarWords;
-    if (!isShown) return "";
-    const full = Math.round(Math.min(1, progress) * barsize);
-    const percent = `${Math.floor(Math.min(1, progress) * 100)}`.padStart(3);
-    return `${name} [${"█".repeat(full)}${"░".repeat(barsize - full)}] ${percent} % ${words}`;
-  };
-  return { bar: { format: bar }, text: { format: (_options, _state, payload) => String(payload.words) } };
-}
-
-interface BarWords {
-  readonly name: string;
-  readonly words: string;
-  readonly barsize: number;
-  readonly isShown?: boolean;
+/** `3 calls made again`; empty when there were none. */
+export function retryWords({ retries }: Reached): string {
+  return retries === 0 ? "" : `${count(retries)} ${retries === 1 ? "call" : "calls"} made again`;
 }
 
 /** `waits: the service hub: connection refused; 2 files are held`; empty when nothing is waited for. */
-function waitWords({ waits, held }: Reached): string {
+export function waitWords({ waits, held }: Reached): string {
   const all = held === 0 ? waits : [...waits, `${held} ${held === 1 ? "file is" : "files are"} held`];
   return all.length === 0 ? "" : `waits: ${all.join("; ")}`;
 }
 
-function linesView(total: Amount, pace: Pace, clock: Clock, say: (line: string) => void): ProgressView {
+export function linesView(
+  total: Amount,
+  pace: Pace,
+  clock: Clock,
+  say: (line: string) => void,
+): ProgressView {
   let nextMs = clock.monotonicMs() + LINE_EVERY_MS;
-  const line = (reached: Reached) => {
-    const { rate, left } = pace.words(reached);
+  const line = (reached: Reached, isEnd: boolean) => {
     const words = [
       `${reached.files}/${total.files} files, ${sizeWords(reached.bytes)} of ${sizeWords(total.bytes)}`,
       `points: ${count(reached.mapped)} mapped, ${count(reached.accepted)} accepted`,
-      left === "" ? rate : `${rate}, ${left}`,
+      [pace.rate(reached, isEnd), pace.left(reached)].filter((one) => one !== "").join(", "),
+      retryWords(reached),
       waitWords(reached),
     ];
     say(words.filter((one) => one !== "").join("; "));
@@ -172,27 +123,22 @@ function linesView(total: Amount, pace: Pace, clock: Clock, say: (line: string) 
   let waited = "";
   return {
     show(reached) {
+      pace.take(reached);
       // What is newly waited for is told at once.
       const waits = waitWords(reached);
       const isNew = waits !== "" && waits !== waited;
       if (clock.monotonicMs() < nextMs && !isNew) return;
       waited = waits;
       nextMs = clock.monotonicMs() + LINE_EVERY_MS;
-      line(reached);
+      line(reached, false);
     },
-    end: line,
+    tell: say,
+    end(reached) {
+      if (reached !== null) line(reached, true);
+    },
   };
 }
 
-/** The end of a name says more than its beginning. */
-function cell(text: string, width: number): string {
-  return (text.length > width ? `…${text.slice(1 - width)}` : text).padEnd(width);
-}
-
-function cut(text: string, width: number): string {
-  return text.length > width ? `${text.slice(0, Math.max(0, width - 1))}…` : text;
-}
-
-function count(points: number): string {
+export function count(points: number): string {
   return points.toLocaleString("en");
 }

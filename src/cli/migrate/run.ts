@@ -13,7 +13,8 @@ import type { Summary } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog, type Logger } from "../../support/log.ts";
 import type { CareSettings } from "./care-options.ts";
-import { type ProgressView, progressView, type Reached } from "./progress.ts";
+import { type Amount, linesView, Pace, type ProgressView, type Reached } from "./progress.ts";
+import { barsView } from "./progress-bars.ts";
 import { Watch } from "./watch.ts";
 
 export interface Ended {
@@ -53,7 +54,8 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
   goBehind(log);
-  const live = await watchBeside(carriage.beside, log, tell);
+  let view: ProgressView | null = null;
+  const live = await watchBeside(carriage.beside, log, (line) => (view?.tell ?? tell)(line));
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
   const care = new Care({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
   let gateway: Gateway | null = null;
@@ -66,23 +68,30 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
       provisioning: carriage.provisioning,
     });
     await watch.recall(gateway.ledger);
-    const view = progressView(watch.total, systemClock, say);
+    view = viewOf(watch.total, say);
     const how = await follow(gateway, { watch, care, view, stop });
     // Calls under way are answered, and what is not sent yet waits for the next call.
     if (how === "stopped") {
-      tell("stopping: calls under way come to their ends first; once more stops at once");
+      view.tell("stopping: calls under way come to their ends first; once more stops at once");
       await gateway.rest(STOP_GRACE_MS);
     }
     const reached = await watch.look(gateway, care, true);
     view.end(reached);
+    view = null;
     const summary = await gateway.summary();
     const concerns = how === "stopped" ? [] : await gateway.concerns();
     return { how, pausedBecause: care.closedBecause, summary, concerns, reached };
   } finally {
+    view?.end(null);
     await gateway?.stop();
     await live.stop();
     await new Promise((resolve) => file.end(resolve));
   }
+}
+
+function viewOf(total: Amount, say: Carriage["say"]): ProgressView {
+  const pace = new Pace(total, systemClock);
+  return say === null ? barsView(total, pace, process.stdout) : linesView(total, pace, systemClock, say);
 }
 
 interface Following {

@@ -85,7 +85,12 @@ export class Watch {
   /** The sums cost a look at every run, so they are asked for the more seldom the more runs there are. */
   async look(gateway: Gateway, care: Care, now = false): Promise<Reached> {
     const startMs = systemClock.monotonicMs();
-    const files = { files: this.#files, bytes: this.#bytes, waits: waitsOf(gateway, care) };
+    const files = {
+      files: this.#files,
+      bytes: this.#bytes,
+      waits: waitsOf(gateway, care),
+      retries: care.retries,
+    };
     if (this.#last !== null && !now && startMs < this.#nextMs) return { ...this.#last, ...files };
     const { ledger } = gateway;
     const { points, files: standings } = await ledger.tally(EVER);
