@@ -22,6 +22,7 @@ import {
   invalidOption as invalid,
   readCare,
 } from "./migrate/care-options.ts";
+import { leftAlone } from "./migrate/on-change.ts";
 import { measuredBefore } from "./migrate/push-rates.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
@@ -42,7 +43,7 @@ interface MigrateOptions extends CareFlags {
   readonly lenient?: boolean;
   readonly rejectShare: string;
   readonly versionTag?: string;
-  readonly onChange: string;
+  readonly onChange?: string;
   readonly dryRun?: boolean;
   readonly sample?: string;
   readonly verify?: boolean;
@@ -76,8 +77,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     )
     .option(
       "--on-change <what>",
-      "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all",
-      "stop",
+      "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all; unless given, somebody at a terminal is asked, and elsewhere it stops",
     )
     .option(
       "--dry-run",
@@ -142,7 +142,13 @@ function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
 async function showReport(id: string, options: MigrateOptions): Promise<number> {
   const { report, page } = await remakeReport(configOf(options).spool.path, id);
   if (options.json === true) printJson(report);
-  else print(`report: ${page}`);
+  else {
+    for (const { by, begunAt, endedAt, points } of report.undone)
+      print(
+        `${endedAt === null ? "being undone since" : "undone at"} ${endedAt ?? begunAt} by ${by}: ${points} points removed`,
+      );
+    print(`report: ${page}`);
+  }
   return 0;
 }
 
@@ -193,7 +199,7 @@ async function migrate(
     const structure = await MigrationStructure.open(config, order, options.provision, null, stop);
     return showPlan(own, { files: standing.files, limits, sending }, structure, options, stop);
   }
-  const skipped = decideOnChange(standing, options.onChange);
+  const skipped = await leftAlone(standing, options.onChange, stop);
   await mkdir(folder, { recursive: true });
   await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
   const say = options.json === true ? (line: string) => void process.stderr.write(`${line}\n`) : print;
@@ -326,20 +332,6 @@ async function lookAround(own: GatewayConfig, stop: AbortSignal): Promise<Standi
   } finally {
     for (const drop of drops) await drop.close();
   }
-}
-
-/** Files that are left alone. */
-function decideOnChange({ changed }: Standing, what: string): readonly HistoryFile[] {
-  if (!["again", "skip", "stop"].includes(what))
-    throw invalid("--on-change", `${what} is none of again, skip, stop`);
-  if (changed.length === 0 || what === "again") return [];
-  if (what === "skip") return changed;
-  const shown = changed.slice(0, 5).map(({ path }) => path);
-  throw new ConfigError("HG-MIGR-004", {
-    operation: "migrate",
-    subject: shown.join(", "),
-    message: `${changed.length} files changed since they were delivered`,
-  });
 }
 
 function without(own: GatewayConfig, skipped: readonly HistoryFile[]): GatewayConfig {

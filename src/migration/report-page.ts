@@ -31,6 +31,7 @@ const DIFFERENCES_SHOWN = 500;
 export function reportPage(report: MigrationReport): string {
   const parts = [
     heading(report),
+    undone(report),
     totals(report),
     timeline(report),
     coverage(report),
@@ -52,6 +53,23 @@ function heading({ id, patterns, mapper, madeAt, startedAt, endedAt }: Migration
   return `<h1>Migration ${text(id)}</h1>
 <p>${patterns.map((pattern) => `<code>${text(pattern)}</code>`).join(" ")} by ${mapper === null ? "the configured triggers" : `the mapper <code>${text(mapper)}</code>`}</p>
 <p class="soft">Report of ${time(madeAt)}${took}. Times are in UTC.</p>`;
+}
+
+/** What of the deliveries was taken away again: of this one, and of those before it. */
+function undone({ undone: all = [], endedAt }: MigrationReport): string {
+  return all
+    .map((one, at) => {
+      const isThis = at === all.length - 1 && (endedAt === null || endedAt <= one.begunAt);
+      const versions = one.versions === 0 ? "" : ` with ${count(one.versions)} versions`;
+      const removed = `${count(one.points)} points${versions} were removed from the service`;
+      if (one.endedAt === null)
+        return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at ${time(one.begunAt)} UTC, and that has not ended: ${removed} so far.</p>`;
+      const when = `at ${time(one.endedAt)} UTC by ${text(one.by)}: ${removed}.`;
+      return isThis
+        ? `<p class="bad"><b>Undone</b> ${when} Below is what was delivered before.</p>`
+        : `<p class="soft">An earlier delivery was undone ${when}</p>`;
+    })
+    .join("");
 }
 
 function totals({ files, points, coverage, reconciliation }: MigrationReport): string {

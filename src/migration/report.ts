@@ -7,6 +7,7 @@ import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import type { Reconciliation } from "./reconciling.ts";
 import type { StructureReport } from "./structure-record.ts";
+import type { Undone } from "./undo-record.ts";
 
 export interface ReportedFile {
   readonly drop: string;
@@ -58,6 +59,8 @@ export interface MigrationReport {
   readonly reconciliation: Reconciliation | null;
   /** Sites, sources and variables that were created for it; absent when there are none. */
   readonly structure?: StructureReport;
+  /** What of its deliveries was taken away again, oldest first; the last may be under way. */
+  readonly undone?: readonly Undone[];
 }
 
 const READ_AT_ONCE = 200;

@@ -1,6 +1,8 @@
-/** What a person sees while a migration goes on. */
-import { Writable } from "node:stream";
+/** What a person at a terminal sees of a migration, and is asked. */
+import { PassThrough, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { leftAlone } from "../../src/cli/migrate/on-change.ts";
 import { linesView, Pace, type Reached } from "../../src/cli/migrate/progress.ts";
 import { barsView } from "../../src/cli/migrate/progress-bars.ts";
 import { Care } from "../../src/migration/care.ts";
@@ -111,4 +113,24 @@ it("counts calls that are made again, also those of an earlier process", async (
   await care.admit(batch, "hub", never);
   await care.admit({ ...batch, attempts: 1 }, "hub", never);
   expect(care.retries).toBe(2);
+});
+
+it.each([
+  ["again", []],
+  ["s", ["two.csv"]],
+  ["skip", ["two.csv"]],
+  ["", null],
+  ["never", null],
+])("asks at a terminal what becomes of changed files, and takes %j for an answer", async (answer, left) => {
+  const changed = [{ drop: "history", path: "two.csv", size: 1, mtime: "" }];
+  const [input, output] = [Object.assign(new PassThrough(), { isTTY: true }), new PassThrough()];
+  input.end(`${answer}\n`);
+  const never = new AbortController().signal;
+  const decided = leftAlone({ changed }, undefined, never, { input, output });
+  if (left === null) await expect(decided).rejects.toMatchObject({ code: "HG-MIGR-004" });
+  else expect((await decided).map(({ path }) => path)).toEqual(left);
+  output.end();
+  expect(await text(output)).toMatch(
+    /^1 file changed since the delivery: two\.csv\.\n.*\[again\/skip\/STOP\] $/,
+  );
 });

@@ -1,5 +1,5 @@
 /** The report of a migration as people see it: in a real browser, on a screen, on a phone and on paper. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,7 +10,7 @@ import { reportPage } from "../../src/migration/report-page.ts";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
-import { migrateHere } from "./migrating.ts";
+import { headgateHere, migrateHere } from "./migrating.ts";
 
 const SECTIONS = [
   "Points accepted over time",
@@ -102,6 +102,23 @@ describeInChromium("the report in a browser", () => {
         expect(await operations.count()).toBe(7);
         expect(await operations.first().isVisible()).toBe(true);
       });
+
+      const { id } = JSON.parse(stdout);
+      await headgateHere(rig, shown, "migrate", "undo", id, "--yes");
+      const told = await headgateHere(rig, shown, "migrate", "report", id);
+      expect(told.stdout).toMatch(/^undone at 20\S+Z by \S+: 193 points removed\nreport: /);
+      const page = /^report: (.*)$/m.exec(told.stdout)?.[1] ?? "";
+      await atEachWidth(page, async (page, width) => {
+        await expectToLookRight(page, width);
+        const words = await page.locator("body").innerText();
+        expect(words, `at ${width} pixels`).toMatch(
+          /^Undone at 20[\d-]+ [\d:]+ UTC by \S+: 193 points were removed/m,
+        );
+      });
+      const { stdout: anew } = await migrateHere(rig, shown, "--lenient", "--json");
+      expect(readFileSync(JSON.parse(anew).report, "utf8")).toMatch(
+        /<p class="soft">An earlier delivery was undone at 20/,
+      );
     } finally {
       await rig.close();
     }

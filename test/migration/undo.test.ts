@@ -1,5 +1,6 @@
 /** `headgate migrate undo`: takes away what a migration delivered, and nothing else. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig, until } from "../runs/gateway-rig.ts";
@@ -143,6 +144,10 @@ it("goes on with an undoing that was killed, and lets nothing be migrated before
 
   const refused = await migrateHere(rig, shown);
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("HG-MIGR-011") });
+  const meanwhile = await headgateHere(rig, shown, "migrate", "report", id);
+  expect(meanwhile.stdout).toMatch(/^being undone since 20\S+Z by /);
+  const page = /^report: (.*)$/m.exec(meanwhile.stdout)?.[1] ?? "";
+  expect(readFileSync(page, "utf8")).toContain("<b>Being undone.</b>");
   const done = await undo(id, "--yes", "--json");
   expect(JSON.parse(done.stdout)).toMatchObject({ removed: { points: left - 200 } });
   expect(Object.values(await rig.stored(a)).every((value) => value === -1)).toBe(true);

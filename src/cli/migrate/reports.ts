@@ -8,7 +8,7 @@ import type { Reconciliation } from "../../migration/reconciling.ts";
 import { type MigrationReport, makeReport, type ReportLedger } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
 import { StructureRecord } from "../../migration/structure-record.ts";
-import { pastUndos, type Undone } from "../../migration/undo-record.ts";
+import { pastUndos, type Undone, undoUnderWay } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
@@ -35,7 +35,8 @@ export async function writeReport(
   const data = join(folder, "report.json");
   const before = reconciliation ?? (await earlierReconciliation(data));
   const { patterns, mapper } = order;
-  const undone = await pastUndos(folder);
+  const underWay = await undoUnderWay(folder);
+  const undone = [...(await pastUndos(folder)), ...(underWay === null ? [] : [underWay])];
   const facts = { id, patterns, mapper, madeAt: isoInstant(systemClock.now()), reconciliation: before };
   const made = await makeReport(facts, ledger, join(folder, "spool"));
   const report = { ...made, undone, ...(await structureOf(folder)) };

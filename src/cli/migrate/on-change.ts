@@ -1,0 +1,50 @@
+/** What becomes of files that changed since they were delivered: as it was ordered, or as somebody at the terminal says. */
+import type { HistoryFile, Standing } from "../../migration/listing.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { ask, canAsk, TERMINAL, type Terminal } from "../asking.ts";
+import { invalidOption } from "./care-options.ts";
+
+const CHOICES = ["again", "skip", "stop"] as const;
+type Choice = (typeof CHOICES)[number];
+const NAMED = 5;
+
+/** Files that are left alone. `ConfigError` when nothing is to be done at all, also when nobody says what. `what` undefined: it was not ordered. */
+export async function leftAlone(
+  { changed }: Pick<Standing, "changed">,
+  what: string | undefined,
+  signal: AbortSignal,
+  terminal: Terminal = TERMINAL,
+): Promise<readonly HistoryFile[]> {
+  const ordered = CHOICES.find((choice) => choice === what);
+  if (what !== undefined && ordered === undefined)
+    throw invalidOption("--on-change", `${what} is none of ${CHOICES.join(", ")}`);
+  if (changed.length === 0) return [];
+  const choice = ordered ?? (canAsk(terminal) ? await askFor(changed, signal, terminal) : "stop");
+  if (choice === "again") return [];
+  if (choice === "skip") return changed;
+  throw new ConfigError("HG-MIGR-004", {
+    operation: "migrate",
+    subject: namesOf(changed),
+    message: `${countOf(changed)} changed since ${changed.length === 1 ? "it was" : "they were"} delivered`,
+  });
+}
+
+async function askFor(
+  changed: readonly HistoryFile[],
+  signal: AbortSignal,
+  terminal: Terminal,
+): Promise<Choice> {
+  const question = `${countOf(changed)} changed since the delivery: ${namesOf(changed)}.
+Deliver again what is there now, skip, or stop? [again/skip/STOP] `;
+  const answer = (await ask(question, signal, terminal)).toLowerCase();
+  return CHOICES.find((choice) => answer !== "" && choice !== "stop" && choice.startsWith(answer)) ?? "stop";
+}
+
+function countOf({ length }: readonly HistoryFile[]): string {
+  return `${length} ${length === 1 ? "file" : "files"}`;
+}
+
+function namesOf(files: readonly HistoryFile[]): string {
+  const shown = files.slice(0, NAMED).map(({ path }) => path);
+  return `${shown.join(", ")}${files.length > NAMED ? ` and ${files.length - NAMED} more` : ""}`;
+}
