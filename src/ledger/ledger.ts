@@ -229,6 +229,8 @@ export interface RunFilter {
   readonly lane?: string;
   /** Only runs opened after this one. */
   readonly after?: string;
+  /** Without these. */
+  readonly except?: readonly string[];
   /** Only those that this node may work on: its own, and those of no living node. */
   readonly ours?: boolean;
 }

@@ -20,7 +20,7 @@ export interface ProcessLimits {
 
 export interface AskOptions {
   readonly signal?: AbortSignal;
-  /** From when the child takes the request up, in milliseconds. */
+  /** From when the child has the request and is ready for it, in milliseconds. */
   readonly timeLimit: number;
   log?(level: "info" | "warn", message: string): void;
 }
@@ -63,6 +63,7 @@ export class MapperProcess {
   /** Whoever waits for an answer. */
   #settle: ((outcome: AskOutcome) => void) | null = null;
   #onMessage: ((message: ChildMessage) => void) | null = null;
+  #onReady: (() => void) | null = null;
   #onFault: (words: string) => void;
 
   /** `onFault` hears what fails in it while it is not asked anything. */
@@ -116,11 +117,18 @@ export class MapperProcess {
       why ??= reason;
       this.#stop(graceMs);
     };
-    let timer = setTimeout(() => {
-      if (this.#ready) return;
-      resolve({ end: "not started", words: `it was not ready after ${START_MS / 1000} s` });
-      this.#child.kill("SIGKILL");
-    }, START_MS);
+    let timer: NodeJS.Timeout | undefined;
+    const begin = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => stop("late", GRACE_MS), timeLimit);
+    };
+    this.#onReady = begin;
+    if (this.#ready) begin();
+    else
+      timer = setTimeout(() => {
+        resolve({ end: "not started", words: `it was not ready after ${START_MS / 1000} s` });
+        this.#child.kill("SIGKILL");
+      }, START_MS);
     const memory = setInterval(() => {
       if (this.grownBytes > this.#limits.memory + MEMORY_SLACK) stop("memory", 0);
     }, MEMORY_LOOK_MS);
@@ -128,9 +136,6 @@ export class MapperProcess {
     signal?.addEventListener("abort", abort, { once: true });
     this.#onMessage = (message) => {
       if (message.kind === "log") log?.(message.level, message.message);
-      if (message.kind !== "started") return;
-      clearTimeout(timer);
-      timer = setTimeout(() => stop("late", GRACE_MS), timeLimit);
     };
     this.#child.send(request, (thrown) => {
       // It is ending; `close` tells how.
@@ -143,6 +148,7 @@ export class MapperProcess {
     signal?.removeEventListener("abort", abort);
     this.#settle = null;
     this.#onMessage = null;
+    this.#onReady = null;
     this.#unref();
     if (why !== null) await this.kill();
     return why === null ? this.#judged(outcome) : { end: why };
@@ -179,6 +185,7 @@ export class MapperProcess {
       this.#ready = true;
       this.#idleBytes = message.bytes;
       preferWhenMemoryIsShort(this.#child.pid);
+      this.#onReady?.();
     } else if (message.kind === "answer") this.#settle?.({ end: "answered", ...message });
     else if (message.kind === "fault") {
       if (this.#settle === null) this.#onFault(message.words);

@@ -34,10 +34,8 @@ export interface ChildCancel {
 }
 
 export type ChildMessage =
-  /** It can be asked; what it holds resident before any mapper, in bytes. */
+  /** It can be asked, and the time limit counts; what it holds resident before any mapper, in bytes. */
   | { readonly kind: "ready"; readonly bytes: number }
-  /** It took the request up; from here the time limit counts. */
-  | { readonly kind: "started" }
   | { readonly kind: "log"; readonly level: "info" | "warn"; readonly message: string }
   | { readonly kind: "answer"; readonly answer: ChildAnswer; readonly left: readonly string[] }
   /** Something failed that nobody awaits: the process cannot be trusted any more, and ends. */

@@ -9,7 +9,7 @@ import { isBundled, searchFolders } from "./catalogue.ts";
 import { reasonOf } from "./map-file.ts";
 import { digestMapper, locateMapper } from "./mapper-files.ts";
 import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
-import type { MapJob, MappedFile, MappingPool, MapResult } from "./mapping.ts";
+import type { MapJob, MappingPool, MapResult } from "./mapping.ts";
 import type { ChildAnswer, MapperModule } from "./messages.ts";
 import type { WorkersOptions } from "./options.ts";
 import { ProcessShelf } from "./process-shelf.ts";
@@ -21,6 +21,12 @@ const CLOSE_MS = 5_000;
 
 /** Idle processes that are kept beside as many as work at once, so that mappers that take turns do not start anew each time. */
 const IDLE_BESIDE = 3;
+
+interface Mapped {
+  readonly result: MapResult;
+  /** Where its segment lies until it is published. */
+  readonly partPath: string;
+}
 
 export interface PoolMeans {
   /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
@@ -47,21 +53,22 @@ export function createMappingPool(
   const closing = new AbortController();
 
   /** Once, or twice when the process and not the file may be at fault. */
-  async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<MapResult> {
+  async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
     const key = keyOf(module);
     for (let isAgain = false; ; isAgain = true) {
       const child = shelf.take(key, isAgain);
       const wasUsed = child.served > 0;
-      const outcome = await askToMap(child, job, module, signal);
+      const { outcome, partPath } = await askToMap(child, job, module, signal);
       if (outcome.end === "answered") {
         shelf.giveBack(child, key, leftWords(outcome.left, job));
-        return resultOf(outcome.answer, job);
+        return { result: resultOf(outcome.answer, job), partPath };
       }
       shelf.drop(child);
+      await discardPart(partPath);
       if (outcome.end === "cancelled") throw cancelled(job);
       if (outcome.end === "not started") throw transient("HG-MAP-017", job, outcome.words);
       const reason = endReason(outcome, job, options);
-      if (isAgain || !mayBeInnocent(outcome, wasUsed)) return failed(reason);
+      if (isAgain || !mayBeInnocent(outcome, wasUsed)) return { result: failed(reason), partPath };
       log.warn(
         { ...jobFacts(job), reason: reason.message },
         "mapping is tried once more in a process of its own",
@@ -80,10 +87,7 @@ export function createMappingPool(
         log: (level, message) => log[level](jobFacts(job), message),
       },
     );
-    const { batches } = mappedOf(outcome) ?? { batches: [] };
-    if (batches.length > 0) await publish(partPath, job);
-    else if (outcome.end !== "answered") await discardPart(partPath);
-    return outcome;
+    return { outcome, partPath };
   }
 
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
@@ -104,11 +108,10 @@ export function createMappingPool(
       const module = await locate(name, digest);
       if (module === null) return failed(absence(await isKnown(folders, name), name));
       if (!(await slots.take(stop))) throw cancelled(job);
-      try {
-        return await mapInProcess(job, module, stop);
-      } finally {
-        slots.free();
-      }
+      // While the disk is waited for, the process has the next file.
+      const { result, partPath } = await mapInProcess(job, module, stop).finally(() => slots.free());
+      if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
+      return result;
     },
     async close() {
       closing.abort();
@@ -134,11 +137,6 @@ async function publish(partPath: string, job: MapJob): Promise<void> {
   } catch (thrown) {
     throw transient("HG-MAP-014", job, `the segment cannot be written: ${wordsOf(thrown)}`);
   }
-}
-
-function mappedOf(outcome: AskOutcome): MappedFile | null {
-  if (outcome.end !== "answered" || outcome.answer.kind !== "mapped") return null;
-  return outcome.answer.result.status === "mapped" ? outcome.answer.result : null;
 }
 
 async function locateOnDisk(

@@ -10,7 +10,7 @@ import { MapperProcess, type ProcessLimits } from "./mapper-process.ts";
 /** Idle processes end, since most sites have long pauses between files. */
 const IDLE_MS = 60_000;
 /** Files of one process. */
-const SERVED_MAX = 500;
+const SERVED_MAX = 5_000;
 /** Share of its memory that a process may hold while idle. */
 const GROWN_SHARE_MAX = 0.5;
 

@@ -216,7 +216,6 @@ function serve(send: ReturnType<typeof takeChannel>): void {
   let cancel = new AbortController();
 
   async function take(request: ChildRequest): Promise<void> {
-    send({ kind: "started" });
     log = new CappedLog(notify);
     cancel = new AbortController();
     const given = await answer(request, cancel.signal, log);

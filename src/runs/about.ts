@@ -3,7 +3,7 @@
  * The guard reads it before the first push, and a search for a reading opens by it the few payloads that may hold it.
  */
 
-import { createReadStream, writeFileSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { TargetFacts } from "../model.ts";
@@ -25,8 +25,7 @@ const LINES_PER_WRITE = 1_000;
 /** Not synced: after a power cut the run is mapped again for it. */
 export async function writeAbout(path: string, { from, to, targets }: RunAbout): Promise<void> {
   const first = JSON.stringify({ from, to, count: targets.length });
-  if (targets.length < LINES_PER_WRITE) writeFileSync(path, [...linesOf(first, targets)].join(""));
-  else await writeFile(path, linesOf(first, targets));
+  await writeFile(path, linesOf(first, targets));
 }
 
 function* linesOf(first: string, targets: readonly TargetFacts[]): Generator<string> {

@@ -24,8 +24,8 @@ import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 
 /** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
 const LOOK_AHEAD = 200;
-/** Runs that are read at a time. */
-const PAGE = 64;
+/** Runs that are read at a time: about as many as there are free hands. */
+const PAGE = { least: 8, most: 64 };
 
 export class Conductor {
   readonly #steps: RunSteps;
@@ -226,21 +226,20 @@ export class Conductor {
   /** The first runs of a drop or a lane that are neither in hand nor made to wait. */
   async #readyOf(desk: Desk, group: string, wanted: number): Promise<Run[]> {
     const ready: Run[] = [];
-    const seenMax = desk.inHand.size + LOOK_AHEAD;
+    const filter = { ...desk.only, ours: true, [desk.by]: group, except: [...desk.inHand.keys()] };
+    const free = Math.max(PAGE.least, wanted - desk.inHand.size);
+    let limit = Math.min(PAGE.most, free);
     let after: string | undefined;
-    for (let seen = 0; seen < seenMax && ready.length < wanted; ) {
-      const filter = { ...desk.only, ours: true, [desk.by]: group, limit: PAGE };
-      const some = await this.#steps.ledger.runsIn(
-        desk.states,
-        after === undefined ? filter : { ...filter, after },
-      );
+    for (let seen = 0; seen < LOOK_AHEAD && ready.length < free; limit = Math.min(PAGE.most, 2 * limit)) {
+      const page = after === undefined ? { ...filter, limit } : { ...filter, limit, after };
+      const some = await this.#steps.ledger.runsIn(desk.states, page);
       ready.push(...some.filter((run) => this.#isReady(run, desk)));
-      if (some.length < PAGE) return ready;
+      if (some.length < limit) return ready;
       after = some.at(-1)?.id;
       seen += some.length;
     }
     desk.emptyUntilMs = 0;
-    return ready.slice(0, wanted);
+    return ready.slice(0, free);
   }
 
   #isReady(run: Run, desk: Desk): boolean {

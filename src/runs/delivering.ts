@@ -2,7 +2,7 @@
 import type { DeliveryResult } from "../delivery/delivery.ts";
 import type { Run } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
-import { guardRun } from "./guarding.ts";
+import { guardRun, isGuarded } from "./guarding.ts";
 import { rebuildSegment } from "./mapping.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
@@ -21,11 +21,13 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
     );
   }
   if (run.state === "mapped") {
-    const before = await steps.ledger.blockedBy(run);
-    if (before !== null) return waitBehind(before);
-    const guarded = await guardRun(run, steps, signal);
-    if (guarded !== null) return guarded;
-    // Meanwhile a held run may have been let go.
+    if (isGuarded(run, steps)) {
+      const before = await steps.ledger.blockedBy(run);
+      if (before !== null) return waitBehind(before);
+      const guarded = await guardRun(run, steps, signal);
+      if (guarded !== null) return guarded;
+    }
+    // Asked again: meanwhile a held run may have been let go.
     const begun = await steps.ledger.beginDelivery(run.id, `to ${run.binding.service}`);
     if (begun.blockedBy !== null) return waitBehind(begun.blockedBy);
   }

@@ -1,5 +1,5 @@
 /** `claimed → fetched`: the bytes come into the spool, and their digest tells whether they are a duplicate. */
-import type { Run } from "../model.ts";
+import type { Arrival, Run } from "../model.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import { fetchReplayed } from "./replaying.ts";
@@ -11,8 +11,8 @@ const FULL_WAIT_MS = 2_000;
 /** While the spool is full the file stays where it is. */
 export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const { room, ledger } = steps;
-  const isEntry = ((await ledger.arrival(run.arrivalId))?.parentId ?? null) !== null;
-  const refused = await room.reserve(run.id, run.size, isEntry);
+  const arrival = await ledger.arrival(run.arrivalId);
+  const refused = await room.reserve(run.id, run.size, (arrival?.parentId ?? null) !== null);
   if (refused !== null) {
     const { code, words } = refused;
     if (run.reason?.message !== words)
@@ -21,7 +21,7 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   }
   let isFetched = false;
   try {
-    const result = await fetchIntoSpool(run, steps, signal);
+    const result = await fetchIntoSpool(run, arrival, steps, signal);
     isFetched = result.move === "next";
     return result;
   } finally {
@@ -29,9 +29,13 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   }
 }
 
-async function fetchIntoSpool(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+async function fetchIntoSpool(
+  run: Run,
+  arrival: Arrival | null,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<StepResult> {
   if (run.replay !== null) return fetchReplayed(run, run.replay, steps, signal);
-  const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.state === "duplicate") {
     await cancel(run, steps, { code: "HG-RUN-001", message: arrival.reason });
     return REST;

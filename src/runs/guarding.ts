@@ -24,10 +24,14 @@ type Verdict =
 
 type Provisioning = NonNullable<ReturnType<RunSteps["provisioning"]>>;
 
+/** Whether there is anything that the guard looks at. */
+export function isGuarded(run: Run, steps: RunSteps): boolean {
+  return Object.values(steps.guardPolicy(run)).some((act) => act !== "push");
+}
+
 /** Before a mapped run is delivered: null when it may go. */
 export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult | null> {
   const policy = steps.guardPolicy(run);
-  if (Object.values(policy).every((act) => act === "push")) return null;
   const found = await inspect(run, policy, steps, signal);
   if (found.verdict === "wait") return found.step;
   if (found.verdict === "lost") return await quarantine(run, found.fault, steps);

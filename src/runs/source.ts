@@ -70,6 +70,8 @@ async function fetchAgain(
 
 /** The run that opened the container of which this run's arrival is an entry, or null. */
 export async function containerOf(run: Run, steps: RunSteps): Promise<Run | null> {
+  // Of an entry the path tells so, though a file at a drop may be called like one.
+  if (!run.path.includes("!/")) return null;
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival === null || arrival.parentId === null) return null;
   const container = await steps.ledger.runOf(arrival.parentId);

@@ -166,6 +166,8 @@ function runs(ledger: () => Ledger): void {
     expect(await ids(["claimed", "fetched", "cancelled"])).toEqual([one.id, two.id, three.id]);
     expect(await ids(["claimed", "fetched"], { limit: 1 })).toEqual([two.id]);
     expect(await ids(["claimed", "cancelled"], { unfinished: true })).toEqual([three.id]);
+    const besides = { except: [two.id], after: one.id, drop: one.drop };
+    expect(await ids(["claimed", "fetched", "cancelled"], besides)).toEqual([three.id]);
     expect((await ledger().recentRuns(2)).map(({ id }) => id)).toEqual([three.id, two.id]);
     expect((await ledger().recentRuns(9, ["cancelled"])).map(({ id }) => id)).toEqual([one.id]);
   });

@@ -47,7 +47,7 @@ export function* groupsOf(
 }
 
 function conditionOf(
-  { unfinished, unsettled, drop, lane, after, ours }: RunFilter,
+  { unfinished, unsettled, drop, lane, after, except = [], ours }: RunFilter,
   store: Store,
 ): {
   readonly index: string;
@@ -61,6 +61,7 @@ function conditionOf(
     ...(drop === undefined ? [] : ["runs.drop_name = ?"]),
     ...(lane === undefined ? [] : ["runs.lane = ?"]),
     ...(after === undefined ? [] : ["runs.id > ?"]),
+    ...(except.length === 0 ? [] : [`NOT ${store.dialect.among("runs.id")}`]),
   ];
   const index =
     unfinished === true
@@ -75,6 +76,10 @@ function conditionOf(
   return {
     index,
     where: conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
-    values: [...[drop, lane, after].filter((value) => value !== undefined), ...own.values],
+    values: [
+      ...[drop, lane, after].filter((value) => value !== undefined),
+      ...(except.length === 0 ? [] : [JSON.stringify(except)]),
+      ...own.values,
+    ],
   };
 }
