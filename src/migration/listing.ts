@@ -40,18 +40,24 @@ export async function standingOf(files: readonly HistoryFile[], ledger: Ledger |
   for (const file of files) {
     const before = await deliveredBefore(file, ledger);
     if (before === null) continue;
-    if (before.size === file.size && before.mtime === file.mtime) done += 1;
-    else changed.push(file);
+    const { arrival, isWhole } = before;
+    if (arrival.size !== file.size || arrival.mtime !== file.mtime) changed.push(file);
+    else if (isWhole) done += 1;
   }
   return { files, done, changed };
 }
 
-const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "discarded"];
+/** Of a container that was opened some entries may have been. */
+const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "discarded", "opened"];
 
-async function deliveredBefore({ path, drop }: HistoryFile, ledger: Ledger): Promise<Arrival | null> {
+async function deliveredBefore(
+  { path, drop }: HistoryFile,
+  ledger: Ledger,
+): Promise<{ readonly arrival: Arrival; readonly isWhole: boolean } | null> {
   for (const arrival of (await ledger.arrivalsAt(path, drop)).toReversed()) {
-    const state = (await ledger.runOf(arrival.id))?.state;
-    if (state !== undefined && DELIVERED.includes(state)) return arrival;
+    const run = await ledger.runOf(arrival.id);
+    if (run !== null && DELIVERED.includes(run.state))
+      return { arrival, isWhole: run.state !== "opened" || run.finishedAt !== null };
   }
   return null;
 }

@@ -1,8 +1,10 @@
 /** Each defect of a history is named by its plan or by its reconciliation, by itself; through the real mapper, against one hub. */
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
+import { zip } from "../runs/packing.ts";
 import { headgateHere } from "./migrating.ts";
 
 const shown = captureShown();
@@ -178,4 +180,47 @@ it("names both of two files with the same content", async () => {
       words: expect.stringContaining("overlap by 24 readings"),
     }),
   ]);
+});
+
+it("opens archives and compressed files as the run does, and names what of them will not arrive", async () => {
+  await history("packed");
+  const inner = zip([{ name: "a.csv", content: day("packed", 9) }]);
+  const days = zip([
+    { name: "2025-03-06.csv", content: day("packed", 6) },
+    { name: "north/2025-03-07.csv", content: day("packed", 7) },
+    { name: "north/other.csv", content: day("nobody", 7) },
+    { name: "secret.csv", content: "1", encrypted: true },
+    { name: "inner.zip", content: inner },
+    { name: "read me.txt", content: "thanks" },
+  ]);
+  rig.put("packed/days.zip", days);
+  rig.put("packed/2025-03-08.csv.gz", gzipSync(day("packed", 8)));
+  rig.put("packed/cut.csv.gz", gzipSync(day("packed", 9)).subarray(0, 100));
+  const order = ["migrate", join(rig.folder, "packed/*"), "--json"] as const;
+  const planned = JSON.parse((await headgateHere(rig, shown, ...order, "--dry-run")).stdout);
+  expect(planned).toMatchObject({
+    ...{ files: 6, points: 7 * 24, targets: 2 },
+    mappers: { delimited: 3, "(archives)": 3 },
+    sample: { files: 6, unreadFiles: 0 },
+    estimate: { isCounted: true, points: 7 * 24 },
+    unfit: [{ files: ["days.zip!/north/other.csv"] }],
+  });
+  const [cut, secret, nested, text] = planned.findings.map(({ words }: { words: string }) => words);
+  expect(planned.findings).toHaveLength(4);
+  expect(cut).toMatch(/^cut\.csv\.gz: .*unexpected end of file/);
+  expect(secret).toMatch(/^days\.zip!\/secret\.csv: .*encrypted/);
+  expect(nested).toBe("days.zip!/inner.zip: the container lies too deep in others");
+  expect(text).toBe("no trigger claims days.zip!/read me.txt");
+
+  const carried = JSON.parse((await headgateHere(rig, shown, ...order)).stdout);
+  expect(carried.points.mapped).toBe(planned.points);
+  rig.put("packed/2025-03-08.csv.gz", gzipSync(day("packed", 8, { hours: 2 })));
+  const changed = await headgateHere(rig, shown, ...order);
+  expect(changed).toMatchObject({ code: 2, stderr: expect.stringContaining("2025-03-08.csv.gz") });
+  const guessed = await headgateHere(rig, shown, ...order, "--dry-run", "--sample", "3");
+  const { sample, estimate } = JSON.parse(guessed.stdout);
+  // Two of the archives, and two of the others.
+  expect(sample).toMatchObject({ files: 4, unreadFiles: 2 });
+  expect(estimate.isCounted).toBe(false);
+  expect(estimate.points).toBeGreaterThan(48);
 });

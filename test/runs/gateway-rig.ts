@@ -113,7 +113,7 @@ export class GatewayRig {
     return rows.length;
   }
 
-  put(path: string, content: string, at = new Date("2026-03-01T00:00:00Z")): void {
+  put(path: string, content: string | Uint8Array, at = new Date("2026-03-01T00:00:00Z")): void {
     const full = join(this.folder, path);
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, content);

@@ -21,9 +21,9 @@ import type { TargetFacts } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { InvariantError } from "../../support/errors.ts";
 import { silentLog } from "../../support/log.ts";
-import { createRegistry, type Trigger } from "../../triggers/registry.ts";
 import { targetWords } from "../../wire/index.ts";
-import { Planner } from "./planner.ts";
+import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
+import { Planner, plannedOf } from "./planner.ts";
 
 /** Which files were read. Of the others only name, size and mapper are known. */
 export interface PlanSample {
@@ -47,7 +47,7 @@ export interface Unfit {
 export interface PlanReport {
   readonly files: number;
   readonly bytes: number;
-  /** By mapper; `none` are claimed by no trigger. */
+  /** By mapper; `none` are claimed by no trigger, and of `(archives)` the entries are claimed. */
   readonly mappers: Readonly<Record<string, number>>;
   readonly sample: PlanSample;
   /** Of all files. */
@@ -80,10 +80,10 @@ export interface MissingTarget {
   readonly file: string;
 }
 
-/** A file, and the trigger that claims it. */
+/** A file, and what becomes of it. */
 interface Claimed {
   readonly file: HistoryFile;
-  readonly trigger: Trigger;
+  readonly claim: Claim;
 }
 
 export async function makePlan(
@@ -91,19 +91,16 @@ export async function makePlan(
   { files, limits, sending, tick, onMissing }: PlanOrder,
   signal: AbortSignal,
 ): Promise<PlanReport> {
-  const registry = createRegistry(config.triggers);
-  const claims = files.map((file) => ({
-    file,
-    trigger: registry.claim(file.path, "SendViaFtp", file.drop).claimed,
-  }));
-  const claimed = claims.filter((one): one is Claimed => one.trigger !== null);
-  const listed = claimed.map(({ file, trigger }) => ({ size: file.size, group: trigger.name }));
+  const claims = new Claims(config);
+  const all: readonly Claimed[] = files.map((file) => ({ file, claim: claims.of(file) }));
+  const claimed = all.filter(({ claim }) => claim.by !== "nobody");
+  const listed = claimed.map(({ file, claim }) => ({ size: file.size, group: groupOf(claim) }));
   const chosen = chooseSample(listed, limits);
   const plan = new Plan();
-  for (const { file, trigger } of claims) if (trigger === null) plan.add(unclaimed(file));
+  for (const { file, claim } of all)
+    if (claim.by === "nobody") plan.add(plannedOf({ file, sha256: null }, null));
   const measured = await readFiles(
-    config,
-    chosen.flatMap((index) => claimed[index] ?? []),
+    { config, claims, chosen: chosen.flatMap((index) => claimed[index] ?? []) },
     (planned) => plan.add(planned),
     tick,
     signal,
@@ -114,7 +111,7 @@ export async function makePlan(
   return {
     files: files.length,
     bytes: sumOf(files, ({ size }) => size),
-    mappers: mappersOf(claims),
+    mappers: mappersOf(all),
     sample: sampleOf(
       claimed.map(({ file }) => file),
       measured.files,
@@ -132,25 +129,21 @@ export async function makePlan(
   };
 }
 
-function unclaimed(file: HistoryFile): PlannedFile {
-  return { file, mapper: null, points: 0, rejected: 0, fault: null, targets: [], sha256: null };
+function mappersOf(all: readonly Claimed[]): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { claim } of all) counts.set(mapperOf(claim), (counts.get(mapperOf(claim)) ?? 0) + 1);
+  return Object.fromEntries(counts);
 }
 
-function mappersOf(
-  claims: readonly { readonly trigger: Trigger | null }[],
-): Readonly<Record<string, number>> {
-  const counts = new Map<string, number>();
-  for (const { trigger } of claims) {
-    const name = trigger?.mapper ?? "none";
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return Object.fromEntries(counts);
+interface Reading {
+  readonly config: GatewayConfig;
+  readonly claims: Claims;
+  readonly chosen: readonly Claimed[];
 }
 
 /** Several at a time; `found` is told in the order of the files, so that the first of two is the first. */
 async function readFiles(
-  config: GatewayConfig,
-  chosen: readonly Claimed[],
+  { config, claims, chosen }: Reading,
   found: (planned: PlannedFile) => void,
   tick: PlanOrder["tick"],
   signal: AbortSignal,
@@ -161,26 +154,26 @@ async function readFiles(
   );
   const mapping = openMapping(config, scratch, { log: silentLog, clock: systemClock });
   const measures: FileMeasure[] = [];
-  const early = new Map<number, PlannedFile>();
+  const early = new Map<number, readonly PlannedFile[]>();
   let [told, seconds] = [0, 0];
   try {
     await mapping.start(config.triggers.map(({ mapper }) => mapper));
-    const planner = new Planner(config, drops, mapping, scratch);
+    const planner = new Planner(config, claims, drops, mapping, scratch);
     const queue = chosen.entries();
     const startMs = systemClock.monotonicMs();
     const hand = async () => {
-      for (const [index, { file, trigger }] of queue) {
+      for (const [index, { file, claim }] of queue) {
         if (signal.aborted) return;
         const fileMs = systemClock.monotonicMs();
-        const { planned, sent } = await planner.look(file, trigger, index, signal);
-        const { points, rejected } = planned;
+        const { planned, sent } = await planner.look(file, index, signal);
         measures.push({
-          ...{ points, rejected, sent, seconds: secondsSince(fileMs) },
-          ...{ group: trigger.name, size: file.size },
+          points: sumOf(planned, ({ points }) => points),
+          rejected: sumOf(planned, ({ rejected }) => rejected),
+          ...{ sent, seconds: secondsSince(fileMs), group: groupOf(claim), size: file.size },
         });
         early.set(index, planned);
         for (let next = early.get(told); next !== undefined; next = early.get(told)) {
-          found(next);
+          next.forEach(found);
           early.delete(told);
           told += 1;
         }
@@ -195,7 +188,7 @@ async function readFiles(
     await rm(scratch, { recursive: true, force: true });
   }
   // Left when it was stopped before the files in front of them were read.
-  for (const [, planned] of [...early].sort(([one], [other]) => one - other)) found(planned);
+  for (const [, planned] of [...early].sort(([one], [other]) => one - other)) planned.forEach(found);
   return { files: measures, seconds };
 }
 

@@ -1,61 +1,133 @@
-/** One file of a plan: fetched and mapped into a folder that goes, and nothing is sent. */
+/** One file of a plan: fetched, opened when it is a container, and mapped into a folder that goes; nothing is sent. */
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Drop } from "../../drops/drop.ts";
+import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
 import type { openMapping } from "../../mapping/open.ts";
 import type { HistoryFile } from "../../migration/listing.ts";
 import type { PlannedFile } from "../../migration/planning.ts";
+import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
+import { unpackFault } from "../../runs/unpacking/refusals.ts";
 import { HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Trigger } from "../../triggers/registry.ts";
+import { type Claims, mapperOf } from "./claims.ts";
 
 type Mapping = ReturnType<typeof openMapping>;
 
-/** A planned file, and what it took. */
+/** What a file of the history turned out to be, and what it took. */
 export interface Look {
-  readonly planned: PlannedFile;
+  /** The file itself, or the entries of a container, in their order. */
+  readonly planned: readonly PlannedFile[];
   /** Bytes of its batches. */
   readonly sent: number;
+}
+
+/** A file on this disk, or an entry that was unpacked onto it. */
+interface Input {
+  readonly file: HistoryFile;
+  readonly path: string;
+  readonly sha256: string | null;
+  /** Containers that it lies in. */
+  readonly depth: number;
 }
 
 /** Fetches and maps one file after the other, as the gateway would. */
 export class Planner {
   readonly #config: GatewayConfig;
+  readonly #claims: Claims;
   readonly #drops: ReadonlyMap<string, Drop>;
   readonly #mapping: Mapping;
   readonly #scratch: string;
 
-  constructor(config: GatewayConfig, drops: ReadonlyMap<string, Drop>, mapping: Mapping, scratch: string) {
+  constructor(
+    config: GatewayConfig,
+    claims: Claims,
+    drops: ReadonlyMap<string, Drop>,
+    mapping: Mapping,
+    scratch: string,
+  ) {
     this.#config = config;
+    this.#claims = claims;
     this.#drops = drops;
     this.#mapping = mapping;
     this.#scratch = scratch;
   }
 
-  /** `trigger` is the one that claims the file. */
-  async look(file: HistoryFile, trigger: Trigger, index: number, signal: AbortSignal): Promise<Look> {
-    const inputPath = join(this.#scratch, `${index}.input`);
-    const segmentPath = join(this.#scratch, `${index}.segment`);
-    const nothing = { file, mapper: trigger.mapper, points: 0, rejected: 0, targets: [] };
-    const none = (fault: string, sha256: string | null, rejected = 0): Look => ({
-      planned: { ...nothing, fault, sha256, rejected },
-      sent: 0,
-    });
-    let sha256: string | null = null;
+  async look(file: HistoryFile, index: number, signal: AbortSignal): Promise<Look> {
+    const path = join(this.#scratch, String(index));
     try {
-      const fetched = await this.#drops.get(file.drop)?.fetch(file, inputPath, signal);
-      sha256 = fetched?.sha256 ?? null;
+      const fetched = await this.#drops.get(file.drop)?.fetch(file, path, signal);
+      return await this.#lookInto({ file, path, sha256: fetched?.sha256 ?? null, depth: 0 }, signal);
+    } catch (thrown) {
+      if (!(thrown instanceof HeadgateError)) throw thrown;
+      return this.#fault({ file, sha256: null }, thrown);
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
+  async #lookInto(input: Input, signal: AbortSignal): Promise<Look> {
+    const claim = this.#claims.of(input.file);
+    try {
+      if (claim.by === "unpacking") return await this.#open(input, claim.archives, signal);
+      if (claim.by === "trigger") return await this.#map(input, claim.trigger, signal);
+      return { planned: [plannedOf(input, null)], sent: 0 };
+    } catch (thrown) {
+      if (!(thrown instanceof HeadgateError)) throw thrown;
+      return this.#fault(input, thrown);
+    }
+  }
+
+  /** Entry by entry, so that the disk holds one of them beside their container. */
+  async #open(
+    { file, path, depth, sha256 }: Input,
+    { depthMax, ...limits }: DropOptions["archives"],
+    signal: AbortSignal,
+  ): Promise<Look> {
+    if (depth >= depthMax)
+      return this.#fault({ file, sha256 }, `${file.path}: the container lies too deep in others`);
+    const name = basename(file.path);
+    const { entries } = await listContents(path, name, limits, signal);
+    if (entries.length === 0) return { planned: [plannedOf({ file, sha256 }, "(archives)")], sent: 0 };
+    const directory = await directoryOf(path, name, limits);
+    const looks: Look[] = [];
+    for (const [nth, entry] of entries.entries()) {
+      const own = { ...file, path: `${file.path}!/${entry.path}`, size: entry.size };
+      const unpacked = `${path}-${nth}`;
+      try {
+        const digest = await unpack({ path, name, directory }, entry.path, unpacked, signal);
+        looks.push(
+          await this.#lookInto({ file: own, path: unpacked, sha256: digest, depth: depth + 1 }, signal),
+        );
+      } catch (thrown) {
+        if (!(thrown instanceof HeadgateError)) throw thrown;
+        looks.push(this.#fault({ file: own, sha256: null }, thrown));
+      } finally {
+        await rm(unpacked, { force: true });
+      }
+    }
+    return {
+      planned: looks.flatMap(({ planned }) => planned),
+      sent: looks.reduce((sum, { sent }) => sum + sent, 0),
+    };
+  }
+
+  async #map(input: Input, trigger: Trigger, signal: AbortSignal): Promise<Look> {
+    const { file, path } = input;
+    const segmentPath = `${path}.segment`;
+    try {
       const mapper = await this.#mapping.versions.current(trigger.mapper);
-      if (mapper === null) return none(`there is no mapper ${trigger.mapper}`, sha256);
+      if (mapper === null) return this.#fault(input, `there is no mapper ${trigger.mapper}`);
       const { points: pointsMax, bytes: bytesMax } = this.#config.push.batch;
       const result = await this.#mapping.pool.map(
         {
-          runId: `plan-${index}`,
-          inputPath,
-          segmentPath,
-          fileName: basename(file.path),
-          filePath: file.path,
+          ...{ runId: `plan-${basename(path)}`, inputPath: path, segmentPath },
+          ...{ fileName: basename(file.path), filePath: file.path },
           binding: {
             mapper,
             settings: trigger.metadata,
@@ -69,19 +141,52 @@ export class Planner {
         signal,
       );
       const rejected = result.rejectedCount;
-      if (result.status === "failed") return none(faultWords(file, result.reason), sha256, rejected);
+      if (result.status === "failed") return this.#fault(input, faultWords(file, result.reason), rejected);
       const targets = result.targets.map(({ facts }) => facts);
       return {
-        planned: { ...nothing, rejected, targets, sha256, fault: null, points: result.points },
+        planned: [{ ...plannedOf(input, trigger.mapper), rejected, targets, points: result.points }],
         sent: result.batches.reduce((sum, { length }) => sum + length, 0),
       };
-    } catch (thrown) {
-      if (!(thrown instanceof HeadgateError)) throw thrown;
-      return none(`${file.path}: ${wordsOf(thrown)}`, sha256);
     } finally {
-      for (const path of [inputPath, segmentPath, `${segmentPath}.rows`]) await rm(path, { force: true });
+      for (const one of [segmentPath, `${segmentPath}.rows`]) await rm(one, { force: true });
     }
   }
+
+  /** `why`: in words that name the file, or what was thrown. */
+  #fault(input: Pick<Input, "file" | "sha256">, why: HeadgateError | string, rejected = 0): Look {
+    const fault = typeof why === "string" ? why : `${input.file.path}: ${wordsOf(why)}`;
+    return {
+      planned: [{ ...plannedOf(input, mapperOf(this.#claims.of(input.file))), fault, rejected }],
+      sent: 0,
+    };
+  }
+}
+
+/** Nothing is known of it but that it is there. */
+export function plannedOf(
+  { file, sha256 }: Pick<Input, "file" | "sha256">,
+  mapper: string | null,
+): PlannedFile {
+  return { file, mapper, points: 0, rejected: 0, fault: null, targets: [], sha256 };
+}
+
+/** Answers the digest of the entry. */
+async function unpack(
+  container: { readonly path: string; readonly name: string; readonly directory: Directory },
+  entryPath: string,
+  to: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const digest = createHash("sha256");
+  try {
+    const entry = await openEntry(container.path, container.name, entryPath, container.directory);
+    entry.on("data", (chunk: Buffer) => digest.update(chunk));
+    await pipeline(entry, createWriteStream(to), { signal });
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    throw unpackFault(thrown);
+  }
+  return digest.digest("hex");
 }
 
 function faultWords(
