@@ -8,7 +8,10 @@ import { constants, zstdCompress, zstdDecompressSync } from "node:zlib";
 /** Below, packing costs more than it saves. */
 const PACKED_FROM_BYTES = 16_384;
 const FRAME = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
-const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 } };
+const FAST = {
+  chunkSize: 262_144,
+  params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
+};
 
 const compress = promisify(zstdCompress);
 

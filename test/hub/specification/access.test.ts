@@ -143,9 +143,13 @@ rule("account.walls", async () => {
   expect(await hub.call("GET", `/variables/${id}`, SECOND)).toMatchObject({ status: 404 });
 });
 rule("token.older", async () => {
+  // The default of the user is the other account, which the older way must not fall back to.
+  const older = await asked({ acr_values: "accountId:2" });
+  await asked({ account: "2" });
+  const oldest = await asked({ acr_values: "tenant:x accountId:1" });
   const newer = await asked({ account: "1" });
-  const older = await asked({ acr_values: "accountId:1" });
-  for (const { body } of [newer, older]) {
+  expect(claims(older.body["access_token"])).toMatchObject({ account: 2 });
+  for (const { body } of [newer, oldest]) {
     expect(claims(body["access_token"])).toMatchObject({ account: 1 });
     const authorization = `Bearer ${body["access_token"]}`;
     expect(await hub.call("GET", "/sites", { authorization })).toMatchObject({ status: 200 });
