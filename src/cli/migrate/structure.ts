@@ -167,10 +167,12 @@ export class MigrationStructure {
     await record.differs(done.differences);
   }
 
+  /** Null when none was asked for, and none was created. */
   told(id: string): ToldStructure | null {
     if (this.#record === null) return null;
     const { differences } = this.#file?.kind === "table" ? this.#record.report() : { differences: [] };
     const created = createdIn(this.#record).filter(({ nth }) => !this.#before.has(nth));
+    if (this.#file === null && created.length === 0) return null;
     return { created, differences, undo: `headgate migrate undo ${id} --structure` };
   }
 
