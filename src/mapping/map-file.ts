@@ -1,5 +1,5 @@
 /** The first phase: one file through one mapper into batches. Runs in a worker, in `headgate map`, and in the cases of mappers. */
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
 import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
@@ -107,7 +107,7 @@ async function runMapper(
   rejections: Rejections,
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
-  const size = await sizeOf(request);
+  const size = sizeOf(request);
   const refuse = (row: object, fault: RowFault) => rejections.add(placeOf(row) ?? {}, fault);
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, version, signal } = request;
@@ -134,9 +134,9 @@ function readable(thrown: unknown): unknown {
   }
 }
 
-async function sizeOf(request: MapFileRequest): Promise<number> {
+function sizeOf(request: MapFileRequest): number {
   try {
-    return (await stat(request.inputPath)).size;
+    return statSync(request.inputPath).size;
   } catch (cause) {
     throw unreadableInput(request, cause);
   }
