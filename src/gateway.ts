@@ -103,7 +103,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   closers.push(() => ledger.close());
   const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics: metrics.registry });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
-  const lookups = await openLookupStore(config.lookups, spool.root, clock);
+  const lookups = await openLookupStore(config.lookups, spool.root, clock, ledger.shared?.content);
 
   // Questions and outcomes can come in while the rest is being joined.
   const office = await openOffice(config, { ledger, log, clock, metrics: metrics.registry }, closers);
@@ -115,7 +115,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => field.close());
-  const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock });
+  const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock, ledger });
   closers.push(() => mapping.close());
   const services = new ServicePosts({
     ...{ ledger, log, clock, tracer, operationsUrl: office.url },

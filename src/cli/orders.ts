@@ -4,6 +4,7 @@ import { userInfo } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerWords, openLedger } from "../ledger/open.ts";
+import type { SharedContent } from "../ledger/shared.ts";
 import { doorSignPath, readSign } from "../operations/door.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { carryOut } from "../runs/ordering.ts";
@@ -49,7 +50,7 @@ export async function giveOrder<Asked extends Order>(
   if (ledger === null) return askDaemon(config, asked);
   try {
     const spool = await openSpool(config.spool);
-    const binding = await bindingParts(config, spool.root);
+    const binding = await bindingParts(config, spool.root, ledger.shared?.content);
     const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog };
     const answer = await carryOut(asked, parts);
     return { answer: answer as Answers[Asked["order"]], daemon: null };
@@ -59,10 +60,14 @@ export async function giveOrder<Asked extends Order>(
 }
 
 /** What replays are bound to, by the configuration as it is now. */
-export async function bindingParts(config: GatewayConfig, spoolRoot: string): Promise<BindingParts> {
+export async function bindingParts(
+  config: GatewayConfig,
+  spoolRoot: string,
+  shared: SharedContent | null = null,
+): Promise<BindingParts> {
   return {
     triggers: config.triggers,
-    lookups: await openLookupStore(config.lookups, spoolRoot, systemClock),
+    lookups: await openLookupStore(config.lookups, spoolRoot, systemClock, shared),
     limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
     laneOf,
   };

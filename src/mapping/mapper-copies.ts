@@ -11,9 +11,19 @@ import { ConfigError, systemCode, TransientError, wordsOf } from "../support/err
 import { digestMapper, type MapperContent, nameOf } from "./mapper-files.ts";
 import type { MapperModule } from "./messages.ts";
 
+/** Where nodes keep what any of them may need; `SharedContent` of the ledger has this shape. */
+export interface SharedMappers {
+  keep(kind: "mapper", name: string, bytes: () => Promise<Buffer>): Promise<void>;
+  find(kind: "mapper", name: string): Promise<Buffer | null>;
+}
+
 export interface MapperCopies {
   /** Copies this version, unless it is there. */
   keep(modulePath: string, content: MapperContent): Promise<MapperModule>;
+  /** The bytes of a copy that is here, for `unpack` on another node. */
+  pack(name: string, digest: string): Promise<Buffer>;
+  /** Makes the copy of another node one of here, as if the mapper lay at `origin`. Null when it is not of this version. */
+  unpack(name: string, digest: string, packed: Buffer, origin: string | null): Promise<MapperModule | null>;
   /** The copy of this version, or null when there is none that is whole. */
   find(name: string, digest: string): Promise<MapperModule | null>;
   /** What new runs take. */
@@ -27,6 +37,11 @@ const currentVersion = z.object({ version: z.string(), digest: z.string() });
 export type CurrentVersion = z.output<typeof currentVersion>;
 
 const copyFacts = z.object({ module: z.string(), origin: z.string() });
+
+const packedCopy = z.object({
+  module: z.string(),
+  files: z.array(z.object({ path: z.string(), base64: z.string() })),
+});
 
 /** Bytes; a mapper is code, and tables belong into `lookups`. */
 const SIZE_MAX = 64_000_000;
@@ -94,6 +109,37 @@ export function createMapperCopies(root: string, nowMs: () => number): MapperCop
       makings.set(folder, making);
       return await making;
     },
+    async pack(name, digest) {
+      const folder = folderOf(name, digest);
+      const facts = await readJson(`${folder}${FACTS}`, copyFacts);
+      if (facts === null) throw notKept(name, "its copy is gone");
+      const files: z.output<typeof packedCopy>["files"] = [];
+      for (const item of await readdir(folder, { recursive: true, withFileTypes: true })) {
+        if (!item.isFile()) continue;
+        const path = join(item.parentPath, item.name);
+        files.push({ path: relative(folder, path), base64: await readFile(path, "base64") });
+      }
+      return Buffer.from(
+        JSON.stringify({ module: facts.module, files } satisfies z.output<typeof packedCopy>),
+      );
+    },
+    async unpack(name, digest, packed, origin) {
+      const { module, files } = packedCopy.parse(JSON.parse(packed.toString()));
+      const folder = folderOf(name, digest);
+      const entries = files.map(({ path, base64 }) => ({ path, bytes: Buffer.from(base64, "base64") }));
+      if (
+        [module, ...files.map(({ path }) => path)].some((path) =>
+          relative(folder, join(folder, path)).startsWith(".."),
+        )
+      )
+        return null;
+      try {
+        await placeCopy(folder, entries, { module, origin: origin ?? join(folder, module) });
+      } catch (thrown) {
+        throw systemCode(thrown) === undefined ? thrown : notKept(name, wordsOf(thrown), thrown);
+      }
+      return await find(name, digest);
+    },
     current: (name) => readJson(join(root, name, CURRENT), currentVersion),
     setCurrent: (name, version) => writeDurably(join(root, name, CURRENT), JSON.stringify(version)),
     async prune(beforeMs) {
@@ -129,13 +175,22 @@ async function writeCopy(folder: string, modulePath: string, { files }: MapperCo
     (common, { path }) => commonFolder(common, dirname(path)),
     dirname(dirname(modulePath)),
   );
+  const entries = files.map(({ path, bytes }) => ({ path: relative(base, path), bytes }));
+  await placeCopy(folder, entries, { module: relative(base, modulePath), origin: modulePath });
+}
+
+/** Paths are relative to the folder. */
+async function placeCopy(
+  folder: string,
+  files: readonly { readonly path: string; readonly bytes: Buffer }[],
+  facts: z.output<typeof copyFacts>,
+): Promise<void> {
   const part = `${folder}.${randomBytes(4).toString("hex")}${PART}`;
-  for (const { path, bytes } of files) await writeDurably(join(part, relative(base, path)), bytes);
+  for (const { path, bytes } of files) await writeDurably(join(part, path), bytes);
   // What is there already is not whole, or it would have been found.
   await rm(folder, { recursive: true, force: true });
   await rename(part, folder);
   await syncDirectory(dirname(folder));
-  const facts: z.output<typeof copyFacts> = { module: relative(base, modulePath), origin: modulePath };
   await writeDurably(`${folder}${FACTS}`, JSON.stringify(facts));
 }
 

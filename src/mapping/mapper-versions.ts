@@ -12,7 +12,12 @@ import { casesDigest, listCases } from "./cases.ts";
 import { isBundled, searchFolders } from "./catalogue.ts";
 import type { Inspector } from "./inspector.ts";
 import { loadMapper } from "./load-mapper.ts";
-import { type CurrentVersion, createMapperCopies, type MapperCopies } from "./mapper-copies.ts";
+import {
+  type CurrentVersion,
+  createMapperCopies,
+  type MapperCopies,
+  type SharedMappers,
+} from "./mapper-copies.ts";
 import { factsOf } from "./mapper-facts.ts";
 import { digestMapper, locateMapper, readMapper } from "./mapper-files.ts";
 import type { MapperVersions } from "./mapping.ts";
@@ -26,6 +31,8 @@ export interface VersionsParts {
   readonly inspector: Inspector;
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Where other nodes find the versions that runs are bound to here. */
+  readonly shared?: SharedMappers | null | undefined;
 }
 
 /** A mapper whose version on disk is not taken, and why. */
@@ -37,6 +44,8 @@ export interface RefusedVersion {
 const WATCH_EVERY_MS = 2_000;
 /** A mapper that changes again while it is looked at is looked at again. */
 const LOOKS_MAX = 5;
+/** That a version is in use is told to the other nodes this often. */
+const SHARED_EVERY_MS = 3_600_000;
 
 interface Refusal {
   /** Of the module and its cases. */
@@ -50,6 +59,9 @@ export class KeptVersions implements MapperVersions {
   readonly #clock: Clock;
   readonly #places: readonly string[];
   readonly #copies: MapperCopies;
+  readonly #shared: SharedMappers | null;
+  /** When each version was shared last, by mapper and digest. */
+  readonly #sharedMs = new Map<string, number>();
   readonly #currents = new Map<string, CurrentVersion>();
   readonly #refusals = new Map<string, Refusal>();
   /** Questions for what is current that are under way, by the mapper's name. */
@@ -57,7 +69,8 @@ export class KeptVersions implements MapperVersions {
   /** Looks that are under way, by the mapper's name. */
   readonly #looks = new Map<string, Promise<void>>();
 
-  constructor({ folders, root, inspector, log, clock = systemClock }: VersionsParts) {
+  constructor({ folders, root, inspector, log, clock = systemClock, shared = null }: VersionsParts) {
+    this.#shared = shared;
     this.#log = log;
     this.#inspector = inspector;
     this.#clock = clock;
@@ -67,7 +80,7 @@ export class KeptVersions implements MapperVersions {
 
   /** Files that come together share one look. */
   current(name: string): Promise<MapperIdentity | null> {
-    const asked = this.#asked.get(name) ?? this.#decided(name, false).finally(() => this.#asked.delete(name));
+    const asked = this.#asked.get(name) ?? this.#bindable(name).finally(() => this.#asked.delete(name));
     this.#asked.set(name, asked);
     return asked;
   }
@@ -77,9 +90,11 @@ export class KeptVersions implements MapperVersions {
     const copy = await this.#copies.find(name, digest);
     if (copy !== null) return copy;
     const modulePath = await locateMapper(this.#places, name);
-    if (modulePath === null) return null;
-    const content = await readMapper(modulePath);
-    return content.digest === digest ? await this.#copies.keep(modulePath, content) : null;
+    const content = modulePath === null ? null : await readMapper(modulePath);
+    if (modulePath !== null && content?.digest === digest)
+      return await this.#copies.keep(modulePath, content);
+    const packed = (await this.#shared?.find("mapper", sharedName(name, digest))) ?? null;
+    return packed === null ? null : await this.#copies.unpack(name, digest, packed, modulePath);
   }
 
   /** Looks at these mappers now, and resolves when it is decided which of their versions are taken. */
@@ -115,6 +130,18 @@ export class KeptVersions implements MapperVersions {
 
   prune(beforeMs: number): Promise<number> {
     return this.#copies.prune(beforeMs);
+  }
+
+  /** What runs are bound to any node can have, before they are. */
+  async #bindable(name: string): Promise<MapperIdentity | null> {
+    const identity = await this.#decided(name, false);
+    if (identity === null || this.#shared === null) return identity;
+    const shared = sharedName(name, identity.digest);
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - (this.#sharedMs.get(shared) ?? Number.NEGATIVE_INFINITY) < SHARED_EVERY_MS) return identity;
+    await this.#shared.keep("mapper", shared, () => this.#copies.pack(name, identity.digest));
+    this.#sharedMs.set(shared, nowMs);
+    return identity;
   }
 
   async #decided(name: string, isAwaited: boolean): Promise<MapperIdentity | null> {
@@ -220,6 +247,10 @@ export class KeptVersions implements MapperVersions {
 
 async function digestWithCases(modulePath: string): Promise<string> {
   return `${await digestMapper(modulePath)} ${await casesDigest(modulePath)}`;
+}
+
+function sharedName(name: string, digest: string): string {
+  return `${name}/${digest}`;
 }
 
 function words({ version, digest }: CurrentVersion): string {

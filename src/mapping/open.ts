@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { createInspector } from "./inspector.ts";
+import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
 import type { MappingPool } from "./mapping.ts";
 import type { MappersOptions, WorkersOptions } from "./options.ts";
@@ -19,15 +20,29 @@ export interface OpenMapping {
   close(): Promise<void>;
 }
 
+export interface MappingMeans {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Where other nodes find the versions that runs are bound to; nowhere when there are none. */
+  readonly ledger?: { readonly shared: { readonly content: SharedMappers } | null };
+}
+
 /** `spoolRoot` is where mappers may write, and where their versions are kept. */
 export function openMapping(
   options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
   spoolRoot: string,
-  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  { log, clock, ledger }: MappingMeans,
 ): OpenMapping {
   const { folders } = options.mappers;
   const inspector = createInspector();
-  const versions = new KeptVersions({ folders, root: join(spoolRoot, "mappers"), inspector, log, clock });
+  const versions = new KeptVersions({
+    folders,
+    root: join(spoolRoot, "mappers"),
+    inspector,
+    log,
+    clock,
+    shared: ledger?.shared?.content,
+  });
   const pool = createMappingPool(options.workers, folders, log, {
     locate: (name, digest) => versions.locate(name, digest),
     writable: [spoolRoot],

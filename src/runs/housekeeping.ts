@@ -66,6 +66,7 @@ export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Pro
   const since = await boundSince(parts, now.epochMilliseconds);
   await parts.lookups.prune(since);
   await parts.versions.prune(since);
+  await parts.ledger.shared?.content.prune(since);
   return forgotten;
 }
 

@@ -5,14 +5,18 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { extname, join } from "node:path";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { LookupFile } from "../mapping/mapping.ts";
 import type { Binding, BoundLookup } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
-import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { HeadgateError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 
 /** As the configuration has it, with an absolute path. */
 export type ConfiguredLookup = Omit<BoundLookup, "format" | "digest" | "fault">;
+
+/** Where nodes keep what any of them may need. */
+type SharedTables = Pick<NonNullable<Ledger["shared"]>["content"], "keep" | "find">;
 
 export interface LookupStore {
   /**
@@ -43,6 +47,7 @@ export async function openLookupStore(
   configured: readonly ConfiguredLookup[],
   spoolRoot: string,
   clock: Clock,
+  shared: SharedTables | null = null,
 ): Promise<LookupStore> {
   const folder = join(spoolRoot, "lookups");
   await mkdir(folder, { recursive: true });
@@ -66,10 +71,14 @@ export async function openLookupStore(
     try {
       const isKept = bytes === null || (await sizeOf(keptPath(entry.digest))) === bytes.length;
       if (!isKept) await writeDurably(keptPath(entry.digest), bytes);
-      if (nowMs - entry.touchedMs >= TOUCH_MS)
+      if (nowMs - entry.touchedMs >= TOUCH_MS) {
         await utimes(keptPath(entry.digest), nowMs / 1000, nowMs / 1000);
+        // Before a run is bound to it: another node may have to go on with the run.
+        await shared?.keep("lookup", entry.digest, () => readFile(keptPath(entry.digest)));
+      }
     } catch (cause) {
       known.delete(path);
+      if (cause instanceof HeadgateError) throw cause;
       throw new TransientError("HG-SPOOL-003", {
         operation: "keep lookup",
         subject: path,
@@ -79,6 +88,14 @@ export async function openLookupStore(
     }
     if (nowMs - entry.touchedMs >= TOUCH_MS) entry.touchedMs = nowMs;
     known.set(path, entry);
+  }
+
+  /** Another node's copy. False when it is not to be had. */
+  async function bring(digest: string): Promise<boolean> {
+    const bytes = (await shared?.find("lookup", digest)) ?? null;
+    if (bytes === null || createHash("sha256").update(bytes).digest("hex") !== digest) return false;
+    await writeDurably(keptPath(digest), bytes);
+    return true;
   }
 
   async function bindOne(lookup: ConfiguredLookup): Promise<BoundLookup> {
@@ -116,7 +133,7 @@ export async function openLookupStore(
           continue;
         }
         // A spool that was lost, or another node: the configured file serves as long as it is the same, which the reader verifies.
-        const isKept = (await sizeOf(keptPath(digest))) !== null;
+        const isKept = (await sizeOf(keptPath(digest))) !== null || (await bring(digest));
         files.push({ ...lookup, digest, path: isKept ? keptPath(digest) : lookup.path });
       }
       return files;

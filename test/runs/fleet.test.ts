@@ -1,5 +1,5 @@
 /** Two gateways in this process that share a ledger in PostgreSQL and their drops. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
@@ -88,5 +88,51 @@ describe("a run whose segment is on the disk of a node that is gone", () => {
     await until("it is delivered", async () => (await north.ledger.run(waiting.id))?.state === "confirmed");
     expect((await north.ledger.run(waiting.id))?.node).toBe("west");
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
+  });
+});
+
+describe("a run that another node mapped with a mapper and a table that are others by now", () => {
+  it("is mapped again with the versions that it is bound to, which the nodes share", async () => {
+    const variable = await rig.variable("a");
+    const folder = join(rig.folder, "mappers", "acme");
+    mkdirSync(join(folder, "parts"), { recursive: true });
+    const write = (factor: number) => {
+      writeFileSync(join(folder, "parts", "factor.ts"), `export const FACTOR = ${factor};\n`);
+      writeFileSync(join(rig.folder, "factors.csv"), `meter,factor\nM,${factor}\n`);
+    };
+    writeFileSync(
+      join(folder, "mapper.ts"),
+      `import { defineMapper } from "headgate/mapper";
+import { FACTOR } from "./parts/factor.ts";
+export default defineMapper({ name: "acme", summary: "of a test", version: "1", async map({ file, emit, lookup }) {
+  const [date, value] = (await file.text()).trim().split(",");
+  const factor = FACTOR * Number((await lookup("factors")).get("M")?.factor);
+  emit({ target: { variableId: ${variable} }, date, value: Number(value) * factor });
+} });`,
+    );
+    write(2);
+    const sections = {
+      mappers: { folders: ["./mappers"] },
+      lookups: [{ name: "factors", path: "./factors.csv", key: "meter" }],
+      drops: [drop("in")],
+      triggers: [trigger("acme", { mapper: "acme" })],
+    };
+    rig.put("in/a.csv", "2026-03-01T00:00:00Z,1\n");
+    const away = { services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] };
+    const south = await start("south", { ...sections, ...away });
+    const run = await until("it is sent in vain", async () => (await south.ledger.runsIn(["delivering"]))[0]);
+    gateways = [];
+    await south.stop();
+
+    write(3);
+    const north = await start("north", sections);
+    await until("it is at rest", async () => {
+      const state = (await north.ledger.run(run.id))?.state ?? "";
+      return ["confirmed", "quarantined"].includes(state);
+    });
+    expect(await north.ledger.run(run.id)).toMatchObject({ state: "confirmed", binding: run.binding });
+    expect(await rig.stored(variable)).toEqual({ "2026-03-01": 4 });
+    rig.put("in/b.csv", "2026-03-02T00:00:00Z,1\n");
+    await until("new files take the new ones", async () => (await rig.stored(variable))["2026-03-02"] === 9);
   });
 });
