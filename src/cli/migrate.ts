@@ -202,7 +202,7 @@ async function migrate(
   const skipped = await leftAlone(standing, options.onChange, stop);
   await mkdir(folder, { recursive: true });
   await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
-  const say = options.json === true ? (line: string) => void process.stderr.write(`${line}\n`) : print;
+  const say = sayOf(options);
   const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
   say(greeting(id, standing));
   const structure = await MigrationStructure.open(config, order, options.provision, folder, stop);
@@ -243,7 +243,9 @@ async function conclude(
 ): Promise<number> {
   const { id, order, folder } = migration;
   const found =
-    how === "done" && options.verify === true ? await verify(own, order.service, ledger, folder, stop) : null;
+    how === "done" && options.verify === true
+      ? await verify(own, order.service, ledger, folder, stop, sayOf(options))
+      : null;
   const written = await writeReport(migration, ledger, found);
   const concerns = [...ofFiles, ...weightyWords(structure)];
   for (const concern of concerns)
@@ -276,6 +278,11 @@ function resumeWords(how: Ended["how"], because: string | null, { id, folder }: 
   return how === "paused"
     ? `paused: ${because}. Look at the report; the same command goes on and counts anew, with another --pause-on-errors or none as you like (migration ${id}, ${folder})`
     : `stopped; the same command goes on where it stood (migration ${id}, ${folder})`;
+}
+
+/** Where the result goes to standard output as JSON, the rest goes beside it. */
+function sayOf({ json }: Pick<MigrateOptions, "json">): (line: string) => void {
+  return json === true ? (line) => void process.stderr.write(`${line}\n`) : print;
 }
 
 function greeting(id: string, { files, done, changed }: Standing): string {

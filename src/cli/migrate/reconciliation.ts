@@ -5,12 +5,15 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { deliveredRuns } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
 import { type Difference, type Reconciliation, reconcile } from "../../migration/reconciling.ts";
+import type { Run } from "../../model.ts";
 import { openSpool } from "../../runs/spool.ts";
 import { systemClock } from "../../support/clock.ts";
 import { print, printTable, styled } from "../output.ts";
 import { openStore } from "./store.ts";
 
 const LOOK_EVERY_MS = 1_000;
+/** What takes longer is told of so often. */
+const SAY_EVERY_MS = 5_000;
 /** Looks in a row that find the same differences: then nothing more is being stored. */
 const LOOKS_ALIKE = 4;
 
@@ -21,12 +24,19 @@ export async function verify(
   ledger: Ledger,
   folder: string,
   signal: AbortSignal,
+  say: (line: string) => void,
 ): Promise<Reconciliation> {
   const store = openStore(config, service);
   const expectation = new Expectation(join(folder, "reconcile.sqlite"));
   try {
     const spool = await openSpool(config.spool);
-    const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool });
+    let nextMs = systemClock.monotonicMs() + SAY_EVERY_MS;
+    const onRun = (_run: Run, nth: number) => {
+      if (systemClock.monotonicMs() < nextMs) return;
+      nextMs = systemClock.monotonicMs() + SAY_EVERY_MS;
+      say(`verifying: what was delivered of ${nth.toLocaleString("en")} files is added up`);
+    };
+    const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool }, ["accepted"], onRun);
     const unknown = gone.map(({ id }) => id);
     for (let alike = 1, before = ""; ; ) {
       const found = await reconcile(expectation, store, signal);
