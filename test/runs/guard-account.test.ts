@@ -63,7 +63,7 @@ it("pushes nothing any more when the user has touched another account and none i
   });
   const run = await waiting();
   expect(run?.reason?.message).toContain("account 2 now, and to account 1 before");
-  expect(await gateway.ledger.batches(run?.id ?? "")).toMatchObject([{ attempts: 0 }]);
+  expect(await gateway.ledger.batches(run?.id ?? "")).toMatchObject([{ acceptedAt: null }]);
 });
 
 it("pushes nothing by a token of another account than is configured, and check says so", async () => {
