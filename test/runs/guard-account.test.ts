@@ -87,8 +87,9 @@ it("pushes nothing by a token of another account than is configured, and check s
   const words = "belongs to account 2, but account 1 is configured";
   await until("one waits", async () => (await waitingFor(gateway, words)) !== undefined);
   expect(await rig.stored(id)).toEqual({});
-  const health = await (await fetch(`${gateway.operationsUrl}/health/ready`)).text();
-  expect(health).toContain(words);
+  await until("health tells of it", async () =>
+    (await (await fetch(`${gateway.operationsUrl}/health/ready`)).text()).includes(words),
+  );
   const check = await headgate("check", "-c", `${rig.folder}/gateway.yaml`);
   expect(check).toMatchObject({ code: 1, stdout: expect.stringContaining("belongs to account 2") });
   await gateway.stop();
