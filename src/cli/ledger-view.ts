@@ -1,10 +1,14 @@
 /** Opens a gateway's ledger beside the running daemon, to read. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
+import { isUrl } from "../migration/order.ts";
+import { historyDrops } from "../migration/sources.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
+import { knownMigrations } from "./migrate/reports.ts";
 
 export async function openLedgerToRead(
   configPath: string,
@@ -18,4 +22,34 @@ export async function openLedgerToRead(
     });
   }
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
+}
+
+/** A ledger, and the drops that its files lie at. */
+export interface LedgerView {
+  readonly ledger: Ledger;
+  readonly drops: GatewayConfig["drops"];
+}
+
+/** Looks into the ledger of the gateway and into those of its migrations, one after the other; there may be none. */
+export async function lookIntoLedgers(
+  config: GatewayConfig,
+  look: (view: LedgerView) => Promise<void>,
+): Promise<void> {
+  const migrations = (await knownMigrations(config.spool.path)).map(({ folder, order }) => ({
+    ledger: { kind: "sqlite" as const, path: join(folder, "ledger.sqlite") },
+    // Files of servers are known by their names alone.
+    drops: historyDrops(
+      order.patterns.filter((pattern) => !isUrl(pattern)),
+      [],
+    ),
+  }));
+  for (const { ledger: place, drops } of [{ ledger: config.ledger, drops: config.drops }, ...migrations]) {
+    if (place.kind === "sqlite" && !existsSync(place.path)) continue;
+    const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
+    try {
+      await look({ ledger, drops: [...drops] });
+    } finally {
+      await ledger.close();
+    }
+  }
 }

@@ -23,6 +23,7 @@ import {
   readCare,
 } from "./migrate/care-options.ts";
 import { leftAlone } from "./migrate/on-change.ts";
+import { assertOrderFits, emptyPatterns } from "./migrate/order-checks.ts";
 import { measuredBefore } from "./migrate/push-rates.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
@@ -180,6 +181,7 @@ async function migrate(
   const folder = migrationFolder(config.spool.path, id);
   const care = readCare(options);
   const limits = sampleOf(options);
+  await assertOrderFits(order, config);
   const own = gatewayOf(config, order, folder, care);
   await assertNotUndone(id, folder);
   const standing = await lookAround(own, stop);
@@ -190,6 +192,7 @@ async function migrate(
       message: "no file fits the patterns",
       hint: "Put patterns into quotes, so that the shell does not read them; `**` goes through folders.",
     });
+  const empty = emptyPatterns(order, config, standing.files);
   if (options.dryRun === true) {
     const others = (await knownMigrations(config.spool.path)).filter(
       (one) => one.id !== id && one.order.service === order.service,
@@ -197,7 +200,7 @@ async function migrate(
     const measured = await measuredBefore([{ id, folder }, ...others]);
     const sending = { rate: care.rate, drainRate: own.push.drainRate ?? null, measured };
     const structure = await MigrationStructure.open(config, order, options.provision, null, stop);
-    return showPlan(own, { files: standing.files, limits, sending }, structure, options, stop);
+    return showPlan(own, { files: standing.files, limits, sending, empty }, structure, options, stop);
   }
   const skipped = await leftAlone(standing, options.onChange, stop);
   await mkdir(folder, { recursive: true });
@@ -215,7 +218,8 @@ async function migrate(
     const ended = await carryOut(carriage);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
     try {
-      const facts = { ...ended, ledger, structure: structure.told(id) };
+      const concerns = [...empty, ...ended.concerns];
+      const facts = { ...ended, concerns, ledger, structure: structure.told(id) };
       return await conclude({ id, order, folder }, own, options, facts, stop);
     } finally {
       await ledger.close();
@@ -253,7 +257,12 @@ async function conclude(
   if (found !== null && options.json !== true) printReconciliation(found);
   // No outcome is waited for: what is stored is known when it was compared.
   const stored = found?.differences.length === 0 ? found.points : null;
-  const points = { ...summary.points, mapped: reached.mapped, accepted: reached.accepted };
+  const points = {
+    ...summary.points,
+    mapped: reached.mapped,
+    accepted: reached.accepted,
+    rejected: reached.rejected,
+  };
   if (options.json === true)
     printJson({
       id,
@@ -347,7 +356,10 @@ function without(own: GatewayConfig, skipped: readonly HistoryFile[]): GatewayCo
     ...own,
     drops: own.drops.map((drop) => ({
       ...drop,
-      exclude: skipped.filter((file) => file.drop === drop.name).map(({ path }) => asPattern(path)),
+      exclude: [
+        ...drop.exclude,
+        ...skipped.filter((file) => file.drop === drop.name).map(({ path }) => asPattern(path)),
+      ],
     })),
   };
 }

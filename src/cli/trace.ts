@@ -1,13 +1,13 @@
 /** `headgate trace`: the whole life of a file, found by operationId, run, file name or path. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import type { GatewayConfig } from "../config/gateway-config.ts";
+import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { traceIdOf } from "../support/tracing.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { lookIntoLedgers, openLedgerToRead } from "./ledger-view.ts";
 import {
   foundWords,
   placeWords,
@@ -63,33 +63,38 @@ async function traceAny(id: string | undefined, options: TraceOptions): Promise<
   });
 }
 
+/** Migrations have ledgers of their own, and their files are asked for in the same way. */
 async function trace(id: string, options: TraceOptions): Promise<number> {
-  const { ledger, config } = await openLedgerToRead(options.config);
-  try {
-    const files = await findFiles(id, ledger, config);
-    if (files.length === 0) {
-      printError(
-        new RejectedError("HG-CLI-002", {
-          operation: "trace",
-          subject: id,
-          message: `nothing in the ledger ${ledgerWords(config.ledger)} is named so`,
-        }),
-      );
-      return 1;
-    }
-    if (options.json === true) printJson(files);
-    else for (const file of files) printFile(file);
-    return 0;
-  } finally {
-    await ledger.close();
+  const config = loadGatewayConfig(options.config);
+  const files: TracedFile[] = [];
+  let looked = 0;
+  await lookIntoLedgers(config, async ({ ledger, drops }) => {
+    looked += 1;
+    files.push(...(await findFiles(id, ledger, { drops })));
+  });
+  // It says why there is nothing to look into.
+  if (looked === 0) await (await openLedgerToRead(options.config)).ledger.close();
+  if (files.length === 0) {
+    const others = looked > 1 ? " and in those of its migrations" : "";
+    printError(
+      new RejectedError("HG-CLI-002", {
+        operation: "trace",
+        subject: id,
+        message: `nothing in the ledger ${ledgerWords(config.ledger)}${others} is named so`,
+      }),
+    );
+    return 1;
   }
+  if (options.json === true) printJson(files);
+  else for (const file of files) printFile(file);
+  return 0;
 }
 
 /** As the ledger knows it, or else as a path into the folder of a local drop. */
 export async function findFiles(
   id: string,
   ledger: Ledger,
-  config: GatewayConfig,
+  config: Pick<GatewayConfig, "drops">,
 ): Promise<readonly TracedFile[]> {
   const files = await ledger.trace(id);
   if (files.length > 0) return files;

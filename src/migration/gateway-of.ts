@@ -23,9 +23,10 @@ export function gatewayOf(
     ledger: { kind: "sqlite", path: join(folder, "ledger.sqlite"), keep: Number.MAX_SAFE_INTEGER },
     spool: { ...config.spool, path: join(folder, "spool"), keepInputs: KEPT },
     drops: [...historyDrops(order.patterns, config.drops)],
-    triggers: (order.mapper === null ? config.triggers.map(ofHistory) : [triggerOf(order, order.mapper)]).map(
-      (trigger) => stamped(trigger, order.versionTag),
-    ),
+    triggers: (order.mapper === null
+      ? config.triggers.filter((trigger) => isFor(order, trigger)).map(ofHistory)
+      : [triggerOf(order, order.mapper)]
+    ).map((trigger) => stamped(trigger, order.versionTag)),
     push: {
       ...config.push,
       ...(care.concurrency === undefined ? {} : { concurrency: care.concurrency }),
@@ -37,6 +38,11 @@ export function gatewayOf(
 }
 
 type TriggerOptions = GatewayConfig["triggers"][number];
+
+/** One migration is about one service. A trigger names none where there is only one. */
+function isFor({ service }: MigrationOrder, trigger: TriggerOptions): boolean {
+  return service === null || trigger.service === undefined || trigger.service === service;
+}
 
 /** As the daemon would take the files, wherever they lie, and without waiting for more. */
 function ofHistory(trigger: TriggerOptions): TriggerOptions {

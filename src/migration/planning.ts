@@ -19,7 +19,7 @@ export interface PlannedFile {
 
 /** What is odd about the files, in words that name them. */
 export interface PlanFinding {
-  readonly kind: "duplicate" | "overlap" | "gap" | "fault" | "unclaimed" | "empty" | "unit";
+  readonly kind: "duplicate" | "overlap" | "gap" | "fault" | "unclaimed" | "empty" | "unit" | "pattern";
   readonly files: readonly string[];
   readonly target: string | null;
   readonly words: string;

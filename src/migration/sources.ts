@@ -1,4 +1,5 @@
 /** From patterns to drops that are looked through once: a local folder for each pattern's fixed part, or a folder of a configured server. */
+import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { type DropOptions, localOptions } from "../drops/options.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -23,9 +24,22 @@ export function historyDrops(
       path: folder,
       watch: false,
       ...takenOnce(include),
+      exclude: takenBelow(folder, local),
     });
   });
-  for (const pattern of patterns.filter(isUrl)) drops.push(remoteDrop(pattern, configured));
+  for (const pattern of patterns.filter(isUrl)) {
+    const drop = remoteDrop(pattern, configured);
+    const same = drops.findIndex(({ name }) => name === drop.name);
+    const before = drops[same];
+    // One look at a folder for all of its patterns: by two of one name each would think the files of the other gone.
+    if (before === undefined) drops.push(drop);
+    else
+      drops[same] = {
+        ...before,
+        include: [...before.include, ...drop.include],
+        recursive: before.recursive || drop.recursive,
+      };
+  }
   return drops;
 }
 
@@ -36,6 +50,19 @@ export function splitPattern(pattern: string): { readonly folder: string; readon
   const at = magic === -1 ? parts.length - 1 : magic;
   const rest = parts.slice(at).join("/");
   return { folder: parts.slice(0, at).join("/") || "/", rest: rest === "" ? "**" : rest };
+}
+
+/** What the patterns of folders below take, so that no file is found twice. */
+function takenBelow(
+  folder: string,
+  all: ReadonlyMap<string, readonly { readonly rest: string }[]>,
+): readonly string[] {
+  const inside = folder === "/" ? folder : `${folder}/`;
+  return [...all].flatMap(([other, parts]) =>
+    other !== folder && other.startsWith(inside)
+      ? parts.map(({ rest }) => `${other.slice(inside.length)}/${rest}`)
+      : [],
+  );
 }
 
 function takenOnce(include: readonly string[]) {
@@ -52,10 +79,14 @@ function takenOnce(include: readonly string[]) {
   };
 }
 
-/** Letters and digits of the place, with what keeps two of them apart. */
+const NAME_MAX = 50;
+
+/** Letters and digits of the place; where these are not all of it, with what keeps two such places apart. */
 function dropName(place: string): string {
   const words = place.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-+|-+$/g, "");
-  return words.slice(-50) || "root";
+  if (words.length <= NAME_MAX && /^[A-Za-z0-9/]*$/.test(place)) return words || "root";
+  const digest = createHash("sha256").update(place).digest("hex").slice(0, 8);
+  return [words.slice(digest.length + 1 - NAME_MAX), digest].filter((part) => part !== "").join("-");
 }
 
 function remoteDrop(pattern: string, configured: readonly DropOptions[]): DropOptions {
@@ -68,7 +99,7 @@ function remoteDrop(pattern: string, configured: readonly DropOptions[]): DropOp
       (url.port === "" || drop.port === Number(url.port)) &&
       (url.username === "" || drop.username === decodeURIComponent(url.username)),
   );
-  if (server === undefined)
+  if (server === undefined || !("host" in server))
     throw new ConfigError("HG-MIGR-001", {
       operation: "migrate",
       subject: pattern.replace(/:[^:@/]*@/, ":…@"),
@@ -78,7 +109,7 @@ function remoteDrop(pattern: string, configured: readonly DropOptions[]): DropOp
   const { folder, rest } = splitPattern(decodeURIComponent(url.pathname));
   return {
     ...server,
-    name: dropName(`${url.hostname}-${folder}`),
+    name: dropName(`${kind}://${server.username}@${url.hostname}:${server.port ?? ""}${folder}`),
     path: folder === "/" && posix.isAbsolute(url.pathname) ? "/" : folder,
     ...localOptions
       .pick({

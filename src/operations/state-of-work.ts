@@ -208,7 +208,8 @@ export async function concernsOf(
   for (const { drop, lastError } of drops) {
     if (lastError !== null) concerns.push(`drop ${drop} could not be looked through: ${lastError.message}`);
   }
-  for (const run of (await needAPerson(ledger, since)).slice(0, SHOWN)) {
+  const resting = await needAPerson(ledger, since);
+  for (const run of resting.slice(0, SHOWN)) {
     const place = run.reason?.place;
     const at =
       place?.row === undefined
@@ -218,12 +219,18 @@ export async function concernsOf(
       `${run.path} at ${run.drop} is ${run.state}: ${run.reason?.message ?? ""}${at} [headgate trace ${run.id}]`,
     );
   }
+  if (resting.length > SHOWN) concerns.push(`${moreWords(resting.length - SHOWN)} like these`);
   for (const run of underWay.slice(0, SHOWN)) {
     concerns.push(
       `${run.path} at ${run.drop} is only ${run.state}: ${run.reason?.message ?? "it was its turn"} [headgate trace ${run.id}]`,
     );
   }
+  if (underWay.length > SHOWN) concerns.push(`${moreWords(underWay.length - SHOWN)} that are not done`);
   return concerns;
+}
+
+function moreWords(count: number): string {
+  return `${count} more ${count === 1 ? "file" : "files"}`;
 }
 
 /** It does what it was told to. */

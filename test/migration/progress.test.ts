@@ -10,11 +10,11 @@ import { systemClock } from "../../src/support/clock.ts";
 
 const total = { files: 12, bytes: 1_200_000 };
 const start: Reached = {
-  ...{ files: 0, bytes: 0, mapped: 0, accepted: 0, retries: 0, held: 0 },
+  ...{ files: 0, bytes: 0, mapped: 0, accepted: 0, rejected: 0, retries: 0, held: 0 },
   ...{ waits: [], runs: [] },
 };
 const half: Reached = {
-  ...{ files: 6, bytes: 600_000, mapped: 5_000_000, accepted: 4_000_000, retries: 3, held: 0 },
+  ...{ files: 6, bytes: 600_000, mapped: 5_000_000, accepted: 4_000_000, rejected: 0, retries: 3, held: 0 },
   waits: ["the service hub: connect ECONNREFUSED 127.0.0.1:9000, and it is tried again in a while"],
   runs: ["one", "two"].map((name) => ({
     path: `north/${"a_long_folder_".repeat(6)}/${name}.csv`,

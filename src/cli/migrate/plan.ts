@@ -66,6 +66,8 @@ export interface PlanReport {
 }
 
 export interface PlanOrder {
+  /** Patterns that find nothing, in words. */
+  readonly empty: readonly string[];
   readonly files: readonly HistoryFile[];
   readonly limits: SampleLimits;
   readonly sending: Sending;
@@ -88,7 +90,7 @@ interface Claimed {
 
 export async function makePlan(
   config: GatewayConfig,
-  { files, limits, sending, tick, onMissing }: PlanOrder,
+  { empty, files, limits, sending, tick, onMissing }: PlanOrder,
   signal: AbortSignal,
 ): Promise<PlanReport> {
   const claims = new Claims(config);
@@ -125,7 +127,10 @@ export async function makePlan(
         ? null
         : { from: new Date(period.fromMs).toISOString(), to: new Date(period.toMs).toISOString() },
     mappingSeconds: measured.seconds,
-    findings: plan.findings(isWhole),
+    findings: [
+      ...empty.map((words) => ({ kind: "pattern" as const, files: [], target: null, words })),
+      ...plan.findings(isWhole),
+    ],
   };
 }
 

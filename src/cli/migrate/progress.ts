@@ -12,6 +12,8 @@ export interface Amount {
 export interface Reached extends Amount {
   readonly mapped: number;
   readonly accepted: number;
+  /** Refused by the mapper or by the service. */
+  readonly rejected: number;
   /** Push calls that were made again. */
   readonly retries: number;
   /** Files that wait for structure, a unit or a person. */

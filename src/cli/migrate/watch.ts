@@ -99,6 +99,7 @@ export class Watch {
       ...files,
       mapped: points.mapped,
       accepted: points.accepted,
+      rejected: points.rejected,
       held: standings.held ?? 0,
       runs: runs.map((run) => ({ ...run, waits: gateway.waitReason(run) ?? null })),
     };
