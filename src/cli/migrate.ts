@@ -280,7 +280,8 @@ async function conclude(
     print(`report: ${written.page}`);
     print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
   }
-  return how === "done" && concerns.length === 0 && (found?.differences.length ?? 0) === 0 ? 0 : 1;
+  const isProven = found === null || (found.differences.length === 0 && found.unknown.length === 0);
+  return how === "done" && concerns.length === 0 && isProven ? 0 : 1;
 }
 
 function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {

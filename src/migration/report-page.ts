@@ -153,26 +153,30 @@ function shadeOf(points: number, most: number): number {
   return points === 0 ? 0 : Math.max(1, Math.ceil((points / most) * SHADES)) / SHADES;
 }
 
-function reconciliation({ reconciliation: found }: MigrationReport): string {
+function reconciliation({ reconciliation: found, reconciledAt, endedAt }: MigrationReport): string {
   if (found === null)
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores (<code>--verify</code> does).</p>`;
   const { differences, points, targets, months, superseded, unknown } = found;
   const what = `${count(points)} readings of ${count(targets)} targets were compared with the service, by target and month (${count(months)}).`;
   const replaced =
     superseded === 0 ? "" : ` ${count(superseded)} rows were replaced by later ones of the same date.`;
+  const later =
+    reconciledAt === null || endedAt === null || endedAt <= reconciledAt
+      ? ""
+      : `<p class="bad">That was at ${time(reconciledAt)}. Readings were delivered since, and with these nothing was compared (<code>--verify</code> does).</p>`;
   const lost =
     unknown.length === 0
       ? ""
       : `<p class="bad">Of ${unknown.length} runs nothing can be said: their batches are not kept any more.</p>`;
   if (differences.length === 0)
-    return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${lost}`;
+    return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${later}${lost}`;
   const rows = differences
     .slice(0, DIFFERENCES_SHOWN)
     .map(
       (one) =>
         `<tr><td class="whole"><code>${text(one.target)}</code></td><td class="month">${one.from.slice(0, 7)}</td><td class="number" data-name="mapped">${count(one.expected.count)}</td><td class="number" data-name="stored">${count(one.stored.count)}</td><td class="whole">${text(one.reason)}</td></tr>`,
     );
-  return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b> ${what}${replaced}</p>${lost}
+  return `<h2>Reconciliation</h2><p><b class="bad">${count(differences.length)} differences.</b> ${what}${replaced}</p>${later}${lost}
 <div class="wide"><table class="stack"><tr><th>target</th><th>month</th><th class="number">mapped</th><th class="number">stored</th><th>likely reason</th></tr>${rows.join("")}</table></div>${more(differences.length, DIFFERENCES_SHOWN)}`;
 }
 

@@ -57,6 +57,8 @@ export interface MigrationReport {
   } | null;
   readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
   readonly reconciliation: Reconciliation | null;
+  /** When it was compared; null when it was not. */
+  readonly reconciledAt: string | null;
   /** Sites, sources and variables that were created for it; absent when there are none. */
   readonly structure?: StructureReport;
   /** What of its deliveries was taken away again, oldest first; the last may be under way. */
@@ -85,6 +87,7 @@ export interface ReportFacts {
   readonly mapper: string | null;
   readonly madeAt: string;
   readonly reconciliation: Reconciliation | null;
+  readonly reconciledAt: string | null;
 }
 
 export type ReportLedger = Pick<Ledger, "runsIn" | "batches" | "rejectedRows">;

@@ -1,6 +1,6 @@
 /** Orders that cannot be meant so are refused before a file is touched, and what they leave out is said. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ftpOptions } from "../../src/drops/options.ts";
 import { historyDrops } from "../../src/migration/sources.ts";
@@ -121,4 +121,23 @@ it("says how many more files need a person than it names, and counts refused row
     expect(done.stderr).toContain("needs you: 3 more files like these");
     expect(done.stdout).toContain("1 accepted, stored unknown, 1 rejected");
   }
+});
+
+it("says in the report that readings came after it was compared, and proves nothing without the batches", async () => {
+  const id = await putReadings("history/one.csv");
+  const call = async (...args: readonly string[]) => {
+    const done = await migrate("history/*", "-m", "standard", "--json", ...args);
+    const { report } = JSON.parse(done.stdout);
+    return { ...done, folder: dirname(report), page: readFileSync(report, "utf8") };
+  };
+  expect((await call("--verify")).page).not.toContain("Readings were delivered since");
+  rig.put("history/two.csv", `variable_id,date,value\n${id},2025-01-02T00:00:00Z,2\n`);
+  expect((await call()).page).toContain("Readings were delivered since");
+  const { page, folder, code } = await call("--verify");
+  expect(page).not.toContain("Readings were delivered since");
+  expect(code).toBe(0);
+  rmSync(join(folder, "spool/kept"), { recursive: true });
+  const unproven = await call("--verify");
+  expect(JSON.parse(unproven.stdout).verified).toMatchObject({ differences: [], unknown: { length: 2 } });
+  expect(unproven.code).toBe(1);
 });

@@ -190,6 +190,7 @@ function large(): MigrationReport {
       { reason: "a_reason_without_any_space_".repeat(6), rows: 1_234_567, files: 12_345 },
       { reason: "the local time does not exist in Europe/Brussels", rows: 48, files: 12 },
     ],
+    reconciledAt: null,
     reconciliation: {
       ...{ targets: 312, points: 146_913_473, superseded: 212, months: 44_928, unknown: [] },
       differences: times(40).map((at) => ({

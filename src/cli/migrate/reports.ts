@@ -33,11 +33,13 @@ export async function writeReport(
   reconciliation: Reconciliation | null,
 ): Promise<WrittenReport> {
   const data = join(folder, "report.json");
-  const before = reconciliation ?? (await earlierReconciliation(data));
+  const madeAt = isoInstant(systemClock.now());
+  const compared =
+    reconciliation === null ? await earlierReconciliation(data) : { reconciliation, reconciledAt: madeAt };
   const { patterns, mapper } = order;
   const underWay = await undoUnderWay(folder);
   const undone = [...(await pastUndos(folder)), ...(underWay === null ? [] : [underWay])];
-  const facts = { id, patterns, mapper, madeAt: isoInstant(systemClock.now()), reconciliation: before };
+  const facts = { id, patterns, mapper, madeAt, ...compared };
   const made = await makeReport(facts, ledger, join(folder, "spool"));
   const report = { ...made, undone, ...(await structureOf(folder)) };
   const page = join(folder, "report.html");
@@ -52,9 +54,12 @@ async function structureOf(folder: string): Promise<Pick<MigrationReport, "struc
   return structure.created.length + structure.differences.length === 0 ? {} : { structure };
 }
 
-async function earlierReconciliation(path: string): Promise<Reconciliation | null> {
-  if (!existsSync(path)) return null;
-  return (JSON.parse(await readFile(path, "utf8")) as MigrationReport).reconciliation;
+async function earlierReconciliation(
+  path: string,
+): Promise<Pick<MigrationReport, "reconciliation" | "reconciledAt">> {
+  if (!existsSync(path)) return { reconciliation: null, reconciledAt: null };
+  const { reconciliation, reconciledAt = null } = JSON.parse(await readFile(path, "utf8")) as MigrationReport;
+  return { reconciliation, reconciledAt };
 }
 
 export async function remakeReport(spool: string, id: string): Promise<WrittenReport> {
