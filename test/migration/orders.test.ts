@@ -42,7 +42,12 @@ it("refuses a mapper, settings, a service or a place that there is not, and says
       expect(stderr).toContain(words);
       expect(code).toBe(2);
     }
-  expect(existsSync(join(rig.folder, "spool/migrations"))).toBe(false);
+  const withPassword = "sftp://me:open-sesame@meters.example.com/out/*.csv";
+  const { code, stderr } = await headgateHere(rig, shown, "migrate", withPassword, "-m", "standard");
+  expect(stderr).toContain("a password in the address would be kept");
+  expect(stderr).not.toContain("open-sesame");
+  expect(code).toBe(2);
+  expect(existsSync(join(rig.folder, "state/spool/migrations"))).toBe(false);
 });
 
 it("asks which service is meant where there are several, and leaves the triggers of the others aside", async () => {

@@ -11,7 +11,10 @@ import { invalidOption } from "./care-options.ts";
 
 /** `ConfigError` when the places, the service, the mapper or its settings cannot be those that were meant. */
 export async function assertOrderFits(order: MigrationOrder, config: GatewayConfig): Promise<void> {
-  for (const pattern of order.patterns) assertIsPlace(pattern);
+  for (const pattern of order.patterns) {
+    if (isUrl(pattern)) assertHasNoSecret(pattern);
+    else assertIsPlace(pattern);
+  }
   assertServiceFits(
     order,
     config.services.map(({ name }) => name),
@@ -19,9 +22,21 @@ export async function assertOrderFits(order: MigrationOrder, config: GatewayConf
   if (order.mapper !== null) await assertMapperFits(order.mapper, order.settings, config);
 }
 
-/** Of a pattern that is read on this machine. */
+/** What is ordered is written down, shown and put into reports, so that no secret may be in it. */
+function assertHasNoSecret(pattern: string): void {
+  const url = new URL(pattern);
+  if (url.password === "") return;
+  url.password = "";
+  throw new ConfigError("HG-CLI-001", {
+    operation: "migrate",
+    subject: url.href,
+    message: "a password in the address would be kept, and shown in the report",
+    hint: "Leave it out: the login is taken from the drop of the configuration that is at this server.",
+  });
+}
+
+/** A pattern that is read on this machine. */
 function assertIsPlace(pattern: string): void {
-  if (isUrl(pattern)) return;
   const facts = { operation: "migrate", subject: pattern };
   const [, scheme] = /\/([A-Za-z][A-Za-z0-9+.-]+):\/[^/]/.exec(pattern) ?? [];
   const { folder } = splitPattern(pattern);
@@ -89,6 +104,6 @@ export function emptyPatterns(
     const names = new Set(historyDrops([pattern], drops).map(({ name }) => name));
     const { rest } = splitPattern(isUrl(pattern) ? decodeURIComponent(new URL(pattern).pathname) : pattern);
     const isFound = files.some(({ drop, path }) => names.has(drop) && posix.matchesGlob(path, rest));
-    return isFound ? [] : [`no file fits ${pattern.replace(/:[^:@/]*@/, ":…@")}`];
+    return isFound ? [] : [`no file fits ${pattern}`];
   });
 }
