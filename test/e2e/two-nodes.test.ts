@@ -90,6 +90,7 @@ async function strike(
     const sleeps = how < 0.5;
     blows.push(`${victim.name} ${sleeps ? "sleeps" : "is killed"} after push ${stage.lane.pushes.length}`);
     const heard = other.process.stderr.length;
+    const own = victim.process.stderr.length;
     if (sleeps) victim.process.send("SIGSTOP");
     else await victim.end("SIGKILL");
     if (sleeps || later < 0.5)
@@ -99,7 +100,10 @@ async function strike(
     if (!sleeps) await victim.start();
     else {
       victim.process.send("SIGCONT");
-      await victim.process.said("stderr", /this node was not heard of for too long/);
+      // Of this sleep: before it knows, there is nothing that the other could miss again.
+      await until(`${victim.name} knows that it slept`, () =>
+        victim.process.stderr.slice(own).includes("this node was not heard of for too long"),
+      );
     }
   }
 }

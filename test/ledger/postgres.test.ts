@@ -43,6 +43,13 @@ function freshOptions(change: Partial<PostgresLedgerOptions> = {}): PostgresLedg
   return { ...parsed, ...change };
 }
 
+/** Those of ledgers. */
+function endConnections() {
+  return database.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headgate%' AND datname = current_database()",
+  );
+}
+
 ledgerConformance("PostgreSQL", (clock) => openPostgresLedger(freshOptions(), { clock }));
 
 describe("works at a ledger in PostgreSQL", () => {
@@ -129,14 +136,10 @@ describe("a ledger in PostgreSQL", () => {
     const options = freshOptions();
     const ledger = await open(options);
     const run = await claimed(ledger, "a.csv");
-    const kick = () =>
-      database.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'headgate%' AND datname = current_database()",
-      );
     for (let round = 0; round < 5; round += 1) {
       const writes = Promise.allSettled([
         ledger.noteRun(run.id, { event: "test", detail: String(round) }),
-        kick(),
+        endConnections(),
         ledger.run(run.id),
       ]);
       for (const result of await writes)
@@ -146,6 +149,17 @@ describe("a ledger in PostgreSQL", () => {
       async () => (await ledger.noteRun(run.id, { event: "test", detail: "at last" })).id === run.id,
     );
     expect((await ledger.events(run.arrivalId)).at(-1)?.detail).toBe("at last");
+    await ledger.close();
+  });
+
+  it("reads on when the server ended the connections that were asked", async () => {
+    const ledger = await open(freshOptions());
+    const { id } = await claimed(ledger, "a.csv");
+    for (let round = 0; round < 5; round += 1) {
+      const reads = Array.from({ length: 200 }, () => ledger.run(id));
+      const [read] = await Promise.all([Promise.all(reads), endConnections()]);
+      expect(read.map((run) => run?.id)).toEqual(reads.map(() => id));
+    }
     await ledger.close();
   });
 

@@ -107,16 +107,12 @@ export class PostgresStore implements Store {
     if (this.#means.onEvent !== undefined) this.#events.push({ event, file });
   }
 
-  async look<T>(work: () => Steps<T>): Promise<T> {
-    try {
-      return await drive(this.#connections.readers, work());
-    } catch (thrown) {
-      throw this.#fault("read ledger", thrown);
-    }
+  look<T>(work: () => Steps<T>): Promise<T> {
+    return this.#ask(() => drive(this.#connections.readers, work()));
   }
 
-  async read<T>(work: () => Steps<T>): Promise<T> {
-    try {
+  read<T>(work: () => Steps<T>): Promise<T> {
+    return this.#ask(async () => {
       const client = await this.#connections.readers.connect();
       let broken: unknown;
       try {
@@ -132,6 +128,16 @@ export class PostgresStore implements Store {
         const ended = await client.query("ROLLBACK").catch(() => undefined);
         client.release(ended === undefined || isLost(broken));
       }
+    });
+  }
+
+  /** Asked once more when the connection was lost, such as that of a process that slept: a read changes nothing. */
+  async #ask<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask().catch((thrown: unknown) => {
+        if (!isLost(thrown)) throw thrown;
+        return ask();
+      });
     } catch (thrown) {
       throw this.#fault("read ledger", thrown);
     }
