@@ -1,5 +1,5 @@
 /** Which rows of the tables of points a reading of them is about; the same SQL in either store. */
-import type { PointPage, PointRange, PointView, VariableFacts } from "./store.ts";
+import type { PointPage, PointRange, PointRow, PointView, VariableFacts } from "./store.ts";
 
 export type HeadAsk = Omit<PointRange, keyof PointPage> & { readonly variable: VariableFacts };
 /** A short page of points, without their versions. */
@@ -17,6 +17,19 @@ export function selection(
   return {
     from: `FROM ${table} AS seen WHERE variable_id = ?${condition}`,
     values: [variable.id, ...values],
+  };
+}
+
+/** All versions of points that were read in this order. */
+export function versionsOfPoints(
+  { id }: Pick<VariableFacts, "id">,
+  points: readonly PointRow[],
+  order: "ASC" | "DESC",
+): { text: string; values: number[] } {
+  const [first = 0, last = 0] = [points[0]?.atMs, points.at(-1)?.atMs];
+  return {
+    text: `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`,
+    values: [id, Math.min(first, last), Math.max(first, last)],
   };
 }
 

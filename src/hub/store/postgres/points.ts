@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
-import { selection } from "../point-selection.ts";
+import { selection, versionsOfPoints } from "../point-selection.ts";
 import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
 import { Where } from "../where.ts";
@@ -175,8 +175,6 @@ async function versionsOf(
   points: readonly PointRow[],
   order: "ASC" | "DESC",
 ) {
-  const [first = 0, last = 0] = [points[0]?.atMs, points.at(-1)?.atMs];
-  const text = `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`;
-  const rows = await sql.all(text, variable.id, Math.min(first, last), Math.max(first, last));
-  return rows.map(pointOf);
+  const { text, values } = versionsOfPoints(variable, points, order);
+  return (await sql.all(text, ...values)).map(pointOf);
 }
