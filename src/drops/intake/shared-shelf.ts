@@ -8,9 +8,9 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
-import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
+import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { openReceiver } from "../receive.ts";
-import { vanished } from "../refusals.ts";
+import { interrupted, vanished } from "../refusals.ts";
 import { Incoming } from "./incoming.ts";
 import { SECRET_BYTES } from "./people.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
@@ -141,12 +141,7 @@ export class SharedShelf implements IntakeShelf {
     const receiver = await openReceiver(this.#name, entry, destination);
     try {
       for await (const piece of pieces) {
-        if (signal.aborted)
-          throw new TransientError("HG-DROP-012", {
-            operation: "fetch file",
-            subject: this.#name,
-            cause: signal.reason,
-          });
+        if (signal.aborted) throw interrupted(this.#name, "fetch file", signal.reason);
         await receiver.write(piece);
       }
       return await receiver.finish();
