@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
-import { isUrl } from "../migration/order.ts";
+import { isUrl, migrationLedger } from "../migration/order.ts";
 import { historyDrops } from "../migration/sources.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -24,32 +24,43 @@ export async function openLedgerToRead(
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
 }
 
-/** A ledger, and the drops that its files lie at. */
+/** A ledger, and where the files that it knows lie. */
 export interface LedgerView {
   readonly ledger: Ledger;
+  /** In words. */
+  readonly whose: string;
+  readonly spool: string;
   readonly drops: GatewayConfig["drops"];
 }
 
-/** Looks into the ledger of the gateway and into those of its migrations, one after the other; there may be none. */
+/** Looks into the ledger of the gateway and into those of its migrations but one, one after the other; there may be none. */
 export async function lookIntoLedgers(
   config: GatewayConfig,
   look: (view: LedgerView) => Promise<void>,
+  except?: string,
 ): Promise<void> {
-  const migrations = (await knownMigrations(config.spool.path)).map(({ folder, order }) => ({
-    ledger: { kind: "sqlite" as const, path: join(folder, "ledger.sqlite") },
+  const { ledger, spool, drops } = config;
+  const own = { place: ledger, whose: "the gateway", spool: spool.path, drops };
+  const others = (await knownMigrations(spool.path)).filter(({ id }) => id !== except);
+  const migrations = others.map(({ id, folder, order }) => ({
+    place: migrationLedger(folder),
+    whose: `migration ${id}`,
+    spool: join(folder, "spool"),
     // Files of servers are known by their names alone.
-    drops: historyDrops(
-      order.patterns.filter((pattern) => !isUrl(pattern)),
-      [],
-    ),
+    drops: [
+      ...historyDrops(
+        order.patterns.filter((pattern) => !isUrl(pattern)),
+        [],
+      ),
+    ],
   }));
-  for (const { ledger: place, drops } of [{ ledger: config.ledger, drops: config.drops }, ...migrations]) {
+  for (const { place, ...view } of [own, ...migrations]) {
     if (place.kind === "sqlite" && !existsSync(place.path)) continue;
-    const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
+    const opened = await openLedger(place, { clock: systemClock, readOnly: true });
     try {
-      await look({ ledger, drops: [...drops] });
+      await look({ ...view, ledger: opened });
     } finally {
-      await ledger.close();
+      await opened.close();
     }
   }
 }

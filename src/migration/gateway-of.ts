@@ -1,7 +1,7 @@
 /** The configuration of the gateway that carries out a migration: the user's own, with the history for its drops and a ledger and spool apart. */
 import { join } from "node:path";
 import { type GatewayConfig, gatewayTrigger } from "../config/gateway-config.ts";
-import type { MigrationOrder } from "./order.ts";
+import { type MigrationOrder, migrationLedger } from "./order.ts";
 import { historyDrops } from "./sources.ts";
 
 /** Inputs and batches are kept until the migration is forgotten: its report and its reconciliation are made of them. */
@@ -20,7 +20,7 @@ export function gatewayOf(
 ): GatewayConfig {
   return {
     ...config,
-    ledger: { kind: "sqlite", path: join(folder, "ledger.sqlite"), keep: Number.MAX_SAFE_INTEGER },
+    ledger: { ...migrationLedger(folder), keep: Number.MAX_SAFE_INTEGER },
     spool: { ...config.spool, path: join(folder, "spool"), keepInputs: KEPT },
     drops: [...historyDrops(order.patterns, config.drops)],
     triggers: (order.mapper === null

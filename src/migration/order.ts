@@ -28,6 +28,11 @@ export function migrationFolder(spool: string, id: string): string {
   return join(resolve(spool), "migrations", id);
 }
 
+/** Its ledger, by that folder; there is none before the first file was taken, and after an undo. */
+export function migrationLedger(folder: string): { readonly kind: "sqlite"; readonly path: string } {
+  return { kind: "sqlite", path: join(folder, "ledger.sqlite") };
+}
+
 export function isUrl(pattern: string): boolean {
   return /^(sftp|ftps?):\/\//i.test(pattern);
 }

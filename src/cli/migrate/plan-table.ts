@@ -1,7 +1,7 @@
 /** A plan as a person reads it: what was counted, what was guessed from a sample, and what nobody looked at. */
 import { print, printTable, sizeWords, styled } from "../output.ts";
 import type { PlanReport, Unfit } from "./plan.ts";
-import { timeWords } from "./progress.ts";
+import { count, timeWords } from "./progress.ts";
 
 const SHOWN = 30;
 
@@ -69,8 +69,4 @@ function durationWords({ estimate }: PlanReport): string {
   const sending = sendingSeconds === null ? "sending unknown" : `sending ${timeWords(sendingSeconds)}`;
   const least = sendingSeconds === null ? "at least" : "about";
   return `${least} ${timeWords(seconds)} (estimated): mapping ${timeWords(mappingSeconds)}, ${sending}, both at a time`;
-}
-
-function count(number: number): string {
-  return number.toLocaleString("en");
 }

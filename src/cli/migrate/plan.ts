@@ -1,4 +1,5 @@
 /** `migrate --dry-run`: maps the files, or a sample of them, asks the service what it knows of their targets, and sends nothing. */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +25,7 @@ import { silentLog } from "../../support/log.ts";
 import { targetWords } from "../../wire/index.ts";
 import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
 import { Planner, plannedOf } from "./planner.ts";
+import { count } from "./progress.ts";
 
 /** Which files were read. Of the others only name, size and mapper are known. */
 export interface PlanSample {
@@ -204,7 +206,6 @@ function secondsSince(ms: number): number {
 function sampleOf(claimed: readonly HistoryFile[], read: readonly FileMeasure[], how: string): PlanSample {
   const bytes = sumOf(read, ({ size }) => size);
   const [files, all] = [read.length, claimed.length];
-  const count = (number: number) => number.toLocaleString("en");
   return {
     ...{ files, bytes, unreadFiles: all - files },
     unreadBytes: sumOf(claimed, ({ size }) => size) - bytes,

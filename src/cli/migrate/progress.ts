@@ -141,6 +141,6 @@ export function linesView(
   };
 }
 
-export function count(points: number): string {
-  return points.toLocaleString("en");
+export function count(number: number): string {
+  return number.toLocaleString("en");
 }

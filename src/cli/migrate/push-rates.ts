@@ -1,8 +1,9 @@
 /** How fast readings went to the service when they were sent before, from the ledgers of migrations. */
+
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { openLedger } from "../../ledger/open.ts";
 import type { Sending } from "../../migration/estimating.ts";
+import { migrationLedger } from "../../migration/order.ts";
 import { pushRateOf } from "../../migration/push-rate.ts";
 import { systemClock } from "../../support/clock.ts";
 import type { KnownMigration } from "./reports.ts";
@@ -12,10 +13,9 @@ export async function measuredBefore(
   migrations: readonly Pick<KnownMigration, "id" | "folder">[],
 ): Promise<Sending["measured"]> {
   for (const { id, folder } of migrations) {
-    const path = join(folder, "ledger.sqlite");
-    if (!existsSync(path)) continue;
-    const options = { kind: "sqlite", path, keep: Number.MAX_SAFE_INTEGER } as const;
-    const ledger = await openLedger(options, { clock: systemClock, readOnly: true });
+    const place = migrationLedger(folder);
+    if (!existsSync(place.path)) continue;
+    const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
     try {
       const pointsPerSecond = await pushRateOf(ledger);
       if (pointsPerSecond !== null) return { pointsPerSecond, migration: id };

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openLedger } from "../../ledger/open.ts";
-import { type MigrationOrder, migrationFolder } from "../../migration/order.ts";
+import { type MigrationOrder, migrationFolder, migrationLedger } from "../../migration/order.ts";
 import type { Reconciliation } from "../../migration/reconciling.ts";
 import { type MigrationReport, makeReport, type ReportLedger } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
@@ -65,18 +65,18 @@ async function earlierReconciliation(
 export async function remakeReport(spool: string, id: string): Promise<WrittenReport> {
   const known = await findMigration(spool, id);
   await settleUndo(known.folder);
-  const path = join(known.folder, "ledger.sqlite");
+  const place = migrationLedger(known.folder);
   const undone = await pastUndos(known.folder);
   const last = undone.at(-1)?.folder ?? null;
   // Nothing was delivered since: what there is to tell is of before.
-  if (!existsSync(path) && last !== null) {
+  if (!existsSync(place.path) && last !== null) {
     const report = JSON.parse(await readFile(join(last, "report.json"), "utf8")) as MigrationReport;
     const whole = { ...report, undone, ...(await structureOf(known.folder)) };
     const page = join(last, "report.html");
     await writeDurably(page, reportPage(whole));
     return { report: whole, page };
   }
-  const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock, readOnly: true });
+  const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
   try {
     return await writeReport(known, ledger, null);
   } finally {

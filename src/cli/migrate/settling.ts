@@ -1,6 +1,7 @@
 /** What a migration has to look at before anything else: whether it is being undone. */
-import { join } from "node:path";
+
 import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { migrationLedger } from "../../migration/order.ts";
 import { putAside, undoUnderWay } from "../../migration/undo-record.ts";
 import { ConfigError } from "../../support/errors.ts";
 
@@ -21,7 +22,7 @@ export async function assertNotUndone(id: string, folder: string): Promise<void>
 export async function settleUndo(folder: string): Promise<void> {
   const undone = await undoUnderWay(folder);
   if (undone === null || undone.endedAt === null) return;
-  const lock = takeOwnerLock(join(folder, "ledger.sqlite"));
+  const lock = takeOwnerLock(migrationLedger(folder).path);
   try {
     await putAside(folder, undone);
   } finally {

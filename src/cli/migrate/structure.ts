@@ -1,12 +1,12 @@
 /** The structure of a migration: what it needs is created before it is delivered to, written down, and told. */
 import { existsSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { contextOf } from "../../gateway/provisioning.ts";
 import type { GatewayMeans } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { aloneBeside, takeOwnerLock } from "../../ledger/sqlite/lock.ts";
-import type { MigrationOrder } from "../../migration/order.ts";
+import { type MigrationOrder, migrationLedger } from "../../migration/order.ts";
 import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
 import { type Alone, openProvisioner, type Provisioned } from "../../provisioning/provisioning.ts";
 import { wantedByTemplate } from "../../provisioning/template.ts";
@@ -138,7 +138,7 @@ export class MigrationStructure {
     const wanted = this.#file?.kind === "table" ? this.#file.wanted : [];
     const open = record.entries.filter(({ state }) => state === "begun");
     if (wanted.length === 0 && open.length === 0) return;
-    const lock = takeOwnerLock(join(folder, "ledger.sqlite"));
+    const lock = takeOwnerLock(migrationLedger(folder).path);
     try {
       for (const name of new Set(open.map(({ service }) => service))) {
         const { error } = await this.#provision(own, [], false, stop, name);

@@ -1,7 +1,8 @@
 /** `migrate undo --structure`: shows what of the sites, sources and variables that a migration created may go, asks, and removes it. */
-import { join } from "node:path";
+
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { migrationLedger } from "../../migration/order.ts";
 import { StructureSurvey, type Verdict } from "../../migration/removing-structure.ts";
 import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
 import { resolveBegun } from "../../provisioning/resolving.ts";
@@ -30,7 +31,7 @@ export async function undoStructure(
   leaving: ReadonlyMap<number, number>,
   stop: AbortSignal,
 ): Promise<UndoneStructure> {
-  const lock = takeOwnerLock(join(folder, "ledger.sqlite"));
+  const lock = takeOwnerLock(migrationLedger(folder).path);
   const record = await StructureRecord.open(folder, systemClock);
   const stores = new Map<string, OpenStore>();
   try {

@@ -1,4 +1,5 @@
 /** `migrate undo`: shows what of a migration would go, asks, and removes it; then the same command can migrate it again. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
@@ -6,6 +7,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { allRuns, deliveredRuns, TAKEN } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
+import { migrationLedger } from "../../migration/order.ts";
 import { RemovalRanges } from "../../migration/removal-ranges.ts";
 import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
 import { periodOf, surveyUndo, type UndoneVariable, type UndoSurvey } from "../../migration/undoing.ts";
@@ -16,6 +18,7 @@ import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import { ask, canAsk } from "../asking.ts";
 import { print, printJson, printTable, styled } from "../output.ts";
 import { collectOthers, type OtherRuns } from "./others.ts";
+import { count } from "./progress.ts";
 import { findMigration, type KnownMigration, remakeReport, writeReport } from "./reports.ts";
 import { settleUndo } from "./settling.ts";
 import { type OpenStore, openStore } from "./store.ts";
@@ -62,7 +65,7 @@ export async function undoMigration(
 
 /** Nothing may have been delivered so far. */
 async function isReported(folder: string): Promise<boolean> {
-  return existsSync(join(folder, "ledger.sqlite")) || (await pastUndos(folder)).length > 0;
+  return existsSync(migrationLedger(folder).path) || (await pastUndos(folder)).length > 0;
 }
 
 interface DataUndone {
@@ -79,13 +82,13 @@ async function undoDelivered(
   options: UndoOptions,
   stop: AbortSignal,
 ): Promise<DataUndone> {
-  const path = join(known.folder, "ledger.sqlite");
-  if (!existsSync(path)) {
+  const place = migrationLedger(known.folder);
+  if (!existsSync(place.path)) {
     if (options.json !== true) print(`migration ${known.id} has delivered nothing that is not undone`);
     const facts = { id: known.id, removed: null };
     return { code: 0, facts, isDeclined: false, leaving: new Map() };
   }
-  const ledger = await openLedger({ kind: "sqlite", path }, { clock: systemClock });
+  const ledger = await openLedger(place, { clock: systemClock });
   let undone: DataUndone;
   try {
     undone = await new Undoing(config, known, ledger, options, stop).run();
@@ -334,8 +337,4 @@ function warningsOf({ variables, others }: Surveyed): readonly string[] {
 
 function sumOf(variables: readonly UndoneVariable[], field: "points" | "versions"): number {
   return variables.reduce((sum, variable) => sum + variable[field], 0);
-}
-
-function count(number: number): string {
-  return number.toLocaleString("en");
 }
