@@ -7,6 +7,7 @@ import type {
   Batch,
   BatchSlice,
   BatchState,
+  FinishPlan,
   Outcome,
   RejectedRow,
   Run,
@@ -23,6 +24,12 @@ export interface DeliveryJournal {
     to: BatchState,
     change?: { readonly answer?: string; readonly attempted?: boolean },
   ): Promise<Batch>;
+  /** `sending → accepted`; answers the run when it is accepted with this as a whole, and null when it is not. */
+  acceptBatch(
+    operationId: string,
+    answer: string,
+    whole: { readonly service: string; readonly finishPlan?: FinishPlan },
+  ): Promise<Run | null>;
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
 }
 

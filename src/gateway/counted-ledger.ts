@@ -30,6 +30,16 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
       count(run, true);
       return run;
     },
+    async recordIntake(...args) {
+      const run = await ledger.recordIntake(...args);
+      if (run !== null) count(run, true);
+      return run;
+    },
+    async acceptBatch(...args) {
+      const run = await ledger.acceptBatch(...args);
+      if (run !== null) count(run, false);
+      return run;
+    },
     async recordOpened(...args) {
       const run = await ledger.recordOpened(...args);
       count(run, false);

@@ -74,7 +74,7 @@ export interface Ledger {
   advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
   /**
    * `mapped → delivering` in the same transaction as the question of `blockedBy`: when a run is in the way by now, it is answered and
-   * nothing was changed. While this one was looked at by the guard, a held one may have been let go.
+   * nothing was changed. While this one was looked at by the guard, a held one may have been let go. `batches` as `batches` has them.
    */
   beginDelivery(id: string, detail: string): Promise<BegunDelivery>;
   /**
@@ -104,6 +104,11 @@ export interface Ledger {
    */
   recordMapped(id: string, mapped: MappedRecord): Promise<Run>;
   /**
+   * `claimed → fetched → mapping → mapped` in one transaction, for the plain case: a run that is no replay and was never mapped before, of
+   * an arrival that is no duplicate. Null, and nothing was recorded, when it is another case: it takes these steps one by one.
+   */
+  recordIntake(id: string, record: IntakeRecord): Promise<Run | null>;
+  /**
    * `fetched → opened` with an arrival (`settling`) for each entry of the container, in one transaction. `path` is the path in the
    * container. Entries that an earlier opening has recorded stay as they are.
    */
@@ -132,6 +137,12 @@ export interface Ledger {
   /** The run that the operation belongs to; null when the operation is not ours. */
   runOfOperation(operationId: string): Promise<Run | null>;
   advanceBatch(operationId: string, from: BatchState, to: BatchState, change?: BatchChange): Promise<Batch>;
+  /**
+   * `sending → accepted`, as `advanceBatch` does. When no other batch of the run that delivers is awaited, and none was rejected, the run
+   * becomes `accepted` in the same transaction, with `whole.finishPlan` unless its finish was decided before. Answers the run then;
+   * null when others are awaited or some were rejected.
+   */
+  acceptBatch(operationId: string, answer: string, whole: WholeRun): Promise<Run | null>;
   /** The batch ends as `split`; its children are new batches, durable before their first send. Totals count the leaves. */
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
   /**
@@ -216,7 +227,7 @@ export interface RunStart {
 }
 
 export type BegunDelivery =
-  | { readonly run: Run; readonly blockedBy: null }
+  | { readonly run: Run; readonly blockedBy: null; readonly batches: readonly Batch[] }
   | { readonly run: null; readonly blockedBy: Run };
 
 export interface RunFilter {
@@ -271,6 +282,24 @@ export interface MappedRecord {
   /** Digests of the targets, one each, for the order of lanes. */
   readonly targets: readonly TargetKey[];
   readonly detail: string;
+}
+
+/** Of a file that was fetched and mapped before anything of it was recorded. */
+export interface IntakeRecord {
+  readonly sha256: string;
+  /** The rule of the drop; with `process` nobody asks whether the content came before. */
+  readonly duplicates: "skip" | "process" | "flag";
+  /** Words for the events of `fetched` and `mapping`. */
+  readonly fetched: string;
+  readonly mapping: string;
+  readonly mapped: MappedRecord;
+}
+
+/** Of a run whose last batch is accepted. */
+export interface WholeRun {
+  /** Who took it, for the words of the event. */
+  readonly service: string;
+  readonly finishPlan?: FinishPlan;
 }
 
 /** Of an arrival what its age is told by. */

@@ -62,6 +62,12 @@ export class MemoryJournal implements DeliveryJournal {
     return next;
   }
 
+  /** Keeps no runs, so that none is ever accepted as a whole. */
+  async acceptBatch(operationId: string, answer: string): Promise<null> {
+    await this.advanceBatch(operationId, "sending", "accepted", { answer });
+    return null;
+  }
+
   async splitBatch(operationId: string, children: readonly BatchSlice[], answer: string) {
     const batch = this.batch(operationId);
     if (batch.state !== "sending") throw new Error(`${operationId} is ${batch.state}: no split`);

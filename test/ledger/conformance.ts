@@ -21,6 +21,7 @@ import {
 import { operatorConformance } from "./operator-conformance.ts";
 import { pollConformance } from "./poll-conformance.ts";
 import { pruneConformance } from "./prune-conformance.ts";
+import { togetherConformance } from "./together-conformance.ts";
 
 export type OpenLedger = (clock: Clock) => Promise<Ledger>;
 
@@ -42,6 +43,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("runs", () => runs(current));
     describe("lanes", () => lanes(current));
     describe("batches", () => batches(current));
+    describe("steps together", () => togetherConformance(current));
     describe("outcomes", () => outcomes(current));
     describe("questions of people", () => questions(current));
     describe("writes that share a commit", () => sharedCommits(current));

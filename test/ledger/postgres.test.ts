@@ -345,13 +345,18 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     const run = await mapped(north, "a.csv");
     expect(await north.fleet.holdRun(run)).toMatchObject({ id: run.id, node: "north" });
     expect(await south.fleet.holdRun(run)).toBeNull();
+    const words = { sha256: "a", duplicates: "skip", fetched: "", mapping: "" } as const;
+    const intake = { ...words, mapped: record(["A"]) };
     expect(await south.runsIn(["mapped"], { ours: true })).toEqual([]);
     expect(await south.groupsOf(["mapped"], "drop", { ours: true })).toEqual([]);
     expect(await north.runsIn(["mapped"], { ours: true })).toHaveLength(1);
     for (const refused of [
       () => south.advanceRun(run.id, "mapped", "delivering"),
       () => south.noteRun(run.id, { settled: true }),
+      () => south.beginDelivery(run.id, ""),
       () => south.advanceBatch(`${run.id}-1`, "ready", "sending"),
+      () => south.acceptBatch(`${run.id}-1`, "200", { service: "main" }),
+      () => south.recordIntake(run.id, intake),
       () => south.fleet.assertRun(run.id),
     ])
       await expect(refused()).rejects.toSatisfy(isLeaseLost);

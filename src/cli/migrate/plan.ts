@@ -264,4 +264,9 @@ const unsent = async (): Promise<never> => {
     message: "a plan sends nothing",
   });
 };
-const NO_JOURNAL: DeliveryJournal = { batches: unsent, advanceBatch: unsent, splitBatch: unsent };
+const NO_JOURNAL: DeliveryJournal = {
+  batches: unsent,
+  advanceBatch: unsent,
+  acceptBatch: unsent,
+  splitBatch: unsent,
+};

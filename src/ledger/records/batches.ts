@@ -73,7 +73,8 @@ function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {
   return `${prefix === undefined || prefix === "" ? "" : `${prefix}-`}${id}-${sequence}`;
 }
 
-function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<void> {
+/** Inside a write. */
+export function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<void> {
   return executeEach(
     `INSERT INTO batches (operation_id, run_id, sequence, place, "offset", length, points, digest, state)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'ready')`,
@@ -97,7 +98,7 @@ function* mustFindBatch(operationId: string): Steps<Batch> {
   return batch;
 }
 
-function missingBatch(operationId: string): InvariantError {
+export function missingBatch(operationId: string): InvariantError {
   return brokenInvariant("find batch", operationId, `there is no operation ${operationId} in the ledger`);
 }
 
@@ -132,12 +133,7 @@ function* moveBatch(
   if (found === undefined) throw missingBatch(operationId);
   const batch = toBatch(found);
   yield* store.assertRun(batch.runId);
-  if (batch.state !== from)
-    throw brokenInvariant(
-      "advance batch",
-      operationId,
-      `batch ${operationId} is ${batch.state}, and not ${from} as was thought`,
-    );
+  assertState(batch, from);
   assertTransition("batch", operationId, from, to);
   const after: Batch = {
     ...batch,
@@ -169,6 +165,16 @@ function* moveBatch(
     { drop: found.drop_name, path: found.path },
   );
   return after;
+}
+
+/** Two hands must not move the same batch. */
+export function assertState(
+  { operationId, state }: Pick<Batch, "operationId" | "state">,
+  from: BatchState,
+): void {
+  if (state === from) return;
+  const words = `batch ${operationId} is ${state}, and not ${from} as was thought`;
+  throw brokenInvariant("advance batch", operationId, words);
 }
 
 function* splitBatch(

@@ -1,11 +1,13 @@
 /** The contract of the ledger over a store: everything but opening and closing. */
 import type { Ledger, PollRecord } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
+import { acceptanceMethods } from "./acceptance.ts";
 import { arrivalMethods } from "./arrivals.ts";
 import { batchMethods } from "./batches.ts";
 import { checkingMethods } from "./checking.ts";
 import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
+import { intakeMethods } from "./intake.ts";
 import { operatorMethods } from "./operator.ts";
 import { orderMethods } from "./order.ts";
 import { outcomeMethods } from "./outcomes.ts";
@@ -24,7 +26,9 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...pruningMethods(store),
     ...runMethods(store),
     ...containerMethods(store),
+    ...intakeMethods(store),
     ...batchMethods(store),
+    ...acceptanceMethods(store),
     ...orderMethods(store),
     ...outcomeMethods(store),
     ...eventMethods(store),

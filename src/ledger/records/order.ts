@@ -4,6 +4,7 @@
  */
 import type { Run } from "../../model.ts";
 import type { BegunDelivery, Ledger } from "../ledger.ts";
+import { batchesOf } from "./batches.ts";
 import { blockedBy, inTheWayOf } from "./lanes.ts";
 import { overtakers } from "./operator.ts";
 import { toRun } from "./rows.ts";
@@ -24,7 +25,8 @@ function* beginDelivery(store: Store, id: string, detail: string): Steps<BegunDe
   const before = yield* inTheWayOf(store, row);
   if (before !== null) return { run: null, blockedBy: before };
   yield* store.assertRun(id);
-  return { run: yield* advance(store, toRun(row), "mapped", "delivering", { detail }), blockedBy: null };
+  const run = yield* advance(store, toRun(row), "mapped", "delivering", { detail });
+  return { run, blockedBy: null, batches: yield* batchesOf(id) };
 }
 
 function* resumeHeld(

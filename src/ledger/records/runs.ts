@@ -206,13 +206,18 @@ export function* advance(
   hidden: HiddenCells = {},
 ): Steps<Run> {
   const { id } = run;
-  if (run.state !== from)
-    throw brokenInvariant("advance run", id, `run ${id} is ${run.state}, and not ${from} as was thought`);
+  assertState(run, from);
   assertTransition("run", id, from, to);
   const after = yield* applyChange(store, run, to, change, hidden);
   if (!KEEPS_TARGETS.includes(to)) yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
   yield* tell(store, run, `run.${to}`, change);
   return after;
+}
+
+/** Two hands must not move the same run. */
+export function assertState({ id, state }: Run, from: RunState): void {
+  if (state === from) return;
+  throw brokenInvariant("advance run", id, `run ${id} is ${state}, and not ${from} as was thought`);
 }
 
 /** Inside a write. */
@@ -224,7 +229,8 @@ export function* noteRun(store: Store, id: string, change: RunChange): Steps<Run
   return after;
 }
 
-function tell(store: Store, run: Run, what: string, { detail, reason }: RunChange): Steps<void> {
+/** An event of a run. Inside a write. */
+export function tell(store: Store, run: Run, what: string, { detail, reason }: RunChange): Steps<void> {
   const { id: runId, arrivalId } = run;
   return appendEvent(
     store,
@@ -233,8 +239,8 @@ function tell(store: Store, run: Run, what: string, { detail, reason }: RunChang
   );
 }
 
-/** Answers the run as it is then. */
-function* applyChange(
+/** Answers the run as it is then. Inside a write, of which the caller asserts the transition and tells the event. */
+export function* applyChange(
   store: Store,
   run: Run,
   to: RunState,

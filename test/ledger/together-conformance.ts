@@ -1,0 +1,281 @@
+/** Steps of plain files that are recorded together: they must come to the same as one by one, or record nothing. */
+import { expect, it } from "vitest";
+import type { IntakeRecord, Ledger } from "../../src/ledger/ledger.ts";
+import type { Run, RunState } from "../../src/model.ts";
+import { InvariantError } from "../../src/support/errors.ts";
+import { BINDING, claimed, deliver, list, mapped, outcome, record, sight, slice } from "./fixtures.ts";
+
+const REJECTED = { code: "HG-MAP-003", message: "no number", place: { row: 3 } };
+
+function intake(change: Partial<IntakeRecord> = {}): IntakeRecord {
+  const mappedNow = { ...record(["A", "B"], [slice("1", 10), slice("2", 5)]), detail: "15 points" };
+  return {
+    sha256: "same",
+    duplicates: "skip",
+    fetched: "100 bytes",
+    mapping: "by standard",
+    mapped: mappedNow,
+    ...change,
+  };
+}
+
+/** Everything of a run but its times and what it is called. */
+async function lifeOf(ledger: Ledger, run: Run) {
+  const strip = (text: string) => text.replaceAll(run.id, "run").replaceAll(run.path, "file");
+  const now = await ledger.run(run.id);
+  const events = (await ledger.events(run.arrivalId)).map(({ what, detail, operationId }) => ({
+    what,
+    detail: strip(detail),
+    operationId: operationId === null ? null : strip(operationId),
+  }));
+  const batches = (await ledger.batches(run.id)).map((batch) => ({
+    ...batch,
+    runId: "",
+    operationId: strip(batch.operationId),
+    acceptedAt: batch.acceptedAt === null ? null : "then",
+  }));
+  return {
+    run: { ...now, id: "", arrivalId: 0, path: "", createdAt: "", changedAt: "" },
+    sha256: (await ledger.arrival(run.arrivalId))?.sha256,
+    rejected: await ledger.rejectedRows(run.id),
+    events,
+    batches,
+  };
+}
+
+export function togetherConformance(ledger: () => Ledger): void {
+  const BROKEN = { reason: { code: "HG-MAP-001", message: "broken" } };
+  const nothingOf = async (run: Run, state: RunState = "claimed") => {
+    expect(await ledger().run(run.id)).toMatchObject({ state, sha256: null, points: { mapped: 0 } });
+    expect(await ledger().batches(run.id)).toEqual([]);
+    expect((await ledger().arrival(run.arrivalId))?.sha256).toBeNull();
+    expect((await ledger().events(run.arrivalId)).map(({ what }) => what)).not.toContain("run.mapped");
+  };
+  /** The same path again, after the first went. */
+  const again = async (path: string) => {
+    await list(ledger(), "field", []);
+    return claimed(ledger(), path);
+  };
+  const begin = async (run: Run) => {
+    const begun = await ledger().beginDelivery(run.id, "to main");
+    if (begun.run === null) throw new Error(`${begun.blockedBy.path} is in the way`);
+    return begun.batches;
+  };
+  const sending = async (path: string, slices = [slice("1", 10), slice("2", 5)]) => {
+    const run = await mapped(ledger(), path, record([path], slices));
+    for (const { operationId } of await begin(run))
+      await ledger().advanceBatch(operationId, "ready", "sending", { attempted: true });
+    return run;
+  };
+  const accept = (run: Run, sequence: string) =>
+    ledger().acceptBatch(`${run.id}-${sequence}`, "200 OK", { service: "main" });
+
+  it("an intake comes to the same as its steps one by one", async () => {
+    const given = intake({ mapped: { ...intake().mapped, rejected: [REJECTED], rejectedCount: 1 } });
+    const alone = await claimed(ledger(), "alone");
+    const { sha256 } = given;
+    await ledger().advanceRun(alone.id, "claimed", "fetched", {
+      sha256,
+      reason: null,
+      detail: given.fetched,
+    });
+    await ledger().advanceRun(alone.id, "fetched", "mapping", { detail: given.mapping });
+    await ledger().recordMapped(alone.id, given.mapped);
+    const together = await claimed(ledger(), "together");
+    await ledger().noteRun(together.id, BROKEN);
+    const answered = await ledger().recordIntake(together.id, given);
+    expect(answered).toEqual(await ledger().run(together.id));
+    expect(await lifeOf(ledger(), together)).toEqual(await lifeOf(ledger(), alone));
+    expect((await ledger().blockedBy(together))?.id, "it shares targets").toBe(alone.id);
+    expect(await ledger().check()).toEqual([]);
+  });
+
+  it("an intake of a run that is elsewhere than was thought is refused", async () => {
+    const run = await claimed(ledger(), "a");
+    await ledger().advanceRun(run.id, "claimed", "quarantined", BROKEN);
+    await expect(ledger().recordIntake(run.id, intake())).rejects.toThrow(InvariantError);
+    await nothingOf(run, "quarantined");
+    const once = await claimed(ledger(), "b");
+    await ledger().recordIntake(once.id, intake());
+    await expect(ledger().recordIntake(once.id, intake())).rejects.toThrow(InvariantError);
+    expect(await ledger().batches(once.id)).toHaveLength(2);
+  });
+
+  it.each(["skip", "flag"] as const)(
+    "an intake of content that came before is not recorded (%s)",
+    async (rule) => {
+      await ledger().recordIntake((await claimed(ledger(), "a")).id, intake());
+      const run = await again("a");
+      expect(await ledger().recordIntake(run.id, intake({ duplicates: rule }))).toBeNull();
+      await nothingOf(run);
+      expect(
+        await ledger().recordIntake(run.id, intake({ sha256: "other", duplicates: rule })),
+      ).toMatchObject({
+        state: "mapped",
+        sha256: "other",
+      });
+    },
+  );
+
+  it("an intake of content that came before is recorded where all is processed", async () => {
+    await ledger().recordIntake((await claimed(ledger(), "a")).id, intake());
+    const run = await again("a");
+    expect(await ledger().recordIntake(run.id, intake({ duplicates: "process" }))).toMatchObject({
+      state: "mapped",
+    });
+  });
+
+  it("of two equal versions whose intakes share a commit, the later one is not recorded", async () => {
+    const first = await claimed(ledger(), "a");
+    const second = await again("a");
+    const [one, other] = await Promise.all([
+      ledger().recordIntake(first.id, intake()),
+      ledger().recordIntake(second.id, intake()),
+    ]);
+    expect(one?.state).toBe("mapped");
+    expect(other).toBeNull();
+    await nothingOf(second);
+  });
+
+  it("an intake of a replay, of a duplicate, or of what was mapped before is left to the steps", async () => {
+    const old = await deliver(ledger(), await mapped(ledger(), "old"));
+    const replay = { of: old.id, rejectedOnly: false, overwrite: false, by: "ann" };
+    const ordered = await ledger().openRun(old.arrivalId, BINDING, "lane", { replay });
+    expect(await ledger().recordIntake(ordered.id, intake({ duplicates: "process" }))).toBeNull();
+    expect(await ledger().run(ordered.id)).toMatchObject({ state: "claimed", points: { mapped: 0 } });
+
+    const copy = await claimed(ledger(), "copy");
+    await ledger().advanceArrival(copy.arrivalId, "duplicate", "the same bytes came before");
+    expect(await ledger().recordIntake(copy.id, intake())).toBeNull();
+    await nothingOf(copy);
+
+    const lost = await mapped(ledger(), "lost");
+    await ledger().advanceRun(lost.id, "mapped", "claimed");
+    expect(await ledger().recordIntake(lost.id, intake())).toBeNull();
+    expect(await ledger().run(lost.id)).toMatchObject({ state: "claimed", sha256: "sha-lost" });
+  });
+
+  it("an intake that fails leaves others of its commit alone, and nothing of itself", async () => {
+    const [bad, good] = [await claimed(ledger(), "bad"), await claimed(ledger(), "good")];
+    const broken = { ...intake().mapped, batches: [slice("1"), slice("not a number")] };
+    const results = await Promise.allSettled([
+      ledger().recordIntake(bad.id, intake({ mapped: broken })),
+      ledger().recordIntake(good.id, intake()),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    await nothingOf(bad);
+    expect((await ledger().run(good.id))?.state).toBe("mapped");
+  });
+
+  it("a delivery begins with the batches of its run as they stand", async () => {
+    const run = await mapped(ledger(), "a", record(["A"], [slice("1"), slice("2")]));
+    await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
+    const batches = await begin(run);
+    expect(batches).toEqual(await ledger().batches(run.id));
+    expect(batches.map(({ state }) => state)).toEqual(["sending", "ready"]);
+    const later = await mapped(ledger(), "b", record(["A"]));
+    expect(await ledger().beginDelivery(later.id, "to main")).not.toHaveProperty("batches");
+  });
+
+  it("the last batch that is accepted takes its run along, as if both were told one by one", async () => {
+    const alone = await sending("alone");
+    for (const sequence of ["1", "2"])
+      await ledger().advanceBatch(`${alone.id}-${sequence}`, "sending", "accepted", { answer: "200 OK" });
+    await ledger().advanceRun(alone.id, "delivering", "accepted", {
+      reason: null,
+      detail: "15 points accepted by main",
+    });
+    const together = await sending("together");
+    await ledger().noteRun(together.id, BROKEN);
+    expect(await accept(together, "1")).toBeNull();
+    expect(await ledger().run(together.id)).toMatchObject({ state: "delivering", points: { accepted: 10 } });
+    const answered = await accept(together, "2");
+    expect(answered).toEqual(await ledger().run(together.id));
+    const sha256 = "";
+    const lives = await Promise.all([lifeOf(ledger(), together), lifeOf(ledger(), alone)]);
+    const [one, other] = lives.map((life) => ({ ...life, sha256, run: { ...life.run, sha256 } }));
+    expect(one).toEqual(other);
+    expect(await ledger().check()).toEqual([]);
+  });
+
+  it("a run is accepted when the last two of its batches are in one commit", async () => {
+    const run = await sending("a");
+    const answers = await Promise.all([accept(run, "2"), accept(run, "1")]);
+    expect(answers.map((answer) => answer?.state ?? null)).toEqual([null, "accepted"]);
+    expect(answers[1]?.points.accepted).toBe(15);
+  });
+
+  it("a run of which the service refused a batch is not accepted with the last one", async () => {
+    const run = await sending("a");
+    await ledger().advanceBatch(`${run.id}-1`, "sending", "rejected", { answer: "400" });
+    expect(await accept(run, "2")).toBeNull();
+    expect(await ledger().run(run.id)).toMatchObject({
+      state: "delivering",
+      points: { accepted: 5, rejected: 10 },
+    });
+  });
+
+  it("of a split batch its children count, and not itself", async () => {
+    const run = await sending("a");
+    await accept(run, "1");
+    await ledger().splitBatch(`${run.id}-2`, [slice("2.1", 3), slice("2.2", 2)], "413");
+    for (const sequence of ["2.1", "2.2"])
+      await ledger().advanceBatch(`${run.id}-${sequence}`, "ready", "sending", { attempted: true });
+    expect(await accept(run, "2.2")).toBeNull();
+    expect(await accept(run, "2.1")).toMatchObject({ state: "accepted", points: { accepted: 15 } });
+  });
+
+  it("a batch that is elsewhere than was thought is not accepted, and neither is its run", async () => {
+    const run = await mapped(ledger(), "a");
+    await ledger().beginDelivery(run.id, "to main");
+    await expect(accept(run, "1")).rejects.toThrow(InvariantError);
+    await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
+    expect(await accept(run, "1")).toMatchObject({ state: "accepted" });
+    await expect(accept(run, "1"), "told twice").rejects.toThrow(InvariantError);
+    await expect(accept(run, "9")).rejects.toThrow(InvariantError);
+    expect((await ledger().events(run.arrivalId)).filter(({ what }) => what === "run.accepted")).toHaveLength(
+      1,
+    );
+  });
+
+  it("a batch of a run that was given up meanwhile is accepted, and the run stays as it is", async () => {
+    const run = await sending("a", [slice("1", 10)]);
+    await ledger().advanceRun(run.id, "delivering", "cancelled", BROKEN);
+    expect(await accept(run, "1")).toBeNull();
+    expect(await ledger().run(run.id)).toMatchObject({
+      state: "cancelled",
+      points: { accepted: 10 },
+      ...BROKEN,
+    });
+    expect((await ledger().batches(run.id))[0]).toMatchObject({ state: "accepted", answer: "200 OK" });
+  });
+
+  it("the finish that an accepted run is given stands, unless it was decided before", async () => {
+    const finishPlan = { action: "archive", to: "done/a" } as const;
+    const last = (run: Run) => ledger().acceptBatch(`${run.id}-1`, "200", { service: "main", finishPlan });
+    expect(await last(await sending("a", [slice("1")]))).toMatchObject({ finishPlan });
+    const decided = await sending("b", [slice("1")]);
+    await ledger().noteRun(decided.id, { finishPlan: { action: "leave" } });
+    expect(await last(decided)).toMatchObject({ state: "accepted", finishPlan: { action: "leave" } });
+  });
+
+  it("what a webhook told of a batch before its answer stays with it", async () => {
+    const run = await sending("a", [slice("1", 10)]);
+    await ledger().recordOutcome(outcome(`${run.id}-1`, 8, 2));
+    expect((await accept(run, "1"))?.points).toMatchObject({ accepted: 10, stored: 8, discarded: 2 });
+    expect((await ledger().batches(run.id))[0]?.outcome).toMatchObject({ stored: 8 });
+  });
+
+  it("lets go of later runs of the same targets, once it is accepted", async () => {
+    const run = await claimed(ledger(), "a");
+    await ledger().recordIntake(run.id, intake({ mapped: record(["A"]) }));
+    const later = await claimed(ledger(), "b");
+    await ledger().recordIntake(later.id, intake({ sha256: "b", mapped: record(["A"]) }));
+    await ledger().beginDelivery(run.id, "to main");
+    expect(await ledger().beginDelivery(later.id, "to main")).toMatchObject({ blockedBy: { id: run.id } });
+    await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });
+    await accept(run, "1");
+    expect(await ledger().beginDelivery(later.id, "to main")).toMatchObject({ run: { state: "delivering" } });
+    await sight(ledger(), "c");
+  });
+}
