@@ -3,7 +3,6 @@
  * configuration and fixed words alone, so that their number is bounded; files and operations are found by exemplars.
  */
 import {
-  Counter,
   Gauge,
   Histogram,
   openMetricsContentType as OPEN_METRICS,
@@ -12,6 +11,7 @@ import {
 } from "prom-client";
 import type { LedgerEvent, Pause, Run } from "../model.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
+import { Readings, Tally } from "./tallies.ts";
 
 const RUN_LABELS = ["drop", "trigger", "mapper", "service"] as const;
 type RunLabel = (typeof RUN_LABELS)[number];
@@ -33,18 +33,18 @@ const POLL_SECONDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 
 export class GatewayMetrics {
   readonly registry: Registry;
-  readonly #steps: Counter<"drop" | "event">;
-  readonly #seen: Counter<"drop">;
-  readonly #lastEvent: Gauge<"drop">;
+  readonly #steps: Tally<"drop" | "event">;
+  readonly #seen: Tally<"drop">;
+  readonly #lastEvent: Readings<"drop">;
   readonly #late: Gauge<"trigger">;
   readonly #paused: Gauge<"kind" | "name">;
-  readonly #runs: Counter<RunLabel | "state">;
+  readonly #runs: Tally<RunLabel | "state">;
   readonly #points;
   readonly #push: Histogram<"service" | "status">;
-  readonly #callsUnderWay: Gauge<"service">;
-  readonly #serviceSuccess: Gauge<"service">;
+  readonly #callsUnderWay: Readings<"service">;
+  readonly #serviceSuccess: Readings<"service">;
   readonly #poll: Histogram<"drop" | "result">;
-  readonly #pollSuccess: Gauge<"drop">;
+  readonly #pollSuccess: Readings<"drop">;
   readonly #seconds: () => number;
 
   constructor(registry: Registry, clock: Pick<Clock, "now"> = systemClock) {
@@ -54,9 +54,11 @@ export class GatewayMetrics {
     (registry as Registry<RegistryContentType>).setContentType(OPEN_METRICS);
     const registers = [registry];
     const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
-      new Counter({ name, help, labelNames: [...labelNames], registers });
+      new Tally({ name, help, registers }, labelNames);
     const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
       new Gauge({ name, help, labelNames: [...labelNames], registers });
+    const readings = <Label extends string>(name: string, help: string, label: Label) =>
+      new Readings({ name, help, registers }, label);
     this.#steps = counter(
       "headgate_events_total",
       "Events of the ledger, by drop and kind (arrival.settling, run.accepted, source.archived, …)",
@@ -65,10 +67,10 @@ export class GatewayMetrics {
     this.#seen = counter("headgate_files_seen_total", "Files that were new at a drop, or new versions", [
       "drop",
     ]);
-    this.#lastEvent = gauge(
+    this.#lastEvent = readings(
       "headgate_last_event_timestamp_seconds",
       "When something last happened to a file of this drop",
-      ["drop"],
+      "drop",
     );
     this.#late = gauge(
       "headgate_late_file",
@@ -97,13 +99,15 @@ export class GatewayMetrics {
       enableExemplars: true,
       registers,
     });
-    this.#callsUnderWay = gauge("headgate_push_connections", "Connections that push calls are using now", [
+    this.#callsUnderWay = readings(
+      "headgate_push_connections",
+      "Connections that push calls are using now",
       "service",
-    ]);
-    this.#serviceSuccess = gauge(
+    );
+    this.#serviceSuccess = readings(
       "headgate_service_last_success_timestamp_seconds",
       "When the service last accepted a push",
-      ["service"],
+      "service",
     );
     this.#poll = new Histogram({
       name: "headgate_poll_duration_seconds",
@@ -112,10 +116,10 @@ export class GatewayMetrics {
       buckets: POLL_SECONDS,
       registers,
     });
-    this.#pollSuccess = gauge(
+    this.#pollSuccess = readings(
       "headgate_drop_last_success_timestamp_seconds",
       "When a poll of the drop was last complete",
-      ["drop"],
+      "drop",
     );
   }
 
@@ -131,55 +135,56 @@ export class GatewayMetrics {
     for (const trigger of triggers) this.#late.set({ trigger }, 1);
   }
 
-  count(event: LedgerEvent & { readonly drop: string }): void {
-    this.#steps.inc({ drop: event.drop, event: event.what });
-    if (event.what === "arrival.settling") this.#seen.inc({ drop: event.drop });
-    this.#lastEvent.set({ drop: event.drop }, Date.parse(event.at) / 1000);
+  count({ drop, what, at }: LedgerEvent & { readonly drop: string }): void {
+    this.#steps.add(keyOf(drop, what), 1, () => ({ drop, event: what }));
+    if (what === "arrival.settling") this.#seen.add(drop, 1, () => ({ drop }));
+    this.#lastEvent.set(drop, Date.parse(at) / 1000);
   }
 
   /** A run that came to another state. `mappedNow`: with batches that it did not have before. */
   countRun({ drop, binding, state, points }: Run, mappedNow: boolean): void {
-    const labels = {
-      drop,
-      trigger: binding.trigger,
-      mapper: binding.mapper.name,
-      service: binding.service,
-    };
-    this.#runs.inc({ ...labels, state });
-    if (mappedNow) this.#points.mapped.inc(labels, points.mapped);
-    if (state === "accepted" || state === "quarantined") this.#points.accepted.inc(labels, points.accepted);
+    const { trigger, mapper, service } = binding;
+    const labels = () => ({ drop, trigger, mapper: mapper.name, service });
+    const key = keyOf(drop, trigger, mapper.name, service);
+    this.#runs.add(keyOf(key, state), 1, () => ({ ...labels(), state }));
+    const { mapped, accepted, confirmed, rejected, discarded } = this.#points;
+    if (mappedNow) mapped.add(key, points.mapped, labels);
+    if (state === "accepted" || state === "quarantined") accepted.add(key, points.accepted, labels);
     if (state === "accepted" || state === "quarantined" || state === "empty")
-      this.#points.rejected.inc(labels, points.rejected);
-    if (state === "confirmed" || state === "discarded") this.#points.confirmed.inc(labels, points.stored);
-    if (state === "discarded") this.#points.discarded.inc(labels, points.discarded);
+      rejected.add(key, points.rejected, labels);
+    if (state === "confirmed" || state === "discarded") confirmed.add(key, points.stored, labels);
+    if (state === "discarded") discarded.add(key, points.discarded, labels);
   }
 
   pushBegins(service: string): void {
-    this.#callsUnderWay.inc({ service });
+    this.#callsUnderWay.add(service, 1);
   }
 
   pushEnded({ service, operationId, traceId, status, seconds }: PushMeasured): void {
-    this.#callsUnderWay.dec({ service });
-    const exemplarLabels = exemplarOf(operationId, traceId);
+    this.#callsUnderWay.add(service, -1);
     this.#push.observe({
       labels: { service, status: status === null ? "none" : `${Math.floor(status / 100)}xx` },
       value: seconds,
-      exemplarLabels,
+      exemplarLabels: exemplarOf(operationId, traceId),
     });
-    if (status !== null && status >= 200 && status < 300)
-      this.#serviceSuccess.set({ service }, this.#seconds());
+    if (status !== null && status >= 200 && status < 300) this.#serviceSuccess.set(service, this.#seconds());
   }
 
   pollEnded(drop: string, seconds: number, complete: boolean): void {
     this.#poll.observe({ drop, result: complete ? "complete" : "failed" }, seconds);
-    if (complete) this.#pollSuccess.set({ drop }, this.#seconds());
+    if (complete) this.#pollSuccess.set(drop, this.#seconds());
   }
+}
+
+/** Names of the configuration hold no such character, nor do events and states. */
+function keyOf(...names: readonly string[]): string {
+  return names.join("\0");
 }
 
 /** A long operation id takes all the room that there is. */
 function exemplarOf(operationId: string, traceId: string): Record<string, string> {
-  const both = { operation_id: operationId, trace_id: traceId };
-  const length = Object.entries(both).flat().join("").length;
-  if (length <= EXEMPLAR_CHARACTERS_MAX) return both;
-  return { trace_id: traceId };
+  const names = "operation_id".length + "trace_id".length;
+  return names + operationId.length + traceId.length <= EXEMPLAR_CHARACTERS_MAX
+    ? { operation_id: operationId, trace_id: traceId }
+    : { trace_id: traceId };
 }

@@ -1,5 +1,6 @@
 /** JSON lines on standard error, secrets redacted. Stages receive a `Logger` and know nothing of where it writes. */
 import { type DestinationStream, type Logger, pino } from "pino";
+import { isoInstant, systemClock } from "./clock.ts";
 
 export type { Logger };
 
@@ -34,7 +35,7 @@ export function createLog(
       hooks: { streamWrite: (line) => withoutSecrets(line, secrets()) },
       level,
       base: null,
-      timestamp: () => `,"time":"${Temporal.Now.instant().toString({ fractionalSecondDigits: 3 })}"`,
+      timestamp: () => `,"time":"${isoInstant(systemClock.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED, censor: "[redacted]" },
     },

@@ -2,40 +2,48 @@
  * Run ids: 48 bits of Unix milliseconds and 80 random bits, as 26 characters of Crockford's base 32 in lower case
  * (a ULID in small letters). Text order is time order, and each id is greater than the last, also when the clock steps back.
  */
-import { randomBytes } from "node:crypto";
+import { randomDigits } from "./random.ts";
 
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
-const LENGTH = 26;
-const RANDOM_BITS = 80n;
+const BASE = DIGITS.length;
+/** Of 5 bits each: two that are always 0 and 48 of time, and 80 random ones. */
+const TIME_LENGTH = 10;
+const RANDOM_LENGTH = 16;
 
 /** Answers the next id for a wall time in milliseconds. With `last`, every id is greater than that one as well. */
-export function createRunIds(last?: string): (unixMs: number) => string {
-  let latest = last === undefined ? -1n : decode(last);
+export function createRunIds(last = ""): (unixMs: number) => string {
+  let latest = last;
+  let time = { ms: 0, text: encodeTime(0) };
   return (unixMs) => {
-    const fresh =
-      (BigInt(Math.trunc(unixMs)) << RANDOM_BITS) | BigInt(`0x${randomBytes(10).toString("hex")}`);
-    latest = fresh > latest ? fresh : latest + 1n;
-    return encode(latest);
+    const ms = Math.trunc(unixMs);
+    if (ms !== time.ms) time = { ms, text: encodeTime(ms) };
+    const fresh = time.text + randomDigits(RANDOM_LENGTH, DIGITS);
+    latest = fresh > latest ? fresh : successor(latest);
+    return latest;
   };
 }
 
 /** Unix milliseconds at which a run id was made. */
 export function runIdTimeMs(id: string): number {
-  return Number(decode(id) >> RANDOM_BITS);
+  let ms = 0;
+  for (const digit of id.slice(0, TIME_LENGTH)) ms = ms * BASE + Math.max(0, DIGITS.indexOf(digit));
+  return ms;
 }
 
-function encode(value: bigint): string {
-  let rest = value;
+function encodeTime(ms: number): string {
+  let rest = ms;
   let text = "";
-  for (let at = 0; at < LENGTH; at += 1) {
-    text = (DIGITS[Number(rest & 31n)] ?? "") + text;
-    rest >>= 5n;
+  for (let at = 0; at < TIME_LENGTH; at += 1) {
+    text = (DIGITS[rest % BASE] ?? "") + text;
+    rest = Math.floor(rest / BASE);
   }
   return text;
 }
 
-function decode(text: string): bigint {
-  let value = 0n;
-  for (const digit of text) value = (value << 5n) | BigInt(Math.max(0, DIGITS.indexOf(digit)));
-  return value;
+/** The next id in the order of texts: one more, carried as far as it has to be. */
+function successor(id: string): string {
+  let at = id.length - 1;
+  while (id[at] === DIGITS.at(-1)) at -= 1;
+  const next = DIGITS[DIGITS.indexOf(id[at] ?? "") + 1] ?? "";
+  return id.slice(0, at) + next + "0".repeat(id.length - 1 - at);
 }

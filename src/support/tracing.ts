@@ -2,7 +2,8 @@
  * Traces by W3C Trace Context, without saying where spans go: `operations/span-export.ts` exports them where that is configured. The trace id is
  * derived from the run, so that every attempt, also after a restart or on another node, is in one trace, and no id has to be kept.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { hash } from "node:crypto";
+import { randomHex } from "./random.ts";
 
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
@@ -51,11 +52,11 @@ export const untraced: Tracer = {
   exports: false,
   begin({ runId }) {
     const traceId = traceIdOf(runId);
-    const spanId = randomBytes(SPAN_ID_DIGITS / 2).toString("hex");
+    const spanId = randomHex(SPAN_ID_DIGITS / 2);
     return { traceId, traceparent: traceparent(traceId, spanId, false), end: () => undefined };
   },
 };
 
 function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text);
 }

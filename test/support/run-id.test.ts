@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createRunIds } from "../../src/support/run-id.ts";
+import { createRunIds, runIdTimeMs } from "../../src/support/run-id.ts";
 
 const time = fc.integer({ min: 0, max: 2 ** 47 });
 
@@ -24,4 +24,16 @@ it("run ids only ever grow, also when the clock stands still or steps back, and 
       for (const [index, id] of ids.entries()) if (index > 0) expect(id > (ids[index - 1] ?? "")).toBe(true);
     }),
   );
+});
+
+it("tells when a run id was made", () => {
+  fc.assert(
+    fc.property(time, (ms) => {
+      expect(runIdTimeMs(createRunIds()(ms))).toBe(ms);
+    }),
+  );
+});
+
+it("carries to the next greater id when no more random ones fit behind the last", () => {
+  expect(createRunIds("00000000010fzzzzzzzzzzzzzz")(0)).toBe("00000000010g00000000000000");
 });
