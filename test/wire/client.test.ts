@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/support/clock.ts";
 import { ConfigError, RejectedError, TransientError } from "../../src/support/errors.ts";
 import { answerWords, retryAfterMs } from "../../src/wire/client/answers.ts";
@@ -167,6 +167,53 @@ describe("the client", () => {
       body: "sorry",
     });
     expect((await push()).words).toBe("HTTP 502 (text/plain): sorry");
+  });
+
+  it("takes nothing that comes before the answer for the answer itself", async () => {
+    const hinting = createServer((request, response) => {
+      request.resume();
+      if (request.url === "/token") response.end(JSON.stringify({ access_token: "t", expires_in: 60 }));
+      else response.writeEarlyHints({ link: "</a>; rel=preload" }, () => response.destroy());
+    });
+    await listen(hinting);
+    const url = `http://127.0.0.1:${portOf(hinting)}`;
+    const through = new ServiceClient({ ...service.options, push: url, token: `${url}/token` }, limits);
+    try {
+      await expect(push("r1-1", through)).rejects.toMatchObject({ code: "HG-PUSH-001" });
+    } finally {
+      await through.close();
+      hinting.close();
+    }
+  });
+
+  it("ends a call at once that waits for a connection when it is aborted, and never sends it", async () => {
+    const narrow = new ServiceClient(service.options, limits);
+    service.pushDefault = "hang";
+    const stop = new AbortController();
+    const call = (operationId: string) =>
+      narrow.push(
+        {
+          body: () => body,
+          length: body.length,
+          operationId,
+          operationTimeoutSec: 60,
+          idempotencyKey: operationId,
+        },
+        stop.signal,
+      );
+    try {
+      await narrow.token(signal);
+      const calls = [call("r1-1"), call("r1-2")];
+      await vi.waitFor(() => expect(service.pushes).toHaveLength(1));
+      stop.abort(new Error("enough"));
+      for (const { status, reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[])
+        expect([status, reason.message]).toEqual(["rejected", "enough"]);
+      service.pushDefault = "accept";
+      expect(await push("r1-3", narrow)).toMatchObject({ status: 200 });
+      expect(service.pushes.map(({ query }) => query.get("operationId"))).toEqual(["r1-1", "r1-3"]);
+    } finally {
+      await narrow.close();
+    }
   });
 
   it("goes through the proxy of the service, the token too", async () => {

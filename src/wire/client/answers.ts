@@ -25,6 +25,8 @@ function otherType({ headers, text }: HttpAnswer): string | null {
 }
 
 function problemWords(text: string): string | null {
+  // Most answers are none, which costs less to see than to have it found.
+  if (!text.includes('"title"')) return null;
   const parsed = problem.safeParse(parseJson(text));
   if (!parsed.success) return null;
   const { title, detail, errors } = parsed.data;
@@ -35,7 +37,11 @@ function problemWords(text: string): string | null {
     .concat(faults === "" ? "" : ` (${faults})`);
 }
 
+/** Printable characters of ASCII without a tag, one space between words. */
+const PLAIN = /^[!-;=-~]+(?: [!-;=-~]+)*$/;
+
 function plainText(text: string): string {
+  if (text === "" || (text.length <= WORDS_MAX && PLAIN.test(text))) return text;
   return text
     .slice(0, 4 * WORDS_MAX)
     .replace(/<(style|script)[\s\S]*?<\/\1>/gi, " ")

@@ -1,4 +1,5 @@
 /** One HTTP call with every limit that it needs: time, size of the answer, connections. Redirects are not followed. */
+import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { systemCode, TransientError, wordsOf } from "../../support/errors.ts";
@@ -23,7 +24,10 @@ export interface HttpOptions {
 
 export interface HttpCall {
   readonly method: "GET" | "POST" | "DELETE";
-  readonly url: URL;
+  /** Such as `https://push.example.com`. */
+  readonly origin: string;
+  /** With the query. */
+  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** A stream is begun only when the call is. */
   readonly body?: string | (() => Buffer | Readable);
@@ -64,56 +68,11 @@ export class HttpClient {
   }
 
   /** `TransientError` when no answer came; the reason of the signal when it was aborted. Any status is an answer. */
-  async call(call: HttpCall): Promise<HttpAnswer> {
-    call.signal.throwIfAborted();
-    const stop = new AbortController();
-    const abort = () => stop.abort(call.signal.reason);
-    call.signal.addEventListener("abort", abort, { once: true });
-    const timer = setTimeout(
-      () => stop.abort(new Error(`no complete answer within ${this.#totalMs} ms`)),
-      this.#totalMs,
-    );
-    try {
-      return await this.#request(call, stop.signal);
-    } catch (thrown) {
-      if (call.signal.aborted) throw call.signal.reason;
-      const code = systemCode(thrown);
-      const words = wordsOf(stop.signal.aborted ? stop.signal.reason : thrown);
-      throw new TransientError("HG-PUSH-001", {
-        operation: `${call.method} ${call.url.pathname}`,
-        subject: call.url.origin,
-        message: `no answer from ${call.url.origin}: ${code === undefined || words.includes(code) ? words : `${words} (${code})`}`,
-        cause: thrown,
-      });
-    } finally {
-      clearTimeout(timer);
-      call.signal.removeEventListener("abort", abort);
-    }
-  }
-
-  async #request(call: HttpCall, signal: AbortSignal): Promise<HttpAnswer> {
-    const body = typeof call.body === "function" ? call.body() : call.body;
-    const stream = body instanceof Readable ? body : null;
-    // A stream that undici never took over would otherwise fail later with nobody listening.
-    stream?.on("error", () => {});
-    try {
-      const answer = await this.#agent.request({
-        origin: call.url.origin,
-        path: call.url.pathname + call.url.search,
-        method: call.method,
-        headers: call.headers,
-        body: body ?? null,
-        signal,
-      });
-      const headers: Record<string, string> = {};
-      for (const [name, value] of Object.entries(answer.headers)) {
-        const first = Array.isArray(value) ? value[0] : value;
-        if (first !== undefined) headers[name] = first;
-      }
-      return { status: answer.statusCode, headers, ...(await readText(answer.body, call, signal)) };
-    } finally {
-      stream?.destroy();
-    }
+  call(call: HttpCall): Promise<HttpAnswer> {
+    if (call.signal.aborted) return Promise.reject(call.signal.reason);
+    return new Promise((resolve, reject) => {
+      new Exchange(call, this.#totalMs, resolve, reject).begin(this.#agent);
+    });
   }
 
   /** Ends what is under way. */
@@ -122,32 +81,139 @@ export class HttpClient {
   }
 }
 
-/** The status has come, so that a body which breaks off is no failure of the call, unless it was aborted. */
-async function readText(
-  body: Readable,
-  call: HttpCall,
-  signal: AbortSignal,
-): Promise<Pick<HttpAnswer, "text" | "cut">> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  let cut: HttpAnswer["cut"] = null;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      const room = call.answerMax - bytes;
-      chunks.push(chunk.subarray(0, room));
-      bytes += chunk.length;
-      if (chunk.length > room) {
-        cut = "too large";
-        break;
-      }
-    }
-  } catch (thrown) {
-    if (signal.aborted) throw thrown;
-    cut = "broken off";
-  } finally {
-    body.destroy();
+/**
+ * One call, as undici tells of it. It takes the answer as it comes: a stream for each, and a signal that joins its limits, would cost more
+ * than all the rest of a small call.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #call: HttpCall;
+  readonly #resolve: (answer: HttpAnswer) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #timer: NodeJS.Timeout;
+  /** Of the request, where it is one. */
+  #stream: Readable | null = null;
+  #controller: Dispatcher.DispatchController | null = null;
+  #isOver = false;
+  /** Null before the first line of the answer. */
+  #status: number | null = null;
+  #headers: HttpAnswer["headers"] = {};
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(
+    call: HttpCall,
+    totalMs: number,
+    resolve: (answer: HttpAnswer) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#call = call;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#timer = setTimeout(() => {
+      this.#fail(new Error(`no complete answer within ${totalMs} ms`));
+    }, totalMs);
+    call.signal.addEventListener("abort", this);
   }
-  return { text: Buffer.concat(chunks).toString("utf8"), cut };
+
+  begin(agent: Dispatcher): void {
+    const { method, origin, path, headers, body } = this.#call;
+    try {
+      const sent = typeof body === "function" ? body() : (body ?? null);
+      if (sent instanceof Readable) {
+        this.#stream = sent;
+        // A stream that undici never took over would otherwise fail later with nobody listening.
+        sent.on("error", () => {});
+      }
+      agent.dispatch({ origin, path, method, headers, body: sent }, this);
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  /** The signal was aborted. */
+  handleEvent(): void {
+    this.#end(this.#call.signal.reason);
+    this.#reject(this.#call.signal.reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It waited for a connection meanwhile.
+    if (this.#isOver) controller.abort(new Error("the call has ended"));
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // What comes before the answer itself, such as early hints.
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = firstValues(headers);
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
+    const room = this.#call.answerMax - this.#bytes;
+    this.#bytes += chunk.length;
+    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    if (chunk.length > room) this.#answer("too large");
+  }
+
+  onResponseEnd(): void {
+    this.#answer(null);
+  }
+
+  /** Once the status has come, a body that breaks off is no failure of the call. */
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.#status === null) this.#fail(error);
+    else this.#answer("broken off");
+  }
+
+  #answer(cut: HttpAnswer["cut"]): void {
+    if (this.#isOver) return;
+    this.#end(cut === null ? null : new Error(`the answer was ${cut}`));
+    const [first] = this.#chunks;
+    const bytes = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first;
+    this.#resolve({
+      status: this.#status ?? 0,
+      headers: this.#headers,
+      text: bytes === undefined ? "" : bytes.toString("utf8"),
+      cut,
+    });
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#isOver) return;
+    this.#end(thrown);
+    const { method, origin, path } = this.#call;
+    const code = systemCode(thrown);
+    const words = wordsOf(thrown);
+    this.#reject(
+      new TransientError("HG-PUSH-001", {
+        operation: `${method} ${path.split("?", 1)[0]}`,
+        subject: origin,
+        message: `no answer from ${origin}: ${code === undefined || words.includes(code) ? words : `${words} (${code})`}`,
+        cause: thrown,
+      }),
+    );
+  }
+
+  /** Nothing of it is left; `reason`: why its connection is given up, or null. */
+  #end(reason: unknown): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#call.signal.removeEventListener("abort", this);
+    this.#stream?.destroy();
+    if (reason !== null)
+      this.#controller?.abort(reason instanceof Error ? reason : new Error(String(reason)));
+  }
+}
+
+function firstValues(headers: IncomingHttpHeaders): HttpAnswer["headers"] {
+  const first: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const one = Array.isArray(value) ? value[0] : value;
+    if (one !== undefined) first[name] = one;
+  }
+  return first;
 }
 
 /** Waits for a promise that others may share; rejects with the signal's reason when aborted, and leaves the promise to them. */

@@ -75,6 +75,7 @@ type Named = z.infer<typeof named>;
 /** A query as the schemas of the wire show it. */
 type Query = Readonly<Record<string, unknown>>;
 type Call = Omit<HttpCall, "headers" | "signal"> & { readonly headers?: Readonly<Record<string, string>> };
+type Address = Pick<HttpCall, "origin" | "path">;
 
 const PUSH_ANSWER_MAX = 1024 ** 2;
 const READ_ANSWER_MAX = 32 * 1024 ** 2;
@@ -84,9 +85,14 @@ export class ServiceClient {
   readonly #http: HttpClient;
   readonly #tokens: TokenSource;
   readonly #clock: Clock;
+  /** Where pushes go, of which each has a query of its own. */
+  readonly #pushAddress: Address;
+  readonly #pushPath: string;
 
   constructor(access: ServiceAccess, options: ClientOptions) {
     this.#access = access;
+    this.#pushAddress = address(access.push, "/api/data", {});
+    this.#pushPath = `${this.#pushAddress.path}${this.#pushAddress.path.includes("?") ? "&" : "?"}`;
     this.#clock = options.clock;
     this.#http = new HttpClient({
       connections: options.connections,
@@ -107,20 +113,19 @@ export class ServiceClient {
    * `ConfigError` when the credentials, the scope or the token are refused.
    */
   async push(call: PushCall, signal: AbortSignal): Promise<PushAnswer> {
-    const url = address(this.#access.push, "/api/data", {
-      operationId: call.operationId,
-      operationTimeoutSec: call.operationTimeoutSec,
-      webhookUrl: call.webhookUrl,
-    });
+    const { operationId, operationTimeoutSec, webhookUrl, traceparent } = call;
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "content-length": String(call.length),
+      "idempotency-key": headerSafe(call.idempotencyKey),
+    };
+    if (traceparent !== undefined) headers["traceparent"] = traceparent;
+    const webhook = webhookUrl === undefined ? "" : `&webhookUrl=${queryValue(webhookUrl)}`;
     const request: Call = {
       method: "POST",
-      url,
-      headers: {
-        "content-type": "application/json",
-        "content-length": String(call.length),
-        "idempotency-key": headerSafe(call.idempotencyKey),
-        ...(call.traceparent === undefined ? {} : { traceparent: call.traceparent }),
-      },
+      origin: this.#pushAddress.origin,
+      path: `${this.#pushPath}operationId=${queryValue(operationId)}&operationTimeoutSec=${operationTimeoutSec}${webhook}`,
+      headers,
       body: call.body,
       answerMax: PUSH_ANSWER_MAX,
     };
@@ -131,7 +136,8 @@ export class ServiceClient {
     return {
       status: answer.status,
       words: answerWords(answer),
-      retryAfterMs: retryAfterMs(answer.headers, this.#clock.now()),
+      retryAfterMs:
+        answer.headers["retry-after"] === undefined ? null : retryAfterMs(answer.headers, this.#clock.now()),
       webPage: isWebPage(answer),
     };
   }
@@ -142,9 +148,12 @@ export class ServiceClient {
 
   /** With `WhatIf` nothing is removed, and the answer tells what would be. */
   async deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal> {
-    const url = address(this.#access.base, "/data", query);
     const answer = await this.#call(
-      { method: "DELETE", url, answerMax: READ_ANSWER_MAX },
+      {
+        method: "DELETE",
+        ...address(this.#access.base, "/data", query),
+        answerMax: READ_ANSWER_MAX,
+      },
       "datahub-api",
       signal,
     );
@@ -213,9 +222,8 @@ export class ServiceClient {
     schema: z.ZodType<Item[]>,
     signal: AbortSignal,
   ): Promise<Page<Item>> {
-    const url = address(this.#access.base, path, query);
     const answer = await this.#call(
-      { method: "GET", url, answerMax: READ_ANSWER_MAX },
+      { method: "GET", ...address(this.#access.base, path, query), answerMax: READ_ANSWER_MAX },
       "datahub-api",
       signal,
     );
@@ -234,7 +242,7 @@ export class ServiceClient {
   ): Promise<Value> {
     const request: Call = {
       method: "POST",
-      url: address(this.#access.base, path, {}),
+      ...address(this.#access.base, path, {}),
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
       answerMax: READ_ANSWER_MAX,
@@ -243,8 +251,11 @@ export class ServiceClient {
   }
 
   async #delete(path: string, signal: AbortSignal): Promise<boolean> {
-    const url = address(this.#access.base, path, {});
-    const call: Call = { method: "DELETE", url, answerMax: READ_ANSWER_MAX };
+    const call: Call = {
+      method: "DELETE",
+      ...address(this.#access.base, path, {}),
+      answerMax: READ_ANSWER_MAX,
+    };
     const answer = await this.#call(call, "datahub-api", signal);
     if (answer.status === 404) return false;
     this.#read(answer, z.unknown(), `DELETE ${path}`);
@@ -252,7 +263,7 @@ export class ServiceClient {
   }
 
   async #call(call: Call, scope: string, signal: AbortSignal): Promise<HttpAnswer> {
-    const token = await this.#tokens.get(signal);
+    const token = this.#tokens.current() ?? (await this.#tokens.get(signal));
     const answer = await this.#send(call, `Bearer ${token.value}`, signal);
     if (answer.status !== 401) return answer;
     this.#tokens.invalidate(token.value);
@@ -268,7 +279,7 @@ export class ServiceClient {
     const answer = await this.#send(call, `Basic ${pair}`, signal);
     if (answer.status !== 401) return answer;
     throw new ConfigError("HG-PUSH-003", {
-      operation: `${call.method} ${call.url.pathname}`,
+      operation: `${call.method} ${call.path.split("?", 1)[0]}`,
       subject: this.#access.name,
       message: `the service refuses user and password: ${answerWords(answer)}`,
     });
@@ -332,17 +343,21 @@ function idOf(answer: number | { readonly id: number }): number {
 }
 
 /** Lists become repeated keys; what is undefined is left out. */
-function address(base: string, path: string, query: Query): URL {
+function address(base: string, path: string, query: Query): Address {
   const url = new URL(base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
   for (const [key, value] of Object.entries(query)) {
     for (const item of Array.isArray(value) ? value : [value])
       if (item !== undefined) url.searchParams.append(key, String(item));
   }
-  return url;
+  return { origin: url.origin, path: url.pathname + url.search };
+}
+
+function queryValue(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
 }
 
 /** Header values are visible ASCII; an operation id may hold anything. */
 function headerSafe(text: string): string {
-  return /^[\x21-\x7e]+$/.test(text) ? text : encodeURIComponent(text);
+  return /^[\x21-\x7e]+$/.test(text) ? text : queryValue(text);
 }

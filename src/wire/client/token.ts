@@ -64,13 +64,20 @@ export class TokenSource {
     this.#clock = clock;
   }
 
+  /** The one at hand, or null when another has to be asked for. */
+  current(): Token | null {
+    const current = this.#current;
+    return current !== null && this.#clock.monotonicMs() < current.renewAtMs ? current.token : null;
+  }
+
   /**
    * `ConfigError` when the endpoint refuses or the account is another, `TransientError` when it cannot be reached. After a failure
    * the same error is told for a while without asking again.
    */
   async get(signal: AbortSignal): Promise<Token> {
+    const current = this.current();
+    if (current !== null) return current;
     const nowMs = this.#clock.monotonicMs();
-    if (this.#current !== null && nowMs < this.#current.renewAtMs) return this.#current.token;
     if (this.#pending === null) {
       if (this.#pause !== null && nowMs < this.#pause.untilMs) throw this.#pause.error;
       this.#pending = this.#renew().finally(() => {
@@ -121,9 +128,11 @@ export class TokenSource {
       scope: scopes.join(" "),
       ...(account === undefined ? {} : { account }),
     });
+    const { origin, pathname, search } = new URL(this.#access.token);
     const answer = await this.#http.call({
       method: "POST",
-      url: new URL(this.#access.token),
+      origin,
+      path: pathname + search,
       headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
       body: form.toString(),
       answerMax: ANSWER_MAX,
