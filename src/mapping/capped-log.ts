@@ -2,15 +2,16 @@
 import { shorten } from "./rejections.ts";
 
 type Level = "info" | "warn";
+export type WriteLine = (level: Level, message: string) => void;
 
 const LINES_MAX = 200;
 const CHARACTERS_MAX = 1_000;
 
 export class CappedLog {
-  readonly #write: (level: Level, message: string) => void;
+  readonly #write: WriteLine;
   #lines = 0;
 
-  constructor(write: (level: Level, message: string) => void) {
+  constructor(write: WriteLine) {
     this.#write = write;
   }
 

@@ -50,7 +50,7 @@ const FROM_OUTSIDE: readonly string[] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP
 const HEAP_FULL = /heap out of memory|Reached heap limit|headgate: over the limit of memory/;
 
 export class MapperProcess {
-  /** Requests that were answered. */
+  /** Requests that were answered; of several files at once, each of them. */
   served = 0;
   readonly #child: ChildProcess;
   readonly #limits: ProcessLimits;
@@ -151,7 +151,9 @@ export class MapperProcess {
     this.#onReady = null;
     this.#unref();
     if (why !== null) await this.kill();
-    return why === null ? this.#judged(outcome) : { end: why };
+    if (why !== null) return { end: why };
+    if (outcome.end === "answered") this.served += request.kind === "map together" ? request.jobs.length : 1;
+    return this.#judged(outcome);
   }
 
   /** Resolves when it has ended. */
@@ -163,7 +165,6 @@ export class MapperProcess {
   }
 
   #judged(outcome: AskOutcome): AskOutcome {
-    if (outcome.end === "answered") this.served += 1;
     if (outcome.end !== "gone") return outcome;
     if (!this.#ready) return { end: "not started", words: outcome.words };
     return HEAP_FULL.test(this.#stderr) ? { end: "memory" } : outcome;

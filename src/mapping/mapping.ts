@@ -86,6 +86,13 @@ export interface MappingPool {
   prepare(mapper: MapperIdentity): void;
   /** Maps one file. Never rejects because of the file or the mapper (that is `failed`); rejects with `TransientError` when cancelled. */
   map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
+  /**
+   * Maps small files by the same version of a mapper, with the results that `map` would give, in less time: one process takes them one after
+   * another, within the limits of one file. Null: nothing was done about this one, and `map` does it or tells why it cannot. So it is
+   * for what is bound to another version than the first, for what fails, and for all when the process ends or takes too long.
+   * Rejects with `TransientError` when cancelled.
+   */
+  mapTogether(jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly (MapResult | null)[]>;
   close(): Promise<void>;
 }
 

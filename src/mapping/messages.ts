@@ -11,6 +11,20 @@ export interface MapperModule {
   readonly origin?: string | undefined;
 }
 
+/** One file of several. What they have in common crosses once, when it is the same object. */
+export interface PartyJob extends MapJob {
+  /** The segment is written under this name, and synced. */
+  readonly partPath: string;
+}
+
+/** What a mapper logged about one file of several. */
+export interface PartyLine {
+  /** Of the job, from 0. */
+  readonly nth: number;
+  readonly level: "info" | "warn";
+  readonly message: string;
+}
+
 /** To a child: one thing to do. The next is sent after the answer. */
 export type ChildRequest =
   | ({
@@ -19,6 +33,8 @@ export type ChildRequest =
       /** The segment is written under this name until it is complete. */
       readonly partPath: string;
     } & MapperModule)
+  /** Small files, one after another. */
+  | ({ readonly kind: "map together"; readonly jobs: readonly PartyJob[] } & MapperModule)
   /** What the mapper says of itself. */
   | ({ readonly kind: "describe" } & MapperModule)
   | ({
@@ -43,6 +59,12 @@ export type ChildMessage =
 
 export type ChildAnswer =
   | { readonly kind: "mapped"; readonly result: MapResult }
+  /** Null: to be mapped alone, which tells the reason. */
+  | {
+      readonly kind: "mapped together";
+      readonly results: readonly (MapResult | null)[];
+      readonly lines: readonly PartyLine[];
+    }
   | { readonly kind: "facts"; readonly facts: MapperFacts }
   /** Null when the settings fit, or the case came out as expected. */
   | { readonly kind: "checked"; readonly fault: string | null }

@@ -1,5 +1,4 @@
 /** The worker pool: one file a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
-import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { MapperIdentity, Reason } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
@@ -10,8 +9,9 @@ import { reasonOf } from "./map-file.ts";
 import { digestMapper, locateMapper } from "./mapper-files.ts";
 import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
 import type { MapJob, MappingPool, MapResult } from "./mapping.ts";
-import type { ChildAnswer, MapperModule } from "./messages.ts";
+import type { ChildAnswer, MapperModule, PartyJob } from "./messages.ts";
 import type { WorkersOptions } from "./options.ts";
+import { mapParty, partPathOf } from "./party.ts";
 import { ProcessShelf } from "./process-shelf.ts";
 import { discardPart, publishSegment } from "./segment-writer.ts";
 import { Slots } from "./slots.ts";
@@ -77,8 +77,7 @@ export function createMappingPool(
   }
 
   async function askToMap(child: MapperProcess, job: MapJob, module: MapperModule, signal: AbortSignal) {
-    // A name of its own: what a process that is about to end still writes does not get in the way of the next.
-    const partPath = `${job.segmentPath}.${randomBytes(4).toString("hex")}.part`;
+    const partPath = partPathOf(job);
     const outcome = await child.ask(
       { kind: "map", job, partPath, ...module },
       {
@@ -88,6 +87,28 @@ export function createMappingPool(
       },
     );
     return { outcome, partPath };
+  }
+
+  /** Null when it came to nothing. */
+  async function askTogether(jobs: readonly PartyJob[], module: MapperModule, signal: AbortSignal) {
+    const [first] = jobs;
+    if (first === undefined) return null;
+    const key = keyOf(module);
+    const child = shelf.take(key, false);
+    const say = (job: MapJob, level: "info" | "warn", message: string) => log[level](jobFacts(job), message);
+    const outcome = await child.ask(
+      { kind: "map together", jobs, ...module },
+      { signal, timeLimit: options.timeLimit, log: (level, message) => say(first, level, message) },
+    );
+    if (outcome.end !== "answered") {
+      shelf.drop(child);
+      if (outcome.end === "cancelled") throw cancelled(first);
+      return null;
+    }
+    shelf.giveBack(child, key, leftWords(outcome.left, first));
+    if (outcome.answer.kind !== "mapped together") return null;
+    for (const { nth, level, message } of outcome.answer.lines) say(jobs[nth] ?? first, level, message);
+    return outcome.answer.results;
   }
 
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
@@ -112,6 +133,19 @@ export function createMappingPool(
       const { result, partPath } = await mapInProcess(job, module, stop).finally(() => slots.free());
       if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
       return result;
+    },
+    async mapTogether(jobs, signal) {
+      const [first] = jobs;
+      if (first === undefined) return [];
+      const stop = AbortSignal.any([signal, closing.signal]);
+      if (stop.aborted) throw cancelled(first);
+      const { name, digest } = first.binding.mapper;
+      const module = await locate(name, digest);
+      if (module === null) return jobs.map(() => null);
+      return await mapParty(jobs, first.binding.mapper, async (party) => {
+        if (!(await slots.take(stop))) throw cancelled(first);
+        return await askTogether(party, module, stop).finally(() => slots.free());
+      });
     },
     async close() {
       closing.abort();

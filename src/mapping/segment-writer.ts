@@ -3,12 +3,12 @@
  * A segment has its name only when it is complete and synced.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { BatchSlice } from "../model.ts";
-import { publishDurably, syncFile } from "../support/durable.ts";
+import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 
@@ -35,6 +35,11 @@ export interface RowIndexLine {
 }
 
 const ROWS_PART = ".rows.part";
+
+const { O_WRONLY, O_CREAT, O_TRUNC, O_DSYNC } = constants as Readonly<Record<string, number | undefined>>;
+/** Data and size are on the disk when a write returns; null where there is no such thing (Windows). */
+const WRITE_SYNCED =
+  O_DSYNC === undefined ? null : (O_WRONLY ?? 0) | (O_CREAT ?? 0) | (O_TRUNC ?? 0) | O_DSYNC;
 
 class SliceCounter {
   #offset = 0;
@@ -72,6 +77,19 @@ export function createSegment(path: string): BatchSink {
  * event loop, since the process of a mapper has nothing else to do.
  */
 export function createSegmentPart(part: string): BatchSink {
+  return segmentPart(part, "w");
+}
+
+/**
+ * Written so that each batch is on the disk before the next, which suits small files only: whoever gives it its name need not open it.
+ * Where the system has no such way of writing, `publishTogether` syncs it.
+ */
+export function createSyncedPart(part: string): BatchSink {
+  // A process without permissions has no other way, since `fsync` is denied it.
+  return segmentPart(part, WRITE_SYNCED ?? "w");
+}
+
+function segmentPart(part: string, mode: number | "w"): BatchSink {
   const counter = new SliceCounter();
   let segment: number | undefined;
   let rows: number | undefined;
@@ -86,8 +104,8 @@ export function createSegmentPart(part: string): BatchSink {
     // The end of the name is the one that the spool sweeps after a crash.
     spillPath: `${part}.spill.part`,
     async append(body, sheetName) {
-      segment ??= create(part);
-      rows ??= create(`${part}${ROWS_PART}`);
+      segment ??= create(part, mode);
+      rows ??= create(`${part}${ROWS_PART}`, mode);
       const slice = counter.next(body);
       writeAll(segment, body.bytes);
       writeAll(rows, Buffer.from(`${rowIndexLine(slice, body, sheetName)}\n`));
@@ -103,13 +121,13 @@ export function createSegmentPart(part: string): BatchSink {
   };
 }
 
-function create(path: string): number {
+function create(path: string, mode: number | "w"): number {
   try {
-    return openSync(path, "w");
+    return openSync(path, mode);
   } catch (thrown) {
     if (systemCode(thrown) !== "ENOENT") throw thrown;
     mkdirSync(dirname(path), { recursive: true });
-    return openSync(path, "w");
+    return openSync(path, mode);
   }
 }
 
@@ -124,6 +142,44 @@ export async function publishSegment(part: string, path: string): Promise<void> 
   }
   await rename(rowsPart, `${path}.rows`);
   await publishDurably(part, path);
+}
+
+export interface NamedPart {
+  readonly part: string;
+  readonly path: string;
+}
+
+/** Gives parts of `createSyncedPart` their names, side by side. Answers which of them have it for good. */
+export async function publishTogether(parts: readonly NamedPart[]): Promise<readonly boolean[]> {
+  const folders = new Map<string, Promise<boolean>>();
+  const renamed = await Promise.all(parts.map(({ part, path }) => succeeds(nameSynced(part, path))));
+  return await Promise.all(
+    parts.map(async ({ path }, nth) => {
+      if (renamed[nth] !== true) return false;
+      const folder = dirname(path);
+      const synced = folders.get(folder) ?? succeeds(syncDirectory(folder));
+      folders.set(folder, synced);
+      return await synced;
+    }),
+  );
+}
+
+async function nameSynced(part: string, path: string): Promise<void> {
+  const rowsPart = `${part}${ROWS_PART}`;
+  if (WRITE_SYNCED === null) await Promise.all([syncFile(part), syncFile(rowsPart)]);
+  await rename(rowsPart, `${path}.rows`);
+  await rename(part, path);
+}
+
+/** False when the disk refuses. */
+async function succeeds(work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return true;
+  } catch (thrown) {
+    if (systemCode(thrown) === undefined) throw thrown;
+    return false;
+  }
 }
 
 /** Removes what somebody left who could not discard it. */

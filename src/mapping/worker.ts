@@ -8,18 +8,17 @@ import { isDeepStrictEqual } from "node:util";
 import { Worker } from "node:worker_threads";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { authorFrames } from "./author-frames.ts";
-import { CappedLog } from "./capped-log.ts";
+import { CappedLog, type WriteLine } from "./capped-log.ts";
 import { runCase } from "./cases.ts";
 import { returnCache } from "./compiled-modules.ts";
 import { loadMapper } from "./load-mapper.ts";
-import { mapFile } from "./map-file.ts";
 import type { Mapper } from "./mapper.ts";
 import { factsOf } from "./mapper-facts.ts";
 import { digestMapper } from "./mapper-files.ts";
 import type { ChildAnswer, ChildCancel, ChildMessage, ChildRequest, MapperModule } from "./messages.ts";
 import { shorten } from "./rejections.ts";
-import { createSegmentPart } from "./segment-writer.ts";
 import { settingsFault } from "./settings.ts";
+import { mapAlone, mapParty, printable } from "./worker-jobs.ts";
 
 /** Between two looks at the parent and the memory, in milliseconds. */
 const WATCH_MS = 250;
@@ -107,15 +106,6 @@ function captureOutput(log: Pick<CappedLog, "add">): void {
   }
 }
 
-/** Words of whatever was given; a value may even throw when it is looked at. */
-function printable(value: unknown): string {
-  try {
-    return typeof value === "string" ? value : wordsOf(value);
-  } catch {
-    return "a value that cannot be shown";
-  }
-}
-
 const loaded = new Map<string, Mapper>();
 
 /** The mapper of exactly this version. Once it is loaded, it stays so whatever becomes of its files. */
@@ -130,12 +120,22 @@ async function exactMapper({ modulePath, digest, origin }: MapperModule): Promis
   return mapper;
 }
 
-async function answer(request: ChildRequest, signal: AbortSignal, log: CappedLog): Promise<ChildAnswer> {
+/** `begin` makes a log, and what is printed from then on goes there. */
+async function answer(
+  request: ChildRequest,
+  signal: AbortSignal,
+  log: CappedLog,
+  begin: (write: WriteLine) => CappedLog,
+): Promise<ChildAnswer> {
   try {
     const mapper = await exactMapper(request);
     switch (request.kind) {
-      case "map":
-        return { kind: "mapped", result: await mapJob(request, mapper, signal, log) };
+      case "map": {
+        const { job, partPath } = request;
+        return { kind: "mapped", result: await mapAlone(job, partPath, mapper, signal, log) };
+      }
+      case "map together":
+        return await mapParty(request.jobs, mapper, signal, begin);
       case "describe":
         return { kind: "facts", facts: factsOf(mapper) };
       case "settings":
@@ -150,33 +150,6 @@ async function answer(request: ChildRequest, signal: AbortSignal, log: CappedLog
       return { kind: "unusable", code: thrown.code, message: thrown.message };
     throw thrown;
   }
-}
-
-function mapJob(
-  { job, partPath }: Extract<ChildRequest, { kind: "map" }>,
-  mapper: Mapper,
-  signal: AbortSignal,
-  log: CappedLog,
-) {
-  const { settings, rows, rejectShare, limits, version } = job.binding;
-  return mapFile({
-    inputPath: job.inputPath,
-    fileName: job.fileName,
-    filePath: job.filePath,
-    mapper,
-    settings,
-    rows,
-    rejectShare,
-    limits,
-    version: version === "run" ? job.runId : version?.tag,
-    lookups: job.lookups,
-    sink: createSegmentPart(partPath),
-    signal,
-    log: {
-      info: (message) => log.add("info", printable(message)),
-      warn: (message) => log.add("warn", printable(message)),
-    },
-  });
 }
 
 async function caseFault(request: Extract<ChildRequest, { kind: "case" }>): Promise<string | null> {
@@ -204,7 +177,12 @@ function inUse(): Map<string, number> {
 
 function serve(send: ReturnType<typeof takeChannel>): void {
   const notify = (level: "info" | "warn", message: string) => send({ kind: "log", level, message });
-  let log = new CappedLog(notify);
+  let log: CappedLog;
+  const begin = (write: WriteLine) => {
+    log = new CappedLog(write);
+    return log;
+  };
+  begin(notify);
   captureOutput({ add: (level, message) => log.add(level, message) });
   const folder = currentFolder();
   const before = inUse();
@@ -216,9 +194,8 @@ function serve(send: ReturnType<typeof takeChannel>): void {
   let cancel = new AbortController();
 
   async function take(request: ChildRequest): Promise<void> {
-    log = new CappedLog(notify);
     cancel = new AbortController();
-    const given = await answer(request, cancel.signal, log);
+    const given = await answer(request, cancel.signal, begin(notify), begin);
     // A rejection that nobody awaits shows now, and belongs to this request.
     await new Promise((resolve) => setImmediate(resolve));
     log.end();

@@ -1,0 +1,173 @@
+/** Small files that are mapped together come out as they would alone, or not at all. */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { MapJob, MapResult } from "../../src/mapping/mapping.ts";
+import { poolOf, writeMapper } from "./pool-rig.ts";
+
+/** Says which file it reads, and does to a row what the row says. */
+const ROWS = `
+  log.info("reading " + file.name);
+  for await (const rows of file.csv({ columns: true })) for (const row of rows) {
+    if (row.what === "kill") process.kill(process.pid, "SIGKILL");
+    if (row.what === "loop") for (;;);
+    if (row.what === "wait") { log.warn("waits"); await new Promise(() => {}); }
+    if (row.what === "leave") setInterval(() => {}, 1000);
+    emit({ target: { variableId: Number(row.id) }, date: row.date, value: Number(row.value), tags: { file: file.name } });
+  }`;
+
+function content(rows: number, what = "", at = 0): string {
+  const lines = Array.from({ length: rows }, (_, nth) => {
+    const date = new Date(Date.UTC(2026, 2, 1) + nth * 900_000).toISOString();
+    return `${1 + (nth % 3)},${date},${nth / 8},${nth === at ? what : ""}`;
+  });
+  return `id,date,value,what\n${lines.join("\n")}\n`;
+}
+
+type Rig = Awaited<ReturnType<typeof poolOf>>;
+
+async function rigOf(options: Parameters<typeof poolOf>[1] = {}) {
+  return await poolOf({ rows: ROWS }, options);
+}
+
+/** A job for each content, with a segment of its own. */
+async function jobsOf({ job, folder }: Rig, contents: readonly string[], prefix = "run"): Promise<MapJob[]> {
+  const bound = await job("rows");
+  return await Promise.all(
+    contents.map(async (text, nth) => {
+      const runId = `${prefix}${nth}`;
+      const inputPath = join(folder, `${runId}.csv`);
+      await writeFile(inputPath, text);
+      return {
+        ...bound,
+        ...{ runId, inputPath, fileName: `${runId}.csv`, filePath: `in/${runId}.csv` },
+        segmentPath: join(folder, "segments", `${runId}.segment`),
+      };
+    }),
+  );
+}
+
+const never = () => new AbortController().signal;
+
+async function segments({ folder }: Rig): Promise<readonly string[]> {
+  return await readdir(join(folder, "segments")).catch(() => []);
+}
+
+async function bytesOf({ segmentPath }: MapJob): Promise<readonly string[]> {
+  return await Promise.all([segmentPath, `${segmentPath}.rows`].map((path) => readFile(path, "utf8")));
+}
+
+const statuses = (results: readonly (MapResult | null)[]) => results.map((result) => result?.status ?? null);
+
+describe("files that are mapped together", () => {
+  it("come out as they would alone, whatever their sizes, and say what they would alone", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(1), content(96), content(0), content(4_000), "", content(96)]);
+    const together = await rig.pool.mapTogether(jobs, never());
+    expect(statuses(together)).toEqual(jobs.map(() => "mapped"));
+    const written = jobs.filter((_, nth) => (together[nth]?.status === "mapped" ? true : null));
+    const bytes = await Promise.all(written.map((job, nth) => ([2, 4].includes(nth) ? null : bytesOf(job))));
+    expect((await segments(rig)).length).toBe(8);
+    expect(together[3]).toMatchObject({ points: 4_000, batches: { length: 40 } });
+    await expect
+      .poll(() => rig.lines.flatMap((line) => JSON.parse(line)).map(({ run, msg }) => `${run} ${msg}`))
+      .toEqual(jobs.map(({ runId }) => `${runId} reading ${runId}.csv`));
+    for (const [nth, job] of jobs.entries()) {
+      expect(together[nth]).toEqual(await rig.pool.map(job, never()));
+      if (bytes[nth] !== null) expect(await bytesOf(job)).toEqual(bytes[nth]);
+    }
+  });
+
+  it("leave out the one that fails, of which nothing stays and nothing is said, and the one of another version", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [
+      content(5),
+      "id,date,value,what\n1,yesterday,1,\n",
+      content(6),
+      content(7),
+    ]);
+    const [, failing, , other] = jobs;
+    if (failing === undefined || other === undefined) throw new Error("no jobs");
+    const binding = { ...other.binding, mapper: { ...other.binding.mapper, digest: "0".repeat(64) } };
+    const results = await rig.pool.mapTogether([...jobs.slice(0, 3), { ...other, binding }], never());
+    expect(statuses(results)).toEqual(["mapped", null, "mapped", null]);
+    expect(await segments(rig)).toEqual(
+      ["run0", "run2"].flatMap((run) => [`${run}.segment`, `${run}.segment.rows`]),
+    );
+    expect(rig.lines.join("")).not.toContain("run1");
+    expect(await rig.pool.map(failing, never())).toMatchObject({
+      status: "failed",
+      reason: { code: "HG-MAP-005", place: { row: 2 } },
+    });
+  });
+
+  it("leave out the one whose segment cannot be given its name", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(6)]);
+    const [first, second] = jobs;
+    if (first === undefined || second === undefined) throw new Error("no jobs");
+    await writeFile(join(rig.folder, "file"), "");
+    const nowhere = { ...first, segmentPath: join(rig.folder, "file", "run0.segment") };
+    expect(statuses(await rig.pool.mapTogether([nowhere, second], never()))).toEqual([null, "mapped"]);
+    await expect(rig.pool.map(nowhere, never())).rejects.toMatchObject({ code: "HG-MAP-014" });
+  });
+
+  it("are all left when the process ends, and then mapped alone but for the one that ended it", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "kill", 4), content(6)]);
+    expect(await rig.pool.mapTogether(jobs, never())).toEqual([null, null, null]);
+    expect(await segments(rig)).toEqual([]);
+    const alone = [];
+    for (const job of jobs) alone.push(await rig.pool.map(job, never()));
+    expect(alone).toMatchObject([
+      { status: "mapped" },
+      { status: "failed", reason: { code: "HG-MAP-011" } },
+      { status: "mapped" },
+    ]);
+  });
+
+  it("are all left when they take longer than one may", async () => {
+    const rig = await rigOf({ count: 1, timeLimit: 700 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
+    expect(await rig.pool.mapTogether(jobs, never())).toEqual([null, null, null]);
+    expect(await segments(rig)).toEqual([]);
+  });
+
+  it("are cancelled as one would be, and nothing of them stays", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "wait"), content(6)]);
+    const stop = new AbortController();
+    const outcomes = Promise.allSettled([
+      rig.pool.mapTogether(jobs, stop.signal),
+      rig.pool.mapTogether(jobs, stop.signal),
+    ]);
+    await expect.poll(() => segments(rig), { timeout: 20_000 }).not.toEqual([]);
+    stop.abort();
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
+    expect(await segments(rig)).toEqual([]);
+    await expect(rig.pool.mapTogether(jobs, stop.signal)).rejects.toMatchObject({ code: "HG-MAP-013" });
+  });
+
+  it("go side by side, party by party, and one that leaves something behind is mapped nevertheless", async () => {
+    const rig = await rigOf({ count: 2 });
+    const [one, two] = await Promise.all([
+      jobsOf(rig, [content(30), content(31, "leave")], "one"),
+      jobsOf(rig, [content(40), content(41)], "two"),
+    ]);
+    const results = await Promise.all([one, two].map((jobs) => rig.pool.mapTogether(jobs, never())));
+    expect(results.flat().map((result) => result?.status === "mapped" && result.points)).toEqual([
+      30, 31, 40, 41,
+    ]);
+    expect(rig.lines.filter((line) => line.includes("a mapping process is replaced")).length).toBe(1);
+    expect(await rig.pool.mapTogether([], never())).toEqual([]);
+  });
+
+  it("are mapped by the version that they are bound to, or not at all", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(6)]);
+    expect(statuses(await rig.pool.mapTogether(jobs, never()))).toEqual(["mapped", "mapped"]);
+    await writeMapper(rig.mappers, "rows", `${ROWS} log.info("changed");`);
+    expect(await rig.pool.mapTogether(jobs, never())).toEqual([null, null]);
+  });
+});
