@@ -64,8 +64,9 @@ async function twoPolls(): Promise<PollAnswer> {
   const options = optionsOf();
   const ledger = await openLedger({ kind: "sqlite", path: ledgerPath }, { clock: systemClock });
   const drop = createDrop(options, { log: silentLog });
-  const claim = (arrival: { readonly id: number }) =>
-    ledger.advanceArrival(arrival.id, "unmatched", "bench").then(() => undefined);
+  const claim = async (arrivals: readonly { readonly id: number }[]) => {
+    await Promise.all(arrivals.map(({ id }) => ledger.advanceArrival(id, "unmatched", "bench")));
+  };
   const pickup = new Pickup({ drop, options, journal: ledger, claim, clock: systemClock });
   const { signal } = new AbortController();
   // Until every file was taken up.

@@ -20,7 +20,7 @@ import { openLedger } from "./ledger/open.ts";
 import { openMapping } from "./mapping/open.ts";
 import type { Arrival, Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
-import { claimArrival } from "./runs/claiming.ts";
+import { claimArrivals } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
 import { isIdle } from "./runs/idleness.ts";
@@ -130,7 +130,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const servicePost = (name: string) => services.get(name);
   const shared = { ledger, log, dropPost, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, onRun });
-  const claim = (arrival: Arrival) => claimArrival(arrival, parts);
+  const claim = (arrivals: readonly Arrival[]) => claimArrivals(arrivals, parts);
   const more = { spool, room, pool, clock, tracer, servicePost, claim, ties: means.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);

@@ -13,7 +13,7 @@ import { Settling } from "./settling.ts";
 export interface PickupJournal {
   beginPoll(drop: string): Promise<PickupPoll>;
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
-  arrival(id: number): Promise<Arrival | null>;
+  arrivals(ids: readonly number[]): Promise<readonly Arrival[]>;
   arrivalsIn(
     drop: string,
     states: readonly ArrivalState[],
@@ -33,11 +33,11 @@ export interface PickupPoll {
 }
 
 /**
- * Matches a settled arrival against the triggers, and opens its run or marks it unmatched; afterwards the
- * arrival is no longer `settling`. Called for several at once, in the order in which they came, which it keeps. What it throws ends the
- * poll; the arrival is offered again.
+ * Matches settled arrivals against the triggers, and opens their runs, in the order in which they are given, or marks them unmatched;
+ * afterwards they are no longer `settling`. What it throws ends the poll, when the others of them are claimed: those that are
+ * still `settling` are offered again.
  */
-export type Claim = (arrival: Arrival) => Promise<void>;
+export type Claim = (arrivals: readonly Arrival[]) => Promise<void>;
 
 export interface PickupReport {
   /** Files in the listing. */
@@ -84,7 +84,7 @@ export interface PickupFacts {
   readonly onOverdue?: (file: WaitingFile) => void;
 }
 
-/** Arrivals that are claimed side by side, so that they share a transaction. */
+/** Arrivals that are claimed together, so that they share a transaction and what is looked up for them. */
 const CLAIMED_AT_ONCE = 50;
 /** Entries recorded in one transaction. More at once would be no faster, and outlive the young generation of the heap. */
 const CHUNK = 200;
@@ -184,10 +184,10 @@ export class Pickup {
         some.push(arrival);
         offered += 1;
         if (some.length < CLAIMED_AT_ONCE) continue;
-        await this.#claimAll(some);
+        await this.#facts.claim(some);
         some = [];
       }
-      await this.#claimAll(some);
+      if (some.length > 0) await this.#facts.claim(some);
       return offered;
     });
   }
@@ -254,9 +254,9 @@ export class Pickup {
     try {
       while (done < batch.length && !signal.aborted) {
         const some = batch.slice(done, done + CLAIMED_AT_ONCE);
-        const arrivals = await Promise.all(some.map(({ id }) => journal.arrival(id)));
-        const settled = arrivals.flatMap((arrival) => (arrival?.state === "settling" ? [arrival] : []));
-        await this.#claimAll(settled);
+        const arrivals = await journal.arrivals(some.map(({ id }) => id));
+        const settled = arrivals.filter(({ state }) => state === "settling");
+        if (settled.length > 0) await this.#facts.claim(settled);
         tally.claimed += settled.length;
         for (const { id } of settled) this.#forget(id);
         for (const { id } of some) this.#ready.delete(id);
@@ -270,12 +270,6 @@ export class Pickup {
       this.#readyCount -= done;
     }
     return error === null ? tally : { ...tally, error };
-  }
-
-  /** Throws what the first of those that failed threw, when none is under way any more. */
-  async #claimAll(arrivals: readonly Arrival[]): Promise<void> {
-    const ended = await Promise.allSettled(arrivals.map((arrival) => this.#facts.claim(arrival)));
-    for (const end of ended) if (end.status === "rejected") throw end.reason;
   }
 
   /** Answers what went wrong, or null when the listing was complete. */

@@ -41,15 +41,17 @@ interface Watched {
 /** Remembers only the files that have not settled. */
 export class Settling {
   readonly #rules: SettlingRules;
+  readonly #temporary: readonly NamePattern[];
   readonly #watched = new Map<number, Watched>();
 
   constructor(rules: SettlingRules) {
     this.#rules = rules;
+    this.#temporary = rules.temporaryNames.map(namePattern);
   }
 
   observe(file: Observed, nowMs: number): Verdict {
     const watched = this.#count(file, nowMs);
-    const pattern = temporaryPattern(file.path, this.#rules.temporaryNames);
+    const pattern = firstMatch(file.path, this.#temporary);
     const { observations } = this.#rules;
     if (pattern === null && watched.equal >= observations) return { settled: true, sinceMs: watched.sinceMs };
     const reason =
@@ -83,6 +85,23 @@ export class Settling {
 
 /** The pattern by which a file's name is temporary, or null. */
 export function temporaryPattern(path: string, patterns: readonly string[]): string | null {
+  return firstMatch(path, patterns.map(namePattern));
+}
+
+interface NamePattern {
+  readonly pattern: string;
+  readonly lower: string;
+  /** The plain text that a name must end with to match at all: to ask that first costs a hundredth of matching. */
+  readonly tail: string;
+}
+
+function namePattern(pattern: string): NamePattern {
+  const lower = pattern.toLowerCase();
+  return { pattern, lower, tail: /[^*?[\]{}()!+@|\\]*$/.exec(lower)?.[0] ?? "" };
+}
+
+function firstMatch(path: string, patterns: readonly NamePattern[]): string | null {
   const name = posix.basename(path).toLowerCase();
-  return patterns.find((pattern) => posix.matchesGlob(name, pattern.toLowerCase())) ?? null;
+  const found = patterns.find(({ lower, tail }) => name.endsWith(tail) && posix.matchesGlob(name, lower));
+  return found?.pattern ?? null;
 }

@@ -32,7 +32,9 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
     },
     async recordIntake(...args) {
       const run = await ledger.recordIntake(...args);
-      if (run !== null) count(run, true);
+      if (run === null) return null;
+      for (const state of ["fetched", "mapping"] as const) count({ ...run, state }, false);
+      count(run, true);
       return run;
     },
     async acceptBatch(...args) {

@@ -47,7 +47,8 @@ export function claimParts(
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
       const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);
-      return { claimed: verdict.claimed, others: verdict.others, why: whyUnclaimed(verdict) };
+      const { claimed, others } = verdict;
+      return { claimed, others, why: claimed === null ? whyUnclaimed(verdict) : "" };
     },
     laneOf,
     get defaultService() {
@@ -87,7 +88,7 @@ export function joinSteps(
     readonly tracer: Tracer;
     readonly dropPost: (name: string) => DropPost | undefined;
     readonly servicePost: (name: string) => ServicePost | undefined;
-    readonly claim: (arrival: Arrival) => Promise<void>;
+    readonly claim: (arrivals: readonly Arrival[]) => Promise<void>;
     readonly ties: ProvisioningTies | undefined;
   },
   closers: Closer[],
@@ -98,9 +99,10 @@ export function joinSteps(
     journal: parts.ties?.journal,
   });
   closers.push(() => provisioners.close());
-  const { versions, ties: _, ...own } = parts;
+  const { versions, ties: _, claim, ...own } = parts;
   return {
     ...own,
+    claim: (arrival) => claim([arrival]),
     copies: new ContainerCopies(parts.spool),
     finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
     planFinish,

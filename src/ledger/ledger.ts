@@ -54,6 +54,8 @@ export interface Ledger {
   /** Of those in state `settling` what their age is told by, `after` an id, in the order of ids. */
   settlingAges(drop: string, limit: number, after: number): Promise<readonly ArrivalAge[]>;
   arrival(id: number): Promise<Arrival | null>;
+  /** Those that there are of these, in the order of the ids. */
+  arrivals(ids: readonly number[]): Promise<readonly Arrival[]>;
   /**
    * The latest earlier arrival at the same (drop, path) that was delivered or is under way, when it has the same digest, or null.
    * One that rested undelivered (quarantined, cancelled, held, discarded) does not count.

@@ -42,6 +42,8 @@ export interface RefusedVersion {
 }
 
 const WATCH_EVERY_MS = 2_000;
+/** What was found is good for files that come within so many milliseconds: to read the mapper again would cost more than to claim them. */
+const FRESH_MS = 500;
 /** A mapper that changes again while it is looked at is looked at again. */
 const LOOKS_MAX = 5;
 /** That a version is in use is told to the other nodes this often. */
@@ -66,6 +68,8 @@ export class KeptVersions implements MapperVersions {
   readonly #refusals = new Map<string, Refusal>();
   /** Questions for what is current that are under way, by the mapper's name. */
   readonly #asked = new Map<string, Promise<MapperIdentity | null>>();
+  /** Until when what was found to be current is taken for granted, by the mapper's name. */
+  readonly #freshUntilMs = new Map<string, number>();
   /** Looks that are under way, by the mapper's name. */
   readonly #looks = new Map<string, Promise<void>>();
 
@@ -151,9 +155,12 @@ export class KeptVersions implements MapperVersions {
       return null;
     }
     const before = await this.#currentOf(name);
+    const isFresh = this.#clock.monotonicMs() < (this.#freshUntilMs.get(name) ?? 0);
+    if (before !== null && isFresh && !isAwaited) return { name, ...before };
     if (before !== null && before.digest === (await digestMapper(modulePath))) {
       // Also when it was changed and put back.
       this.#refusals.delete(name);
+      this.#freshUntilMs.set(name, this.#clock.monotonicMs() + FRESH_MS);
       return { name, ...before };
     }
     const looked = this.#look(name, modulePath);

@@ -70,35 +70,78 @@ export interface ClaimParts {
   /** Of claims, and of finishing unmatched files. */
   readonly turns: Turns;
   readonly finishing: Turns;
-  /** A run was opened. */
+  /** Runs were opened. */
   onRun(): void;
 }
 
 /**
- * Callback of pick-up: afterwards the arrival is `matched` or `unmatched`. Several may be asked for at once: what they need is looked up
- * side by side, and runs are opened in the order of asking (invariant 7).
+ * Callback of pick-up: afterwards each arrival is `matched` or `unmatched`. Several drops may ask at once: what they need is looked up side
+ * by side, and runs are opened in the order of asking (invariant 7). Throws what the first of those that failed threw, when none is under
+ * way any more.
  */
-export async function claimArrival(arrival: Arrival, parts: ClaimParts): Promise<void> {
+export async function claimArrivals(arrivals: readonly Arrival[], parts: ClaimParts): Promise<void> {
   const turn = parts.turns.enter();
+  const faults: unknown[] = [];
+  const noteFault = (thrown: unknown) => void faults.push(thrown);
   try {
-    const claim = await prepareClaim(arrival, parts);
+    const found = new PartyFinds(parts);
+    const prepared: PreparedClaim[] = [];
+    for (const arrival of arrivals) {
+      const claim = await prepareClaim(arrival, found, parts).catch(noteFault);
+      if (claim !== undefined) prepared.push(claim);
+    }
     await turn.mine;
-    const recorded = claim.record();
+    const recorded = prepared.map((claim) => claim.record().catch(noteFault));
     turn.pass();
-    await recorded;
-    await claim.after?.();
+    await Promise.all(recorded);
+    if (prepared.some(({ opens }) => opens)) parts.onRun();
+    for (const { after } of prepared) await after?.().catch(noteFault);
   } finally {
     turn.pass();
   }
+  if (faults.length > 0) throw faults[0];
 }
 
 interface PreparedClaim {
+  /** A run is opened. */
+  readonly opens: boolean;
   /** What is asked of the ledger first is asked before this returns. */
-  record(): Promise<void>;
+  record(): Promise<unknown>;
   after?(): Promise<void>;
 }
 
-async function prepareClaim(arrival: Arrival, parts: ClaimParts): Promise<PreparedClaim> {
+/** What the arrivals of a party have in common is found once. */
+class PartyFinds {
+  readonly #parts: ClaimParts;
+  readonly #bound = new Map<ClaimingTrigger, Promise<BoundClaim>>();
+  #lookups: Promise<readonly BoundLookup[]> | null = null;
+
+  constructor(parts: ClaimParts) {
+    this.#parts = parts;
+  }
+
+  /** The same object for all that the trigger claims, but for those whose senders have a say in it. */
+  bound(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
+    if (provenance !== null) return this.#bind(claimed, provenance);
+    const bound = this.#bound.get(claimed) ?? this.#bind(claimed, null);
+    this.#bound.set(claimed, bound);
+    return bound;
+  }
+
+  async #bind(claimed: ClaimingTrigger, provenance: Provenance | null): Promise<BoundClaim> {
+    const { mapper, fault } = await mapperOf(claimed, this.#parts.versions);
+    this.#lookups ??= this.#parts.lookups.bind();
+    return { binding: bindingOf(claimed, provenance, mapper, await this.#lookups, this.#parts), fault };
+  }
+}
+
+interface BoundClaim {
+  readonly binding: Binding;
+  /** Why the mapper cannot be used. */
+  readonly fault: Reason | null;
+}
+
+async function prepareClaim(arrival: Arrival, found: PartyFinds, parts: ClaimParts): Promise<PreparedClaim> {
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
   const provenance = await parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
@@ -107,28 +150,30 @@ async function prepareClaim(arrival: Arrival, parts: ClaimParts): Promise<Prepar
     provenance?.standardBody === undefined &&
     isContainerName(basename(arrival.path))
   )
-    return { record: () => claimContainer(arrival, depth, unpacking, parts) };
+    return { opens: true, record: () => claimContainer(arrival, depth, unpacking, parts) };
   const { claimed, others, why } =
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
       : { claimed: standardClaim(provenance.standardBody), others: [], why: "" };
   if (claimed === null)
     return {
+      opens: false,
       record: () => leaveUnmatched(arrival, why, parts),
       after: () => finishUnmatched(arrival, parts),
     };
   const paused = provenance?.standardBody === undefined ? parts.pausedTrigger(claimed.name) : null;
   // It waits where it lies, and is offered again when the trigger goes on: no rule for unmatched files is for it.
-  if (paused !== null) return { record: () => leaveUnmatched(arrival, paused, parts) };
+  if (paused !== null) return { opens: false, record: () => leaveUnmatched(arrival, paused, parts) };
   if (others.length > 0) {
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, trigger: claimed.name, others },
       "several triggers match; the first takes it",
     );
   }
-  const { mapper, fault } = await mapperOf(claimed, parts.versions);
-  const binding = bindingOf(claimed, provenance, mapper, await parts.lookups.bind(), parts);
-  return { record: () => openRun(arrival, claimed, binding, fault, parts) };
+  const { binding, fault } = await found.bound(claimed, provenance);
+  const lane = parts.laneOf(claimed, arrival.drop, binding.service);
+  const start = fault === null ? {} : { refusal: fault };
+  return { opens: true, record: () => parts.ledger.openRun(arrival.id, binding, lane, start) };
 }
 
 function bindingOf(
@@ -150,18 +195,6 @@ function bindingOf(
     ...(lookups.length === 0 ? {} : { lookups }),
     operationPrefix: provenance?.operationPrefix ?? claimed.operationPrefix,
   };
-}
-
-async function openRun(
-  arrival: Arrival,
-  claimed: ClaimingTrigger,
-  binding: Binding,
-  fault: Reason | null,
-  parts: ClaimParts,
-): Promise<void> {
-  const lane = parts.laneOf(claimed, arrival.drop, binding.service);
-  await parts.ledger.openRun(arrival.id, binding, lane, fault === null ? {} : { refusal: fault });
-  parts.onRun();
 }
 
 async function leaveUnmatched(arrival: Arrival, why: string, parts: ClaimParts): Promise<void> {
@@ -249,7 +282,6 @@ async function claimContainer(
     `containers of ${arrival.drop}`,
     depth < depthMax ? {} : { refusal: { code: "HG-PACK-005", message } },
   );
-  parts.onRun();
 }
 
 /**

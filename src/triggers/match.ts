@@ -49,7 +49,14 @@ export function matchTrigger(trigger: NameRule, fileName: string, ingestionType:
   if (obstacle !== null) return { matches: false, patterns, words: obstacle };
   const all = trigger.fileTriggerCombination === "And";
   const matches = all ? patterns.every((one) => one.holds) : patterns.some((one) => one.holds);
-  return { matches, patterns, words: patternWords(patterns, all) };
+  return {
+    matches,
+    patterns,
+    // Nobody asks for them of a file that was claimed.
+    get words() {
+      return patternWords(patterns, all);
+    },
+  };
 }
 
 /** `POST /api/generic/{guid}`: the trigger's token decides, without regard to case; there is no file name to match. */

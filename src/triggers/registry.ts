@@ -81,9 +81,15 @@ function judge(trigger: Trigger, { fileName, ingestionType, drop, sender }: Ques
     const words = `it is for the service ${trigger.service}, and this sender's data goes to ${sender.service}`;
     return { trigger: trigger.name, matches: false, words };
   }
-  const { matches, words } =
+  const verdict =
     sender?.token === undefined
       ? matchTrigger(trigger, fileName, ingestionType)
       : matchToken(trigger, sender.token);
-  return { trigger: trigger.name, matches, words };
+  return {
+    trigger: trigger.name,
+    matches: verdict.matches,
+    get words() {
+      return verdict.words;
+    },
+  };
 }

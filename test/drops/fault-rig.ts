@@ -42,7 +42,9 @@ export class FaultRig {
     this.ledger = ledger;
     const clock: Clock = { ...systemClock, monotonicMs: () => this.#nowMs };
     const { drop, options } = field;
-    const claim = async (arrival: Arrival) => void (await ledger.openRun(arrival.id, BINDING, "lane"));
+    const claim = async (arrivals: readonly Arrival[]) => {
+      for (const { id } of arrivals) await ledger.openRun(id, BINDING, "lane");
+    };
     this.#pickup = new Pickup({ drop, options, journal: ledger, clock, claim });
   }
 

@@ -4,7 +4,8 @@ import type { PickupJournal, PickupPoll } from "../../src/drops/pickup.ts";
 import type { Arrival, ArrivalState, FileEntry } from "../../src/model.ts";
 
 export class MemoryJournal implements PickupJournal {
-  readonly arrivals: Arrival[] = [];
+  /** Every arrival that was ever recorded. */
+  readonly known: Arrival[] = [];
   /** Largest number of entries recorded at once. */
   chunkMax = 0;
   /** Calls of `advanceArrival`. */
@@ -31,7 +32,7 @@ export class MemoryJournal implements PickupJournal {
       complete: async () => {
         end();
         this.#listed.add(drop);
-        const went = this.arrivals.filter(
+        const went = this.known.filter(
           (one) => one.drop === drop && one.goneAt === null && !seen.has(one.id),
         );
         return went.map((one) => this.#put({ ...one, goneAt: "now" }).id);
@@ -40,8 +41,8 @@ export class MemoryJournal implements PickupJournal {
     };
   }
 
-  async arrival(id: number): Promise<Arrival | null> {
-    return this.arrivals[id - 1] ?? null;
+  async arrivals(ids: readonly number[]): Promise<readonly Arrival[]> {
+    return ids.flatMap((id) => this.known[id - 1] ?? []);
   }
 
   async arrivalsIn(
@@ -50,7 +51,7 @@ export class MemoryJournal implements PickupJournal {
     limit?: number,
     after = 0,
   ): Promise<readonly Arrival[]> {
-    const found = this.arrivals.filter(
+    const found = this.known.filter(
       (one) => one.drop === drop && one.goneAt === null && states.includes(one.state) && one.id > after,
     );
     return found.slice(0, limit);
@@ -61,14 +62,14 @@ export class MemoryJournal implements PickupJournal {
   }
 
   async advanceArrival(id: number, state: ArrivalState, reason: string): Promise<Arrival> {
-    const arrival = this.arrivals.find((one) => one.id === id);
+    const arrival = this.known.find((one) => one.id === id);
     if (arrival === undefined) throw new Error(`no arrival ${id}`);
     this.advances += 1;
     return this.#put({ ...arrival, state, reason });
   }
 
   #sight(drop: string, entry: FileEntry): { arrival: Arrival; seen: "new" | "changed" | "known" } {
-    const at = this.arrivals.findLast(
+    const at = this.known.findLast(
       (one) => one.drop === drop && one.path === entry.path && one.goneAt === null,
     );
     if (at !== undefined && at.size === entry.size && at.mtime === entry.mtime)
@@ -77,7 +78,7 @@ export class MemoryJournal implements PickupJournal {
       return { arrival: this.#put({ ...at, ...entry, state: "settling" }), seen: "changed" };
     if (at !== undefined) this.#put({ ...at, goneAt: "now" });
     const arrival: Arrival = {
-      id: this.arrivals.length + 1,
+      id: this.known.length + 1,
       drop,
       ...entry,
       parentId: null,
@@ -88,12 +89,12 @@ export class MemoryJournal implements PickupJournal {
       changedAt: "now",
       goneAt: null,
     };
-    this.arrivals.push(arrival);
+    this.known.push(arrival);
     return { arrival, seen: "new" };
   }
 
   #put(arrival: Arrival): Arrival {
-    this.arrivals[arrival.id - 1] = arrival;
+    this.known[arrival.id - 1] = arrival;
     return arrival;
   }
 }

@@ -32,9 +32,11 @@ function pickup(settings: Settings = {}, agesKept?: number): Pickup {
     ...(agesKept === undefined ? {} : { agesKept }),
     journal,
     clock,
-    claim: async ({ id, path }) => {
-      claimed.push(path);
-      await journal.advanceArrival(id, triggers.test(path) ? "matched" : "unmatched", "");
+    claim: async (arrivals) => {
+      for (const { id, path } of arrivals) {
+        claimed.push(path);
+        await journal.advanceArrival(id, triggers.test(path) ? "matched" : "unmatched", "");
+      }
     },
   });
 }
@@ -77,7 +79,7 @@ describe("pick-up", () => {
     await field.write("a.csv.part", "content");
     const picking = pickup();
     for (let at = 0; at < 4; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
-    expect(journal.arrivals[0]?.reason).toContain("temporary name (*.part)");
+    expect(journal.known[0]?.reason).toContain("temporary name (*.part)");
     expect(journal.advances).toBe(1);
     await rename(join(field.root, "a.csv.part"), join(field.root, "a.csv"));
     expect(await poll(picking)).toMatchObject({ temporary: 0, settling: 1, gone: 1 });
@@ -92,7 +94,7 @@ describe("pick-up", () => {
     await field.write("a.csv", "another");
     await poll(picking);
     expect(claimed).toEqual(["a.csv", "a.csv"]);
-    expect(journal.arrivals.map((arrival) => arrival.size)).toEqual([3, 7]);
+    expect(journal.known.map((arrival) => arrival.size)).toEqual([3, 7]);
   });
 
   test("takes the oldest first, as many as one poll may, and the others next", async () => {
@@ -182,7 +184,7 @@ describe("pick-up", () => {
     await poll(picking);
     await rename(field.root, join(field.outside, "elsewhere"));
     expect(await poll(picking)).toMatchObject({ gone: 0, error: { code: "HG-DROP-002" } });
-    expect(journal.arrivals[0]?.goneAt).toBeNull();
+    expect(journal.known[0]?.goneAt).toBeNull();
     await rename(join(field.outside, "elsewhere"), field.root);
     expect(await poll(picking)).toMatchObject({ claimed: 1 });
   });
@@ -212,9 +214,9 @@ describe("pick-up", () => {
       }),
       journal,
       clock,
-      claim: async ({ id }) => {
+      claim: async (arrivals) => {
         if (broken) throw new Error("the ledger is busy");
-        await journal.advanceArrival(id, "matched", "");
+        for (const { id } of arrivals) await journal.advanceArrival(id, "matched", "");
       },
     });
     expect(await poll(picking)).toMatchObject({ claimed: 0, error: new Error("the ledger is busy") });
@@ -233,13 +235,13 @@ describe("pick-up", () => {
     await field.write("in/a.csv", "content");
     for (let at = 0; at < 3; at += 1) expect(await poll(picking)).toMatchObject({ temporary: 1, claimed: 0 });
     expect(picking.waiting()[0]?.reason).toBe("waits for its done-file in/a.csv.done");
-    expect(journal.arrivals[0]?.reason).toBe("waits for its done-file in/a.csv.done");
+    expect(journal.known[0]?.reason).toBe("waits for its done-file in/a.csv.done");
     await field.write("a.csv.done", "of another folder");
     expect(await poll(picking)).toMatchObject({ claimed: 0, skipped: 1 });
     await field.write("in/a.csv.done", "");
     expect(await poll(picking)).toMatchObject({ claimed: 1, skipped: 1 });
     expect(claimed).toEqual(["in/a.csv"]);
-    expect(journal.arrivals.map(({ path, state }) => [path, state])).toEqual([
+    expect(journal.known.map(({ path, state }) => [path, state])).toEqual([
       ["in/a.csv", "matched"],
       ["a.csv.done", "skipped"],
       ["in/a.csv.done", "skipped"],
@@ -303,7 +305,7 @@ describe("pick-up", () => {
       const picking = pickup({ initial, settle: { observations: 1 } });
       expect(await poll(picking)).toMatchObject({ claimed: taken.length, skipped: 2 - taken.length });
       expect(claimed.toSorted()).toEqual(taken);
-      for (const { path, state, reason } of journal.arrivals)
+      for (const { path, state, reason } of journal.known)
         if (!(taken as readonly string[]).includes(path))
           expect([state, reason]).toEqual(["skipped", expect.stringContaining("first contact")]);
     });

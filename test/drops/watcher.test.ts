@@ -32,9 +32,11 @@ function watch(settings: Settings = {}, drop: Drop = field.drop, clock = systemC
     journal,
     clock,
     log: silentLog,
-    claim: async ({ id, path }) => {
-      claimed.push(path);
-      await journal.advanceArrival(id, "matched", "");
+    claim: async (arrivals) => {
+      for (const { id, path } of arrivals) {
+        claimed.push(path);
+        await journal.advanceArrival(id, "matched", "");
+      }
     },
   });
   watchers.push(watcher);

@@ -56,6 +56,16 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await ledger().settlingAges("field", 9, 0)).map(({ path }) => path)).toEqual(["d"]);
   });
 
+  it("finds arrivals one by one and many at a time, in the order that is asked for", async () => {
+    const { sightings } = await list(ledger(), "field", [entry("a"), entry("b"), entry("c")]);
+    const [a, b, c] = sightings.map(({ arrival }) => arrival);
+    expect(await ledger().arrival(b?.id ?? 0)).toEqual(b);
+    expect(await ledger().arrivals([c?.id ?? 0, 4711, a?.id ?? 0])).toEqual([c, a]);
+    expect(await ledger().arrival(c?.id ?? 0)).toEqual(c);
+    expect(await ledger().arrival(4711)).toBeNull();
+    expect(await ledger().arrivals([])).toEqual([]);
+  });
+
   it("says what has gone only when the listing was complete", async () => {
     const [, b] = (await list(ledger(), "field", [entry("a"), entry("b")])).sightings;
     const broken = await ledger().beginPoll("field");

@@ -59,24 +59,27 @@ async function ask(client: Asked, statement: Statement): Promise<unknown> {
 async function askEach(client: Asked, { want, sql, types, tuples }: EachStatement): Promise<unknown> {
   const values = [...columnsOf(tuples, types.length)];
   if (want === "nothing each") {
-    await client.query({ ...prepared(sql, (text) => insertEach(text, types)), values });
+    await client.query({ ...prepared(sql, (text) => insertEach(text, types), "each"), values });
     return undefined;
   }
-  const question = prepared(sql, (text) => selectEach(text, types));
+  const question = prepared(sql, (text) => selectEach(text, types), "each");
   const { rows } = await client.query({ ...question, values, rowMode: "array" });
   return (rows as readonly (readonly unknown[])[]).map(([_place, ...found]) =>
     found.every((cell) => cell === null) ? undefined : found,
   );
 }
 
-const PREPARED = new Map<string, { readonly name: string; readonly text: string }>();
+type Prepared = Map<string, { readonly name: string; readonly text: string }>;
+/** The same text may be asked for one and for each of many. */
+const PREPARED: Readonly<Record<"one" | "each", Prepared>> = { one: new Map(), each: new Map() };
 
 /** Parsed once by each connection, under this name. The texts are those of the ledger's code, so there are few. */
-function prepared(sql: string, translate: (sql: string) => string) {
-  let known = PREPARED.get(sql);
+function prepared(sql: string, translate: (sql: string) => string, kind: keyof typeof PREPARED = "one") {
+  const those = PREPARED[kind];
+  let known = those.get(sql);
   if (known === undefined) {
-    known = { name: `ledger-${PREPARED.size + 1}`, text: translate(sql) };
-    PREPARED.set(sql, known);
+    known = { name: `ledger-${kind}-${those.size + 1}`, text: translate(sql) };
+    those.set(sql, known);
   }
   return known;
 }

@@ -5,16 +5,17 @@ import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
-import { cells, execute, NO_LIMIT, row, rows, type Steps, type Store } from "./store.ts";
+import { cells, execute, NO_LIMIT, row, rowEach, rows, type Steps, type Store } from "./store.ts";
 
 type ArrivalMethods = Pick<
   Ledger,
-  "arrival" | "arrivalsIn" | "settlingAges" | "advanceArrival" | "duplicateOf"
+  "arrival" | "arrivals" | "arrivalsIn" | "settlingAges" | "advanceArrival" | "duplicateOf"
 >;
 
 export function arrivalMethods(store: Store): ArrivalMethods {
   return {
     arrival: (id) => store.look(() => findArrival(id)),
+    arrivals: (ids) => store.look(() => findArrivals(ids)),
     arrivalsIn: (drop, states, limit, after) =>
       store.read(() => arrivalsIn(drop, states, limit ?? NO_LIMIT, after ?? 0)),
     settlingAges: (drop, limit, after) => store.look(() => settlingAges(drop, limit, after)),
@@ -31,6 +32,15 @@ export function arrivalMethods(store: Store): ArrivalMethods {
 export function* findArrival(id: number): Steps<Arrival | null> {
   const [found] = yield* cells<ArrivalCells>(`SELECT ${ARRIVAL_COLUMNS} FROM arrivals WHERE id = ?`, id);
   return found === undefined ? null : arrivalOfCells(found);
+}
+
+function* findArrivals(ids: readonly number[]): Steps<readonly Arrival[]> {
+  const found = yield* rowEach<ArrivalCells>(
+    `SELECT ${ARRIVAL_COLUMNS} FROM arrivals WHERE id = ?`,
+    ["bigint"],
+    ids.map((id) => [id]),
+  );
+  return found.flatMap((one) => (one === undefined ? [] : [arrivalOfCells(one)]));
 }
 
 export function* mustFindArrival(id: number): Steps<Arrival> {
