@@ -15,7 +15,7 @@ export async function appendChildren(
   segmentPath: string,
   parent: BatchSlice,
 ): Promise<readonly BatchSlice[] | null> {
-  const children = await makeChildren(segmentPath, parent);
+  const children = makeChildren(segmentPath, parent);
   return children === null ? null : await appendSlices(segmentPath, children);
 }
 
@@ -24,14 +24,16 @@ export async function appendChildren(
  * their recorded places, before anything else is appended there.
  */
 export async function restoreChildren(segmentPath: string, batches: readonly Batch[]): Promise<void> {
+  const parents = batches.filter(({ state }) => state === "split");
+  if (parents.length === 0) return;
   const bySequence = new Map(batches.map((batch) => [batch.sequence, batch]));
-  for (const parent of batches.filter(({ state }) => state === "split")) {
+  for (const parent of parents) {
     const recorded = [1, 2].map((number) => bySequence.get(`${parent.sequence}.${number}`));
     const intact = await Promise.all(
       recorded.map((child) => child === undefined || isIntact(segmentPath, child)),
     );
     if (intact.every(Boolean)) continue;
-    for (const made of (await makeChildren(segmentPath, parent)) ?? []) {
+    for (const made of makeChildren(segmentPath, parent) ?? []) {
       const child = bySequence.get(made.sequence);
       if (child === undefined)
         throw new InvariantError("HG-BUG-001", {
@@ -45,8 +47,8 @@ export async function restoreChildren(segmentPath: string, batches: readonly Bat
 }
 
 /** Always the same of the same parent. */
-async function makeChildren(segmentPath: string, parent: BatchSlice): Promise<readonly Child[] | null> {
-  const halves = halve(parseElements(await readSlice(segmentPath, parent)));
+function makeChildren(segmentPath: string, parent: BatchSlice): readonly Child[] | null {
+  const halves = halve(parseElements(readSlice(segmentPath, parent)));
   if (halves === null) return null;
   return halves.map((elements, index) => ({
     sequence: `${parent.sequence}.${index + 1}`,

@@ -25,17 +25,28 @@ export interface DeliveryJournal {
     change?: { readonly answer?: string; readonly attempted?: boolean },
   ): Promise<Batch>;
   /** `sending → accepted`; answers the run when it is accepted with this as a whole, and null when it is not. */
-  acceptBatch(
-    operationId: string,
-    answer: string,
-    whole: { readonly service: string; readonly finishPlan?: FinishPlan },
-  ): Promise<Run | null>;
+  acceptBatch(operationId: string, answer: string, whole: WholeRun): Promise<Run | null>;
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
+}
+
+/** What is recorded of a run when its last batch is accepted. */
+export interface WholeRun {
+  readonly service: string;
+  readonly finishPlan?: FinishPlan;
+}
+
+/** What is known before a run is delivered. */
+export interface DeliveryStart {
+  /** Of the run, as they stand in the journal. */
+  readonly batches?: readonly Batch[];
+  /** What becomes of its source when all is accepted; recorded with that. */
+  readonly finishPlan?: FinishPlan | null;
 }
 
 /** Three ways: all accepted; rejected in part or whole by the service's answers; or kept, to be tried again later. */
 export type DeliveryResult =
-  | { readonly status: "accepted"; readonly points: number }
+  /** `recorded`: the run, where it was recorded as accepted together with its last batch. */
+  | { readonly status: "accepted"; readonly points: number; readonly recorded?: Run }
   | {
       readonly status: "rejected";
       readonly accepted: number;
@@ -61,10 +72,11 @@ export interface Delivery {
   readonly service: string;
   /**
    * Sends the batches of a run that are not accepted yet, in order, from its segment. Each attempt is journalled before it is sent
-   * (`sending`) and after its answer (`accepted`, `rejected`, or `split` with durable children). Verifies the digest of each slice first:
+   * (`sending`) and after its answer (`accepted`, `rejected`, or `split` with durable children); with the last one that is accepted the run
+   * is, and is answered as `recorded`. Verifies the digest of each slice first:
    * a difference is `InvariantError`. Returns `kept` on whatever may pass; nothing is lost by calling again.
    */
-  deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult>;
+  deliver(run: Run, segmentPath: string, signal: AbortSignal, start?: DeliveryStart): Promise<DeliveryResult>;
   /**
    * Reads back date, value and version of every reading of the accepted batches and tells the outcome of each operation. Batches
    * whose outcome the journal knows are left out. The service stores after it answered: what is missing may come yet.

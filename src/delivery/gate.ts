@@ -51,6 +51,10 @@ interface Closing {
 
 /** Timers may end a little before the clock agrees. */
 const TOLERANCE_MS = 5;
+/** How near the turn of a batch is to be for it to be journalled before, by what the last call took. */
+const AHEAD_MS = 50;
+/** Most batches that are journalled before their turn: a crash leaves as many in doubt that were never sent. */
+const AHEAD_MAX = 64;
 
 export class Gate {
   readonly #clock: Clock;
@@ -58,12 +62,17 @@ export class Gate {
   readonly #breaker;
   /** Up to two runs that failed since the last answer that was no failure. */
   readonly #failing = new Set<string>();
+  readonly #concurrency: number;
+  #ahead = 0;
+  /** How many may be ahead: none before the first answer, and none after a failure. */
+  #aheadMax = 0;
   #held: Closing | null = null;
   #retired = false;
   #broken: Closing | null = null;
 
   constructor(options: GateOptions, clock: Clock) {
     this.#clock = clock;
+    this.#concurrency = options.concurrency;
     this.#hands = bulkhead(options.concurrency, Number.MAX_SAFE_INTEGER);
     const backoff = new DelegateBackoff<{ attempt: number; result: unknown }>(({ attempt, result }) => {
       const ms = pauseMs(options, attempt);
@@ -88,6 +97,7 @@ export class Gate {
 
   /** Why nothing may be sent now and for how long, or null. */
   closed(): Closure | null {
+    if (this.#held === null && this.#broken === null) return null;
     const nowMs = this.#clock.monotonicMs() + TOLERANCE_MS;
     const closures = [this.#held, this.#broken].filter(
       (closure) => closure !== null && closure.untilMs > nowMs,
@@ -116,17 +126,41 @@ export class Gate {
     if (this.#held === null || untilMs > this.#held.untilMs) this.#held = { reason, code, untilMs };
   }
 
+  /**
+   * Whether a batch may be journalled as being sent before its turn comes, so that turns need not wait for the disk. Each is counted until
+   * `stepBack`.
+   */
+  stepAhead(): boolean {
+    if (this.#ahead >= this.#aheadMax) return false;
+    this.#ahead += 1;
+    return true;
+  }
+
+  stepBack(): void {
+    this.#ahead -= 1;
+  }
+
   /** Runs the work when there is a free hand; `GateClosed` when the breaker opened meanwhile. */
   pass<Value>(work: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
     return this.#hands.execute(() => {
       // While this waited for a hand, another push may have learned that nothing goes.
       if (this.#retired || this.closed() !== null) throw new BrokenCircuitError();
-      return this.#breaker.execute(async () => {
-        const value = await work();
-        this.#failing.clear();
-        return value;
-      }, signal);
+      return this.#breaker.execute(() => this.#measure(work), signal);
     }, signal);
+  }
+
+  async #measure<Value>(work: () => Promise<Value>): Promise<Value> {
+    const begunMs = this.#clock.monotonicMs();
+    try {
+      const value = await work();
+      this.#failing.clear();
+      const tookMs = Math.max(1, this.#clock.monotonicMs() - begunMs);
+      this.#aheadMax = Math.min(AHEAD_MAX, Math.floor((this.#concurrency * AHEAD_MS) / tookMs));
+      return value;
+    } catch (thrown) {
+      this.#aheadMax = 0;
+      throw thrown;
+    }
   }
 
   /** A run that fails alone has pauses of its own, and must not close the gate to the others. */

@@ -13,6 +13,10 @@ export class Pace {
     this.#clock = clock;
   }
 
+  get isLimited(): boolean {
+    return this.#perSecond !== undefined;
+  }
+
   /** Resolves when a batch of so many readings may go; the next waits for as long as they take. False when aborted. */
   async take(readings: number, signal: AbortSignal): Promise<boolean> {
     if (this.#perSecond === undefined) return true;

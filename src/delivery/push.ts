@@ -1,5 +1,5 @@
 /** Sends one batch: journalled before and after, judged by the retry table, split where the service's answer asks for it. */
-import type { Batch, BatchSlice, BatchState } from "../model.ts";
+import type { Batch, BatchSlice, BatchState, Run } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
@@ -8,7 +8,7 @@ import type { Tracer } from "../support/tracing.ts";
 import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
-import type { Admission, DeliveryJournal, KeptResult } from "./delivery.ts";
+import type { Admission, DeliveryJournal, KeptResult, WholeRun } from "./delivery.ts";
 import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./doubt.ts";
 import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
@@ -60,12 +60,22 @@ export interface PushFacts {
 
 /** What became of a batch. A split one has children to send in its place. */
 export type Pushed =
-  | { readonly status: "accepted" | "rejected" }
+  /** `run`: as it is recorded when it was accepted with this batch as a whole. */
+  | { readonly status: "accepted"; readonly run: Run | null }
+  | { readonly status: "rejected" }
   | { readonly status: "split"; readonly children: readonly Batch[] }
   | KeptResult;
 
 /** Of a batch, verified. */
 type Body = Awaited<ReturnType<typeof openSlice>>;
+
+/** What a batch is a part of. */
+export interface PushContext {
+  readonly segmentPath: string;
+  /** Whether refused content is still tracked down to single readings. */
+  readonly mayBisect: () => boolean;
+  readonly whole: WholeRun;
+}
 
 interface Attempt {
   readonly batch: Batch;
@@ -91,15 +101,10 @@ export class BatchPusher {
   }
 
   /**
-   * `mayBisect`: whether refused content is still tracked down to single readings. Throws `InvariantError` when the bytes are not
-   * those recorded, `TransientError` of ledger and spool, and the reason of the signal when aborted: the batch then stays `sending`.
+   * Throws `InvariantError` when the bytes are not those recorded, `TransientError` of ledger and spool, and the reason of the signal when
+   * aborted: the batch then stays `sending`.
    */
-  async push(
-    batch: Batch,
-    segmentPath: string,
-    mayBisect: () => boolean,
-    signal: AbortSignal,
-  ): Promise<Pushed> {
+  async push(batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
     const { gate, pace, options, clock, admission, service } = this.#parts;
     let body: Body | null = null;
     let doubtful = mayBeStored(batch);
@@ -110,15 +115,11 @@ export class BatchPusher {
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
       if (admission !== undefined && !(await admission.admit(batch, service, signal))) return NO_MORE;
-      const bytes: Body = body ?? (await openSlice(segmentPath, batch));
-      body = bytes;
-      await pace.take(batch.points, signal);
+      body ??= await openSlice(context.segmentPath, batch);
+      if (pace.isLimited) await pace.take(batch.points, signal);
       try {
-        const judged = await gate.pass(
-          () => this.#attempt({ batch, state, body: bytes, doubtful }, signal),
-          signal,
-        );
-        return await this.#conclude(batch, segmentPath, judged, mayBisect());
+        const judged = await this.#pass({ batch, state, body, doubtful }, attempt === 1, signal);
+        return await this.#conclude(batch, context, judged);
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
         if (thrown instanceof GateClosed && gate.retired) return EXCHANGED;
@@ -142,13 +143,43 @@ export class BatchPusher {
     }
   }
 
+  /** A first attempt is journalled before its turn where that is near; whatever keeps it from being sent after all is journalled, too. */
+  async #pass(attempt: Attempt, isFirst: boolean, signal: AbortSignal): Promise<Judged> {
+    const { gate } = this.#parts;
+    if (!isFirst || !gate.stepAhead())
+      return await gate.pass(async () => this.#send(await this.#begin(attempt), attempt, signal), signal);
+    let sending: Batch | null = null;
+    let isAhead = true;
+    try {
+      const begun = await this.#begin(attempt);
+      sending = begun;
+      return await gate.pass(() => {
+        isAhead = false;
+        gate.stepBack();
+        return this.#send(begun, attempt, signal);
+      }, signal);
+    } catch (thrown) {
+      if (isAhead && sending !== null)
+        await this.#note(sending.operationId, this.#unsentWords(signal), attempt.doubtful);
+      throw thrown;
+    } finally {
+      if (isAhead) gate.stepBack();
+    }
+  }
+
+  #unsentWords(signal: AbortSignal): string {
+    const { gate } = this.#parts;
+    if (signal.aborted) return "not sent: the gateway was stopped";
+    return `not sent: ${gate.retired ? EXCHANGED.reason : (gate.closed()?.reason ?? "the service fails")}`;
+  }
+
+  #begin({ batch, state }: Attempt): Promise<Batch> {
+    return this.#parts.journal.advanceBatch(batch.operationId, state, "sending", ATTEMPTED);
+  }
+
   /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
-  async #attempt({ batch, state, body, doubtful }: Attempt, signal: AbortSignal): Promise<Judged> {
-    const { operationId } = batch;
-    const sending = await this.#parts.journal.advanceBatch(operationId, state, "sending", {
-      attempted: true,
-      answer: UNANSWERED,
-    });
+  async #send(sending: Batch, { body, doubtful }: Attempt, signal: AbortSignal): Promise<Judged> {
+    const { gate, options } = this.#parts;
     faultPoint("delivery.before-send");
     const answer = await this.#call(sending, body, doubtful, signal);
     faultPoint("delivery.after-answer");
@@ -156,8 +187,12 @@ export class BatchPusher {
     const verdict = judge(answer);
     if (verdict === "transient" || verdict === "token") {
       const isOpen = doubtful || isOpenAnswer(verdict, status);
-      await this.#note(operationId, words, isOpen);
-      throw new PassingFailure(`the service answered ${words}`, sending, retryAfterMs, isOpen);
+      const reason = `the service answered ${words}`;
+      const told = retryAfterMs === null ? null : Math.min(retryAfterMs, options.retry.retryAfterMax);
+      // Before the next call has its turn: it holds for the whole service.
+      if (told !== null) gate.hold(told, reason, UNREACHED);
+      await this.#note(sending.operationId, words, isOpen);
+      throw new PassingFailure(reason, sending, told, isOpen);
     }
     return { verdict, words, doubtful };
   }
@@ -215,15 +250,15 @@ export class BatchPusher {
     }
   }
 
-  async #conclude(batch: Batch, segmentPath: string, judged: Judged, mayBisect: boolean): Promise<Pushed> {
+  async #conclude(batch: Batch, context: PushContext, judged: Judged): Promise<Pushed> {
     const { journal, log, idempotency } = this.#parts;
     const { operationId } = batch;
     const { verdict, words, doubtful } = judged;
     if (verdict === "accepted") {
-      await journal.advanceBatch(operationId, "sending", "accepted", { answer: words });
+      const run = await journal.acceptBatch(operationId, words, context.whole);
       faultPoint("delivery.after-accept");
       log.debug({ run: batch.runId, operationId, points: batch.points }, "batch accepted");
-      return { status: "accepted" };
+      return { status: "accepted", run };
     }
     if (verdict === "right" || verdict === "address") {
       await this.#note(operationId, words, doubtful);
@@ -232,7 +267,8 @@ export class BatchPusher {
     // The halves would have ids of their own: they would arrive a second time beside what came first under this one.
     if (verdict === "conflict") return this.#reject(batch, `${CONFLICT_WORDS}; ${words}`);
     if (doubtful && !idempotency) return this.#reject(batch, `${UNSPLIT_WORDS}; ${words}`);
-    const halves = verdict === "halve" || mayBisect ? await this.#append(segmentPath, batch) : null;
+    const halves =
+      verdict === "halve" || context.mayBisect() ? await this.#append(context.segmentPath, batch) : null;
     if (halves !== null) {
       const children = await journal.splitBatch(operationId, halves, words);
       faultPoint("delivery.after-split");
@@ -261,16 +297,14 @@ export class BatchPusher {
     return { status: "rejected" };
   }
 
-  /** Milliseconds to wait; a `Retry-After` holds for the whole service. */
+  /** Milliseconds to wait. */
   #passing(failure: PassingFailure): number {
-    const { gate, options, log } = this.#parts;
+    const { options, log } = this.#parts;
     const backoff = pauseMs(options.retry, failure.batch.attempts);
     const { operationId, runId, attempts } = failure.batch;
     log.info({ run: runId, operationId, attempts, reason: failure.message }, "push failed for now");
     if (failure.retryAfterMs === null) return backoff;
-    const told = Math.min(failure.retryAfterMs, options.retry.retryAfterMax);
-    gate.hold(told, failure.message, UNREACHED);
-    return Math.max(told, Math.min(backoff, options.retry.quickWait));
+    return Math.max(failure.retryAfterMs, Math.min(backoff, options.retry.quickWait));
   }
 
   #waitForPerson(batch: Batch, error: ConfigError): KeptResult {
@@ -288,6 +322,8 @@ export class BatchPusher {
     await this.#parts.journal.advanceBatch(operationId, "sending", "sending", { answer });
   }
 }
+
+const ATTEMPTED = { attempted: true, answer: UNANSWERED } as const;
 
 /** The run goes on at once, with what took the place of this delivery. */
 const EXCHANGED: KeptResult = {

@@ -78,7 +78,7 @@ export class ReadBack {
   }
 
   async #readBatch(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<Outcome> {
-    const elements = parseElements(await readSlice(segmentPath, batch));
+    const elements = parseElements(readSlice(segmentPath, batch));
     const variables = await this.#targets.resolve(elements, signal, { fresh: true });
     const { groups, lost } = expectations(elements, variables);
     for (const [version, group] of groups) await this.#compare(version, group, signal);

@@ -13,6 +13,7 @@ import type {
   Delivery,
   DeliveryJournal,
   DeliveryResult,
+  DeliveryStart,
   Inspection,
   KeptResult,
   ReadBackResult,
@@ -23,7 +24,7 @@ import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
 import { Pace } from "./pace.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
-import { BatchPusher, CONFLICT_WORDS, type PushObserver, UNSPLIT_WORDS } from "./push.ts";
+import { BatchPusher, CONFLICT_WORDS, type PushContext, type PushObserver, UNSPLIT_WORDS } from "./push.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";
@@ -127,8 +128,13 @@ class ServiceDelivery implements Delivery {
     this.#readBack = new ReadBack(this.#client, parts.journal, clock, this.#targets);
   }
 
-  deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
-    return this.#count(this.#deliverOrKeep(run, segmentPath, signal));
+  deliver(
+    run: Run,
+    segmentPath: string,
+    signal: AbortSignal,
+    start: DeliveryStart = {},
+  ): Promise<DeliveryResult> {
+    return this.#count(this.#deliverOrKeep(run, segmentPath, signal, start));
   }
 
   #count<Value>(call: Promise<Value>): Promise<Value> {
@@ -137,47 +143,62 @@ class ServiceDelivery implements Delivery {
     return counted;
   }
 
-  async #deliverOrKeep(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
+  async #deliverOrKeep(
+    run: Run,
+    segmentPath: string,
+    signal: AbortSignal,
+    { batches, finishPlan }: DeliveryStart,
+  ): Promise<DeliveryResult> {
+    const service = this.service;
+    const whole = finishPlan == null ? { service } : { service, finishPlan };
+    const context = { segmentPath, mayBisect: always, whole };
     try {
-      return await this.#deliver(run, segmentPath, signal);
+      const known = batches ?? (await this.#journal.batches(run.id));
+      const [only] = known;
+      if (only === undefined || known.length > 1 || !isWaiting(only))
+        return await this.#deliver(run, known, context, signal);
+      const pushed = await this.#pusher.push(only, context, signal);
+      if (pushed.status === "kept") return pushed;
+      if (pushed.status === "accepted" && pushed.run !== null) return accepted(pushed.run);
+      // Refused, or split: its parts go one after another.
+      return await this.#deliver(run, await this.#journal.batches(run.id), context, signal, 1);
     } catch (thrown) {
-      if (signal.aborted)
-        return {
-          status: "kept",
-          reason: "stopped",
-          code: "HG-PUSH-001",
-          retryAfterMs: 0,
-          wholeService: false,
-        };
+      if (signal.aborted) return STOPPED;
       if (!(thrown instanceof TransientError)) throw thrown;
-      const retryAfterMs = pauseMs(this.#push.retry, 1);
       return {
         status: "kept",
         reason: wordsOf(thrown),
         code: thrown.code,
-        retryAfterMs,
+        retryAfterMs: pauseMs(this.#push.retry, 1),
         wholeService: false,
       };
     }
   }
 
-  async #deliver(run: Run, segmentPath: string, signal: AbortSignal): Promise<DeliveryResult> {
-    const batches = await this.#journal.batches(run.id);
+  async #deliver(
+    run: Run,
+    batches: readonly Batch[],
+    { segmentPath, whole }: PushContext,
+    signal: AbortSignal,
+    hands: number = this.#push.concurrency,
+  ): Promise<DeliveryResult> {
     await restoreChildren(segmentPath, batches);
     let refused = batches.filter((batch) => batch.state === "rejected").length;
     const mayBisect = () => refused < this.#push.retry.refusedReadings;
-    const waiting = batches.filter((batch) => batch.state === "ready" || batch.state === "sending").reverse();
-    let kept: KeptResult | null = null;
+    const context: PushContext = { segmentPath, mayBisect, whole };
+    const waiting = batches.filter(isWaiting).reverse();
+    const known: { kept: KeptResult | null; recorded: Run | null } = { kept: null, recorded: null };
     let stopped = false;
     // A reading stands in one batch of its run, so that its batches have no order among each other; the gate limits the calls.
     const sendOn = async () => {
       try {
         for (let batch = waiting.pop(); batch !== undefined && !stopped; batch = waiting.pop()) {
-          const pushed = await this.#pusher.push(batch, segmentPath, mayBisect, signal);
+          const pushed = await this.#pusher.push(batch, context, signal);
           if (pushed.status === "split") waiting.push(...pushed.children.toReversed());
           if (pushed.status === "rejected") refused += 1;
+          if (pushed.status === "accepted") known.recorded ??= pushed.run;
           if (pushed.status !== "kept") continue;
-          kept = pushed;
+          known.kept = pushed;
           stopped = true;
         }
       } catch (thrown) {
@@ -185,12 +206,12 @@ class ServiceDelivery implements Delivery {
         throw thrown;
       }
     };
-    const senders = Array.from({ length: Math.min(this.#push.concurrency, waiting.length) }, sendOn);
+    const senders = Array.from({ length: Math.min(hands, waiting.length) }, sendOn);
     // Nothing of the run is under way when its fault is told.
     for (const ended of await Promise.allSettled(senders))
       if (ended.status === "rejected") throw ended.reason;
-    if (kept !== null) return kept;
-    return await this.#total(run, segmentPath);
+    if (known.kept !== null) return known.kept;
+    return known.recorded === null ? await this.#total(run, segmentPath) : accepted(known.recorded);
   }
 
   /** Totals count the leaves, also those of earlier calls (invariant 3). */
@@ -210,7 +231,7 @@ class ServiceDelivery implements Delivery {
       accepted: sumPoints(accepted),
       rejected: sumPoints(rejected),
       faults: rejected.map(({ operationId, answer }) => ({ operationId, answer: answer ?? "" })),
-      rows: await rejectedRows(rejected.slice(0, ROWS_MAX), segmentPath),
+      rows: rejectedRows(rejected.slice(0, ROWS_MAX), segmentPath),
     };
   }
 
@@ -260,17 +281,33 @@ class ServiceDelivery implements Delivery {
   }
 }
 
+/** Of a run with one batch, of which nothing was refused so far. */
+const always = () => true;
+
+const STOPPED: KeptResult = {
+  status: "kept",
+  reason: "stopped",
+  code: "HG-PUSH-001",
+  retryAfterMs: 0,
+  wholeService: false,
+};
+
+function isWaiting({ state }: Batch): boolean {
+  return state === "ready" || state === "sending";
+}
+
+function accepted(recorded: Run): DeliveryResult {
+  return { status: "accepted", points: recorded.points.accepted, recorded };
+}
+
 function sumPoints(batches: readonly Batch[]): number {
   return batches.reduce((sum, batch) => sum + batch.points, 0);
 }
 
-async function rejectedRows(
-  rejected: readonly Batch[],
-  segmentPath: string,
-): Promise<readonly RejectedRow[]> {
+function rejectedRows(rejected: readonly Batch[], segmentPath: string): readonly RejectedRow[] {
   const rows: RejectedRow[] = [];
   for (const batch of rejected) {
-    const [element] = parseElements(await readSlice(segmentPath, batch));
+    const [element] = parseElements(readSlice(segmentPath, batch));
     const reading = element?.data[0];
     const more = batch.points > 1 ? ` and ${batch.points - 1} more` : "";
     const words = element === undefined ? "" : targetWords(element);

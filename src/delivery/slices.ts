@@ -1,5 +1,5 @@
 /** Batches as slices of the run's segment file: verified, streamed, and appended by a split. */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Readable } from "node:stream";
@@ -27,12 +27,12 @@ const HELD_BYTES = 512 * 1024;
  */
 export async function openSlice(segmentPath: string, slice: BatchSlice): Promise<() => Buffer | Readable> {
   if (slice.length <= HELD_BYTES) {
-    const bytes = await readSlice(segmentPath, slice);
+    const bytes = readSlice(segmentPath, slice);
     return () => bytes;
   }
-  const hash = createHash("sha256");
-  await overSlice(segmentPath, slice, (chunk) => hash.update(chunk));
-  assertDigest(segmentPath, slice, hash.digest("hex"));
+  const digest = createHash("sha256");
+  await overSlice(segmentPath, slice, (chunk) => digest.update(chunk));
+  assertDigest(segmentPath, slice, digest.digest("hex"));
   return () => sliceStream(segmentPath, slice);
 }
 
@@ -40,10 +40,10 @@ export async function openSlice(segmentPath: string, slice: BatchSlice): Promise
  * The verified bytes of a slice. A batch has at most the configured bytes, and was written on this machine a moment ago: to read it at once
  * takes less than to ask for it.
  */
-export async function readSlice(segmentPath: string, slice: BatchSlice): Promise<Buffer> {
+export function readSlice(segmentPath: string, slice: BatchSlice): Buffer {
   const bytes = Buffer.allocUnsafe(slice.length);
   let read = 0;
-  await readable(segmentPath, slice, async () => {
+  try {
     const file = openSync(segmentPath, "r");
     try {
       for (let more = true; more && read < bytes.length; ) {
@@ -54,7 +54,9 @@ export async function readSlice(segmentPath: string, slice: BatchSlice): Promise
     } finally {
       closeSync(file);
     }
-  });
+  } catch (thrown) {
+    throw unreadable(segmentPath, slice, thrown);
+  }
   const known = bytes.subarray(0, read);
   assertDigest(segmentPath, slice, digestOf(known));
   return known;
@@ -83,9 +85,9 @@ export async function rewriteSlice(segmentPath: string, slice: BatchSlice, bytes
 }
 
 export async function isIntact(segmentPath: string, slice: BatchSlice): Promise<boolean> {
-  const hash = createHash("sha256");
-  await overSlice(segmentPath, slice, (chunk) => hash.update(chunk));
-  return hash.digest("hex") === slice.digest;
+  const digest = createHash("sha256");
+  await overSlice(segmentPath, slice, (chunk) => digest.update(chunk));
+  return digest.digest("hex") === slice.digest;
 }
 
 async function append(
@@ -124,25 +126,25 @@ async function writeAll(handle: FileHandle, bytes: Buffer, offset: number): Prom
 }
 
 function digestOf(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return hash("sha256", bytes);
 }
 
-function overSlice(segmentPath: string, slice: BatchSlice, take: (chunk: Buffer) => unknown): Promise<void> {
-  return readable(segmentPath, slice, async () => {
-    for await (const chunk of sliceStream(segmentPath, slice)) take(chunk as Buffer);
-  });
-}
-
-async function readable(segmentPath: string, slice: BatchSlice, read: () => Promise<void>): Promise<void> {
+async function overSlice(
+  segmentPath: string,
+  slice: BatchSlice,
+  take: (chunk: Buffer) => unknown,
+): Promise<void> {
   try {
-    await read();
+    for await (const chunk of sliceStream(segmentPath, slice)) take(chunk as Buffer);
   } catch (thrown) {
-    const missing = systemCode(thrown) === "ENOENT";
-    const facts = { operation: "read batch", subject: `${segmentPath} ${slice.sequence}`, cause: thrown };
-    if (missing)
-      throw new InvariantError("HG-PUSH-011", { ...facts, message: "the segment of the run is missing" });
-    throw new TransientError("HG-PUSH-013", facts);
+    throw unreadable(segmentPath, slice, thrown);
   }
+}
+
+function unreadable(segmentPath: string, slice: BatchSlice, thrown: unknown): Error {
+  const facts = { operation: "read batch", subject: `${segmentPath} ${slice.sequence}`, cause: thrown };
+  if (systemCode(thrown) !== "ENOENT") return new TransientError("HG-PUSH-013", facts);
+  return new InvariantError("HG-PUSH-011", { ...facts, message: "the segment of the run is missing" });
 }
 
 function assertDigest(segmentPath: string, slice: BatchSlice, digest: string): void {

@@ -1,10 +1,10 @@
 /** `mapped → delivering → accepted`, in the order of lanes; aside to `quarantined` when the service refused readings. */
-import type { DeliveryResult } from "../delivery/delivery.ts";
-import type { Run } from "../model.ts";
+import type { DeliveryResult, DeliveryStart } from "../delivery/delivery.ts";
+import type { FinishPlan, Run } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
 import { guardRun, isGuarded } from "./guarding.ts";
 import { rebuildSegment } from "./mapping.ts";
-import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { entryOf, NEXT, REST, type RunSteps, type ServicePost, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
 /** The bytes of a batch are not those that the ledger has. */
@@ -20,34 +20,50 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
       `the service ${run.binding.service} is not in the configuration any more`,
     );
   }
-  if (run.state === "mapped") {
-    if (isGuarded(run, steps)) {
-      const before = await steps.ledger.blockedBy(run);
-      if (before !== null) return waitBehind(before);
-      const guarded = await guardRun(run, steps, signal);
-      if (guarded !== null) return guarded;
-    }
-    // Asked again: meanwhile a held run may have been let go.
-    const begun = await steps.ledger.beginDelivery(run.id, `to ${run.binding.service}`);
-    if (begun.blockedBy !== null) return waitBehind(begun.blockedBy);
+  const finishPlan = planOf(run, steps);
+  if (run.state !== "mapped") return await deliver(run, post, { finishPlan }, steps, signal);
+  if (isGuarded(run, steps)) {
+    const before = await steps.ledger.blockedBy(run);
+    if (before !== null) return waitBehind(before);
+    const guarded = await guardRun(run, steps, signal);
+    if (guarded !== null) return guarded;
   }
-  if (!(await steps.spool.hasSegment(run.id))) {
-    const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
-    if (fault !== null) return await quarantine(run, "HG-SPOOL-002", fault, steps);
-    await steps.ledger.noteRun(run.id, {
-      event: "run.rebuilt",
-      detail: "the spool had lost the segment; it was made again with equal bytes",
-    });
-  }
+  // Asked again: meanwhile a held run may have been let go.
+  const begun = await steps.ledger.beginDelivery(run.id, `to ${run.binding.service}`);
+  if (begun.blockedBy !== null) return waitBehind(begun.blockedBy);
+  return await deliver(run, post, { finishPlan, batches: begun.batches }, steps, signal);
+}
+
+/**
+ * What `finishing` would decide once the run is accepted, where that is plain: then it is recorded together with the acceptance. Only where
+ * the file is to be archived, which loses nothing should the rule change before the file is moved.
+ */
+function planOf(run: Run, steps: RunSteps): FinishPlan | null {
+  const rule = steps.dropPost(run.drop)?.finish.delivered;
+  const isPlain = run.finishPlan === null && run.replay === null && !run.path.includes("!/");
+  if (!isPlain || rule?.action !== "archive" || steps.finishAfter(run, rule) !== "accepted") return null;
+  return steps.planFinish(rule, entryOf(run), run.id);
+}
+
+async function deliver(
+  run: Run,
+  { delivery }: ServicePost,
+  start: DeliveryStart,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<StepResult> {
   const segment = steps.spool.segmentPath(run.id);
-  const deliver = () => post.delivery.deliver(run, segment, signal);
-  const result = await deliver().catch(async (thrown: unknown) => {
+  let result: DeliveryResult;
+  try {
+    result = await delivery.deliver(run, segment, signal, start);
+  } catch (thrown) {
     if (signal.aborted || !(thrown instanceof InvariantError) || thrown.code !== SEGMENT_DAMAGED)
       throw thrown;
     const fault = await remakeSegment(run, thrown, steps, signal);
-    return fault === null ? deliver() : fault;
-  });
-  if (typeof result === "string") return await quarantine(run, "HG-SPOOL-002", result, steps);
+    if (fault !== null) return await quarantine(run, "HG-SPOOL-002", fault, steps);
+    const { finishPlan = null } = start;
+    result = await delivery.deliver(run, segment, signal, { finishPlan });
+  }
   return signal.aborted && result.status === "kept" ? REST : await conclude(run, result, steps);
 }
 
@@ -56,22 +72,29 @@ function waitBehind({ id, path, state }: Run): StepResult {
   return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: id };
 }
 
-/** A disk that lost power, or decays: nothing of it was sent, and the input is mapped into the same bytes again. Null, or why not. */
+/**
+ * The spool lost the segment, or its disk lost power or decays: nothing of it was sent, and the input is mapped into the same bytes again.
+ * Null, or why not.
+ */
 async function remakeSegment(
   run: Run,
   damage: InvariantError,
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<string | null> {
-  steps.log.warn(
-    { run: run.id, file: run.path, code: damage.code, reason: damage.message },
-    "a segment is damaged",
-  );
+  const isLost = !(await steps.spool.hasSegment(run.id));
+  if (!isLost)
+    steps.log.warn(
+      { run: run.id, file: run.path, code: damage.code, reason: damage.message },
+      "a segment is damaged",
+    );
   const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
   if (fault === null)
     await steps.ledger.noteRun(run.id, {
       event: "run.rebuilt",
-      detail: `the segment was damaged and was made again with equal bytes (${damage.message})`,
+      detail: isLost
+        ? "the spool had lost the segment; it was made again with equal bytes"
+        : `the segment was damaged and was made again with equal bytes (${damage.message})`,
     });
   return fault;
 }
@@ -105,6 +128,7 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
     });
     return REST;
   }
+  if (result.recorded !== undefined) return NEXT;
   await steps.ledger.advanceRun(run.id, "delivering", "accepted", {
     reason: null,
     detail: `${result.points} points accepted by ${run.binding.service}`,

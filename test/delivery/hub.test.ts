@@ -107,7 +107,11 @@ describe("delivery to the hub", () => {
     ];
     const { run, segmentPath } = await mapped("month.csv", batches);
     const through = delivery();
-    expect(await through.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 344 });
+    expect(await through.deliver(run, segmentPath, never)).toMatchObject({
+      status: "accepted",
+      points: 344,
+      recorded: { id: run.id, state: "accepted" },
+    });
     for (const { operationId } of await ledger.batches(run.id)) await hub.settled(operationId);
     const read = await through.readBack(run, segmentPath, never);
     expect(read).toMatchObject({
@@ -167,7 +171,11 @@ describe("delivery to the hub", () => {
     const variableId = await structure("plain", false);
     const { run, segmentPath } = await mapped("large.csv", [[element("plain", 400)]]);
     const through = delivery();
-    expect(await through.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 400 });
+    expect(await through.deliver(run, segmentPath, never)).toMatchObject({
+      status: "accepted",
+      points: 400,
+      recorded: { id: run.id, state: "accepted" },
+    });
     const leaves = (await ledger.batches(run.id)).filter(({ state }) => state === "accepted");
     expect(leaves.length).toBeGreaterThan(4);
     for (const { operationId } of leaves) await hub.settled(operationId);

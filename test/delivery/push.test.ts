@@ -418,6 +418,69 @@ it("never sends more calls at a time than configured", async () => {
   expect(most).toBeLessThanOrEqual(2);
 });
 
+describe("while a service answers quickly", () => {
+  const tooLarge = json(413, { title: "Payload Too Large", status: 413 });
+  const sendings = () => setup.journal.log.filter((line) => line.endsWith("ready>sending")).length;
+  const opened = (...ids: string[]) =>
+    Promise.all(ids.map((id) => setup.run(id, [[element(`meter of ${id}`, 2)]])));
+  const start = (runs: Awaited<ReturnType<typeof opened>>, signal = never) =>
+    runs.map(({ run, segmentPath }) => setup.delivery.deliver(run, segmentPath, signal));
+
+  beforeEach(async () => {
+    await setup.close();
+    // Every call takes no time by this clock, however busy the machine is.
+    const clock = { ...systemClock, monotonicMs: () => 0 };
+    setup = await setUp({ concurrency: 1 }, null, { idempotency: false, clock });
+    const [first] = await opened("r0");
+    if (first === undefined) throw new Error("no run");
+    await setup.delivery.deliver(first.run, first.segmentPath, never);
+  });
+
+  it("batches are journalled before their turn, and sent in their turn", async () => {
+    const journalled: number[] = [];
+    setup.service.pushDefault = () => {
+      journalled.push(sendings());
+      return "accept";
+    };
+    const results = await Promise.all(start(await opened("r1", "r2", "r3")));
+    expect(results.map(({ status }) => status)).toEqual(["accepted", "accepted", "accepted"]);
+    expect(journalled).toEqual([4, 4, 4]);
+  });
+
+  it("those that do not go after all are known not to be stored", async () => {
+    setup.service.pushScript.push({ status: 429, headers: { "retry-after": "30" } });
+    const runs = await opened("r1", "r2", "r3");
+    const results = await Promise.all(start(runs));
+    expect(results.map(({ status }) => status)).toEqual(["kept", "kept", "kept"]);
+    expect(setup.service.pushes).toHaveLength(2);
+    expect(setup.journal.batch("r2-1")).toMatchObject({
+      state: "sending",
+      answer: expect.stringMatching(/^not sent: the service answered HTTP 429/),
+    });
+    const after = await setup.restart();
+    setup.service.pushScript.push(tooLarge);
+    const [, second] = runs;
+    if (second === undefined) throw new Error("no run");
+    // One of which an attempt may be stored would be refused whole.
+    expect(await after.deliver(second.run, second.segmentPath, never)).toMatchObject({
+      status: "accepted",
+      points: 2,
+    });
+  });
+
+  it("one that was journalled and not sent when the gateway stops is known not to be stored", async () => {
+    const stop = new AbortController();
+    setup.service.pushScript.push(() => {
+      stop.abort();
+      return "hang";
+    });
+    await Promise.all(start(await opened("r1", "r2"), stop.signal));
+    expect(setup.service.pushes).toHaveLength(2);
+    expect(setup.journal.batch("r1-1").answer).toBe("sent, and not answered so far");
+    expect(setup.journal.batch("r2-1").answer).toBe("not sent: the gateway was stopped");
+  });
+});
+
 it("rejects a batch whole whose operationId the service knows with other bytes, and sends no part of it", async () => {
   await again({ concurrency: 1 });
   const detail = "this Idempotency-Key came before with another body, as operation r1-1";

@@ -7,6 +7,7 @@ import type { Delivery } from "../../src/delivery/delivery.ts";
 import { type PushOptions, pushOptions } from "../../src/delivery/options.ts";
 import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { BatchSlice, PushElement, Run } from "../../src/model.ts";
+import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 import { ScriptedService } from "./scripted-service.ts";
@@ -38,7 +39,10 @@ export interface PushChange {
 export async function setUp(
   push: PushChange = {},
   webhookUrl: string | null = null,
-  { idempotency = true }: { readonly idempotency?: boolean } = {},
+  {
+    idempotency = true,
+    clock = systemClock,
+  }: { readonly idempotency?: boolean; readonly clock?: Clock } = {},
 ): Promise<Setup> {
   const service = await new ScriptedService().start();
   service.idempotency = idempotency;
@@ -53,7 +57,7 @@ export async function setUp(
   const open: Delivery[] = [];
   const create = () => {
     const webhook = webhookUrl === null ? null : { url: webhookUrl };
-    const delivery = createDelivery(service.options, options, { journal, log: silentLog, webhook });
+    const delivery = createDelivery(service.options, options, { journal, log: silentLog, webhook, clock });
     open.push(delivery);
     return delivery;
   };
