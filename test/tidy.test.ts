@@ -107,6 +107,7 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
   {
     call: /\bDate\.now\(\)|new Date\(\)/,
     instead: "the clock that the component is given (src/support/clock.ts)",
+    except: /^src\/support\/clock\.ts$/,
   },
   {
     call: /process\.env\b/,

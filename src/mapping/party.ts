@@ -2,15 +2,16 @@
  * Small files that one process maps one after another, so that a process is asked once for all of them, and the disk is waited for once. Only
  * what goes well is done here: the rest is left as it was, to be mapped alone.
  */
-import { randomBytes } from "node:crypto";
+
 import type { MapperIdentity } from "../model.ts";
+import { randomHex } from "../support/random.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 import type { PartyJob } from "./messages.ts";
 import { discardPart, type NamedPart, publishTogether } from "./segment-writer.ts";
 
 /** A name of its own: what a process that is about to end still writes does not get in the way of the next. */
 export function partPathOf(job: MapJob): string {
-  return `${job.segmentPath}.${randomBytes(4).toString("hex")}.part`;
+  return `${job.segmentPath}.${randomHex(4)}.part`;
 }
 
 interface Member {

@@ -9,12 +9,25 @@ import {
   type Registry,
   type RegistryContentType,
 } from "prom-client";
-import type { LedgerEvent, Pause, Run } from "../model.ts";
+import type { IsoInstant, LedgerEvent, Pause, Run, RunState } from "../model.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
-import { Readings, Tally } from "./tallies.ts";
+import { type Cell, Readings, Tally } from "./tallies.ts";
 
 const RUN_LABELS = ["drop", "trigger", "mapper", "service"] as const;
 type RunLabel = (typeof RUN_LABELS)[number];
+
+interface DropCells {
+  readonly events: Map<string, Cell>;
+  seen: Cell | null;
+  lastAt: IsoInstant;
+}
+
+/** Of the runs that have the same labels. */
+interface RunCells {
+  readonly labels: Readonly<Record<RunLabel, string>>;
+  readonly states: Map<RunState, Cell>;
+  readonly points: { [Kind in "mapped" | "accepted" | "confirmed" | "rejected" | "discarded"]?: Cell };
+}
 
 /** One push call. */
 export interface PushMeasured {
@@ -35,10 +48,13 @@ export class GatewayMetrics {
   readonly registry: Registry;
   readonly #steps: Tally<"drop" | "event">;
   readonly #seen: Tally<"drop">;
-  readonly #lastEvent: Readings<"drop">;
+  /** What happened at each drop. */
+  readonly #drops = new Map<string, DropCells>();
   readonly #late: Gauge<"trigger">;
   readonly #paused: Gauge<"kind" | "name">;
   readonly #runs: Tally<RunLabel | "state">;
+  readonly #runCells = new Map<string, RunCells>();
+  #lastRunCells: RunCells | null = null;
   readonly #points;
   readonly #push: Histogram<"service" | "status">;
   readonly #callsUnderWay: Readings<"service">;
@@ -67,11 +83,16 @@ export class GatewayMetrics {
     this.#seen = counter("headgate_files_seen_total", "Files that were new at a drop, or new versions", [
       "drop",
     ]);
-    this.#lastEvent = readings(
-      "headgate_last_event_timestamp_seconds",
-      "When something last happened to a file of this drop",
-      "drop",
-    );
+    const drops = this.#drops;
+    new Gauge({
+      name: "headgate_last_event_timestamp_seconds",
+      help: "When something last happened to a file of this drop",
+      labelNames: ["drop"],
+      registers,
+      collect() {
+        for (const [drop, { lastAt }] of drops) this.set({ drop }, Date.parse(lastAt) / 1000);
+      },
+    });
     this.#late = gauge(
       "headgate_late_file",
       "1 for each trigger whose expected file has not come by its time",
@@ -136,24 +157,68 @@ export class GatewayMetrics {
   }
 
   count({ drop, what, at }: LedgerEvent & { readonly drop: string }): void {
-    this.#steps.add(keyOf(drop, what), 1, () => ({ drop, event: what }));
-    if (what === "arrival.settling") this.#seen.add(drop, 1, () => ({ drop }));
-    this.#lastEvent.set(drop, Date.parse(at) / 1000);
+    let known = this.#drops.get(drop);
+    if (known === undefined) {
+      known = { events: new Map(), seen: null, lastAt: at };
+      this.#drops.set(drop, known);
+    }
+    known.lastAt = at;
+    let cell = known.events.get(what);
+    if (cell === undefined) {
+      cell = this.#steps.cell({ drop, event: what });
+      known.events.set(what, cell);
+    }
+    cell.value += 1;
+    if (what !== "arrival.settling") return;
+    known.seen ??= this.#seen.cell({ drop });
+    known.seen.value += 1;
   }
 
   /** A run that came to another state. `mappedNow`: with batches that it did not have before. */
-  countRun({ drop, binding, state, points }: Run, mappedNow: boolean): void {
-    const { trigger, mapper, service } = binding;
-    const labels = () => ({ drop, trigger, mapper: mapper.name, service });
-    const key = keyOf(drop, trigger, mapper.name, service);
-    this.#runs.add(keyOf(key, state), 1, () => ({ ...labels(), state }));
-    const { mapped, accepted, confirmed, rejected, discarded } = this.#points;
-    if (mappedNow) mapped.add(key, points.mapped, labels);
-    if (state === "accepted" || state === "quarantined") accepted.add(key, points.accepted, labels);
+  countRun(run: Run, mappedNow: boolean): void {
+    const { state, points } = run;
+    const cells = this.#cellsOf(run);
+    let cell = cells.states.get(state);
+    if (cell === undefined) {
+      cell = this.#runs.cell({ ...cells.labels, state });
+      cells.states.set(state, cell);
+    }
+    cell.value += 1;
+    if (mappedNow) this.#countPoints(cells, "mapped", points.mapped);
+    if (state === "accepted" || state === "quarantined")
+      this.#countPoints(cells, "accepted", points.accepted);
     if (state === "accepted" || state === "quarantined" || state === "empty")
-      rejected.add(key, points.rejected, labels);
-    if (state === "confirmed" || state === "discarded") confirmed.add(key, points.stored, labels);
-    if (state === "discarded") discarded.add(key, points.discarded, labels);
+      this.#countPoints(cells, "rejected", points.rejected);
+    if (state === "confirmed" || state === "discarded") this.#countPoints(cells, "confirmed", points.stored);
+    if (state === "discarded") this.#countPoints(cells, "discarded", points.discarded);
+  }
+
+  #countPoints(cells: RunCells, kind: keyof RunCells["points"], by: number): void {
+    cells.points[kind] ??= this.#points[kind].cell(cells.labels);
+    cells.points[kind].value += by;
+  }
+
+  /** Mostly those of the run that was counted last. */
+  #cellsOf({ drop, binding }: Pick<Run, "drop" | "binding">): RunCells {
+    const { trigger, mapper, service } = binding;
+    const last = this.#lastRunCells?.labels;
+    if (
+      this.#lastRunCells !== null &&
+      last?.drop === drop &&
+      last.trigger === trigger &&
+      last.mapper === mapper.name &&
+      last.service === service
+    )
+      return this.#lastRunCells;
+    const key = JSON.stringify([drop, trigger, mapper.name, service]);
+    let cells = this.#runCells.get(key);
+    if (cells === undefined) {
+      const labels = { drop, trigger, mapper: mapper.name, service };
+      cells = { labels, states: new Map(), points: {} };
+      this.#runCells.set(key, cells);
+    }
+    this.#lastRunCells = cells;
+    return cells;
   }
 
   pushBegins(service: string): void {
@@ -174,11 +239,6 @@ export class GatewayMetrics {
     this.#poll.observe({ drop, result: complete ? "complete" : "failed" }, seconds);
     if (complete) this.#pollSuccess.set(drop, this.#seconds());
   }
-}
-
-/** Names of the configuration hold no such character, nor do events and states. */
-function keyOf(...names: readonly string[]): string {
-  return names.join("\0");
 }
 
 /** A long operation id takes all the room that there is. */

@@ -6,14 +6,14 @@ import { Counter, type CounterConfiguration, Gauge, type GaugeConfiguration } fr
 
 type Facts = "name" | "help" | "registers";
 
-interface Cell<Label extends string> {
-  readonly labels: Readonly<Record<Label, string>>;
+/** What was counted since somebody asked. */
+export interface Cell {
   value: number;
 }
 
-/** One series for each set of labels that was ever counted. */
+/** Cells of a counter, each for its own set of labels. */
 export class Tally<Label extends string> {
-  readonly #cells = new Map<string, Cell<Label>>();
+  readonly #cells: (Cell & { readonly labels: Readonly<Record<Label, string>> })[] = [];
 
   constructor(facts: Pick<CounterConfiguration<Label>, Facts>, labelNames: readonly Label[]) {
     const cells = this.#cells;
@@ -21,7 +21,7 @@ export class Tally<Label extends string> {
       ...facts,
       labelNames: [...labelNames],
       collect() {
-        for (const cell of cells.values()) {
+        for (const cell of cells) {
           this.inc(cell.labels, cell.value);
           cell.value = 0;
         }
@@ -29,14 +29,11 @@ export class Tally<Label extends string> {
     });
   }
 
-  /** `key` stands for the labels, which are asked for when it is counted for the first time. */
-  add(key: string, by: number, labels: () => Readonly<Record<Label, string>>): void {
-    let cell = this.#cells.get(key);
-    if (cell === undefined) {
-      cell = { labels: labels(), value: 0 };
-      this.#cells.set(key, cell);
-    }
-    cell.value += by;
+  /** Its series is there from now on. Keep it: the next one for the same labels is another that counts with it. */
+  cell(labels: Readonly<Record<Label, string>>): Cell {
+    const cell = { labels, value: 0 };
+    this.#cells.push(cell);
+    return cell;
   }
 }
 

@@ -11,8 +11,15 @@ export interface Clock {
 /** Milliseconds; what `setTimeout` can hold. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
+let current = Temporal.Instant.fromEpochMilliseconds(0);
+
 export const systemClock: Clock = {
-  now: () => Temporal.Now.instant(),
+  // To the millisecond, as everything is recorded: what happens within one shares an instant, which is several times cheaper.
+  now() {
+    const ms = Date.now();
+    if (ms !== current.epochMilliseconds) current = Temporal.Instant.fromEpochMilliseconds(ms);
+    return current;
+  },
   monotonicMs: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
