@@ -116,7 +116,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   }));
   closers.push(() => field.close());
   const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock, ledger });
-  closers.push(() => mapping.close());
+  closers.push(() => Promise.all([mapping.close(), spool.close()]));
   const services = new ServicePosts({
     ...{ ledger, log, clock, tracer, operationsUrl: office.url },
     onPush: metrics,

@@ -44,6 +44,25 @@ export interface Drop {
   finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
 
   /**
+   * `fetch` for many small files at once, for less than each would take alone. In the order of `wanted`: what `fetch` would have answered, or null for
+   * what has to be fetched alone, since something is unusual about it: nothing is thrown but for a bug. What lies at the destination of such a file is of no
+   * meaning. All are null when the signal is aborted. Paths of destinations are full. May run concurrently with other calls. Absent where nothing is gained.
+   */
+  fetchTogether?(
+    wanted: readonly { readonly entry: FileEntry; readonly destination: string }[],
+    signal: AbortSignal,
+  ): Promise<readonly (FetchedFile | null)[]>;
+
+  /**
+   * `finish` for many files at once, with the same promises for each: null for one that has to be finished alone, which goes on from whatever was done.
+   * Nothing is thrown but for a bug. Nothing is begun once the signal is aborted; what was begun is waited for. Absent where nothing is gained.
+   */
+  finishTogether?(
+    wanted: readonly { readonly entry: FileEntry; readonly plan: FinishPlan }[],
+    signal: AbortSignal,
+  ): Promise<readonly (FinishResult | null)[]>;
+
+  /**
    * Deletes files of an archive folder that are old, up to a number of them; answers how many it deleted. Files in
    * folders below count as well; a folder that does not exist holds none. Absent where a drop has no archive.
    */

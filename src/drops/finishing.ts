@@ -87,12 +87,20 @@ async function putBack(
     await files.move(to, entry.path);
     return "changed";
   }
-  // A still newer upload lies at the path, which would have replaced this one anyway.
+  warnOfOvertaken(drop, entry, to);
+  return "changed";
+}
+
+/** A still newer upload lies at the path, which would have replaced the one that is archived anyway. */
+export function warnOfOvertaken(
+  drop: { readonly name: string; readonly log: Logger },
+  entry: FileEntry,
+  to: string,
+): void {
   drop.log.warn(
     { drop: drop.name, path: entry.path, archived: to },
     "two uploads replaced a file while it was finished; the older one is in the archive and was not delivered",
   );
-  return "changed";
 }
 
 export function sameVersion(one: FileEntry, other: FileEntry): boolean {

@@ -20,6 +20,7 @@ import type { Drop, ProbeFinding } from "./drop.ts";
 import { finishSource, sameVersion } from "./finishing.ts";
 import { LocalEvents } from "./local-events.ts";
 import { entryOf, isMissing, listTree, readEntry } from "./local-listing.ts";
+import { type FetchWanted, type FinishPlanned, LocalTogether } from "./local-together.ts";
 import type { LocalOptions } from "./options.ts";
 import { insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probing.ts";
@@ -48,6 +49,7 @@ export class LocalDrop implements Drop {
   readonly #chunks = new Chunks(CHUNK.bytes, CHUNK.keptMax);
   /** Copies that somebody may have stopped waiting for. */
   readonly #copying = new Set<Promise<unknown>>();
+  readonly #together: LocalTogether;
   #events: LocalEvents | null = null;
   #rootLook: Promise<string> | null = null;
   #linksSeen = 0;
@@ -57,6 +59,7 @@ export class LocalDrop implements Drop {
     this.log = log;
     this.#options = options;
     this.#filter = listingFilter(options);
+    this.#together = new LocalTogether({ ...options, log });
   }
 
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
@@ -89,6 +92,20 @@ export class LocalDrop implements Drop {
     } catch (thrown) {
       throw this.#translate("finish source file", thrown, entry.path);
     }
+  }
+
+  fetchTogether(
+    wanted: readonly FetchWanted[],
+    signal: AbortSignal,
+  ): Promise<readonly (FetchedFile | null)[]> {
+    return this.#together.fetch(wanted, signal);
+  }
+
+  finishTogether(
+    wanted: readonly FinishPlanned[],
+    signal: AbortSignal,
+  ): Promise<readonly (FinishResult | null)[]> {
+    return this.#together.finish(wanted, signal, (path) => this.#events?.expect(path));
   }
 
   probe(
@@ -146,11 +163,13 @@ export class LocalDrop implements Drop {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    const closed = this.#together.close();
     // A hung network share must not keep the gateway from stopping.
     const waited = Promise.withResolvers<void>();
     const timer = setTimeout(waited.resolve, CLOSE_WAIT_MS);
     await Promise.race([Promise.allSettled(this.#copying), waited.promise]);
     clearTimeout(timer);
+    await closed;
   }
 
   #isArchive(path: string): boolean {

@@ -11,9 +11,14 @@ export function isPlainName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[/\0\r\n]/.test(name);
 }
 
+/** Whether it is a plain relative path below the drop's root. */
+export function isInside(path: string): boolean {
+  return path.split("/").every(isPlainName);
+}
+
 /** The path itself, or `RejectedError` when it is not a plain relative path below the drop's root. */
 export function insideDrop(drop: string, path: string): string {
-  if (path.split("/").every(isPlainName)) return path;
+  if (isInside(path)) return path;
   throw new RejectedError("HG-DROP-005", {
     operation: "resolve path",
     subject: drop,

@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
-import { ABOUT, readFacts } from "../runs/about.ts";
+import { readFacts } from "../runs/about.ts";
+import { ABOUT } from "../runs/spool-names.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import type { Reconciliation } from "./reconciling.ts";

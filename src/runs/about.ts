@@ -17,19 +17,20 @@ export interface RunAbout {
   readonly targets: readonly TargetFacts[];
 }
 
-/** End of the file's name. */
-export const ABOUT = ".about";
-
 const LINES_PER_WRITE = 1_000;
 
 /** Not synced: after a power cut the run is mapped again for it. */
-export async function writeAbout(path: string, { from, to, targets }: RunAbout): Promise<void> {
-  const first = JSON.stringify({ from, to, count: targets.length });
-  await writeFile(path, linesOf(first, targets));
+export async function writeAbout(path: string, about: RunAbout): Promise<void> {
+  await writeFile(path, linesOf(about));
 }
 
-function* linesOf(first: string, targets: readonly TargetFacts[]): Generator<string> {
-  let text = `${first}\n`;
+/** The whole file; null when it is too large for one piece. */
+export function aboutText(about: RunAbout): string | null {
+  return about.targets.length < LINES_PER_WRITE ? [...linesOf(about)].join("") : null;
+}
+
+function* linesOf({ from, to, targets }: RunAbout): Generator<string> {
+  let text = `${JSON.stringify({ from, to, count: targets.length })}\n`;
   for (const [index, facts] of targets.entries()) {
     text += `${JSON.stringify(facts)}\n`;
     if ((index + 1) % LINES_PER_WRITE !== 0) continue;

@@ -17,20 +17,8 @@ import {
 } from "node:zlib";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
+import { KEPT_ENDS, type KeptKind, PART, PIECE_MAX, PLAIN_MAX } from "./spool-names.ts";
 
-/** Kept, by the ends of their names behind the id of the run. */
-export const KEPT_ENDS = {
-  input: { packed: ".gz", plain: ".input" },
-  segment: { packed: ".zst", plain: ".segment" },
-  rows: { packed: ".rows.zst", plain: ".segment.rows" },
-} as const;
-
-export type KeptKind = keyof typeof KEPT_ENDS;
-
-/** Bytes of a file that is kept as it is. */
-const PLAIN_MAX = 8 * 1024;
-/** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
-const PIECE_MAX = 256 * 1024;
 const PIECES = new Chunks(PIECE_MAX, 4);
 
 interface Packing {
@@ -64,9 +52,6 @@ export async function keepFile(
   renameSync(part, `${kept}${packed}`);
   return true;
 }
-
-/** Until it is complete. */
-export const PART = ".part";
 
 async function pack(from: string, to: string, size: number, { stream, whole }: Packing): Promise<void> {
   if (size > PIECE_MAX) return await pipeline(createReadStream(from), stream(), createWriteStream(to));

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { systemCode } from "../support/errors.ts";
-import { ABOUT, type AboutQuery, isAbout } from "./about.ts";
+import { type AboutQuery, isAbout } from "./about.ts";
 import { keptPlace, openKept } from "./kept-files.ts";
+import { ABOUT } from "./spool-names.ts";
 
 export type ReadingQuery = AboutQuery;
 

@@ -8,9 +8,11 @@ import type { TargetFacts } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
-import { ABOUT, type RunAbout, readFacts, writeAbout } from "./about.ts";
-import { KEPT_ENDS, keepFile, keptPlace, openKept, PART, sizeOf } from "./kept-files.ts";
+import { type RunAbout, readFacts, writeAbout } from "./about.ts";
+import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
+import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, spoolPlaces } from "./spool-names.ts";
+import { SpoolTogether } from "./spool-together.ts";
 
 export interface Spool {
   readonly root: string;
@@ -20,6 +22,8 @@ export interface Spool {
   hasSegment(runId: string): Promise<boolean>;
   /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
   note(runId: string, about: RunAbout): Promise<void>;
+  /** The same for many runs at once, for less than each would take alone. Throws as `note` does when one of them cannot be noted. */
+  noteTogether(notes: readonly { readonly runId: string; readonly about: RunAbout }[]): Promise<void>;
   /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
   facts(
     runId: string,
@@ -28,6 +32,8 @@ export interface Spool {
   ): Promise<boolean>;
   /** Compresses the input, the segment and the row index of a run at rest. Idempotent. */
   retire(runId: string): Promise<void>;
+  /** The same for many runs at once, for less than each would take alone. Throws as `retire` does when one of them cannot be kept. */
+  retireTogether(runIds: readonly string[]): Promise<void>;
   /** Brings a kept input back, also one of another run of the same file. False when it is not kept any more. */
   restoreInput(runId: string, from?: string): Promise<boolean>;
   /** Makes a synced file beside it the input of a run. */
@@ -50,27 +56,22 @@ export interface Spool {
   sweep(): Promise<void>;
   /** Removes kept inputs beyond their age or size, oldest first. Answers how many. */
   prune(nowMs: number): Promise<number>;
+  /** Ends its thread. What is asked for later is done without. */
+  close(): Promise<void>;
 }
-
-const SEGMENT = ".segment";
-/** The segment, its row index, and both while they are written. */
-const BESIDE_SEGMENT = ["", ".rows", ABOUT, PART, `.rows${PART}`, `${ABOUT}${PART}`];
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const root = resolve(options.path);
-  const inputs = join(root, "inputs");
-  const segments = join(root, "segments");
-  const kept = join(root, "kept");
+  const names = spoolPlaces(root);
+  const { inputs, segments, kept, input: inputPath, segment: segmentPath } = names;
   try {
     for (const folder of [inputs, segments, kept]) await mkdir(folder, { recursive: true });
     await syncDirectory(root);
   } catch (cause) {
     throw new ConfigError("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
   }
-  const inputPath = (runId: string) => join(inputs, runId);
-  const segmentPath = (runId: string) => join(segments, `${runId}${SEGMENT}`);
   const inputPlace = (runId: string) =>
-    exists(inputPath(runId)) ? inputPath(runId) : keptPlace(join(kept, runId), "input");
+    exists(inputPath(runId)) ? inputPath(runId) : keptPlace(names.keptOf(runId), "input");
   const places = {
     input: (runId: string) => [inputPath(runId)],
     segment: (runId: string) => [segmentPath(runId)],
@@ -86,7 +87,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     return true;
   }
 
-  return guarded({
+  const together = new SpoolTogether(root);
+  const spool: Spool = guarded({
     root,
     inputPath,
     segmentPath,
@@ -106,7 +108,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     facts: (runId, perPart, take) => readFacts(`${segmentPath(runId)}${ABOUT}`, perPart, take),
     async retire(runId) {
-      const place = join(kept, runId);
+      const place = names.keptOf(runId);
       // Its age counts from here.
       const now = systemClock.now().epochMilliseconds / 1000;
       if (exists(inputPath(runId))) utimesSync(inputPath(runId), now, now);
@@ -133,7 +135,9 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     holdsInput: async (runId) => inputPlace(runId) !== null,
     copyInput,
     async openSegment(runId) {
-      const place = exists(segmentPath(runId)) ? segmentPath(runId) : keptPlace(join(kept, runId), "segment");
+      const place = exists(segmentPath(runId))
+        ? segmentPath(runId)
+        : keptPlace(names.keptOf(runId), "segment");
       return place === null ? null : openKept(place);
     },
     async openInput(runId) {
@@ -162,7 +166,11 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
+    noteTogether: (notes) => together.note(notes, (runId, about) => spool.note(runId, about)),
+    retireTogether: (runIds) => together.retire(runIds, (runId) => spool.retire(runId)),
+    close: () => together.close(),
   });
+  return spool;
 }
 
 /** Whatever the disk says is a fault of the spool that may pass, and no fault of the file that is worked on. */

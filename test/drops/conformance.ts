@@ -9,12 +9,14 @@ import { createDrop } from "../../src/drops/create.ts";
 import type { FinishPlan } from "../../src/model.ts";
 import { RejectedError, TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { takingTogether } from "./conformance-together.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
 
 const EARLIER = new Date("2026-03-01T00:15:00Z");
 const LATER = new Date("2026-03-01T08:45:00Z");
 
-export function conforms(kind: string, open: OpenField): void {
+/** `together`: whether it takes many files at once. */
+export function conforms(kind: string, open: OpenField, { together = false } = {}): void {
   describe(kind, () => {
     let field: Field;
     beforeEach(async () => {
@@ -28,6 +30,7 @@ export function conforms(kind: string, open: OpenField): void {
     clearing(() => field);
     probing(() => field);
     refusing(() => field, open);
+    if (together) takingTogether(() => field, open);
   });
 }
 

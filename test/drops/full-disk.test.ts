@@ -1,13 +1,13 @@
 /** Disks that are full: small file systems of their own, which only root may mount. Each test first proves that the fault is there. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
 import { FaultRig } from "./fault-rig.ts";
-import { entryAt, never, openFtp, openLocal, openSftp } from "./field.ts";
+import { entryAt, type Field, never, openFtp, openLocal, openSftp } from "./field.ts";
 
 const KINDS = { local: openLocal, SFTP: openSftp, FTP: openFtp("auto") } as const;
 const CONTENT = "0123456789".repeat(150_000);
@@ -37,6 +37,24 @@ async function expectFull(folder: string): Promise<void> {
   rmSync(join(folder, "proof"));
 }
 
+/** What many files at once do about it, where there is such a thing: those that fit are had, and the others left to be fetched alone. */
+async function expectLeft(field: Field, spool: string): Promise<void> {
+  if (field.drop.fetchTogether === undefined) return;
+  const names = Array.from({ length: 6 }, (_, at) => `piece-${at}.csv`);
+  for (const name of names) await field.write(name, CONTENT.slice(0, 250_000));
+  const wanted = await Promise.all(
+    names.map(async (name) => ({ entry: await entryAt(field.drop, name), destination: join(spool, name) })),
+  );
+  const fetched = await field.drop.fetchTogether(wanted, never);
+  const had = fetched.filter((one) => one !== null);
+  expect(had.length).toBeGreaterThan(0);
+  expect(had.length).toBeLessThan(names.length);
+  for (const { entry, destination } of wanted) {
+    await rm(destination, { force: true });
+    await rm(join(field.root, entry.path));
+  }
+}
+
 function mayMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), "headgate-"));
   try {
@@ -63,6 +81,7 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
       const spool = join(field.outside, "spool");
       mount(spool);
       await expectFull(spool);
+      await expectLeft(field, spool);
       await field.write("a.csv", CONTENT);
       for (let round = 0; round < 4; round += 1) await rig.round();
       expect(delivered).toEqual([]);
@@ -92,6 +111,9 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
     await field.write("a.csv", CONTENT);
     const entry = await entryAt(field.drop, "a.csv");
     const plan = planFinish({ action: "archive", to: "archive" }, entry, "run1");
+    expect(await field.drop.finishTogether?.([{ entry, plan }], never), "left to be copied alone").toEqual([
+      null,
+    ]);
     await expect(field.drop.finish(entry, plan, never)).rejects.toMatchObject({
       code: "HG-DROP-009",
       message: expect.stringContaining("no space left"),

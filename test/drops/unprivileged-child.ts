@@ -12,21 +12,41 @@ const [fault = "", root = "", spool = ""] = process.argv.slice(2);
 const options = dropOptions.parse({ kind: "local", name: "field", path: root, watch: false });
 const drop = createDrop(options, { log: silentLog });
 
+/** Alone, after it was left by a party; how that goes when nothing is in its way is not told here. */
+async function fetchIt(): Promise<unknown> {
+  const entry = await entryAt(drop, "a.csv");
+  const destination = join(spool, "copy");
+  await expectLeft(drop.fetchTogether?.([{ entry, destination }], never));
+  return drop.fetch(entry, destination, never);
+}
+
+async function finishIt(): Promise<unknown> {
+  const entry = await entryAt(drop, "a.csv");
+  const plan = planFinish({ action: "archive", to: "archive" }, entry, "run1");
+  await expectLeft(drop.finishTogether?.([{ entry, plan }], never));
+  return drop.finish(entry, plan, never);
+}
+
+async function expectLeft(party: Promise<readonly unknown[]> | undefined): Promise<void> {
+  const [result] = (await party) ?? [];
+  if ((result === null) === (proof === "none")) throw new Error(`a party answered ${JSON.stringify(result)}`);
+}
+
 const attempts: Readonly<Record<string, { proof(): Promise<unknown>; work(): Promise<unknown> }>> = {
   "unreadable file": {
     proof: () => readFile(join(root, "a.csv")),
-    work: async () => drop.fetch(await entryAt(drop, "a.csv"), join(spool, "copy"), never),
+    work: fetchIt,
   },
   "unreadable folder": {
     proof: () => readFile(join(root, "a.csv")),
     work: () => Array.fromAsync(drop.list(never)),
   },
   "read-only folder": {
-    proof: () => rename(join(root, "a.csv"), join(root, "b.csv")),
-    work: async () => {
-      const entry = await entryAt(drop, "a.csv");
-      return drop.finish(entry, planFinish({ action: "archive", to: "archive" }, entry, "run1"), never);
+    proof: async () => {
+      await rename(join(root, "a.csv"), join(root, "b.csv"));
+      await rename(join(root, "b.csv"), join(root, "a.csv"));
     },
+    work: finishIt,
   },
   "unwritable folder": {
     proof: () => rename(join(root, "a.csv"), join(root, "b.csv")),
@@ -38,7 +58,7 @@ const attempts: Readonly<Record<string, { proof(): Promise<unknown>; work(): Pro
   },
   "read-only spool": {
     proof: () => mkdir(join(spool, "proof")),
-    work: async () => drop.fetch(await entryAt(drop, "a.csv"), join(spool, "copy"), never),
+    work: fetchIt,
   },
 };
 

@@ -1,14 +1,18 @@
+import { hash } from "node:crypto";
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openSpool, type Spool } from "../../src/runs/spool.ts";
 
@@ -26,7 +30,21 @@ beforeEach(async () => {
     keepInputs: { age: 30 * DAY_MS, size: 1_000_000 },
   });
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(async () => {
+  await spool.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Of the bytes as they were before they were kept. */
+function digestOf(path: string): string {
+  const bytes = readFileSync(path);
+  const plain = path.endsWith(".gz")
+    ? gunzipSync(bytes)
+    : path.endsWith(".zst")
+      ? zstdDecompressSync(bytes)
+      : bytes;
+  return hash("sha256", plain);
+}
 
 describe("the spool", () => {
   it("keeps the input of a run at rest compressed, and brings the same bytes back", async () => {
@@ -104,6 +122,67 @@ describe("the spool", () => {
     expect(kept()).toEqual([".about", ".input", ".segment", ".segment.rows"].map((end) => `${RUN}${end}`));
     expect(await spool.prune(Date.now() + 31 * DAY_MS)).toBe(1);
     expect(kept()).toEqual([]);
+  });
+
+  it("keeps many runs at once as it keeps each alone", async () => {
+    const sizes = [0, 100, 8_192, 8_193, 200_000, 300_000];
+    const lay = async (run: string, size: number) => {
+      writeFileSync(spool.inputPath(run), "input\n".repeat(size / 6));
+      if (size === 100) return; // Never mapped.
+      for (const end of ["", ".rows", ".part"])
+        writeFileSync(`${spool.segmentPath(run)}${end}`, `${end}\n`.repeat(size / 6));
+    };
+    const about = (count: number) => ({
+      from: "2026-03-01T00:00:00Z",
+      to: "2026-03-01T00:00:00Z",
+      targets: Array.from({ length: count }, (_, id) => ({
+        ...{ target: { variableId: id }, points: 1, fromMs: 1, toMs: 2, untagged: 0 },
+      })),
+    });
+    const runs = (kind: string) => sizes.map((_, at) => `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`);
+    const [alone, together] = [runs("a"), runs("b")];
+    const noted = (names: readonly string[]) =>
+      names.flatMap((runId, at) => (at === 1 ? [] : [{ runId, about: about(at * 250) }]));
+    for (const names of [alone, together])
+      for (const [at, run] of names.entries()) await lay(run, sizes[at] ?? 0);
+    for (const { runId, about } of noted(alone)) await spool.note(runId, about);
+    await spool.noteTogether(noted(together));
+    for (const run of alone) await spool.retire(run);
+    const before = Date.now();
+    await spool.retireTogether([...together, "01m7y3wv7m37a23mgyr2g8none"]);
+    expect(await spool.residents()).toEqual(new Set());
+    const kept = (names: readonly string[]) =>
+      readdirSync(join(folder, "kept"))
+        .filter((name) => names.some((run) => name.startsWith(run)))
+        .toSorted()
+        .map((name) => [name.slice(25), digestOf(join(folder, "kept", name))]);
+    expect(kept(together).map(([name]) => name)).toEqual(kept(alone).map(([name]) => name));
+    expect(kept(together)).toEqual(kept(alone));
+    const input = statSync(join(folder, "kept", `${together[1]}.input`));
+    expect(input.mtimeMs, "its age counts from when it came to rest").toBeGreaterThan(before - 1_000);
+    await spool.retireTogether(together);
+    expect(kept(together)).toEqual(kept(alone));
+  });
+
+  it("says of many runs at once what it says of one, and does those that can be done", async () => {
+    const about = { targets: [], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
+    const other = `${RUN.slice(0, -1)}3`;
+    mkdirSync(`${spool.segmentPath(RUN)}.about`);
+    const noted = spool.noteTogether([RUN, other].map((runId) => ({ runId, about })));
+    await expect(noted).rejects.toMatchObject({ code: "HG-SPOOL-004" });
+    expect(readFileSync(`${spool.segmentPath(other)}.about`, "utf8")).toContain('"count":0');
+    for (const run of [RUN, other]) writeFileSync(spool.inputPath(run), "input");
+    mkdirSync(join(folder, "kept", `${RUN}.input`));
+    await expect(spool.retireTogether([RUN, other])).rejects.toMatchObject({ code: "HG-SPOOL-004" });
+    expect(await spool.keptInputs()).toContain(other);
+    expect(await spool.hasInput(RUN)).toBe(true);
+  });
+
+  it("does alone what is asked for after it was closed", async () => {
+    await spool.close();
+    writeFileSync(spool.inputPath(RUN), "input");
+    await spool.retireTogether([RUN]);
+    expect(await spool.keptInputs()).toEqual([RUN]);
   });
 
   it("removes what a crash left half-compressed", async () => {

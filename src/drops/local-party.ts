@@ -1,0 +1,230 @@
+/**
+ * What a local drop does for many files at once, in a thread of its own. The plain good case alone: whatever is unusual about a file is answered with
+ * null, and left so that `Drop.fetch` and `Drop.finish` find it, go on from it and word it. It is loaded with each thread, so it imports next to nothing.
+ */
+import { hash } from "node:crypto";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import type { FetchedFile, FileEntry, FinishResult } from "../model.ts";
+import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
+import { faultPoint } from "../support/faults.ts";
+
+export interface FetchWanted {
+  readonly entry: FileEntry;
+  /** Full path. */
+  readonly destination: string;
+}
+
+export interface FinishWanted {
+  readonly entry: FileEntry;
+  /** Where it is moved, relative to the root. */
+  readonly to: string;
+  /** Whether it is removed there. */
+  readonly remove: boolean;
+}
+
+/** Paths in it were looked at: none is anything but a plain relative one. */
+export type LocalOrder =
+  | { readonly kind: "fetch"; readonly wanted: readonly FetchWanted[] }
+  | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] };
+
+/** `overtaken`: of two uploads that slipped in, the older one is where the file was to be moved, and the newer one at the drop. */
+export type Finished = Exclude<FinishResult, "gone"> | "overtaken";
+
+export type LocalAnswer = readonly (FetchedFile | Finished | null)[];
+
+type Facts = PartyFacts<{ readonly root: string }>;
+
+/** Bytes of a file that is copied in one piece; larger ones are copied alone. */
+export const PIECE_MAX = 256 * 1024;
+/** Copies that are open at the same time, until they are synced one after another: that costs less than each by itself. */
+const OPEN_MAX = 32;
+
+// One byte more, to see whether a file has grown.
+const piece = Buffer.allocUnsafeSlow(PIECE_MAX + 1);
+
+export function performLocal(order: LocalOrder, facts: Facts): LocalAnswer {
+  const folders = new Folders(facts.data.root);
+  return order.kind === "fetch"
+    ? fetchParty(order.wanted, folders, facts)
+    : finishParty(order.wanted, folders, facts);
+}
+
+function fetchParty(wanted: readonly FetchWanted[], folders: Folders, facts: Facts): (FetchedFile | null)[] {
+  const fetched: (FetchedFile | null)[] = [];
+  for (let at = 0; at < wanted.length; at += OPEN_MAX) {
+    const copies = wanted.slice(at, at + OPEN_MAX).map((one) => triedOnce(() => copy(one, folders, facts)));
+    faultPoint("drops.together.copied");
+    for (const made of copies) fetched.push(made === null ? null : triedOnce(() => settle(made)));
+  }
+  return fetched;
+}
+
+interface Copy {
+  /** Open until it is settled. */
+  readonly file: number;
+  readonly source: string;
+  readonly entry: FileEntry;
+  readonly sha256: string;
+}
+
+/** The destination is touched last: a share that hangs is never waited for with half a copy that somebody else may make meanwhile. */
+function copy({ entry, destination }: FetchWanted, folders: Folders, facts: Facts): Copy | null {
+  const source = folders.find(entry.path);
+  if (source === null || entry.size > PIECE_MAX || !facts.isWanted() || !readWhole(source, entry))
+    return null;
+  const bytes = piece.subarray(0, entry.size);
+  const sha256 = hash("sha256", bytes, "hex");
+  if (!facts.isWanted()) return null;
+  const file = openSync(destination, "w");
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
+  } catch (thrown) {
+    closeSync(file);
+    throw thrown;
+  }
+  return { file, source, entry, sha256 };
+}
+
+/** Into `piece`. False when it is not the entry's version, or not as many bytes. */
+function readWhole(path: string, entry: FileEntry): boolean {
+  // A pipe of that name would be waited for.
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  try {
+    if (!isVersion(fstatSync(file, { bigint: true }), entry)) return false;
+    let bytes = 0;
+    for (let more = true; more && bytes <= entry.size; ) {
+      const read = readSync(file, piece, bytes, entry.size + 1 - bytes, bytes);
+      bytes += read;
+      more = read > 0;
+    }
+    return bytes === entry.size;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Synced, and the source looked at once more. */
+function settle({ file, source, entry, sha256 }: Copy): FetchedFile | null {
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  return liesThere(source, entry) ? { bytes: entry.size, sha256 } : null;
+}
+
+function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: Facts): (Finished | null)[] {
+  const finished = wanted.map((one) => (facts.isHeard() ? triedOnce(() => move(one, folders)) : null));
+  faultPoint("drops.together.moved");
+  for (const [at, one] of wanted.entries())
+    if (one.remove && finished[at] === "done" && triedOnce(() => remove(one.to, folders)) === null)
+      finished[at] = null;
+  // Once for all of them: until they are told, nobody relies on their new names.
+  const isSynced = triedOnce(() => folders.sync()) !== null;
+  return isSynced ? finished : finished.map((result) => (result === "done" ? null : result));
+}
+
+/** As `finishSource` does it, as long as all is as it should be. */
+function move({ entry, to }: FinishWanted, folders: Folders): Finished | null {
+  const from = folders.find(entry.path);
+  if (from === null || !liesThere(from, entry)) return null;
+  const target = folders.make(to);
+  if (target === null || statusOf(target) !== undefined) return null;
+  renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.
+  folders.touch(from, target);
+  if (liesThere(target, entry)) return "done";
+  // Another upload slipped in between the look and the move: what was moved is not what was delivered.
+  if (statusOf(from) !== undefined) return "overtaken";
+  renameSync(target, from);
+  return "changed";
+}
+
+function remove(path: string, folders: Folders): true {
+  const full = folders.find(path);
+  if (full !== null) unlinkSync(full);
+  return true;
+}
+
+function liesThere(full: string, entry: FileEntry): boolean {
+  const status = statusOf(full);
+  return status !== undefined && isVersion(status, entry);
+}
+
+function isVersion(status: BigIntStats, entry: FileEntry): boolean {
+  return status.isFile() && Number(status.size) === entry.size && String(status.mtimeNs) === entry.mtime;
+}
+
+function statusOf(full: string): BigIntStats | undefined {
+  return lstatSync(full, { bigint: true, throwIfNoEntry: false });
+}
+
+/** The folders that a party comes by. Each is looked at once: that it is there, and really lies in the root. */
+class Folders {
+  readonly #root: string;
+  /** Full paths without symbolic links by those relative to the root; null for what is not there, or leads out of it. */
+  readonly #known = new Map<string, string | null>();
+  readonly #touched = new Set<string>();
+
+  constructor(root: string) {
+    this.#root = realpathSync.native(root);
+    this.#known.set(".", this.#root);
+  }
+
+  /** The full path of a file; null when its folder is not there, or leads out of the root. */
+  find(path: string): string | null {
+    const folder = this.#look(dirname(path));
+    return folder === null ? null : join(folder, basename(path));
+  }
+
+  /** The same; its folder is made when it is not there. */
+  make(path: string): string | null {
+    const folder = this.#make(dirname(path));
+    return folder === null ? null : join(folder, basename(path));
+  }
+
+  touch(...files: readonly string[]): void {
+    for (const file of files) this.#touched.add(dirname(file));
+  }
+
+  /** Makes names durable in all that were touched. */
+  sync(): true {
+    for (const folder of this.#touched) syncNamesNow(folder);
+    return true;
+  }
+
+  #look(folder: string): string | null {
+    const known = this.#known.get(folder);
+    if (known !== undefined) return known;
+    const full = triedOnce(() => realpathSync.native(join(this.#root, folder)));
+    const inside = full !== null && (full === this.#root || full.startsWith(this.#root + sep)) ? full : null;
+    this.#known.set(folder, inside);
+    return inside;
+  }
+
+  #make(folder: string): string | null {
+    const there = this.#look(folder);
+    if (there !== null) return there;
+    const above = this.#make(dirname(folder));
+    if (above === null) return null;
+    // When it is there after all, such as a link that leads out, it stays as it is and is not taken.
+    if (triedOnce(() => mkdirSync(join(above, basename(folder))) ?? true) === null) return null;
+    this.#touched.add(above);
+    this.#known.delete(folder);
+    return this.#look(folder);
+  }
+}

@@ -1,0 +1,109 @@
+/** The side of a local drop that hands parties of files to its thread (`local-party.ts`), and reads what it answers. */
+import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import { DiskThread } from "../support/disk-thread.ts";
+import { faultPoint } from "../support/faults.ts";
+import type { Logger } from "../support/log.ts";
+import { asideName } from "./archive-name.ts";
+import { warnOfOvertaken } from "./finishing.ts";
+import type { FetchWanted, FinishWanted, LocalAnswer, LocalOrder } from "./local-party.ts";
+import { isInside } from "./paths.ts";
+
+export type { FetchWanted };
+
+export interface FinishPlanned {
+  readonly entry: FileEntry;
+  readonly plan: FinishPlan;
+}
+
+export interface LocalTogetherFacts {
+  /** Of the drop. */
+  readonly name: string;
+  /** The drop's root. */
+  readonly path: string;
+  /** Bytes. */
+  readonly maxFileSize: number;
+  readonly log: Logger;
+}
+
+export class LocalTogether {
+  readonly #facts: LocalTogetherFacts;
+  readonly #thread: DiskThread<LocalOrder, LocalAnswer>;
+
+  constructor(facts: LocalTogetherFacts) {
+    this.#facts = facts;
+    // Compiled, this file is JavaScript and so is the worker beside it.
+    const file = import.meta.url.endsWith(".ts") ? "./local-worker.ts" : "./local-worker.js";
+    this.#thread = new DiskThread({
+      module: new URL(file, import.meta.url),
+      data: { root: facts.path },
+      onFault: (reason) =>
+        facts.log.warn(
+          { drop: facts.name, reason },
+          "the thread for the files of this drop ended; they are taken one by one, and it is started again",
+        ),
+    });
+  }
+
+  /** See `Drop.fetchTogether`. */
+  async fetch(wanted: readonly FetchWanted[], signal: AbortSignal): Promise<readonly (FetchedFile | null)[]> {
+    const { maxFileSize } = this.#facts;
+    const fits = wanted.map(({ entry }) => entry.size <= maxFileSize && isInside(entry.path));
+    const party = wanted.filter((_, at) => fits[at]);
+    const answer = party.length === 0 ? [] : await this.#thread.ask({ kind: "fetch", wanted: party }, signal);
+    return merge(fits, answer, (result) => (typeof result === "object" ? result : null));
+  }
+
+  /** See `Drop.finishTogether`. `onLeaving` hears of each file before it may go. */
+  async finish(
+    wanted: readonly FinishPlanned[],
+    signal: AbortSignal,
+    onLeaving: (path: string) => void,
+  ): Promise<readonly (FinishResult | null)[]> {
+    if (signal.aborted) return wanted.map(() => null);
+    const orders = wanted.map(orderOf);
+    const party = orders.filter((order) => order !== null);
+    for (const { entry } of party) {
+      onLeaving(entry.path);
+      faultPoint("drops.finish.before-rename");
+    }
+    // Without the signal: the caller must know how it ended.
+    const answer = party.length === 0 ? [] : await this.#thread.ask({ kind: "finish", wanted: party });
+    for (const result of answer ?? []) if (result === "done") faultPoint("drops.finish.after-rename");
+    const moves = orders.map((order) => order !== null);
+    const told = merge(moves, answer, (result, at) => this.#told(result, party[at]));
+    return wanted.map(({ entry, plan }, at) =>
+      plan.action === "leave" && isInside(entry.path) ? "done" : (told[at] ?? null),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+
+  #told(result: LocalAnswer[number], order: FinishWanted | undefined): FinishResult | null {
+    if (result !== "overtaken") return typeof result === "string" ? result : null;
+    if (order !== undefined) warnOfOvertaken(this.#facts, order.entry, order.to);
+    return "changed";
+  }
+}
+
+/** Null for what stays as it is, and for what has to be finished alone. A file to be deleted is first moved aside, as `finishSource` does it. */
+function orderOf({ entry, plan }: FinishPlanned): FinishWanted | null {
+  if (plan.action === "leave" || !isInside(entry.path)) return null;
+  if (plan.action === "delete") return { entry, to: asideName(entry), remove: true };
+  return isInside(plan.to) ? { entry, to: plan.to, remove: false } : null;
+}
+
+/** Answers for the party, in the places of those that belong to it. */
+function merge<Result>(
+  belongs: readonly boolean[],
+  answer: LocalAnswer | null,
+  tell: (result: LocalAnswer[number], at: number) => Result | null,
+): (Result | null)[] {
+  let at = -1;
+  return belongs.map((one) => {
+    if (!one) return null;
+    at += 1;
+    return tell(answer?.[at] ?? null, at);
+  });
+}

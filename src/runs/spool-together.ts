@@ -1,0 +1,60 @@
+/** The side of the spool that hands parties of runs to its thread (`spool-party.ts`). What that does not do is done alone. */
+import { systemClock } from "../support/clock.ts";
+import { DiskThread } from "../support/disk-thread.ts";
+import { aboutText, type RunAbout } from "./about.ts";
+import type { NoteText, SpoolAnswer, SpoolOrder } from "./spool-party.ts";
+
+export interface RunNote {
+  readonly runId: string;
+  readonly about: RunAbout;
+}
+
+export class SpoolTogether {
+  readonly #thread: DiskThread<SpoolOrder, SpoolAnswer>;
+
+  constructor(root: string) {
+    // Compiled, this file is JavaScript and so is the worker beside it.
+    const file = import.meta.url.endsWith(".ts") ? "./spool-worker.ts" : "./spool-worker.js";
+    this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: { root } });
+  }
+
+  /** See `Spool.noteTogether`. */
+  async note(
+    notes: readonly RunNote[],
+    alone: (runId: string, about: RunAbout) => Promise<void>,
+  ): Promise<void> {
+    const party: NoteText[] = [];
+    for (const { runId, about } of notes) {
+      const text = aboutText(about);
+      if (text !== null) party.push({ runId, text });
+    }
+    const answer = party.length === 0 ? [] : await this.#thread.ask({ kind: "note", notes: party });
+    const done = new Set(party.filter((_, at) => answer?.[at] === true).map(({ runId }) => runId));
+    await eachAlone(
+      notes.filter(({ runId }) => !done.has(runId)),
+      ({ runId, about }) => alone(runId, about),
+    );
+  }
+
+  /** See `Spool.retireTogether`. */
+  async retire(runIds: readonly string[], alone: (runId: string) => Promise<void>): Promise<void> {
+    if (runIds.length === 0) return;
+    const nowS = systemClock.now().epochMilliseconds / 1000;
+    const answer = await this.#thread.ask({ kind: "retire", runIds, nowS });
+    await eachAlone(
+      runIds.filter((_, at) => answer?.[at] !== true),
+      alone,
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+}
+
+/** All of them, also when one fails; then throws what the first of those threw. */
+async function eachAlone<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const thrown: unknown[] = [];
+  for (const item of items) await work(item).catch((fault: unknown) => thrown.push(fault));
+  if (thrown.length > 0) throw thrown[0];
+}

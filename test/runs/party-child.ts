@@ -1,0 +1,28 @@
+/** Takes many files at once as its arguments say, and is killed on the way when they name a point. Prints the answer. */
+import { createDrop } from "../../src/drops/create.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import type { FileEntry, FinishPlan } from "../../src/model.ts";
+import { openSpool } from "../../src/runs/spool.ts";
+import { armFault } from "../../src/support/faults.ts";
+import { silentLog } from "../../src/support/log.ts";
+
+export interface PartyOrder {
+  readonly root: string;
+  readonly spool: string;
+  readonly fetch?: readonly { entry: FileEntry; destination: string }[];
+  readonly finish?: readonly { entry: FileEntry; plan: FinishPlan }[];
+  readonly retire?: readonly string[];
+}
+
+const [point = "", order = ""] = process.argv.slice(2);
+const { root, spool: path, fetch, finish, retire } = JSON.parse(order) as PartyOrder;
+armFault(point);
+const never = new AbortController().signal;
+const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
+  log: silentLog,
+});
+const keepInputs = { age: 1e12, size: 1e12 };
+const spool = await openSpool({ path, budget: 1e9, headroom: 0, keepInputs });
+if (fetch !== undefined) await drop.fetchTogether?.(fetch, never);
+if (finish !== undefined) await drop.finishTogether?.(finish, never);
+if (retire !== undefined) await spool.retireTogether(retire);

@@ -1,0 +1,111 @@
+/** A process killed while it takes many files at once: whatever it left, each file alone is gone on with, and nothing is lost. */
+import { spawnSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { planFinish } from "../../src/drops/archive-name.ts";
+import { createDrop } from "../../src/drops/create.ts";
+import type { Drop } from "../../src/drops/drop.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import { openSpool, type Spool } from "../../src/runs/spool.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { entryAt, never } from "../drops/field.ts";
+import type { PartyOrder } from "./party-child.ts";
+
+const NAMES = ["a.csv", "in/b.csv", "in/c.csv"];
+const RUNS = ["01m7y3wv7m37a23mgyr2g8n1r1", "01m7y3wv7m37a23mgyr2g8n1r2", "01m7y3wv7m37a23mgyr2g8n1r3"];
+const contentOf = (name: string) => `content of ${name}\n`.repeat(name === "a.csv" ? 1000 : 3);
+
+let ground: string;
+let root: string;
+let drop: Drop;
+let spool: Spool;
+beforeEach(async () => {
+  ground = realpathSync(mkdtempSync(join(tmpdir(), "headgate-")));
+  root = join(ground, "drop");
+  mkdirSync(join(root, "in"), { recursive: true });
+  for (const name of NAMES) writeFileSync(join(root, name), contentOf(name));
+  drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
+    log: silentLog,
+  });
+  const keepInputs = { age: 1e12, size: 1e12 };
+  spool = await openSpool({ path: join(ground, "spool"), budget: 1e9, headroom: 0, keepInputs });
+});
+afterEach(async () => {
+  await drop.close();
+  await spool.close();
+  rmSync(ground, { recursive: true });
+});
+
+const entries = () => Promise.all(NAMES.map((name) => entryAt(drop, name)));
+
+function killAt(point: string, order: Omit<PartyOrder, "root" | "spool">): void {
+  const words = JSON.stringify({ root, spool: spool.root, ...order });
+  const child = spawnSync(process.execPath, [join(import.meta.dirname, "party-child.ts"), point, words]);
+  expect({ end: child.signal, said: child.stderr.toString() }).toEqual({ end: "SIGKILL", said: "" });
+}
+
+test("at drops.together.copied each file is fetched whole by itself", async () => {
+  const wanted = (await entries()).map((entry, at) => ({
+    entry,
+    destination: spool.inputPath(RUNS[at] ?? ""),
+  }));
+  killAt("drops.together.copied", { fetch: wanted });
+  for (const { entry, destination } of wanted) {
+    expect((await drop.fetch(entry, destination, never)).bytes).toBe(entry.size);
+    expect(readFileSync(destination, "utf8")).toBe(contentOf(entry.path));
+  }
+});
+
+test.each(["drops.finish.before-rename#2", "drops.together.moved", "drops.finish.after-rename#2"])(
+  "at %s each file is archived or deleted once",
+  async (point) => {
+    const wanted = (await entries()).map((entry, at) => ({
+      entry,
+      plan:
+        at === 2
+          ? ({ action: "delete" } as const)
+          : planFinish({ action: "archive", to: "archive" }, entry, "R"),
+    }));
+    killAt(point, { finish: wanted });
+    for (const { entry, plan } of wanted) expect(await drop.finish(entry, plan, never)).toBe("done");
+    const left = readdirSync(root, { recursive: true }).map(String).toSorted();
+    expect(left).toEqual(["archive", "archive/a.R.csv", "archive/in", "archive/in/b.R.csv", "in"]);
+    expect(readFileSync(join(root, "archive/in/b.R.csv"), "utf8")).toBe(contentOf("in/b.csv"));
+  },
+);
+
+test.each(["spool.together.kept", "spool.together.moved#2"])(
+  "at %s each run is retired by itself, with all that is to be kept of it",
+  async (point) => {
+    const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
+    for (const [at, run] of RUNS.entries()) {
+      writeFileSync(spool.inputPath(run), contentOf(NAMES[at] ?? ""));
+      for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
+      await spool.note(run, about);
+    }
+    killAt(point, { retire: RUNS });
+    await spool.sweep();
+    for (const run of RUNS) await spool.retire(run);
+    expect(await spool.residents()).toEqual(new Set());
+    const ends = [".about", ".input", ".segment", ".segment.rows"];
+    expect(readdirSync(join(spool.root, "kept")).toSorted()).toEqual(
+      RUNS.flatMap((run, at) =>
+        ends.map((end) => `${run}${at === 0 && end === ".input" ? ".gz" : end}`),
+      ).toSorted(),
+    );
+    for (const [at, run] of RUNS.entries()) {
+      expect(await spool.restoreInput(run)).toBe(true);
+      expect(readFileSync(spool.inputPath(run), "utf8")).toBe(contentOf(NAMES[at] ?? ""));
+    }
+  },
+);

@@ -1,0 +1,136 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { DiskThread, type DiskThreadFacts } from "../../src/support/disk-thread.ts";
+import type { Answer, Order } from "./disk-thread-worker.ts";
+
+let folder: string;
+let pipe: string;
+let faults: string[];
+let reader: number | null = null;
+let thread: DiskThread<Order, Answer>;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  faults = [];
+  thread = start({});
+});
+afterEach(async () => {
+  release();
+  await thread.close();
+  closeSync(reader ?? -1);
+  reader = null;
+  rmSync(folder, { recursive: true });
+});
+
+const MODULE = new URL("./disk-thread-worker.ts", import.meta.url);
+
+const start = (facts: Partial<DiskThreadFacts>) =>
+  new DiskThread<Order, Answer>({
+    module: MODULE,
+    data: { greeting: "hello" },
+    onFault: (words) => faults.push(words),
+    ...facts,
+  });
+const tell = (words: string, signal?: AbortSignal) => thread.ask({ do: "tell", words }, signal);
+/** Of one that hangs, or is about to. */
+async function hang(signal?: AbortSignal) {
+  const begun = join(folder, "begun");
+  const answer = thread.ask({ do: "hang", begun, pipe, after: join(folder, "after") }, signal);
+  await expect.poll(() => existsSync(begun)).toBe(true);
+  return { answer };
+}
+/** Lets it go on. */
+function release(): void {
+  reader ??= openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+}
+
+test("answers one party after another, each with what was asked", async () => {
+  const answers = await Promise.all(["one", "two", "three"].map((words) => tell(words)));
+  expect(answers.map((answer) => answer?.words)).toEqual(["hello one", "hello two", "hello three"]);
+  expect(new Set(answers.map((answer) => answer?.thread)).size).toBe(1);
+});
+
+test("answers null for a party that failed, and goes on with the same thread", async () => {
+  const before = await tell("before");
+  expect(await thread.ask({ do: "fail" })).toBeNull();
+  expect((await tell("after"))?.thread).toBe(before?.thread);
+});
+
+test("a thread that dies answers all that is under way with null, and the next party starts another", async () => {
+  expect(await Promise.all([thread.ask({ do: "die" }), tell("behind it")])).toEqual([null, null]);
+  expect((await tell("after"))?.words).toBe("hello after");
+});
+
+test("who gives up hears at once while the thread hangs, and a thread that goes on does nothing more for it", async () => {
+  const given = new AbortController();
+  const hung = await hang(given.signal);
+  const behind = tell("behind it");
+  given.abort();
+  expect(await hung.answer).toBeNull();
+  release();
+  expect((await behind)?.words).toBe("hello behind it");
+  expect(existsSync(join(folder, "after"))).toBe(false);
+  expect(await tell("x", given.signal), "given up before").toBeNull();
+});
+
+test("a thread that hangs in what nobody waits for is left behind, and does no more when it comes to", async () => {
+  thread = start({ patienceMs: 1 });
+  const first = await tell("first");
+  const given = new AbortController();
+  const hung = await hang(given.signal);
+  const behind = tell("behind it");
+  given.abort();
+  expect([await hung.answer, await behind]).toEqual([null, null]);
+  expect((await tell("after"))?.thread).not.toBe(first?.thread);
+  expect(faults).toEqual([expect.stringContaining("does not answer")]);
+  release();
+  await thread.close();
+  expect(existsSync(join(folder, "after"))).toBe(false);
+});
+
+test("a thread is never left in the middle of what somebody waits for", async () => {
+  thread = start({ patienceMs: 1 });
+  const waited = await hang();
+  const given = new AbortController();
+  const behind = tell("behind it", given.signal);
+  given.abort();
+  expect(await behind).toBeNull();
+  const later = tell("later");
+  release();
+  const answer = await waited.answer;
+  expect(answer?.words).toBe("heard");
+  expect((await later)?.thread).toBe(answer?.thread);
+});
+
+test("ends when nothing is asked for a while, and starts again", async () => {
+  thread = start({ idleMs: 1 });
+  const threads = new Set<number | undefined>();
+  await expect
+    .poll(async () => {
+      threads.add((await tell("again"))?.thread);
+      return threads.size;
+    })
+    .toBeGreaterThan(1);
+});
+
+test("a closed one answers null, and a thread that hangs does not keep it from closing", async () => {
+  thread = start({ patienceMs: 50 });
+  const given = new AbortController();
+  const hung = await hang(given.signal);
+  await Promise.all([thread.close(), hung.answer.then((answer) => expect(answer).toBeNull())]);
+  expect(await tell("after")).toBeNull();
+  release();
+});
+
+test("keeps no process from ending, but for an answer that somebody waits for", async () => {
+  const program = `
+    import { DiskThread } from ${JSON.stringify(new URL("../../src/support/disk-thread.ts", import.meta.url).href)};
+    const thread = new DiskThread({ module: new URL(${JSON.stringify(MODULE.href)}), data: { greeting: "hello" } });
+    console.log((await thread.ask({ do: "tell", words: "and bye" })).words);`;
+  const argv = ["--input-type=module", "--eval", program];
+  expect(execFileSync(process.execPath, argv, { encoding: "utf8", cwd: folder })).toBe("hello and bye\n");
+});
