@@ -89,7 +89,8 @@ export interface MappingPool {
   /**
    * Maps small files by the same version of a mapper, with the results that `map` would give, in less time: one process takes them one after
    * another, within the limits of one file. Null: nothing was done about this one, and `map` does it or tells why it cannot. So it is
-   * for what is bound to another version than the first, for what fails, and for all when the process ends or takes too long.
+   * for what is bound to another version than the first, for what fails, for what is left when a part took a moment, and for all when the
+   * process ends or takes too long.
    * Rejects with `TransientError` when cancelled.
    */
   mapTogether(jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly (MapResult | null)[]>;

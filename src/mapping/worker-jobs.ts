@@ -47,8 +47,12 @@ export function mapAlone(
   return mapJob(job, createSegmentPart(partPath), mapper, signal, log);
 }
 
+/** Files that take long have nothing to gain from each other, and would keep what is mapped already waiting, in milliseconds. */
+const PARTY_MS = 1_000;
+
 /**
- * Each as if it were alone, and synced. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why.
+ * Each as if it were alone, and synced. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why. So is what
+ * was not come to in time.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
 export async function mapParty(
@@ -59,7 +63,12 @@ export async function mapParty(
 ): Promise<Extract<ChildAnswer, { kind: "mapped together" }>> {
   const results: (MapResult | null)[] = [];
   const lines: PartyLine[] = [];
+  const begunMs = performance.now();
   for (const [nth, job] of jobs.entries()) {
+    if (performance.now() - begunMs > PARTY_MS) {
+      results.push(null);
+      continue;
+    }
     const said: PartyLine[] = [];
     const log = begin((level, message) => said.push({ nth, level, message }));
     const result = await mappedOrNull(job, mapper, signal, log);

@@ -8,18 +8,13 @@
  * that what waits at one of them never hides what is ready at another.
  */
 import type { Run, RunState } from "../model.ts";
-import {
-  ConfigError,
-  HeadgateError,
-  InvariantError,
-  isLeaseLost,
-  RejectedError,
-  wordsOf,
-} from "../support/errors.ts";
+import { isLeaseLost, wordsOf } from "../support/errors.ts";
 import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, hasHand, openDesks } from "./desks.ts";
-import { NextLook } from "./next-look.ts";
+import { Faults } from "./faults.ts";
+import { CROWD, NextLook } from "./next-look.ts";
+import { GATHER_MS, Parties } from "./parties.ts";
 import { FOR_SERVICE, QUARANTINABLE, takeStep } from "./stepping.ts";
-import { NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 
 /** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
@@ -33,7 +28,8 @@ export class Conductor {
   readonly #waits: Waits;
   /** Runs in hand of which something new was told meanwhile: they are not made to wait. */
   readonly #told = new Set<string>();
-  readonly #faults = new Map<string, number>();
+  readonly #faults: Faults;
+  readonly #parties: Parties;
   readonly #tasks = new Set<Promise<void>>();
   /** Of the runs in hand: how to end the step, and when it has ended. */
   readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
@@ -50,6 +46,8 @@ export class Conductor {
   constructor(steps: RunSteps, options: ConductorOptions) {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock);
+    this.#faults = new Faults(steps);
+    this.#parties = new Parties(steps);
     this.#nextLook = new NextLook(steps.clock, () => this.wake());
     this.#desks = openDesks(options);
   }
@@ -212,14 +210,39 @@ export class Conductor {
     const queues: Run[][] = [];
     for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)])
       queues.push(await this.#readyOf(desk, group, hands));
+    if (this.#abort.signal.aborted || this.#resting) return;
+    const taken: Run[] = [];
     for (let rank = 0; rank < hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
         if (run === undefined || this.isInHand(run.id)) continue;
-        if (this.#abort.signal.aborted || this.#resting) return;
-        if (hasHand(desk, run)) this.#begin(run, desk);
-        else desk.emptyUntilMs = 0;
+        if (!hasHand(desk, run)) {
+          desk.emptyUntilMs = 0;
+          continue;
+        }
+        desk.inHand.set(run.id, run);
+        taken.push(run);
       }
+    }
+    this.#beginAll(taken, desk);
+  }
+
+  /** Runs of small files in parties, the others one by one. */
+  #beginAll(runs: readonly Run[], desk: Desk): void {
+    const inHand = this.#desks.reduce((sum, one) => sum + one.inHand.size, 0) - runs.length;
+    const { parties, alone, gathering } = this.#parties.form(runs, inHand >= CROWD);
+    for (const run of gathering) desk.inHand.delete(run.id);
+    if (gathering.length > 0) {
+      desk.emptyUntilMs = 0;
+      this.#wakeIn(GATHER_MS);
+    }
+    for (const run of alone) this.#begin(run, desk);
+    for (const party of parties) {
+      const stop = new AbortController();
+      const results = party.take(stop.signal);
+      // Who is not wanted any more ends the party; the others go on alone.
+      for (const run of party.runs)
+        this.#begin(run, desk, { stop, result: results.then((all) => all.get(run.id) ?? null) });
     }
   }
 
@@ -252,10 +275,14 @@ export class Conductor {
       if (desk.states.includes(state) || desk.name === "containers") desk.emptyUntilMs = 0;
   }
 
-  #begin(run: Run, desk: Desk): void {
-    desk.inHand.set(run.id, run);
+  #begin(
+    run: Run,
+    desk: Desk,
+    party?: { readonly stop: AbortController; readonly result: Promise<StepResult | null> },
+  ): void {
     const stop = new AbortController();
-    const task = this.#take(run, desk, stop.signal).finally(() => {
+    if (party !== undefined) stop.signal.addEventListener("abort", () => party.stop.abort());
+    const task = this.#take(run, desk, stop.signal, party?.result).finally(() => {
       desk.inHand.delete(run.id);
       this.#told.delete(run.id);
       this.#steppers.delete(run.id);
@@ -282,20 +309,26 @@ export class Conductor {
   }
 
   /** One step after another, as long as they are for this desk. */
-  async #take(run: Run, desk: Desk, signal: AbortSignal): Promise<void> {
+  async #take(run: Run, desk: Desk, signal: AbortSignal, party?: Promise<StepResult | null>): Promise<void> {
+    let together = (await party) ?? null;
+    if (signal.aborted) return;
     for (let now: Run | null = run; now !== null; ) {
-      const result: StepResult = await this.#stepOrFault(now, desk, signal);
+      const result: StepResult = together ?? (await this.#stepOrFault(now, desk, signal));
+      together = null;
       if (this.#waits.release(run.id)) this.#lookAgain("mapped");
       this.#lookAgain(now.state);
       if (signal.aborted) return;
       if (result.move === "wait") return await this.#wait(run, desk, result);
       if (result.move === "rest" && result.held === true) this.#hold(run);
       else if (desk.name === "delivery") this.#waits.succeeded(run.binding.service);
-      const after = await this.#steps.ledger.run(run.id);
+      const after: Run | null = result.run ?? (await this.#steps.ledger.run(run.id));
       if (after !== null) this.#lookAgain(after.state);
-      const goesOn = result.move === "next" && after !== null && desk.states.includes(after.state);
-      now = goesOn && !this.#resting && !this.#isClosed(after, desk) ? after : null;
+      now = result.move === "next" && after !== null && this.#goesOn(after, desk) ? after : null;
     }
+  }
+
+  #goesOn(run: Run, desk: Desk): boolean {
+    return desk.states.includes(run.state) && !this.#resting && !this.#isClosed(run, desk);
   }
 
   #hold(run: Run): void {
@@ -330,7 +363,7 @@ export class Conductor {
       // Another node was faster, or it has gone on since it was looked at.
       if (held?.state !== run.state) return held === null ? REST : NEXT;
       const result = await takeStep(held, desk, this.#steps, signal);
-      this.#faults.delete(run.id);
+      this.#faults.forget(run.id);
       return result;
     } catch (thrown) {
       if (signal.aborted) return REST;
@@ -339,7 +372,7 @@ export class Conductor {
         return REST;
       }
       try {
-        return await this.#afterFault(run, thrown);
+        return await this.#faults.after(run, thrown);
       } catch (second) {
         this.#steps.log.error(
           { run: run.id, err: second },
@@ -348,46 +381,6 @@ export class Conductor {
         return waitFor(FAULT_WAIT_MS.last, wordsOf(second));
       }
     }
-  }
-
-  /** A fault of this one item ends in quarantine; what may pass is tried again with growing pauses; nothing hangs. */
-  async #afterFault(run: Run, thrown: unknown): Promise<StepResult> {
-    const error =
-      thrown instanceof HeadgateError
-        ? thrown
-        : new InvariantError("HG-BUG-001", {
-            operation: "lead run",
-            subject: run.id,
-            message: wordsOf(thrown),
-            cause: thrown,
-          });
-    const now = await this.#steps.ledger.run(run.id);
-    const final = error instanceof RejectedError || error instanceof InvariantError;
-    if (error instanceof InvariantError)
-      this.#steps.log.error({ run: run.id, code: error.code, err: thrown }, wordsOf(error));
-    if (final && now !== null && QUARANTINABLE.includes(now.state)) {
-      await this.#steps.ledger.advanceRun(run.id, now.state, "quarantined", {
-        reason: reasonOf(error),
-        detail: wordsOf(error),
-      });
-      return { move: "next" };
-    }
-    const times = (this.#faults.get(run.id) ?? 0) + 1;
-    this.#faults.set(run.id, times);
-    const pause =
-      error instanceof ConfigError
-        ? FAULT_WAIT_MS.last
-        : Math.min(FAULT_WAIT_MS.last, FAULT_WAIT_MS.first * 2 ** (times - 1));
-    this.#steps.log.warn({ run: run.id, file: run.path, code: error.code, retryMs: pause }, wordsOf(error));
-    if (now !== null && now.reason?.message !== wordsOf(error)) {
-      await this.#steps.ledger.noteRun(run.id, {
-        // Why a run is held stands until it is not.
-        ...(now.state === "held" ? {} : { reason: reasonOf(error) }),
-        event: "run.waiting",
-        detail: wordsOf(error),
-      });
-    }
-    return waitFor(pause, wordsOf(error));
   }
 
   #wakeIn(ms: number): void {

@@ -45,7 +45,7 @@ const HELD_HANDS = 2;
  * are mapped or sent at a time is limited by the pool and by the gate of the service all the same.
  */
 const SMALL_BYTES = 256 * 1024;
-const SMALL_HANDS = { intake: 64, delivery: 64, closing: 48 } as const;
+const SMALL_HANDS = { intake: 128, delivery: 128, closing: 128 } as const;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 

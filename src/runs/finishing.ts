@@ -1,5 +1,6 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
-import type { End, Run, RunState } from "../model.ts";
+import type { RunChange } from "../ledger/ledger.ts";
+import type { End, FinishPlan, FinishResult, IsoInstant, Run, RunState } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
 import { containerOf, waitForDrop } from "./source.ts";
 import { entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -29,9 +30,16 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   // From here on it cannot be undone; the drop itself looks whether the same file lies there still.
   if (plan.action !== "leave") await steps.ledger.fleet.assertRun(run.id);
   const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
+  await steps.ledger.noteRun(run.id, sourceWords(run, plan, result, isoInstant(steps.clock.now())));
+  if (run.state !== "accepted") await steps.spool.retire(run.id);
+  return REST;
+}
+
+/** What the ledger is told of a source that was finished. */
+export function sourceWords(run: Run, plan: FinishPlan, result: FinishResult, at: IsoInstant): RunChange {
   const leaves = plan.action !== "leave" && result !== "changed";
-  await steps.ledger.noteRun(run.id, {
-    finished: { at: isoInstant(steps.clock.now()), left: leaves },
+  return {
+    finished: { at, left: leaves },
     event: `source.${result === "done" ? PAST[plan.action] : result}`,
     detail:
       result === "changed"
@@ -39,9 +47,7 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
         : plan.action === "archive"
           ? `${run.path} → ${plan.to}`
           : run.path,
-  });
-  if (run.state !== "accepted") await steps.spool.retire(run.id);
-  return REST;
+  };
 }
 
 /** An entry has no source of its own: its container is finished after all its entries. */

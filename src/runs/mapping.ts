@@ -1,8 +1,10 @@
 /** `fetched → mapping → mapped`, or aside to `empty` or `quarantined`; and the segment made again when the spool lost it. */
 import { basename } from "node:path/posix";
+import type { MappedRecord } from "../ledger/ledger.ts";
 import type { MappedFile, MapResult } from "../mapping/mapping.ts";
 import type { Batch, Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
+import type { RunAbout } from "./about.ts";
 import { spareDelivered, waitForEarlier } from "./replaying.ts";
 import { fetchSource, leaveToOthers } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -97,21 +99,30 @@ async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promi
     return REST;
   }
   await noteAbout(run, result, steps);
-  await steps.ledger.recordMapped(run.id, {
+  return { move: "next", run: await steps.ledger.recordMapped(run.id, mappedRecord(result)) };
+}
+
+/** As the ledger takes it. */
+export function mappedRecord(result: MappedFile): MappedRecord {
+  return {
     batches: result.batches,
     points: result.points,
     rejected: result.rejected,
     rejectedCount: result.rejectedCount,
     targets: result.targets.map(({ kind, target }) => ({ kind, target })),
     detail: mappedWords(result),
-  });
-  return NEXT;
+  };
 }
 
-async function noteAbout(run: Run, { period, targets }: MappedFile, steps: RunSteps): Promise<void> {
-  if (period === null) return;
-  const held = targets.map(({ facts }) => facts).filter(({ points }) => points > 0);
-  await steps.spool.note(run.id, { ...period, targets: held });
+/** What the batches are about; null when they hold nothing. */
+export function aboutOf({ period, targets }: MappedFile): RunAbout | null {
+  if (period === null) return null;
+  return { ...period, targets: targets.map(({ facts }) => facts).filter(({ points }) => points > 0) };
+}
+
+async function noteAbout(run: Run, result: MappedFile, steps: RunSteps): Promise<void> {
+  const about = aboutOf(result);
+  if (about !== null) await steps.spool.note(run.id, about);
 }
 
 async function isInputHere({ id, replay }: Run, { spool }: RunSteps): Promise<boolean> {
@@ -164,7 +175,8 @@ async function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<
   );
 }
 
-function mapperWords(run: Run): string {
+/** Which mapper, trigger and tables a run is mapped with. */
+export function mapperWords(run: Run): string {
   const { mapper, trigger, lookups = [] } = run.binding;
   const tables = lookups.map(
     ({ name, digest }) => `, lookup ${name} (${digest?.slice(0, 12) ?? "unreadable"})`,

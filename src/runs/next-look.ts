@@ -6,7 +6,7 @@ import type { Clock } from "../support/clock.ts";
  * A look reads much for the few hands that are free. While as many runs are in hand, looks begin no closer to each other than this, in
  * milliseconds; who is alone is seen at once.
  */
-const CROWD = 12;
+export const CROWD = 12;
 const CROWD_LOOK_MS = 20;
 
 export class NextLook {

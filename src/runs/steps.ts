@@ -95,9 +95,10 @@ export interface RunSteps {
 
 /** `next`: take the following step at once; `wait`: not before the time, for the reason; `rest`: nothing more to do here. */
 export type StepResult =
-  | { readonly move: "next" }
+  /** `run`: as it is now, where the step knows. */
+  | { readonly move: "next"; readonly run?: Run }
   /** `held`: it is to be looked at again. */
-  | { readonly move: "rest"; readonly held?: boolean }
+  | { readonly move: "rest"; readonly held?: boolean; readonly run?: Run }
   | {
       readonly move: "wait";
       readonly ms: number;

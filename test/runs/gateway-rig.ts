@@ -121,10 +121,10 @@ export class GatewayRig {
   }
 
   /** A gateway with these sections; the rest has defaults that make tests quick. */
-  async open(sections: Sections): Promise<Gateway> {
+  async open(sections: Sections, log = silentLog): Promise<Gateway> {
     await this.#gateway?.stop();
     this.configure(sections);
-    this.#gateway = await startGateway(loadGatewayConfig(this.config), { log: silentLog });
+    this.#gateway = await startGateway(loadGatewayConfig(this.config), { log });
     return this.#gateway;
   }
 

@@ -1,0 +1,66 @@
+/** What becomes of a run whose step threw: a fault of this one item ends in quarantine; what may pass is tried again with growing pauses. */
+import type { Run } from "../model.ts";
+import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
+import { QUARANTINABLE } from "./stepping.ts";
+import { type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { FAULT_WAIT_MS } from "./waits.ts";
+
+export class Faults {
+  readonly #steps: Pick<RunSteps, "ledger" | "log">;
+  /** How often in a row, of runs that are tried again. */
+  readonly #times = new Map<string, number>();
+
+  constructor(steps: Pick<RunSteps, "ledger" | "log">) {
+    this.#steps = steps;
+  }
+
+  /** A step of the run came to its end. */
+  forget(runId: string): void {
+    this.#times.delete(runId);
+  }
+
+  /** Recorded and told; nothing hangs. Rejects when the ledger cannot be written. */
+  async after(run: Run, thrown: unknown): Promise<StepResult> {
+    const { ledger, log } = this.#steps;
+    const error = asError(run, thrown);
+    const now = await ledger.run(run.id);
+    if (error instanceof InvariantError)
+      log.error({ run: run.id, code: error.code, err: thrown }, wordsOf(error));
+    const final = error instanceof RejectedError || error instanceof InvariantError;
+    if (final && now !== null && QUARANTINABLE.includes(now.state)) {
+      await ledger.advanceRun(run.id, now.state, "quarantined", {
+        reason: reasonOf(error),
+        detail: wordsOf(error),
+      });
+      return { move: "next" };
+    }
+    const pauseMs = this.#pauseMs(run, error);
+    log.warn({ run: run.id, file: run.path, code: error.code, retryMs: pauseMs }, wordsOf(error));
+    if (now !== null && now.reason?.message !== wordsOf(error)) {
+      await ledger.noteRun(run.id, {
+        // Why a run is held stands until it is not.
+        ...(now.state === "held" ? {} : { reason: reasonOf(error) }),
+        event: "run.waiting",
+        detail: wordsOf(error),
+      });
+    }
+    return waitFor(pauseMs, wordsOf(error));
+  }
+
+  #pauseMs(run: Run, error: HeadgateError): number {
+    const times = (this.#times.get(run.id) ?? 0) + 1;
+    this.#times.set(run.id, times);
+    if (error instanceof ConfigError) return FAULT_WAIT_MS.last;
+    return Math.min(FAULT_WAIT_MS.last, FAULT_WAIT_MS.first * 2 ** (times - 1));
+  }
+}
+
+function asError(run: Run, thrown: unknown): HeadgateError {
+  if (thrown instanceof HeadgateError) return thrown;
+  return new InvariantError("HG-BUG-001", {
+    operation: "lead run",
+    subject: run.id,
+    message: wordsOf(thrown),
+    cause: thrown,
+  });
+}

@@ -1,0 +1,92 @@
+/** The sources of the accepted runs of a party are archived or deleted together, and what is kept of the runs leaves the spool. */
+import type { FinishPlan, FinishResult, Run } from "../model.ts";
+import { isoInstant } from "../support/clock.ts";
+import { sourceWords } from "./finishing.ts";
+import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
+import { tracedParty } from "./tracing.ts";
+
+interface Planned {
+  readonly run: Run;
+  readonly plan: FinishPlan;
+}
+
+interface Finished extends Planned {
+  readonly result: FinishResult;
+}
+
+/** Of runs of one drop. */
+export async function finishTogether(
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, StepResult>> {
+  const planned = await planAll(runs, steps);
+  const due = planned.map(({ run }) => run);
+  const finished = await tracedParty("finish", due, steps, () => finishAll(planned, steps, signal));
+  const results = new Map<string, StepResult>();
+  const settled: string[] = [];
+  const record = async (one: Finished) => {
+    const run = await noteFinished(one, steps);
+    const isSettled = isUnconfirmed(run, steps);
+    results.set(run.id, { move: isSettled ? "rest" : "next", run });
+    if (isSettled) settled.push(run.id);
+  };
+  // What failed is tried again by itself.
+  await Promise.allSettled(finished.map(record));
+  await steps.spool.retireTogether(settled);
+  return results;
+}
+
+/** Those whose sources are finished once they are accepted, with what becomes of them, durably decided. */
+async function planAll(runs: readonly Run[], steps: RunSteps): Promise<readonly Planned[]> {
+  const { ledger } = steps;
+  const post = steps.dropPost(runs[0]?.drop ?? "");
+  if (post === undefined) return [];
+  const plan = async (run: Run): Promise<Planned | null> => {
+    const rule = post.finish.delivered;
+    if (steps.finishAfter(run, rule) === "confirmed") return null;
+    const held = await ledger.fleet.holdRun(run);
+    if (held === null || held.state !== "accepted" || held.finishedAt !== null) return null;
+    const decided = held.finishPlan ?? steps.planFinish(rule, entryOf(held), held.id);
+    // Nothing is done at the drop that would have to be known after a crash.
+    const isNoted = held.finishPlan !== null || decided.action === "leave";
+    if (!isNoted) await ledger.noteRun(held.id, { finishPlan: decided });
+    if (decided.action !== "leave") await ledger.fleet.assertRun(held.id);
+    return { run: held, plan: decided };
+  };
+  const ended = await Promise.allSettled(runs.map(plan));
+  return ended.flatMap((end) => (end.status === "fulfilled" && end.value !== null ? [end.value] : []));
+}
+
+/** Those of which it is known how it ended. */
+async function finishAll(
+  planned: readonly Planned[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<readonly Finished[]> {
+  const staying = planned.filter(({ plan }) => plan.action === "leave");
+  const leaving = planned.filter(({ plan }) => plan.action !== "leave");
+  const drop = steps.dropPost(planned[0]?.run.drop ?? "")?.drop;
+  const wanted = leaving.map(({ run, plan }) => ({ entry: entryOf(run), plan }));
+  const results = wanted.length === 0 ? [] : ((await drop?.finishTogether?.(wanted, signal)) ?? []);
+  return [
+    ...staying.map((one) => ({ ...one, result: "done" as const })),
+    ...leaving.flatMap((one, index) => {
+      const result = results[index] ?? null;
+      return result === null ? [] : [{ ...one, result }];
+    }),
+  ];
+}
+
+function noteFinished({ run, plan, result }: Finished, steps: RunSteps): Promise<Run> {
+  return steps.ledger.noteRun(run.id, {
+    ...(run.finishPlan === null ? { finishPlan: plan } : {}),
+    ...sourceWords(run, plan, result, isoInstant(steps.clock.now())),
+    ...(isUnconfirmed(run, steps) ? { settled: true } : {}),
+  });
+}
+
+/** Nobody will tell whether it was stored. */
+function isUnconfirmed(run: Run, steps: RunSteps): boolean {
+  return steps.servicePost(run.binding.service)?.confirm.by === "none";
+}

@@ -1,0 +1,124 @@
+/** `claimed → fetched → mapping → mapped` for the runs of a party: of one drop, and for one version of a mapper. */
+import { basename } from "node:path/posix";
+import type { MapJob, MappedFile } from "../mapping/mapping.ts";
+import type { FetchedFile, Run } from "../model.ts";
+import { faultPoint } from "../support/faults.ts";
+import { aboutOf, mappedRecord, mapperWords } from "./mapping.ts";
+import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
+import { tracedParty } from "./tracing.ts";
+
+interface Fetched {
+  readonly run: Run;
+  readonly file: FetchedFile;
+}
+
+interface Mapped extends Fetched {
+  readonly result: MappedFile;
+}
+
+export async function takeInTogether(
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, StepResult>> {
+  const [first] = runs;
+  if (first === undefined) return new Map();
+  steps.pool.prepare(first.binding.mapper);
+  const held = await holdAll(runs, steps);
+  const fetched = await tracedParty("fetch", held, steps, () => fetchAll(held, steps, signal));
+  if (signal.aborted || fetched.length === 0) return new Map();
+  faultPoint("run.fetch.stored");
+  const taken = fetched.map(({ run }) => run);
+  const mapped = await tracedParty("map", taken, steps, () => mapAll(fetched, steps, signal));
+  faultPoint("run.map.segment");
+  if (signal.aborted) return new Map();
+  return await recordAll(mapped, steps);
+}
+
+/** Those that this node may work on, and that stand as they were read. */
+async function holdAll(runs: readonly Run[], { ledger }: RunSteps): Promise<readonly Run[]> {
+  const held = await Promise.all(runs.map((run) => ledger.fleet.holdRun(run)));
+  return held.flatMap((run) => (run?.state === "claimed" ? [run] : []));
+}
+
+/** Those for which there is room, and whose bytes came as they were listed. */
+async function fetchAll(
+  runs: readonly Run[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<readonly Fetched[]> {
+  const { room, spool, dropPost } = steps;
+  const roomy: Run[] = [];
+  for (const run of runs) if ((await room.reserve(run.id, run.size, false)) === null) roomy.push(run);
+  const drop = dropPost(roomy[0]?.drop ?? "")?.drop;
+  const fetched: Fetched[] = [];
+  try {
+    const wanted = roomy.map((run) => ({ entry: entryOf(run), destination: spool.inputPath(run.id) }));
+    const files = (await drop?.fetchTogether?.(wanted, signal)) ?? [];
+    for (const [index, run] of roomy.entries()) {
+      const file = files[index] ?? null;
+      if (file !== null) fetched.push({ run, file });
+    }
+    return fetched;
+  } finally {
+    const ids = new Set(fetched.map(({ run }) => run.id));
+    for (const run of roomy) room.fetched(run.id, ids.has(run.id) ? run.size : null);
+  }
+}
+
+/** Those that became batches, with their segments and what these are about in the spool. */
+async function mapAll(
+  fetched: readonly Fetched[],
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<readonly Mapped[]> {
+  const { pool, room, spool } = steps;
+  const jobs = await Promise.all(fetched.map(({ run }) => jobOf(run, steps)));
+  const results = await pool.mapTogether(jobs, signal);
+  const mapped: Mapped[] = [];
+  for (const [index, one] of fetched.entries()) {
+    const result = results[index] ?? null;
+    if (result?.status === "mapped" && result.batches.length > 0) mapped.push({ ...one, result });
+  }
+  await spool.noteTogether(
+    mapped.flatMap(({ run, result }) => {
+      const about = aboutOf(result);
+      return about === null ? [] : [{ runId: run.id, about }];
+    }),
+  );
+  for (const { run } of mapped) room.mapped(run.id);
+  return mapped;
+}
+
+async function jobOf({ id, path, binding }: Run, { lookups, spool }: RunSteps): Promise<MapJob> {
+  return {
+    runId: id,
+    inputPath: spool.inputPath(id),
+    fileName: basename(path),
+    filePath: path,
+    binding,
+    lookups: binding.lookups === undefined ? [] : await lookups.filesFor(binding),
+    segmentPath: spool.segmentPath(id),
+  };
+}
+
+/** In one transaction. What came before, or is another's by now, is left to the single step. */
+async function recordAll(
+  mapped: readonly Mapped[],
+  steps: RunSteps,
+): Promise<ReadonlyMap<string, StepResult>> {
+  const results = new Map<string, StepResult>();
+  const record = async ({ run, file, result }: Mapped) => {
+    const taken = await steps.ledger.recordIntake(run.id, {
+      sha256: file.sha256,
+      duplicates: steps.dropPost(run.drop)?.duplicates ?? "skip",
+      fetched: `${file.bytes} bytes, sha256 ${file.sha256}`,
+      mapping: mapperWords(run),
+      mapped: mappedRecord(result),
+    });
+    if (taken !== null) results.set(run.id, { move: "next", run: taken });
+  };
+  // What failed is tried again by itself.
+  await Promise.allSettled(mapped.map(record));
+  return results;
+}

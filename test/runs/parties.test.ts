@@ -1,0 +1,137 @@
+/** Runs of small files take steps together, and end as they would alone. */
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Gateway } from "../../src/gateway.ts";
+import { createLog } from "../../src/support/log.ts";
+import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
+
+interface PartyLine {
+  readonly runs: number;
+  readonly together: number;
+}
+
+let rig: GatewayRig;
+let parties: PartyLine[];
+beforeEach(async () => {
+  rig = await GatewayRig.start();
+  parties = [];
+});
+afterEach(() => rig.close());
+
+const log = createLog("debug", {
+  write(line) {
+    const said = JSON.parse(line) as PartyLine & { readonly msg: string };
+    if (/a step together$/.test(said.msg)) parties.push(said);
+  },
+});
+
+const dayOf = (index: number) => `2026-03-${String(index + 1).padStart(2, "0")}`;
+const GOOD = 20;
+
+function layGood(variable: number): void {
+  for (let index = 0; index < GOOD; index += 1)
+    rig.put(
+      `in/good-${String(index).padStart(2, "0")}.csv`,
+      oneReading(variable, index, `${dayOf(index)}T00:00:00Z`),
+    );
+}
+
+const goodValues = () =>
+  Object.fromEntries(Array.from({ length: GOOD }, (_, index) => [dayOf(index), index]));
+
+async function storiesOf(gateway: Gateway, name: string): Promise<readonly string[]> {
+  const [file] = await gateway.ledger.trace(name);
+  // A listing may be under way while a file is archived.
+  return (file?.events ?? []).flatMap(({ what }) => (what === "arrival.gone" ? [] : [what]));
+}
+
+describe("files that lie at a drop together", () => {
+  it("are taken in and archived together, each with its full life in the ledger", async () => {
+    const variable = await rig.variable("meter");
+    layGood(variable);
+    const gateway = await rig.open(
+      { drops: [drop("in", { finish: { delivered: { archive: "archive" } } })] },
+      log,
+    );
+    await until("all is done", () => gateway.isIdle());
+    expect(await rig.stored(variable)).toEqual(goodValues());
+    expect(parties.some(({ together }) => together > 1)).toBe(true);
+    const stories = new Set<string>();
+    for (const run of await gateway.ledger.recentRuns(GOOD)) {
+      expect(run).toMatchObject({ state: "confirmed", points: { mapped: 1, accepted: 1, stored: 1 } });
+      stories.add((await storiesOf(gateway, run.id)).join(" "));
+    }
+    expect([...stories]).toEqual([
+      "arrival.settling arrival.matched run.claimed run.fetched run.mapping run.mapped run.delivering batch.sending batch.accepted run.accepted source.archived outcome.read-back run.confirmed",
+    ]);
+  });
+
+  it("end one by one where something is wrong with them, with the reason, and keep no other back", async () => {
+    const variable = await rig.variable("meter");
+    rig.put("in/again.csv", oneReading(variable, 77, "2026-04-01T00:00:00Z"));
+    const first = await rig.open({}, log);
+    await until("the first is done", () => first.isIdle());
+    await first.stop();
+    rig.put("in/again.csv", oneReading(variable, 77, "2026-04-01T00:00:00Z"), new Date("2026-03-02"));
+    rig.put("in/broken.csv", "variable_id,date,value\n1,2026-03-01T00:00:00Z,many\n");
+    rig.put("in/empty.csv", "variable_id,date,value\n");
+    layGood(variable);
+    const gateway = await rig.open({}, log);
+    await until("all is done", () => gateway.isIdle());
+    expect(await rig.stored(variable)).toEqual({ ...goodValues(), "2026-04-01": 77 });
+    expect(await rig.versions(variable)).toBe(GOOD + 1);
+    const runs = await gateway.ledger.recentRuns(GOOD + 3);
+    const stateOf = (path: string) => runs.find((run) => run.path === path);
+    expect(stateOf("again.csv")).toMatchObject({ state: "cancelled", reason: { code: "HG-RUN-001" } });
+    expect(stateOf("broken.csv")).toMatchObject({
+      state: "quarantined",
+      reason: { place: { row: 2, column: "value" } },
+    });
+    expect(stateOf("empty.csv")).toMatchObject({ state: "empty" });
+    expect(parties.some(({ runs: all, together }) => together > 0 && together < all)).toBe(true);
+  });
+
+  it("are mapped alone when one of them ends the process of its mapper", async () => {
+    const variable = await rig.variable("meter");
+    mkdirSync(join(rig.folder, "mappers"));
+    writeFileSync(
+      join(rig.folder, "mappers", "deadly.ts"),
+      `import { defineMapper } from "headgate/mapper";
+export default defineMapper({ name: "deadly", summary: "", async map({ file, emit }) {
+  if (file.name === "good-03.csv") process.exit(7);
+  const [variableId, date, value] = (await file.text()).split("\\n")[1].split(",");
+  emit({ target: { variableId: Number(variableId) }, date, value: Number(value) });
+} });`,
+    );
+    layGood(variable);
+    const gateway = await rig.open({ triggers: [trigger("deadly", { mapper: "deadly" })] }, log);
+    await until("all is done", () => gateway.isIdle());
+    const { [dayOf(3)]: _deadly, ...others } = goodValues();
+    expect(await rig.stored(variable)).toEqual(others);
+    const [bad] = await gateway.ledger.recentRuns(1, ["quarantined"]);
+    expect(bad).toMatchObject({ path: "good-03.csv", reason: { code: "HG-MAP-011" } });
+  });
+
+  it("stay where they lie when they cannot be archived, and say so one by one", async () => {
+    const variable = await rig.variable("meter");
+    layGood(variable);
+    // The place of the archive is taken by a file.
+    rig.put("in/archive", "");
+    const archiving = { exclude: ["archive"], finish: { delivered: { archive: "archive" } } };
+    const sections = { drops: [drop("in", archiving)] };
+    const gateway = await rig.open(sections, log);
+    await until("all are told to wait", async () => {
+      const runs = await gateway.ledger.recentRuns(GOOD, ["accepted", "confirmed"]);
+      return runs.length === GOOD && runs.every(({ reason }) => reason !== null);
+    });
+    expect(readdirSync(join(rig.folder, "in")).filter((name) => name.endsWith(".csv"))).toHaveLength(GOOD);
+    rmSync(join(rig.folder, "in/archive"));
+    await gateway.stop();
+    const next = await rig.open(sections, log);
+    await until("all is done", () => next.isIdle());
+    expect(existsSync(join(rig.folder, "in/archive"))).toBe(true);
+    expect(readdirSync(join(rig.folder, "in")).filter((name) => name.endsWith(".csv"))).toEqual([]);
+    expect(await rig.versions(variable)).toBe(GOOD);
+  });
+});
