@@ -155,7 +155,10 @@ async function budgetFinding(
   ledger: Ledger | null,
 ): Promise<Omit<Finding, "part">> {
   const held = async () => (ledger === null ? new Set<string>() : await heldRuns(ledger));
-  const state = await new SpoolRoom(spool.path, spool, { clock: systemClock, log: silentLog, held }).state();
+  const bodies = ledger?.shared ?? null;
+  const shared = bodies === null ? null : () => bodies.intake.allLyingBytes();
+  const room = new SpoolRoom(spool.path, spool, { clock: systemClock, log: silentLog, held, shared });
+  const state = await room.state();
   const about = "budget";
   if (state.full === null) return { level: "ok", about, what: usedWords(state) };
   return { level: "warning", about, what: `${usedWords(state)}: ${state.full}` };

@@ -24,11 +24,16 @@ export async function openStorage(
     readonly clock: Clock;
     readonly log: Logger;
     readonly metrics: Registry;
-    readonly ledger: Pick<Ledger, "runsIn">;
+    readonly ledger: Pick<Ledger, "runsIn" | "shared">;
   },
 ): Promise<Storage> {
   const spool = await openSpool(options);
-  const room = new SpoolRoom(spool.root, options, { ...means, held: () => heldRuns(ledger) });
+  const { shared } = ledger;
+  const room = new SpoolRoom(spool.root, options, {
+    ...means,
+    held: () => heldRuns(ledger),
+    shared: shared === null ? null : () => shared.intake.allLyingBytes(),
+  });
   measureSpool(metrics, room);
   return { spool, room };
 }

@@ -33,6 +33,8 @@ export interface SharedIntake {
   lying(drop: string, after: number, limit: number): Promise<readonly LyingBody[]>;
   /** Bytes of the bodies that wait. */
   lyingBytes(drop: string): Promise<number>;
+  /** The same of all drops together. */
+  allLyingBytes(): Promise<number>;
   /** The greatest id of a body that waits; 0 when there is none. */
   newest(drop: string): Promise<number>;
   record(drop: string, path: string): Promise<string | null>;

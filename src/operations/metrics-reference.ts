@@ -43,7 +43,14 @@ export function describedMetrics(): readonly Described[] {
   const ledger = { backlog: async () => [], restingIn: async () => [] };
   measureWork(registry, { ledger, drops: () => [], health: async () => [], nowMs: () => 0 });
   watchHeld(ledger, registry);
-  const nothing = { usedBytes: 0, held: { runs: 0, bytes: 0 }, budgetBytes: 0, freeBytes: 0, full: null };
+  const nothing = {
+    usedBytes: 0,
+    sharedBytes: 0,
+    held: { runs: 0, bytes: 0 },
+    budgetBytes: 0,
+    freeBytes: 0,
+    full: null,
+  };
   measureSpool(registry, { state: async () => nothing });
   return registry
     .getMetricsAsArray()

@@ -4,6 +4,8 @@ import type { HealthPart } from "./state-of-work.ts";
 
 export interface SpoolState {
   readonly usedBytes: number;
+  /** What of them is bodies of intakes that wait in the ledger's database. */
+  readonly sharedBytes: number;
   /** What of them belongs to held runs; none while little is in use. */
   readonly held: { readonly runs: number; readonly bytes: number };
   readonly budgetBytes: number;
@@ -16,10 +18,11 @@ export function spoolHealth(state: SpoolState): HealthPart {
   return { part: "spool", ready: state.full === null, reason: state.full ?? usedWords(state) };
 }
 
-/** Such as `80 % of its budget is in use, 62 % by 3 held runs (`headgate quarantine` lists them)`. */
-export function usedWords({ usedBytes, budgetBytes, held }: SpoolState): string {
+/** Such as `80 % of its budget is in use, 10 % in the ledger's database, 62 % by 3 held runs (`headgate quarantine` lists them)`. */
+export function usedWords({ usedBytes, sharedBytes, budgetBytes, held }: SpoolState): string {
   const share = (bytes: number) => `${Math.round((bytes / budgetBytes) * 100)} %`;
-  const words = `${share(usedBytes)} of its budget is in use`;
+  const shared = sharedBytes === 0 ? "" : `, ${share(sharedBytes)} in the ledger's database`;
+  const words = `${share(usedBytes)} of its budget is in use${shared}`;
   if (held.runs === 0) return words;
   const runs = `${held.runs} held ${held.runs === 1 ? "run" : "runs"}`;
   return `${words}, ${share(held.bytes)} by ${runs} (\`headgate quarantine\` lists them)`;
@@ -36,6 +39,11 @@ export function measureSpool(registry: Registry, room: { state(): Promise<SpoolS
       },
     });
   measure("headgate_spool_bytes", "Bytes of files under way in the spool", (state) => state.usedBytes);
+  measure(
+    "headgate_spool_shared_bytes",
+    "What of these is bodies of HTTP intakes that wait in the ledger's database, where all nodes have them",
+    (state) => state.sharedBytes,
+  );
   measure(
     "headgate_spool_held_bytes",
     "What of these belongs to held runs; 0 while little of the budget is in use",

@@ -12,7 +12,9 @@ const FULL_WAIT_MS = 2_000;
 export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const { room, ledger } = steps;
   const arrival = await ledger.arrival(run.arrivalId);
-  const refused = await room.reserve(run.id, run.size, (arrival?.parentId ?? null) !== null);
+  const isEntry = (arrival?.parentId ?? null) !== null;
+  const isBody = steps.dropPost(run.drop)?.drop.kind === "http";
+  const refused = await room.reserve(run.id, run.size, isEntry, isBody);
   if (refused !== null) {
     const { code, words } = refused;
     if (run.reason?.message !== words)

@@ -7,7 +7,7 @@ export const spoolOptions = z.strictObject({
     .default("./state/spool")
     .describe("Folder for fetched inputs and segments. It must be on a disk that survives a restart."),
   budget: size("10GB").describe(
-    "Most bytes of files under way (fetched inputs, segments, bodies of the HTTP intakes). While a service is away they pile up to this; then no more files are taken, and they stay safe at their drops. Taken again below 90 % of it.",
+    "Most bytes of files under way (fetched inputs, segments, bodies of the HTTP intakes, also those in a ledger that nodes share). While a service is away they pile up to this; then no more files are taken, and they stay safe at their drops. Taken again below 90 % of it.",
   ),
   headroom: size("500MB").describe(
     "Free space that the disk of the spool keeps; with less, no more files are taken either.",

@@ -13,6 +13,8 @@ import type { SpoolOptions } from "./options.ts";
 export interface RoomState {
   /** Bytes of inputs, segments and bodies under way, and of what is being fetched. */
   readonly usedBytes: number;
+  /** What of them is bodies that wait in the ledger's database, where all nodes have them. */
+  readonly sharedBytes: number;
   /** What of them belongs to held runs, which only a person or the structure can let go; looked at when much is in use. */
   readonly held: HeldBytes;
   readonly budgetBytes: number;
@@ -34,7 +36,8 @@ export interface Refusal {
 }
 
 /** What is counted, below the root of the spool. What is kept for replay has a limit of its own. */
-const COUNTED = ["inputs", "segments", "intake"];
+const BODIES = "intake";
+const COUNTED = ["inputs", "segments", BODIES];
 /** What an intake remembers of its senders is there for good, and is no backlog. */
 const DATABASE = /\.sqlite(-wal|-shm)?$/;
 /** A file is here as it came, and as the batches that are made of it, which are larger. */
@@ -61,6 +64,8 @@ export interface RoomMeans {
   readonly log: Logger;
   /** Ids of the runs that are held. */
   readonly held: () => Promise<ReadonlySet<string>>;
+  /** Bytes of bodies that intakes took into the ledger's database and that wait there. Null where there are none. */
+  readonly shared: (() => Promise<number>) | null;
 }
 
 export class SpoolRoom {
@@ -69,11 +74,16 @@ export class SpoolRoom {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #askHeld: RoomMeans["held"];
+  readonly #askShared: RoomMeans["shared"];
   #held = NONE_HELD;
+  #shared = 0;
+  /** Bytes of bodies that intakes have, here or in the ledger's database. */
+  #bodies = 0;
   /** As the refusal has it. */
   #toldHeld = NONE_HELD;
   /** Bytes that runs are going to write. */
   readonly #reserved = new Map<string, Reservation>();
+  #reservedBytes = 0;
   /** Bytes that they have written since the last count. */
   #since = 0;
   #counted = 0;
@@ -88,12 +98,14 @@ export class SpoolRoom {
     this.#clock = means.clock;
     this.#log = means.log;
     this.#askHeld = means.held;
+    this.#askShared = means.shared;
   }
 
   async state(): Promise<RoomState> {
     await this.#count();
     return {
       usedBytes: this.#used(),
+      sharedBytes: this.#shared,
       held: this.#held,
       budgetBytes: this.#options.budget,
       freeBytes: this.#free,
@@ -109,9 +121,10 @@ export class SpoolRoom {
 
   /**
    * Takes room for a file that is going to be fetched, until `fetched`; or answers why it has to stay where it is. `isEntry`: of a container
-   * that is here, which does not go before its entries: these come whatever the budget says, as long as the disk has room.
+   * that is here, which does not go before its entries: these come whatever the budget says, as long as the disk has room. `isBody`: an
+   * intake has it, and so it is counted already.
    */
-  async reserve(id: string, bytes: number, isEntry: boolean): Promise<Refusal | null> {
+  async reserve(id: string, bytes: number, isEntry: boolean, isBody = false): Promise<Refusal | null> {
     await this.#count();
     if (this.#full?.code === "HG-SPOOL-004") return this.#full;
     const need = bytes * COPIES;
@@ -121,21 +134,26 @@ export class SpoolRoom {
       return this.#diskShort();
     }
     if (!isEntry) {
+      // Bodies that wait make room by going on alone, so they do not stand in their own way.
+      const used = this.#used() - (isBody ? this.#bodies : 0);
       // A file beyond the budget comes alone, or it would never come.
-      const over = this.#used() > 0 && this.#used() + need > budget;
-      if (over && this.#used() >= AGAIN.budget * budget) this.#close(this.#overBudget());
-      if (this.#full !== null) return this.#full;
+      const over = used > 0 && used + need > budget;
+      if (over && used >= AGAIN.budget * budget) this.#close(this.#overBudget());
+      if (this.#full !== null && (over || !isBody)) return this.#full;
       if (over) return tooLargeNow(this.#held);
     }
-    this.#reserved.set(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
+    this.#setReserved(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
     return null;
   }
 
   /** A file of so many bytes was fetched, and is going to be mapped. Null: it was not. */
   fetched(id: string, bytes: number | null): void {
-    if (bytes === null) return void this.#reserved.delete(id);
+    if (bytes === null) {
+      this.#setReserved(id, null);
+      return;
+    }
     // Somebody may give the run up before it is mapped.
-    this.#reserved.set(id, {
+    this.#setReserved(id, {
       bytes: bytes * (COPIES - 1),
       untilMs: this.#clock.monotonicMs() + MAPPED_WITHIN_MS,
     });
@@ -145,11 +163,17 @@ export class SpoolRoom {
   /** What is to be written of the run is written. */
   mapped(id: string): void {
     this.#since += this.#reserved.get(id)?.bytes ?? 0;
-    this.#reserved.delete(id);
+    this.#setReserved(id, null);
+  }
+
+  #setReserved(id: string, next: Reservation | null): void {
+    this.#reservedBytes += (next?.bytes ?? 0) - (this.#reserved.get(id)?.bytes ?? 0);
+    if (next === null) this.#reserved.delete(id);
+    else this.#reserved.set(id, next);
   }
 
   #used(): number {
-    return this.#reserved.values().reduce((sum, { bytes }) => sum + bytes, this.#counted + this.#since);
+    return this.#reservedBytes + this.#counted + this.#since;
   }
 
   /** Counts anew when that was long enough ago. Whoever asks meanwhile waits for the same count. */
@@ -164,23 +188,29 @@ export class SpoolRoom {
   async #countNow(): Promise<void> {
     const begunMs = this.#clock.monotonicMs();
     const before = this.#since;
-    for (const [id, { untilMs }] of this.#reserved) if (untilMs < begunMs) this.#reserved.delete(id);
+    for (const [id, { untilMs }] of this.#reserved) if (untilMs < begunMs) this.#setReserved(id, null);
     try {
       const held = await this.#heldRuns();
       const isHeld = new Set<string>();
       let bytes = 0;
+      let bodies = 0;
       let heldBytes = 0;
       for (const folder of COUNTED) {
-        bytes += await bytesBelow(join(this.#root, folder), (name, size) => {
+        const found = await bytesBelow(join(this.#root, folder), (name, size) => {
           const [id = ""] = name.split(".", 1);
           if (!held.has(id)) return;
           isHeld.add(id);
           heldBytes += size;
         });
+        bytes += found;
+        if (folder === BODIES) bodies += found;
       }
       this.#held = { runs: isHeld.size, bytes: heldBytes };
+      // While the ledger cannot be asked, it is as it was.
+      this.#shared = (await this.#askShared?.().catch(() => this.#shared)) ?? 0;
       const { bavail, bsize } = await statfs(this.#root);
-      this.#counted = bytes;
+      this.#counted = bytes + this.#shared;
+      this.#bodies = bodies + this.#shared;
       this.#since -= before;
       this.#free = bavail * bsize;
       this.#judge();

@@ -87,6 +87,23 @@ it("a body that one node took is answered by another as the first was, also at o
     ).toBe("backlog-full");
 });
 
+it("what waits in the database counts against the budget of every node, and is told", async () => {
+  const [north, south] = [await start("north"), await start("south")];
+  await south.down();
+  await south.up({ spool: { path: join(south.folder, "spool"), budget: "500B", headroom: "1MB" } });
+  const body = pushBody(1, ...Array(20).keys());
+  expect((await north.post("/api/data", body)).status).toBe(200);
+  const told = await until("a refusal", async () => {
+    const answer = await south.post("/api/data", "[]");
+    return answer.status === 503 && answer.body;
+  });
+  expect(told.code).toBe("storage-full");
+  const metrics = await (await fetch(`${south.gateway.operationsUrl}/metrics`)).text();
+  expect(metrics).toContain(`headgate_spool_shared_bytes ${body.length}\n`);
+  const health = await (await fetch(`${south.gateway.operationsUrl}/health/ready`)).text();
+  expect(health).toContain("no files are taken");
+});
+
 it("nothing stays of a body that breaks off, of one that is refused, and of a node that is killed meanwhile", async () => {
   const north = await start("north");
   const { hostname, port } = new URL(north.url);

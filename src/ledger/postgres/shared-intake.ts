@@ -43,6 +43,11 @@ export function intakeMethods(hands: Hands): SharedIntake {
         return (await client.query<LyingBody>(`${sql} ORDER BY id LIMIT $3`, [drop, after, limit])).rows;
       }),
     lyingBytes: (drop) => tellNumber(hands, "sum(size)", drop),
+    allLyingBytes: () =>
+      hands.read(async (client) => {
+        const sql = "SELECT sum(size) AS told FROM intake_receipts WHERE lying";
+        return (await client.query<{ told: number | null }>(sql)).rows[0]?.told ?? 0;
+      }),
     newest: (drop) => tellNumber(hands, "max(id)", drop),
     record: (drop, path) =>
       hands.read(async (client) => {

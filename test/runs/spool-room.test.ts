@@ -1,0 +1,75 @@
+/** What the spool takes when it is nearly full. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SpoolRoom } from "../../src/runs/spool-room.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { silentLog } from "../../src/support/log.ts";
+
+let folder: string;
+let nowMs: number;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  nowMs = 0;
+  for (const name of ["inputs", "segments", "intake"]) mkdirSync(join(folder, name));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function room(shared: (() => Promise<number>) | null = null): SpoolRoom {
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  const held = async () => new Set<string>();
+  return new SpoolRoom(folder, { budget: 1_000, headroom: 0 }, { clock, log: silentLog, held, shared });
+}
+
+const put = (path: string, bytes: number) => writeFileSync(join(folder, path), Buffer.alloc(bytes));
+
+/** Time enough for another count. */
+async function later(of: SpoolRoom): Promise<Awaited<ReturnType<SpoolRoom["state"]>>> {
+  nowMs += 60_000;
+  return await of.state();
+}
+
+describe("the room of the spool", () => {
+  it("is taken by what is being fetched until that is given up, or written and counted", async () => {
+    const of = room();
+    expect(await of.reserve("a", 200, false)).toBeNull();
+    expect((await of.state()).usedBytes).toBe(600);
+    expect(await of.reserve("b", 200, false)).toMatchObject({ code: "HG-SPOOL-005" });
+    of.fetched("a", null);
+    expect(await of.reserve("b", 200, false)).toBeNull();
+    put("inputs/b", 200);
+    of.fetched("b", 200);
+    expect((await of.state()).usedBytes).toBe(600);
+    put("segments/b", 250);
+    of.mapped("b");
+    expect((await of.state()).usedBytes).toBe(600);
+    expect((await later(of)).usedBytes).toBe(450);
+    expect((await of.state()).usedBytes).toBe(450);
+  });
+
+  it("lets bodies that fill the budget by themselves go on, a few at a time, and takes nothing else", async () => {
+    put("intake/1.json", 600);
+    const of = room(async () => 500);
+    expect(await of.state()).toMatchObject({ usedBytes: 1_100, sharedBytes: 500 });
+    expect((await of.full())?.code).toBe("HG-SPOOL-005");
+    expect(await of.reserve("file", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
+    expect(await of.reserve("body", 200, false, true)).toBeNull();
+    expect(await of.reserve("next", 200, false, true)).toMatchObject({ code: "HG-SPOOL-005" });
+    of.fetched("body", null);
+    expect(await of.reserve("next", 200, false, true)).toBeNull();
+  });
+
+  it("keeps in mind what waits in the ledger's database while that cannot be asked", async () => {
+    let isAway = false;
+    const of = room(async () => {
+      if (isAway) throw new Error("the database is away");
+      return 950;
+    });
+    expect(await of.reserve("file", 10, false)).toBeNull();
+    of.fetched("file", null);
+    isAway = true;
+    expect(await later(of)).toMatchObject({ usedBytes: 950, sharedBytes: 950, full: null });
+    expect(await of.reserve("file", 100, false)).toMatchObject({ code: "HG-SPOOL-005" });
+  });
+});
