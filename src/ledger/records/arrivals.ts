@@ -1,7 +1,7 @@
 import { basename } from "node:path/posix";
 import type { Arrival, ArrivalState } from "../../model.ts";
 import type { ArrivalAge, Ledger } from "../ledger.ts";
-import { assertTransition, brokenInvariant } from "../states.ts";
+import { ARRIVAL_TRANSITIONS, assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
@@ -73,6 +73,13 @@ export function* moveArrival(store: Store, id: number, to: ArrivalState, reason:
   return { ...arrival, state: to, reason, changedAt: now };
 }
 
+/** As a text of SQL, since the index holds some states alone. Never anything but a state. */
+function literal(state: ArrivalState): string {
+  if (!Object.hasOwn(ARRIVAL_TRANSITIONS, state))
+    throw brokenInvariant("list arrivals", state, `"${state}" is no state of an arrival`);
+  return `'${state}'`;
+}
+
 /** State by state, since each comes in the order of the index; so a limit costs no sort of the rest. */
 function* arrivalsIn(
   drop: string,
@@ -83,9 +90,8 @@ function* arrivalsIn(
   const found: ArrivalRow[] = [];
   for (const state of new Set(states))
     for (const one of yield* rows<ArrivalRow>(
-      "SELECT * FROM arrivals WHERE drop_name = ? AND state = ? AND gone_at IS NULL AND id > ? ORDER BY id LIMIT ?",
+      `SELECT * FROM arrivals WHERE drop_name = ? AND state = ${literal(state)} AND gone_at IS NULL AND id > ? ORDER BY id LIMIT ?`,
       drop,
-      state,
       after,
       limit,
     ))

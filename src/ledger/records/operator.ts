@@ -8,6 +8,7 @@ import { findArrival } from "./arrivals.ts";
 import { digestOf } from "./lanes.ts";
 import { deleteArrival } from "./pruning.ts";
 import { type ArrivalRow, type RunRow, SELECT_RUN, toArrival, toRun } from "./rows.ts";
+import { runsIn } from "./run-lists.ts";
 import { findRun } from "./runs.ts";
 import { change, execute, row, rows, type Steps, type Store } from "./store.ts";
 
@@ -33,21 +34,11 @@ export function operatorMethods(store: Store): OperatorMethods {
   };
 }
 
-function* restingIn(
-  { dialect }: Store,
-  states: readonly RunState[],
-  limit: number,
-): Steps<readonly RestingRun[]> {
-  const found = yield* rows<RunRow>(
-    `${SELECT_RUN} JOIN arrivals ON arrivals.run_id = runs.id
-      WHERE ${dialect.among("runs.state")} ORDER BY runs.id DESC LIMIT ?`,
-    JSON.stringify(states),
-    limit,
-  );
+function* restingIn(store: Store, states: readonly RunState[], limit: number): Steps<readonly RestingRun[]> {
   const resting: RestingRun[] = [];
-  for (const one of found) {
-    const arrival = yield* findArrival(one.arrival_id);
-    if (arrival !== null) resting.push({ run: toRun(one), arrival });
+  for (const run of yield* runsIn(store, states, { limit, newestFirst: true, latest: true })) {
+    const arrival = yield* findArrival(run.arrivalId);
+    if (arrival !== null) resting.push({ run, arrival });
   }
   return resting;
 }

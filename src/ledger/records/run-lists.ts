@@ -2,28 +2,60 @@
 import type { Run, RunState } from "../../model.ts";
 import type { RunFilter } from "../ledger.ts";
 import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { literal, type Shelf, shelfOf } from "./shelves.ts";
 import { NO_LIMIT, rows, type Steps, type Store, type Value } from "./store.ts";
 
+interface ListFilter extends RunFilter {
+  readonly newestFirst?: boolean;
+  /** Only those that are the latest of their arrivals. */
+  readonly latest?: boolean;
+}
+
+/** A condition on `runs`. */
+interface Condition {
+  readonly where: string;
+  readonly values: readonly Value[];
+}
+
 /** State by state, since each comes in the order of its index; so a limit costs no sort of the rest. */
-export function* runsIn(store: Store, states: readonly RunState[], filter: RunFilter): Steps<readonly Run[]> {
-  const { dialect } = store;
-  const limit = filter.limit ?? NO_LIMIT;
-  const { index, where, values } = conditionOf(filter, store);
-  const select = SELECT_RUN.replace("FROM runs", `FROM runs ${dialect.indexedBy(index)}`);
+export function* runsIn(
+  store: Store,
+  states: readonly RunState[],
+  filter: ListFilter,
+): Steps<readonly Run[]> {
+  const { limit = NO_LIMIT, newestFirst = false } = filter;
   const found: RunRow[] = [];
+  let ranges = 0;
   for (const state of new Set(states))
-    for (const one of yield* rows<RunRow>(
-      `${select} WHERE runs.state = ?${where} ORDER BY runs.id LIMIT ?`,
-      state,
-      ...values,
-      limit,
-    ))
-      found.push(one);
-  found.sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (const range of yield* rangesOf(store, state, filter)) {
+      ranges += 1;
+      for (const one of yield* rows<RunRow>(
+        `${selectRun(store, range.shelf)} WHERE runs.state = ${literal(state)}${range.where} ORDER BY runs.id ${newestFirst ? "DESC " : ""}LIMIT ?`,
+        ...range.values,
+        limit,
+      ))
+        found.push(one);
+    }
+  if (ranges > 1) found.sort((a, b) => (a.id < b.id !== newestFirst ? -1 : 1));
   return found.slice(0, limit).map(toRun);
 }
 
-/** State by state, along the index that leads with what is asked for. */
+/** Those of a state that come in the order of their ids: all of them, or drop by drop, or lane by lane. */
+function* rangesOf(
+  store: Store,
+  state: RunState,
+  filter: ListFilter,
+): Steps<readonly (Condition & { readonly shelf: Shelf })[]> {
+  const shelf = shelfOf(state, filter);
+  const condition = conditionOf(filter, store);
+  const given = shelf.by === "lane" ? filter.lane : filter.drop;
+  if (shelf.by === null || given !== undefined) return [{ ...condition, shelf }];
+  const names = yield* namesOf(store, state, shelf, shelf.by, shelfCondition(filter));
+  const where = `${condition.where} AND runs.${shelf.by} = ?`;
+  return names.map((name) => ({ where, values: [...condition.values, name], shelf }));
+}
+
+/** The drops or lanes of runs in these states. */
 export function* groupsOf(
   store: Store,
   states: readonly RunState[],
@@ -31,51 +63,63 @@ export function* groupsOf(
   filter: RunFilter,
 ): Steps<readonly string[]> {
   const column = by === "drop" ? "drop_name" : "lane";
-  const { dialect } = store;
   const condition = conditionOf(filter, store);
-  const { where, values } = condition;
-  const index = filter.unfinished === true || filter.unsettled === true ? condition.index : `runs_${by}`;
   const names = new Set<string>();
-  for (const state of states)
-    for (const { name } of yield* rows<{ name: string }>(
-      `SELECT DISTINCT runs.${column} AS name FROM runs ${dialect.indexedBy(index)} WHERE runs.state = ?${where}`,
-      state,
-      ...values,
-    ))
-      names.add(name);
+  for (const state of states) {
+    const shelf = shelfOf(state, filter);
+    for (const name of yield* namesOf(store, state, shelf, column, condition)) names.add(name);
+  }
   return [...names];
 }
 
-function conditionOf(
-  { unfinished, unsettled, drop, lane, after, except = [], ours }: RunFilter,
-  store: Store,
-): {
-  readonly index: string;
-  readonly where: string;
-  readonly values: readonly Value[];
-} {
+/** From name to name along the index, where it has them in order: most have many runs. */
+function* namesOf(
+  { dialect }: Store,
+  state: RunState,
+  shelf: Shelf,
+  column: NonNullable<Shelf["by"]>,
+  { where, values }: Condition,
+): Steps<readonly string[]> {
+  const from = `FROM runs ${dialect.indexedBy(shelf.index)} WHERE runs.state = ${literal(state)}${where}`;
+  const sql =
+    shelf.by === column
+      ? `WITH RECURSIVE names (name) AS (SELECT min(runs.${column}) ${from}
+          UNION ALL SELECT (SELECT min(runs.${column}) ${from} AND runs.${column} > names.name) FROM names WHERE names.name IS NOT NULL)
+        SELECT name FROM names WHERE name IS NOT NULL`
+      : `SELECT DISTINCT runs.${column} AS name ${from}`;
+  const found = yield* rows<{ name: string }>(sql, ...values, ...(shelf.by === column ? values : []));
+  return found.map(({ name }) => name);
+}
+
+function selectRun({ dialect }: Store, { index }: Shelf): string {
+  return SELECT_RUN.replace("FROM runs", `FROM runs ${dialect.indexedBy(index)}`);
+}
+
+/** What of the filter the condition of its index needs. */
+function shelfCondition({ unfinished, unsettled }: RunFilter): Condition {
+  const conditions = [
+    ...(unfinished === true ? [" AND runs.finished_at IS NULL"] : []),
+    ...(unsettled === true ? [" AND runs.settled = 0"] : []),
+  ];
+  return { where: conditions.join(""), values: [] };
+}
+
+const LATEST =
+  "EXISTS (SELECT 1 FROM arrivals WHERE arrivals.id = runs.arrival_id AND arrivals.run_id = runs.id)";
+
+function conditionOf(filter: ListFilter, store: Store): Condition {
+  const { drop, lane, after, except = [], ours, latest } = filter;
   const own = ours === true ? store.ours() : { where: "", values: [] };
   const conditions = [
-    ...(unfinished === true ? ["runs.finished_at IS NULL"] : []),
-    ...(unsettled === true ? ["runs.settled = 0"] : []),
     ...(drop === undefined ? [] : ["runs.drop_name = ?"]),
     ...(lane === undefined ? [] : ["runs.lane = ?"]),
     ...(after === undefined ? [] : ["runs.id > ?"]),
+    ...(latest === true ? [LATEST] : []),
     ...(except.length === 0 ? [] : [`NOT ${store.dialect.among("runs.id")}`]),
   ];
-  const index =
-    unfinished === true
-      ? "runs_unfinished"
-      : unsettled === true
-        ? "runs_unsettled"
-        : lane !== undefined
-          ? "runs_lane"
-          : drop !== undefined
-            ? "runs_drop"
-            : "runs_state";
   return {
-    index,
-    where: conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
+    where:
+      shelfCondition(filter).where + conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
     values: [
       ...[drop, lane, after].filter((value) => value !== undefined),
       ...(except.length === 0 ? [] : [JSON.stringify(except)]),

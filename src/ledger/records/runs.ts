@@ -35,7 +35,7 @@ export function runMethods(store: Store): RunMethods {
     runsIn: (states, options) => store.read(() => runsIn(store, states, options ?? {})),
     groupsOf: (states, by, filter) => store.look(() => groupsOf(store, states, by, filter ?? {})),
     latestRunOf: (trigger) => store.look(() => latestRunOf(store, trigger)),
-    recentRuns: (limit, states) => store.look(() => recentRuns(store, limit, states)),
+    recentRuns: (limit, states) => store.read(() => recentRuns(store, limit, states)),
     rejectedRows: (runId) => store.look(() => rejectedRowsOf(runId)),
   };
 }
@@ -339,15 +339,11 @@ function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {
 }
 
 function* recentRuns(
-  { dialect }: Store,
+  store: Store,
   limit: number,
   states: readonly RunState[] | undefined,
 ): Steps<readonly Run[]> {
-  const where = states === undefined ? "" : `WHERE ${dialect.among("runs.state")}`;
-  const found = yield* rows<RunRow>(
-    `${SELECT_RUN} ${where} ORDER BY runs.id DESC LIMIT ?`,
-    ...(states === undefined ? [] : [JSON.stringify(states)]),
-    limit,
-  );
+  if (states !== undefined) return yield* runsIn(store, states, { limit, newestFirst: true });
+  const found = yield* rows<RunRow>(`${SELECT_RUN} ORDER BY runs.id DESC LIMIT ?`, limit);
   return found.map(toRun);
 }

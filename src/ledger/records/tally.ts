@@ -1,5 +1,6 @@
 import type { ArrivalState, Binding, FileStanding, RunState } from "../../model.ts";
 import type { Backlog, Ledger, Tally } from "../ledger.ts";
+import { RESTING, TO_DELIVER, UNMAPPED } from "./shelves.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
 
 const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding>> = {
@@ -26,7 +27,7 @@ interface Group {
 
 export function tallyMethods(store: Store): Pick<Ledger, "tally" | "backlog"> {
   return {
-    tally: (since) => store.read(() => tally(since)),
+    tally: (since) => store.read(() => tally(store, since)),
     backlog: () => store.look(() => backlog(store)),
   };
 }
@@ -40,10 +41,11 @@ function* backlog({ dialect }: Store): Steps<readonly Backlog[]> {
     readonly oldest: string;
   }>(
     `SELECT counted.drop_name, bindings.json AS binding, counted.state, counted.runs, counted.oldest
-      FROM (SELECT drop_name, binding_id, state, count(*) AS runs, min(created_at) AS oldest FROM runs
-        WHERE ${dialect.among("state")} OR (state = 'accepted' AND settled = 0) GROUP BY 1, 2, 3) AS counted
+      FROM (${UNDER_WAY.map(
+        ([index, which]) => `SELECT drop_name, binding_id, state, count(*) AS runs, min(created_at) AS oldest
+          FROM runs ${dialect.indexedBy(index)} WHERE ${which} GROUP BY 1, 2, 3`,
+      ).join(" UNION ALL ")}) AS counted
       JOIN bindings ON bindings.id = counted.binding_id`,
-    JSON.stringify(UNDER_WAY),
   );
   return found.map(({ drop_name: drop, binding, state, runs, oldest }) => {
     const { trigger, mapper, service } = JSON.parse(binding) as Binding;
@@ -51,32 +53,54 @@ function* backlog({ dialect }: Store): Steps<readonly Backlog[]> {
   });
 }
 
-const UNDER_WAY: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"];
+/** An index for each part of the runs that are on their way or held, and which these are. */
+const UNDER_WAY = [
+  ["runs_intake", UNMAPPED],
+  ["runs_delivery", TO_DELIVER],
+  ["runs_unsettled", "runs.settled = 0 AND runs.state = 'accepted'"],
+] as const;
 
-function* tally(since: string): Steps<Tally> {
+/** The same for all that were worked on since. */
+const CHANGED = [
+  ["runs_intake", UNMAPPED],
+  ["runs_delivery", TO_DELIVER],
+  ["runs_changed", RESTING],
+] as const;
+
+/** Takes the instant once for each part. */
+function changedSince(columns: string, { dialect }: Store): string {
+  return CHANGED.map(
+    ([index, which]) =>
+      `SELECT ${columns} FROM runs ${dialect.indexedBy(index)} WHERE ${which} AND changed_at >= ?`,
+  ).join(" UNION ALL ");
+}
+
+function* tally(store: Store, since: string): Steps<Tally> {
   const files: Partial<Record<FileStanding, number>> = {};
   const drops: Record<string, number> = {};
-  for (const group of yield* groups(since)) {
+  for (const group of yield* groups(store, since)) {
     const standing = standingOf(group);
     files[standing] = (files[standing] ?? 0) + group.files;
     if (standing === "delivered") drops[group.drop_name] = (drops[group.drop_name] ?? 0) + group.files;
   }
-  return { files, points: yield* pointsSince(since), drops };
+  return { files, points: yield* pointsSince(store, since), drops };
 }
 
 /** What was only seen and went again, still settling, was never worked on. For an opened container its entries count. */
-function* groups(since: string): Steps<readonly Group[]> {
+function* groups(store: Store, since: string): Steps<readonly Group[]> {
+  const { dialect } = store;
   return yield* rows<Group>(
     `SELECT arrivals.drop_name, arrivals.state AS arrival, runs.state AS run, count(*) AS files
       FROM arrivals LEFT JOIN runs ON runs.id = arrivals.run_id
       WHERE arrivals.id IN (
-        SELECT id FROM arrivals WHERE gone_at IS NULL
-        UNION SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
-        UNION SELECT arrival_id FROM runs WHERE changed_at >= ?)
+        SELECT id FROM arrivals ${dialect.indexedBy("arrivals_lying")} WHERE gone_at IS NULL AND parent_id IS NULL
+        UNION ALL SELECT id FROM arrivals ${dialect.indexedBy("arrivals_entry")} WHERE gone_at IS NULL AND parent_id IS NOT NULL
+        UNION ALL SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
+        UNION ALL ${changedSince("arrival_id", store)})
         AND runs.state IS DISTINCT FROM 'opened'
       GROUP BY 1, 2, 3`,
     since,
-    since,
+    ...CHANGED.map(() => since),
   );
 }
 
@@ -85,11 +109,12 @@ function standingOf(group: Group): FileStanding {
   return group.run === null ? "pending" : STANDING_OF_RUN[group.run];
 }
 
-function* pointsSince(since: string): Steps<Tally["points"]> {
+function* pointsSince(store: Store, since: string): Steps<Tally["points"]> {
   const sums = yield* row<Tally["points"]>(
     `SELECT coalesce(sum(mapped), 0) AS mapped, coalesce(sum(accepted), 0) AS accepted,
-      coalesce(sum(stored), 0) AS stored, coalesce(sum(rejected), 0) AS rejected FROM runs WHERE changed_at >= ?`,
-    since,
+      coalesce(sum(stored), 0) AS stored, coalesce(sum(rejected), 0) AS rejected
+      FROM (${changedSince("mapped, accepted, stored, rejected", store)}) AS worked_on`,
+    ...CHANGED.map(() => since),
   );
   return {
     mapped: sums?.mapped ?? 0,
