@@ -17,7 +17,7 @@ export interface ConnectionOptions {
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A statement that takes longer hangs; the slowest is the check of a whole ledger. */
 const STATEMENT_TIMEOUT_MS = 600_000;
-const READERS_MAX = 4;
+export const READERS_MAX = 4;
 /** Bodies that are written or read at once. */
 const CARRIERS_MAX = 4;
 

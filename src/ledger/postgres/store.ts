@@ -22,7 +22,7 @@ import {
   type Value,
 } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";
-import type { Connections } from "./connection.ts";
+import { type Connections, READERS_MAX } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driving.ts";
 import { faultOf, isAgain, isLost, isSessionEnded } from "./faults.ts";
@@ -131,15 +131,14 @@ export class PostgresStore implements Store {
     });
   }
 
-  /** Asked once more when the connection was lost, such as that of a process that slept: a read changes nothing. */
+  /** Asked again when the connection was lost, such as that of a process that slept: a read changes nothing. All that wait may be lost. */
   async #ask<T>(ask: () => Promise<T>): Promise<T> {
-    try {
-      return await ask().catch((thrown: unknown) => {
-        if (!isLost(thrown)) throw thrown;
-        return ask();
-      });
-    } catch (thrown) {
-      throw this.#fault("read ledger", thrown);
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await ask();
+      } catch (thrown) {
+        if (!isLost(thrown) || attempt >= READERS_MAX) throw this.#fault("read ledger", thrown);
+      }
     }
   }
 
