@@ -2,8 +2,8 @@
 import type { IsoInstant, Run } from "../../model.ts";
 import type { Fleet, NodeState } from "../fleet.ts";
 import { appendEvent } from "../records/events.ts";
-import { type RunRow, SELECT_RUN, toRun } from "../records/rows.ts";
-import { change, execute, row, rows, type Steps } from "../records/store.ts";
+import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "../records/rows.ts";
+import { cells, change, execute, row, rows, type Steps } from "../records/store.ts";
 import { leaseLost } from "./faults.ts";
 import type { PostgresStore } from "./store.ts";
 
@@ -44,9 +44,9 @@ export function postgresFleet(
     },
     async holdRun(run) {
       if (store.session === null) return run;
-      const found = await store.look(() => row<HeldRow>(`${SELECT_RUN} WHERE runs.id = ?`, run.id));
+      const [found] = await store.look(() => cells<RunCells>(`${SELECT_HELD} WHERE runs.id = ?`, run.id));
       if (found === undefined) return null;
-      return found.owner === store.session
+      return found[RUN_CELLS] === store.session
         ? toRun(found)
         : store.write("run.held", () => takeRun(store, run.id));
     },
@@ -65,9 +65,8 @@ export function postgresFleet(
   };
 }
 
-interface HeldRow extends RunRow {
-  readonly owner: number | null;
-}
+/** The owner follows the cells of the run. */
+const SELECT_HELD = `SELECT ${RUN_COLUMNS}, runs.owner FROM runs JOIN bindings ON bindings.id = runs.binding_id`;
 
 interface Holder {
   readonly session: number;
@@ -111,17 +110,19 @@ function* releaseRun({ session }: PostgresStore, id: string): Steps<boolean> {
 /** Whoever takes it first has it; nobody waits for another's hand. */
 function* takeRun(store: PostgresStore, id: string): Steps<Run | null> {
   const { session, node } = store;
-  const before = yield* row<HeldRow>(
-    `${SELECT_RUN} WHERE runs.id = ? AND (runs.owner IS NULL OR runs.owner = ? OR ${dead("runs.owner")})
+  const [found] = yield* cells<RunCells>(
+    `${SELECT_HELD} WHERE runs.id = ? AND (runs.owner IS NULL OR runs.owner = ? OR ${dead("runs.owner")})
       FOR UPDATE OF runs SKIP LOCKED`,
     id,
     session,
   );
-  if (before === undefined) return null;
+  if (found === undefined) return null;
+  const before = toRun(found);
+  const owner = found[RUN_CELLS] as number | null;
   yield* execute("UPDATE runs SET owner = ?, node = ? WHERE id = ?", session, node, id);
-  if (before.owner !== null && before.owner !== session)
+  if (owner !== null && owner !== session)
     yield* appendEvent(store, {
-      arrivalId: before.arrival_id,
+      arrivalId: before.arrivalId,
       runId: id,
       operationId: null,
       what: "run.taken",
@@ -130,7 +131,7 @@ function* takeRun(store: PostgresStore, id: string): Steps<Run | null> {
           ? `the node ${node} was started again and goes on`
           : `the node ${node} goes on where ${before.node ?? "another"} was not heard of`,
     });
-  return toRun({ ...before, node });
+  return { ...before, node };
 }
 
 interface NodeRow {

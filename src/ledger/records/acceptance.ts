@@ -3,9 +3,9 @@ import type { BatchState, Run } from "../../model.ts";
 import type { Ledger, WholeRun } from "../ledger.ts";
 import { assertState, missingBatch } from "./batches.ts";
 import { appendEvent } from "./events.ts";
-import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRunRow } from "./rows.ts";
 import { advance, applyChange } from "./runs.ts";
-import { execute, row, type Steps, type Store } from "./store.ts";
+import { cells, execute, type Steps, type Store } from "./store.ts";
 
 export function acceptanceMethods(store: Store): Pick<Ledger, "acceptBatch"> {
   return {
@@ -14,26 +14,22 @@ export function acceptanceMethods(store: Store): Pick<Ledger, "acceptBatch"> {
   };
 }
 
-/** A run with one of its batches, and what its other leaves came to. */
-interface RunOfBatch extends RunRow {
-  readonly batch_state: BatchState;
-  readonly batch_points: number;
-  readonly others_accepted: number;
-  readonly others_rejected: number;
-  /** Of these others, how many are not accepted. */
-  readonly others_left: number;
-}
+/** What follows the cells of a run: one of its batches, and how many it has. */
+type BatchCells = readonly [state: BatchState, points: number, batches: number];
 
-const OTHERS =
-  "FROM batches AS other WHERE other.run_id = runs.id AND other.operation_id <> batches.operation_id";
+const SELECT_RUN_OF_BATCH = `SELECT ${RUN_COLUMNS}, batches.state, batches.points,
+    (SELECT count(*) FROM batches AS one WHERE one.run_id = runs.id)
+  FROM batches JOIN runs ON runs.id = batches.run_id JOIN bindings ON bindings.id = runs.binding_id WHERE batches.operation_id = ?`;
 
-const SELECT_RUN_OF_BATCH = `${SELECT_RUN.replace(
-  "SELECT runs.*,",
-  `SELECT runs.*, batches.state AS batch_state, batches.points AS batch_points,
-    (SELECT coalesce(sum(other.points), 0) ${OTHERS} AND other.state = 'accepted') AS others_accepted,
-    (SELECT coalesce(sum(other.points), 0) ${OTHERS} AND other.state = 'rejected') AS others_rejected,
-    (SELECT count(*) ${OTHERS} AND other.state IN ('ready', 'sending', 'rejected')) AS others_left,`,
-)} JOIN batches ON batches.run_id = runs.id WHERE batches.operation_id = ?`;
+/** What the other leaves of a run came to. */
+type OthersCells = readonly [accepted: number, rejected: number, left: number];
+
+const SELECT_OTHERS = `SELECT coalesce(sum(CASE WHEN state = 'accepted' THEN points END), 0),
+    coalesce(sum(CASE WHEN state = 'rejected' THEN points END), 0),
+    coalesce(sum(CASE WHEN state IN ('ready', 'sending', 'rejected') THEN 1 END), 0)
+  FROM batches WHERE run_id = ? AND operation_id <> ?`;
+
+const ALONE: OthersCells = [0, 0, 0];
 
 function* acceptBatch(
   store: Store,
@@ -41,11 +37,14 @@ function* acceptBatch(
   answer: string,
   { service, finishPlan }: WholeRun,
 ): Steps<Run | null> {
-  const found = yield* row<RunOfBatch>(SELECT_RUN_OF_BATCH, operationId);
+  const [found] = yield* cells<RunCells>(SELECT_RUN_OF_BATCH, operationId);
   if (found === undefined) throw missingBatch(operationId);
-  const run = toRun(found);
+  const { run, refused } = toRunRow(found);
+  const [state, own, count] = found.slice(RUN_CELLS) as unknown as BatchCells;
   yield* store.assertRun(run.id);
-  assertState({ operationId, state: found.batch_state }, "sending");
+  assertState({ operationId, state }, "sending");
+  const [others = ALONE] = count === 1 ? [] : yield* cells<OthersCells>(SELECT_OTHERS, run.id, operationId);
+  const [acceptedBefore, rejected, left] = others;
   yield* execute(
     "UPDATE batches SET state = 'accepted', answer = ?, accepted_at = coalesce(accepted_at, ?) WHERE operation_id = ?",
     answer,
@@ -58,9 +57,9 @@ function* acceptBatch(
     { arrivalId, runId: run.id, operationId, what: "batch.accepted", detail: answer },
     run,
   );
-  const accepted = found.others_accepted + found.batch_points;
-  const points = { accepted, rejected: found.refused + found.others_rejected };
-  if (run.state !== "delivering" || found.others_left > 0) {
+  const accepted = acceptedBefore + own;
+  const points = { accepted, rejected: refused + rejected };
+  if (run.state !== "delivering" || left > 0) {
     yield* applyChange(store, run, run.state, { points }, {});
     return null;
   }

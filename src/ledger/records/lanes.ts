@@ -8,8 +8,6 @@ import { findRun, findRunRow } from "./runs.ts";
 import { DELIVERING, UNMAPPED } from "./shelves.ts";
 import { cells, executeEach, row, type Steps, type Store } from "./store.ts";
 
-type OwnRow = Pick<RunRow, "id" | "lane" | "state" | "target_kinds">;
-
 /** Inside a write. */
 export function recordTargets(runId: string, targets: readonly TargetKey[]): Steps<void> {
   return executeEach(
@@ -30,7 +28,7 @@ export function digestOf({ kind, target }: TargetKey): bigint {
 
 export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | null> {
   const own = yield* findRunRow(id);
-  return own === undefined ? null : yield* inTheWayOf(store, own);
+  return own === null ? null : yield* inTheWayOf(store, own);
 }
 
 /** Earlier runs of a lane, as far as they have to be known. */
@@ -50,7 +48,7 @@ const FEW = 4;
  * A run that this one has to wait for; the first of some, and not always of all. What is not mapped yet may share any target.
  * Targets of different kinds may name the same variable.
  */
-export function* inTheWayOf(store: Store, own: OwnRow): Steps<Run | null> {
+export function* inTheWayOf(store: Store, { run: own, targetKinds }: RunRow): Steps<Run | null> {
   const { dialect } = store;
   const [ahead] = yield* cells<Ahead>(
     `SELECT (SELECT min(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND runs.lane = ? AND runs.id < ?),
@@ -59,7 +57,7 @@ export function* inTheWayOf(store: Store, own: OwnRow): Steps<Run | null> {
       FROM runs ${dialect.indexedBy("runs_delivery")} WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ?`,
     own.lane,
     own.id,
-    own.target_kinds,
+    targetKinds,
     own.lane,
     own.id,
   );
@@ -67,7 +65,7 @@ export function* inTheWayOf(store: Store, own: OwnRow): Steps<Run | null> {
   const [unmapped, count, first, otherKinds] = ahead;
   const states: readonly string[] = UNMAPPED_RUN_STATES;
   if (states.includes(own.state)) return yield* firstOf([unmapped, first]);
-  if (own.target_kinds === "") return yield* firstOf([unmapped]);
+  if (targetKinds === "") return yield* firstOf([unmapped]);
   if (unmapped !== null || otherKinds !== null) return yield* firstOf([unmapped, otherKinds]);
   return first === null ? null : yield* firstOf([yield* sharesTarget(store, own, first, count <= FEW)]);
 }
@@ -78,7 +76,7 @@ function* firstOf(ids: readonly (string | null)[]): Steps<Run | null> {
 }
 
 /** Of few runs each is asked for its own targets; of many, each target for its runs since the first of these, wherever they stand now. */
-function* sharesTarget({ dialect }: Store, own: OwnRow, first: string, few: boolean): Steps<string | null> {
+function* sharesTarget({ dialect }: Store, own: Run, first: string, few: boolean): Steps<string | null> {
   const found = yield* row<{ id: string }>(
     few
       ? `SELECT runs.id FROM runs ${dialect.indexedBy("runs_delivery")} WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ? AND runs.id >= ?

@@ -7,10 +7,18 @@ import { OPEN_RUN_STATES } from "../states.ts";
 import { findArrival } from "./arrivals.ts";
 import { digestOf } from "./lanes.ts";
 import { deleteArrival } from "./pruning.ts";
-import { type ArrivalRow, type RunRow, SELECT_RUN, toArrival, toRun } from "./rows.ts";
+import {
+  type ArrivalRow,
+  type RunCells,
+  type RunRow,
+  SELECT_RUN,
+  toArrival,
+  toRun,
+  toRunRow,
+} from "./rows.ts";
 import { runsIn } from "./run-lists.ts";
 import { findRun } from "./runs.ts";
-import { change, execute, row, rows, type Steps, type Store } from "./store.ts";
+import { cells, change, execute, row, rows, type Steps, type Store } from "./store.ts";
 
 type OperatorMethods = Pick<
   Ledger,
@@ -72,23 +80,25 @@ function* withEntries(drop: string, path: string): Steps<readonly number[]> {
 function* forget(drop: string, path: string): Steps<Forgotten> {
   const ids = yield* withEntries(drop, path);
   const runs: RunRow[] = [];
-  for (const id of ids)
-    runs.push(...(yield* rows<RunRow>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, id)));
+  for (const id of ids) {
+    const found = yield* cells<RunCells>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, id);
+    runs.push(...found.map(toRunRow));
+  }
   const busy = runs.find(isUnderWay);
   if (busy !== undefined)
     throw new RejectedError("HG-LEDG-006", {
       operation: "forget",
       subject: path,
-      message: `run ${busy.id} of ${busy.path} is under way (${busy.state})`,
+      message: `run ${busy.run.id} of ${busy.run.path} is under way (${busy.run.state})`,
     });
   let unanswered = 0;
-  for (const { id } of runs) unanswered += yield* unansweredOf(id);
+  for (const { run } of runs) unanswered += yield* unansweredOf(run.id);
   // Entries refer to their containers.
   for (const id of ids.toReversed()) yield* deleteArrival(id);
   return {
     arrivals: ids.length,
-    runs: runs.map(({ id }) => id),
-    acceptedPoints: runs.reduce((sum, run) => sum + run.accepted, 0),
+    runs: runs.map(({ run }) => run.id),
+    acceptedPoints: runs.reduce((sum, { run }) => sum + run.points.accepted, 0),
     unanswered,
   };
 }
@@ -102,11 +112,11 @@ function* unansweredOf(runId: string): Steps<number> {
 }
 
 /** An accepted run of which more may be told is not at rest, and one whose source is still to be finished. */
-function isUnderWay(run: RunRow): boolean {
+function isUnderWay({ run, settled }: RunRow): boolean {
   const open: readonly RunState[] = [...OPEN_RUN_STATES, "held"];
   if (open.includes(run.state)) return true;
-  if (run.state === "accepted" || run.state === "opened") return run.settled === 0;
-  return run.finished_at === null;
+  if (run.state === "accepted" || run.state === "opened") return !settled;
+  return run.finishedAt === null;
 }
 
 function* setPause(store: Store, pause: Omit<Pause, "at">): Steps<Pause> {
@@ -152,7 +162,7 @@ export function* overtakers(
   limit: number,
   states = WENT_BY,
 ): Steps<readonly Run[]> {
-  const found = yield* rows<RunRow>(
+  const found = yield* cells<RunCells>(
     `${SELECT_RUN} WHERE runs.id > ? AND runs.arrival_id <> ?
       AND runs.state IN (${states})
       AND ${dialect.jsonField("bindings.json", "service")} = ?

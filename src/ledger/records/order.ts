@@ -7,7 +7,6 @@ import type { BegunDelivery, Ledger } from "../ledger.ts";
 import { batchesOf } from "./batches.ts";
 import { blockedBy, inTheWayOf } from "./lanes.ts";
 import { overtakers } from "./operator.ts";
-import { toRun } from "./rows.ts";
 import { advance, findRunRow, missingRun, moveRun, mustFindRun } from "./runs.ts";
 import type { Steps, Store } from "./store.ts";
 
@@ -21,11 +20,11 @@ export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resu
 
 function* beginDelivery(store: Store, id: string, detail: string): Steps<BegunDelivery> {
   const row = yield* findRunRow(id);
-  if (row === undefined) throw missingRun(id);
+  if (row === null) throw missingRun(id);
   const before = yield* inTheWayOf(store, row);
   if (before !== null) return { run: null, blockedBy: before };
   yield* store.assertRun(id);
-  const run = yield* advance(store, toRun(row), "mapped", "delivering", { detail });
+  const run = yield* advance(store, row.run, "mapped", "delivering", { detail });
   return { run, blockedBy: null, batches: yield* batchesOf(id) };
 }
 

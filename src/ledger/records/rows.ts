@@ -71,66 +71,87 @@ export function arrivalOfCells(cells: ArrivalCells): Arrival {
   return { id, parentId, drop, path, size, mtime, sha256, state, reason, seenAt, changedAt, goneAt };
 }
 
-/** With the binding joined. */
+/** A run with what is no fact of a `Run`. */
 export interface RunRow {
-  readonly id: string;
-  readonly arrival_id: number;
-  readonly drop_name: string;
-  readonly path: string;
-  readonly size: number;
-  readonly mtime: string;
-  readonly sha256: string | null;
-  readonly binding: string;
-  readonly lane: string;
-  readonly state: RunState;
-  readonly reason: string | null;
-  readonly mapped: number;
-  readonly accepted: number;
-  readonly stored: number;
-  readonly rejected: number;
-  readonly discarded: number;
+  readonly run: Run;
+  /** The part of the rejected points that the mapper refused. */
   readonly refused: number;
-  readonly target_kinds: string;
-  readonly finish_plan: string | null;
-  readonly finished_at: string | null;
-  readonly settled: number;
-  readonly replay: string | null;
-  readonly created_at: string;
-  readonly changed_at: string;
-  /** Where many nodes share the ledger. */
-  readonly node?: string | null;
+  readonly targetKinds: string;
+  readonly settled: boolean;
 }
 
-export const SELECT_RUN =
-  "SELECT runs.*, bindings.json AS binding FROM runs JOIN bindings ON bindings.id = runs.binding_id";
+/** Columns in the order of `RunCells`, of runs with their bindings joined. */
+export const RUN_COLUMNS = `runs.id, runs.arrival_id, runs.drop_name, runs.path, runs.size, runs.mtime, runs.sha256, bindings.json,
+  runs.lane, runs.state, runs.reason, runs.mapped, runs.accepted, runs.stored, runs.rejected, runs.discarded, runs.finish_plan,
+  runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at, runs.refused, runs.target_kinds, runs.settled`;
 
-export function toRun(row: RunRow): Run {
+export const SELECT_RUN = `SELECT ${RUN_COLUMNS} FROM runs JOIN bindings ON bindings.id = runs.binding_id`;
+
+/** How many these are. */
+export const RUN_CELLS = RUN_COLUMNS.split(",").length;
+
+/** A row as an array: an object of so many columns costs several times as much. */
+export type RunCells = readonly [
+  id: string,
+  arrivalId: number,
+  drop: string,
+  path: string,
+  size: number,
+  mtime: string,
+  sha256: string | null,
+  binding: string,
+  lane: string,
+  state: RunState,
+  reason: string | null,
+  mapped: number,
+  accepted: number,
+  stored: number,
+  rejected: number,
+  discarded: number,
+  finishPlan: string | null,
+  finishedAt: string | null,
+  replay: string | null,
+  /** Null where one process owns the ledger. */
+  node: string | null,
+  createdAt: string,
+  changedAt: string,
+  refused: number,
+  targetKinds: string,
+  settled: number,
+  ...more: unknown[],
+];
+
+export function toRun(cells: RunCells): Run {
   return {
-    id: row.id,
-    arrivalId: row.arrival_id,
-    drop: row.drop_name,
-    path: row.path,
-    size: row.size,
-    mtime: row.mtime,
-    sha256: row.sha256,
-    binding: bindingOf(row.binding),
-    lane: row.lane,
-    state: row.state,
-    reason: fromJson<Reason>(row.reason),
+    id: cells[0],
+    arrivalId: cells[1],
+    drop: cells[2],
+    path: cells[3],
+    size: cells[4],
+    mtime: cells[5],
+    sha256: cells[6],
+    binding: bindingOf(cells[7]),
+    lane: cells[8],
+    state: cells[9],
+    reason: fromJson<Reason>(cells[10]),
     points: {
-      mapped: row.mapped,
-      accepted: row.accepted,
-      stored: row.stored,
-      rejected: row.rejected,
-      discarded: row.discarded,
+      mapped: cells[11],
+      accepted: cells[12],
+      stored: cells[13],
+      rejected: cells[14],
+      discarded: cells[15],
     },
-    finishPlan: fromJson<FinishPlan>(row.finish_plan),
-    finishedAt: row.finished_at,
-    replay: fromJson<Replay>(row.replay),
-    node: row.node ?? null,
-    createdAt: row.created_at,
-    changedAt: row.changed_at,
+    finishPlan: fromJson<FinishPlan>(cells[16]),
+    finishedAt: cells[17],
+    replay: fromJson<Replay>(cells[18]),
+    node: cells[19],
+    createdAt: cells[20],
+    changedAt: cells[21],
   };
+}
+
+export function toRunRow(cells: RunCells): RunRow {
+  return { run: toRun(cells), refused: cells[22], targetKinds: cells[23], settled: cells[24] !== 0 };
 }
 
 /** Bindings repeat from run to run, and nobody changes one. */

@@ -1,9 +1,9 @@
 /** Runs of certain states, and what they belong to, along the indexes that are made for that. */
 import type { Run, RunState } from "../../model.ts";
 import type { RunFilter } from "../ledger.ts";
-import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { literal, type Shelf, shelfOf } from "./shelves.ts";
-import { NO_LIMIT, rows, type Steps, type Store, type Value } from "./store.ts";
+import { cells, NO_LIMIT, rows, type Steps, type Store, type Value } from "./store.ts";
 
 interface ListFilter extends RunFilter {
   readonly newestFirst?: boolean;
@@ -24,19 +24,19 @@ export function* runsIn(
   filter: ListFilter,
 ): Steps<readonly Run[]> {
   const { limit = NO_LIMIT, newestFirst = false } = filter;
-  const found: RunRow[] = [];
+  const found: RunCells[] = [];
   let ranges = 0;
   for (const state of new Set(states))
     for (const range of yield* rangesOf(store, state, filter)) {
       ranges += 1;
-      for (const one of yield* rows<RunRow>(
+      for (const one of yield* cells<RunCells>(
         `${selectRun(store, range.shelf)} WHERE runs.state = ${literal(state)}${range.where} ORDER BY runs.id ${newestFirst ? "DESC " : ""}LIMIT ?`,
         ...range.values,
         limit,
       ))
         found.push(one);
     }
-  if (ranges > 1) found.sort((a, b) => (a.id < b.id !== newestFirst ? -1 : 1));
+  if (ranges > 1) found.sort((a, b) => (a[0] < b[0] !== newestFirst ? -1 : 1));
   return found.slice(0, limit).map(toRun);
 }
 

@@ -5,9 +5,9 @@ import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts
 import { mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
-import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { type RunCells, type RunRow, SELECT_RUN, toRun, toRunRow } from "./rows.ts";
 import { groupsOf, runsIn } from "./run-lists.ts";
-import { execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
+import { cells, execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
@@ -41,13 +41,16 @@ export function runMethods(store: Store): RunMethods {
 }
 
 export function* findRun(id: string): Steps<Run | null> {
-  const found = yield* findRunRow(id);
+  const [found] = yield* cells<RunCells>(RUN_BY_ID, id);
   return found === undefined ? null : toRun(found);
 }
 
-export function findRunRow(id: string): Steps<RunRow | undefined> {
-  return row<RunRow>(`${SELECT_RUN} WHERE runs.id = ?`, id);
+export function* findRunRow(id: string): Steps<RunRow | null> {
+  const [found] = yield* cells<RunCells>(RUN_BY_ID, id);
+  return found === undefined ? null : toRunRow(found);
 }
+
+const RUN_BY_ID = `${SELECT_RUN} WHERE runs.id = ?`;
 
 export function* mustFindRun(id: string): Steps<Run> {
   const run = yield* findRun(id);
@@ -145,8 +148,8 @@ function newRun(
 /** Two persons may order the same at once. */
 function* assertAtRest({ id, path }: Arrival): Steps<void> {
   const open: readonly RunState[] = [...OPEN_RUN_STATES, "held"];
-  const latest = yield* row<RunRow>(
-    `${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id DESC LIMIT 1`,
+  const latest = yield* row<Pick<Run, "id" | "state">>(
+    "SELECT id, state FROM runs WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
     id,
   );
   if (latest === undefined || !open.includes(latest.state)) return;
@@ -301,10 +304,9 @@ function changedCells(before: Run, after: Run): Readonly<Record<string, Value>> 
 
 const POINTS = ["mapped", "accepted", "stored", "rejected", "discarded"] as const satisfies (keyof Points)[];
 
-function updateCells(id: string, cells: Readonly<Record<string, Value>>): Steps<void> {
-  const columns = Object.keys(cells);
-  const set = columns.map((column) => `${column} = ?`).join(", ");
-  return execute(`UPDATE runs SET ${set} WHERE id = ?`, ...Object.values(cells), id);
+function updateCells(id: string, written: Readonly<Record<string, Value>>): Steps<void> {
+  const set = `${Object.keys(written).join(" = ?, ")} = ?`;
+  return execute(`UPDATE runs SET ${set} WHERE id = ?`, ...Object.values(written), id);
 }
 
 function jsonOf(value: object | null): string | null {
@@ -344,6 +346,6 @@ function* recentRuns(
   states: readonly RunState[] | undefined,
 ): Steps<readonly Run[]> {
   if (states !== undefined) return yield* runsIn(store, states, { limit, newestFirst: true });
-  const found = yield* rows<RunRow>(`${SELECT_RUN} ORDER BY runs.id DESC LIMIT ?`, limit);
+  const found = yield* cells<RunCells>(`${SELECT_RUN} ORDER BY runs.id DESC LIMIT ?`, limit);
   return found.map(toRun);
 }

@@ -4,9 +4,9 @@ import type { Ledger, TracedFile } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
 import { batchesOf } from "./batches.ts";
 import { eventsOf } from "./events.ts";
-import { type RunRow, SELECT_RUN, toRun } from "./rows.ts";
+import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { rejectedRowsOf } from "./runs.ts";
-import { type Dialect, rows, type Steps, type Store } from "./store.ts";
+import { cells, type Dialect, rows, type Steps, type Store } from "./store.ts";
 
 /** The newest of more; a name such as `data.csv` may have come every hour for years. */
 const FILES_MAX = 50;
@@ -53,14 +53,10 @@ function* withEntries(found: readonly number[]): Steps<readonly number[]> {
 function* lifeOf(arrivalId: number): Steps<readonly TracedFile[]> {
   const arrival = yield* findArrival(arrivalId);
   if (arrival === null) return [];
-  const found = yield* rows<RunRow>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, arrivalId);
+  const found = yield* cells<RunCells>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, arrivalId);
   const runs: TracedFile["runs"][number][] = [];
-  for (const one of found)
-    runs.push({
-      run: toRun(one),
-      batches: yield* batchesOf(one.id),
-      rejected: yield* rejectedRowsOf(one.id),
-    });
+  for (const run of found.map(toRun))
+    runs.push({ run, batches: yield* batchesOf(run.id), rejected: yield* rejectedRowsOf(run.id) });
   return [{ arrival, runs, events: yield* eventsOf(arrivalId) }];
 }
 
