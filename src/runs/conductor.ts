@@ -7,9 +7,9 @@
  * a service that cannot be reached makes all its runs wait, not only the one that found out. Drops and lanes take turns, so
  * that what waits at one of them never hides what is ready at another.
  */
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
-import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, hasHand, openDesks } from "./desks.ts";
+import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, freeHands, openDesks } from "./desks.ts";
 import { Faults } from "./faults.ts";
 import { CROWD, NextLook } from "./next-look.ts";
 import { GATHER_MS, Parties } from "./parties.ts";
@@ -193,7 +193,7 @@ export class Conductor {
 
   async #pump(): Promise<void> {
     while (this.#again && !this.#abort.signal.aborted) {
-      await this.#nextLook.turn(this.#desks.reduce((sum, desk) => sum + desk.inHand.size, 0));
+      await this.#nextLook.turn(this.#steppers.size);
       this.#again = false;
       for (const desk of this.#desks) await this.#fill(desk);
     }
@@ -211,12 +211,13 @@ export class Conductor {
     for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)])
       queues.push(await this.#readyOf(desk, group, hands));
     if (this.#abort.signal.aborted || this.#resting) return;
+    const mayTake = freeHands(desk);
     const taken: Run[] = [];
     for (let rank = 0; rank < hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
         if (run === undefined || this.isInHand(run.id)) continue;
-        if (!hasHand(desk, run)) {
+        if (!mayTake(run)) {
           desk.emptyUntilMs = 0;
           continue;
         }
@@ -229,8 +230,7 @@ export class Conductor {
 
   /** Runs of small files in parties, the others one by one. */
   #beginAll(runs: readonly Run[], desk: Desk): void {
-    const inHand = this.#desks.reduce((sum, one) => sum + one.inHand.size, 0) - runs.length;
-    const { parties, alone, gathering } = this.#parties.form(runs, inHand >= CROWD);
+    const { parties, alone, gathering } = this.#parties.form(runs, this.#steppers.size >= CROWD);
     for (const run of gathering) desk.inHand.delete(run.id);
     if (gathering.length > 0) {
       desk.emptyUntilMs = 0;
@@ -270,9 +270,10 @@ export class Conductor {
   }
 
   /** The desks that take runs in this state have something to look at; a container is also moved by its entries. */
-  #lookAgain(state: RunState): void {
+  #lookAgain({ state, path }: Pick<Run, "state" | "path">): void {
     for (const desk of this.#desks)
-      if (desk.states.includes(state) || desk.name === "containers") desk.emptyUntilMs = 0;
+      if (desk.states.includes(state) || (desk.name === "containers" && path.includes("!/")))
+        desk.emptyUntilMs = 0;
   }
 
   #begin(
@@ -294,7 +295,7 @@ export class Conductor {
   }
 
   isInHand(runId: string): boolean {
-    return this.#barred.has(runId) || this.#desks.some((desk) => desk.inHand.has(runId));
+    return this.#barred.has(runId) || this.#steppers.has(runId);
   }
 
   /** What is delivered or mapped has come into the spool. */
@@ -315,14 +316,14 @@ export class Conductor {
     for (let now: Run | null = run; now !== null; ) {
       const result: StepResult = together ?? (await this.#stepOrFault(now, desk, signal));
       together = null;
-      if (this.#waits.release(run.id)) this.#lookAgain("mapped");
-      this.#lookAgain(now.state);
+      if (this.#waits.release(run.id)) this.#lookAgain({ state: "mapped", path: run.path });
+      this.#lookAgain(now);
       if (signal.aborted) return;
       if (result.move === "wait") return await this.#wait(run, desk, result);
       if (result.move === "rest" && result.held === true) this.#hold(run);
       else if (desk.name === "delivery") this.#waits.succeeded(run.binding.service);
       const after: Run | null = result.run ?? (await this.#steps.ledger.run(run.id));
-      if (after !== null) this.#lookAgain(after.state);
+      if (after !== null) this.#lookAgain(after);
       now = result.move === "next" && after !== null && this.#goesOn(after, desk) ? after : null;
     }
   }

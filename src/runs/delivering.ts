@@ -128,12 +128,13 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
     });
     return REST;
   }
-  if (result.recorded !== undefined) return NEXT;
-  await steps.ledger.advanceRun(run.id, "delivering", "accepted", {
-    reason: null,
-    detail: `${result.points} points accepted by ${run.binding.service}`,
-  });
-  return NEXT;
+  const accepted =
+    result.recorded ??
+    (await steps.ledger.advanceRun(run.id, "delivering", "accepted", {
+      reason: null,
+      detail: `${result.points} points accepted by ${run.binding.service}`,
+    }));
+  return { move: "next", run: accepted };
 }
 
 async function quarantine(run: Run, code: string, message: string, steps: RunSteps): Promise<StepResult> {

@@ -110,15 +110,27 @@ function desk(
   };
 }
 
-/** Whether one more run may be taken in hand. */
-export function hasHand(desk: Desk, run: Run): boolean {
-  if (desk.isClosed()) return false;
-  let inHand = [...desk.inHand.values()];
-  if (desk.name === "delivery") inHand = inHand.filter((one) => one.binding.service === run.binding.service);
-  if (inHand.filter((one) => one.drop === run.drop).length >= desk.perDrop) return false;
-  const small = inHand.filter(isSmall).length;
-  if (isSmall(run) && small < desk.smallHands) return true;
-  return inHand.length - Math.min(small, desk.smallHands) < desk.hands;
+/** Answers, run by run, whether one more may be taken in hand, and counts it as taken when it may. */
+export function freeHands(desk: Desk): (run: Run) => boolean {
+  if (desk.isClosed()) return () => false;
+  const perDrop = new Map<string, number>();
+  const perService = new Map<string, { small: number; all: number }>();
+  const serviceOf = (run: Run) => (desk.name === "delivery" ? run.binding.service : "");
+  const add = (run: Run) => {
+    const taken = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
+    taken.all += 1;
+    if (isSmall(run)) taken.small += 1;
+    perDrop.set(run.drop, (perDrop.get(run.drop) ?? 0) + 1);
+  };
+  for (const run of desk.inHand.values()) add(run);
+  return (run) => {
+    if ((perDrop.get(run.drop) ?? 0) >= desk.perDrop) return false;
+    const { small, all } = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
+    const mayBeSmall = isSmall(run) && small < desk.smallHands;
+    if (!mayBeSmall && all - Math.min(small, desk.smallHands) >= desk.hands) return false;
+    add(run);
+    return true;
+  };
 }
 
 function isSmall(run: Run): boolean {
