@@ -51,10 +51,20 @@ interface Closing {
 
 /** Timers may end a little before the clock agrees. */
 const TOLERANCE_MS = 5;
-/** How near the turn of a batch is to be for it to be journalled before, by what the last call took. */
-const AHEAD_MS = 50;
-/** Most batches that are journalled before their turn: a crash leaves as many in doubt that were never sent. */
-const AHEAD_MAX = 64;
+/** How near the turn of a call is to be for it to begin, by what the last one took. */
+const NEAR_MS = 50;
+/** Most calls that have begun before their turn: a crash leaves as many batches in doubt that were never sent. */
+const NEAR_MAX = 64;
+
+/** One call, in the parts that the gate leads it through. */
+export interface GatedCall<Begun, Value> {
+  /** Before its turn, which need not wait for the disk then. */
+  begin(): Promise<Begun>;
+  /** In its turn. */
+  send(begun: Begun): Promise<Value>;
+  /** In place of `send`: it does not go after all. */
+  unsent(begun: Begun): Promise<unknown>;
+}
 
 export class Gate {
   readonly #clock: Clock;
@@ -63,9 +73,12 @@ export class Gate {
   /** Up to two runs that failed since the last answer that was no failure. */
   readonly #failing = new Set<string>();
   readonly #concurrency: number;
-  #ahead = 0;
-  /** How many may be ahead: none before the first answer, and none after a failure. */
-  #aheadMax = 0;
+  /** Calls that have begun and wait for their turn. */
+  #near = 0;
+  /** As many as have hands before the first answer, and after a failure. */
+  #nearMax: number;
+  /** What waits to come near. */
+  readonly #far: (() => void)[] = [];
   #held: Closing | null = null;
   #retired = false;
   #broken: Closing | null = null;
@@ -73,6 +86,7 @@ export class Gate {
   constructor(options: GateOptions, clock: Clock) {
     this.#clock = clock;
     this.#concurrency = options.concurrency;
+    this.#nearMax = options.concurrency;
     this.#hands = bulkhead(options.concurrency, Number.MAX_SAFE_INTEGER);
     const backoff = new DelegateBackoff<{ attempt: number; result: unknown }>(({ attempt, result }) => {
       const ms = pauseMs(options, attempt);
@@ -126,39 +140,63 @@ export class Gate {
     if (this.#held === null || untilMs > this.#held.untilMs) this.#held = { reason, code, untilMs };
   }
 
-  /**
-   * Whether a batch may be journalled as being sent before its turn comes, so that turns need not wait for the disk. Each is counted until
-   * `stepBack`.
-   */
-  stepAhead(): boolean {
-    if (this.#ahead >= this.#aheadMax) return false;
-    this.#ahead += 1;
-    return true;
+  /** Leads a call through when there is a free hand; `GateClosed` when the breaker opened meanwhile. */
+  async pass<Begun, Value>(call: GatedCall<Begun, Value>, signal: AbortSignal): Promise<Value> {
+    if (this.#near < this.#nearMax) this.#near += 1;
+    else await new Promise<void>((resolve) => this.#far.push(resolve));
+    let isNear = true;
+    let isSent = false;
+    try {
+      signal.throwIfAborted();
+      this.#assertOpen();
+      const begun = await call.begin();
+      const send = () => {
+        isSent = true;
+        return this.#measure(call.send(begun));
+      };
+      try {
+        return await this.#hands.execute(() => {
+          isNear = false;
+          this.#leave();
+          // While this waited for a hand, another push may have learned that nothing goes.
+          this.#assertOpen();
+          return this.#breaker.execute(send, signal);
+        }, signal);
+      } catch (thrown) {
+        if (!isSent) await call.unsent(begun);
+        throw thrown;
+      }
+    } finally {
+      if (isNear) this.#leave();
+    }
   }
 
-  stepBack(): void {
-    this.#ahead -= 1;
+  #assertOpen(): void {
+    if (this.#retired || this.closed() !== null) throw new BrokenCircuitError();
   }
 
-  /** Runs the work when there is a free hand; `GateClosed` when the breaker opened meanwhile. */
-  pass<Value>(work: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
-    return this.#hands.execute(() => {
-      // While this waited for a hand, another push may have learned that nothing goes.
-      if (this.#retired || this.closed() !== null) throw new BrokenCircuitError();
-      return this.#breaker.execute(() => this.#measure(work), signal);
-    }, signal);
+  /** One is near no more: others may come. */
+  #leave(): void {
+    this.#near -= 1;
+    while (this.#near < this.#nearMax) {
+      const next = this.#far.shift();
+      if (next === undefined) return;
+      this.#near += 1;
+      next();
+    }
   }
 
-  async #measure<Value>(work: () => Promise<Value>): Promise<Value> {
+  async #measure<Value>(sent: Promise<Value>): Promise<Value> {
     const begunMs = this.#clock.monotonicMs();
     try {
-      const value = await work();
+      const value = await sent;
       this.#failing.clear();
       const tookMs = Math.max(1, this.#clock.monotonicMs() - begunMs);
-      this.#aheadMax = Math.min(AHEAD_MAX, Math.floor((this.#concurrency * AHEAD_MS) / tookMs));
+      const inTime = Math.floor((this.#concurrency * NEAR_MS) / tookMs);
+      this.#nearMax = Math.max(this.#concurrency, Math.min(NEAR_MAX, inTime));
       return value;
     } catch (thrown) {
-      this.#aheadMax = 0;
+      this.#nearMax = this.#concurrency;
       throw thrown;
     }
   }

@@ -10,7 +10,7 @@ import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { Admission, DeliveryJournal, KeptResult, WholeRun } from "./delivery.ts";
 import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./doubt.ts";
-import { type Closure, type Gate, GateClosed, PassingFailure } from "./gate.ts";
+import { type Closure, type Gate, GateClosed, type GatedCall, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./pace.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
@@ -118,7 +118,7 @@ export class BatchPusher {
       body ??= await openSlice(context.segmentPath, batch);
       if (pace.isLimited) await pace.take(batch.points, signal);
       try {
-        const judged = await this.#pass({ batch, state, body, doubtful }, attempt === 1, signal);
+        const judged = await gate.pass(this.#gated({ batch, state, body, doubtful }, signal), signal);
         return await this.#conclude(batch, context, judged);
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
@@ -143,38 +143,20 @@ export class BatchPusher {
     }
   }
 
-  /** A first attempt is journalled before its turn where that is near; whatever keeps it from being sent after all is journalled, too. */
-  async #pass(attempt: Attempt, isFirst: boolean, signal: AbortSignal): Promise<Judged> {
-    const { gate } = this.#parts;
-    if (!isFirst || !gate.stepAhead())
-      return await gate.pass(async () => this.#send(await this.#begin(attempt), attempt, signal), signal);
-    let sending: Batch | null = null;
-    let isAhead = true;
-    try {
-      const begun = await this.#begin(attempt);
-      sending = begun;
-      return await gate.pass(() => {
-        isAhead = false;
-        gate.stepBack();
-        return this.#send(begun, attempt, signal);
-      }, signal);
-    } catch (thrown) {
-      if (isAhead && sending !== null)
-        await this.#note(sending.operationId, this.#unsentWords(signal), attempt.doubtful);
-      throw thrown;
-    } finally {
-      if (isAhead) gate.stepBack();
-    }
+  /** It is journalled before its turn, and again when it does not go after all. */
+  #gated(attempt: Attempt, signal: AbortSignal): GatedCall<Batch, Judged> {
+    const { batch, state, doubtful } = attempt;
+    return {
+      begin: () => this.#parts.journal.advanceBatch(batch.operationId, state, "sending", ATTEMPTED),
+      send: (sending) => this.#send(sending, attempt, signal),
+      unsent: () => this.#note(batch.operationId, this.#unsentWords(signal), doubtful),
+    };
   }
 
   #unsentWords(signal: AbortSignal): string {
     const { gate } = this.#parts;
     if (signal.aborted) return "not sent: the gateway was stopped";
     return `not sent: ${gate.retired ? EXCHANGED.reason : (gate.closed()?.reason ?? "the service fails")}`;
-  }
-
-  #begin({ batch, state }: Attempt): Promise<Batch> {
-    return this.#parts.journal.advanceBatch(batch.operationId, state, "sending", ATTEMPTED);
   }
 
   /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
