@@ -12,6 +12,7 @@ export interface GatewayWork {
   /** Address of the service. */
   readonly url: string;
   readonly push?: Readonly<Record<string, unknown>>;
+  readonly spool?: Readonly<Record<string, unknown>>;
   /** Milliseconds after which it is told to stop; otherwise it ends when nothing is left to do. */
   readonly stopAfterMs?: number;
   /** Told with each look at the processes: seconds since the first poll, and CPU seconds of the gateway. */
@@ -75,14 +76,15 @@ export function writeConfig({
   folder,
   url,
   push = {},
-}: Pick<GatewayWork, "folder" | "url" | "push">): string {
+  spool = {},
+}: Pick<GatewayWork, "folder" | "url" | "push" | "spool">): string {
   const who = { clientId: "bench", clientSecret: "bench", username: "bench", password: "bench" };
   const config = {
     services: [
       { name: "sink", base: `${url}/base`, push: `${url}/push`, token: `${url}/token`, credentials: who },
     ],
     ledger: { kind: "sqlite", path: join(folder, "state/ledger.sqlite") },
-    spool: { path: join(folder, "state/spool") },
+    spool: { path: join(folder, "state/spool"), ...spool },
     mappers: { folders: [] },
     workers: { count: 2 },
     drops: [{ kind: "local", name: "bench", path: join(folder, "drop"), settle: { observations: 1 } }],

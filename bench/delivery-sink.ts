@@ -103,6 +103,8 @@ const server = createServer((request, response) => {
   // Whoever sends may break off.
   serve(request, response).catch(() => response.destroy());
 });
-await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+/** 0: any that is free. */
+const port = Number(process.argv[2] ?? 0);
+await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
 const answer: SinkAnswer = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 process.stdout.write(`${JSON.stringify(answer)}\n`);

@@ -3,14 +3,15 @@
  * order, nothing sent again). The gateway is the real command: synced, in the ledger, with its mappers in processes of their own. The
  * service tells no outcomes and is not asked for its structure.
  */
-import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startChild } from "./child.ts";
+import { answerRow, count, inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
 import { type GatewayAnswer, runGateway } from "./delivery-gateway.ts";
 import { runMigrate } from "./delivery-migrate.ts";
+import { benchOutage } from "./delivery-outage.ts";
 import type { PlainAnswer } from "./delivery-plain.ts";
-import type { SinkAnswer, SinkCount } from "./delivery-sink.ts";
+import type { SinkAnswer } from "./delivery-sink.ts";
 import { writeMeterDay, writeStandardCsv } from "./mapping-data.ts";
 
 const ROWS = Number(process.env["HEADGATE_BENCH_ROWS"] ?? 1_000_000);
@@ -19,7 +20,7 @@ const ROUNDS = Number(process.env["HEADGATE_BENCH_ROUNDS"] ?? 2);
 /** Of fewer rounds the middle one says little. */
 const ROUNDS_MEDIAN = 3;
 const KNOWN_FILES = 10_000;
-/** Of `one`, `four`, `small`, `large`, `migrate`, `idle` and `hostile`. */
+/** Of `one`, `four`, `small`, `large`, `migrate`, `idle`, `hostile` and `outage`. */
 const PARTS = process.env["HEADGATE_BENCH_PARTS"]?.split(",");
 const SETTLE_MS = 15_000;
 const IDLE_MS = 60_000;
@@ -48,6 +49,7 @@ export async function benchDelivery(): Promise<void> {
         migrateBeside(url, { name: `4 files of ${ROWS} rows`, files: 4, wanted: 0.85, write: standard }),
       idle: () => idle(url),
       hostile: () => hostileServices(url),
+      outage: () => benchOutage(url),
     };
     for (const [name, part] of Object.entries(parts))
       if (PARTS === undefined || PARTS.includes(name)) await part();
@@ -210,44 +212,4 @@ async function assertArrived(url: string, files: string, seen: GatewayAnswer, na
   if (delivered !== readdirSync(files).length || counted.points !== seen.points)
     throw new Error(`not all arrived: ${JSON.stringify({ ...seen, counted })}`);
   print(answerRow(name, seen, counted.cpu));
-}
-
-function writeFiles(folder: string, files: number, write: (path: string, index: number) => void): void {
-  mkdirSync(folder);
-  for (let index = 0; index < files; index += 1)
-    write(join(folder, `file-${String(index).padStart(5, "0")}.csv`), index);
-}
-
-/** The same files again, whatever became of the names that the gateway had. */
-function linkFiles(from: string, to: string): void {
-  rmSync(to, { recursive: true, force: true });
-  mkdirSync(to);
-  for (const name of readdirSync(from)) linkSync(join(from, name), join(to, name));
-}
-
-async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
-  try {
-    await work(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-async function count(url: string): Promise<SinkCount> {
-  return (await (await fetch(`${url}/count`)).json()) as SinkCount;
-}
-
-function answerRow(name: string, seen: GatewayAnswer, sinkCpu: number): string {
-  const { wall, untilEnd, cpu, workersCpu, peak, peakTogether } = seen;
-  return row(name, Number.isNaN(wall) ? "" : wall, untilEnd, cpu, workersCpu, sinkCpu, peak, peakTogether);
-}
-
-function row(name: string, ...cells: readonly (number | string)[]): string {
-  const words = cells.map((cell) => (typeof cell === "string" ? cell : cell.toFixed(cell < 100 ? 2 : 0)));
-  return name.padEnd(44) + words.map((word) => word.padStart(11)).join("");
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
