@@ -112,7 +112,12 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
   return found.map(([id, path, mtime]) => ({ id, path, mtime }));
 }
 
-export function* duplicateOf({ dialect }: Store, arrival: Arrival, sha256: string): Steps<Arrival | null> {
+/** Inside a write or a look. */
+export function* duplicateOf(
+  { dialect }: Store,
+  arrival: Pick<Arrival, "id" | "drop" | "path">,
+  sha256: string,
+): Steps<Arrival | null> {
   const found = yield* row<ArrivalRow>(
     `SELECT * FROM arrivals ${dialect.indexedBy("arrivals_name")}
       WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND sha256 IS NOT NULL

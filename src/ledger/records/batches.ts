@@ -4,9 +4,9 @@ import type { BatchChange, Ledger, MappedRecord } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
 import { blockedBy, kindsOf, recordTargets } from "./lanes.ts";
-import { type BatchRow, toBatch } from "./rows.ts";
+import { BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts";
 import { addRejectedRows, advance, mustFindRun } from "./runs.ts";
-import { execute, executeEach, row, rows, type Steps, type Store } from "./store.ts";
+import { cells, execute, executeEach, type Steps, type Store } from "./store.ts";
 
 type BatchMethods = Pick<Ledger, "recordMapped" | "blockedBy" | "batches" | "advanceBatch" | "splitBatch">;
 
@@ -27,12 +27,18 @@ export function batchMethods(store: Store): BatchMethods {
 }
 
 export function* batchesOf(runId: string): Steps<readonly Batch[]> {
-  const found = yield* rows<BatchRow>("SELECT * FROM batches WHERE run_id = ? ORDER BY place", runId);
+  const found = yield* cells<BatchCells>(
+    `SELECT ${BATCH_COLUMNS} FROM batches WHERE run_id = ? ORDER BY place`,
+    runId,
+  );
   return found.map(toBatch);
 }
 
 export function* findBatch(operationId: string): Steps<Batch | null> {
-  const found = yield* row<BatchRow>("SELECT * FROM batches WHERE operation_id = ?", operationId);
+  const [found] = yield* cells<BatchCells>(
+    `SELECT ${BATCH_COLUMNS} FROM batches WHERE operation_id = ?`,
+    operationId,
+  );
   return found === undefined ? null : toBatch(found);
 }
 
@@ -102,11 +108,11 @@ export function missingBatch(operationId: string): InvariantError {
   return brokenInvariant("find batch", operationId, `there is no operation ${operationId} in the ledger`);
 }
 
-interface BatchInFile extends BatchRow {
-  readonly arrival_id: number;
-  readonly drop_name: string;
-  readonly path: string;
-}
+/** With the file that it is of. */
+type BatchInFile = readonly [...BatchCells, arrivalId: number, drop: string, path: string];
+
+const SELECT_IN_FILE = `SELECT ${BATCH_COLUMNS}, runs.arrival_id, runs.drop_name, runs.path
+  FROM batches JOIN runs ON runs.id = batches.run_id WHERE batches.operation_id = ?`;
 
 /** `7.1` → `0000000007.0000000001`: a split batch sorts before its children, and they before the next batch. */
 function placeOf(sequence: string): string {
@@ -125,13 +131,10 @@ function* moveBatch(
   to: BatchState,
   change: BatchChange,
 ): Steps<Batch> {
-  const found = yield* row<BatchInFile>(
-    `SELECT batches.*, runs.arrival_id, runs.drop_name, runs.path FROM batches JOIN runs ON runs.id = batches.run_id
-      WHERE batches.operation_id = ?`,
-    operationId,
-  );
+  const [found] = yield* cells<BatchInFile>(SELECT_IN_FILE, operationId);
   if (found === undefined) throw missingBatch(operationId);
-  const batch = toBatch(found);
+  const [, , , , , , , , , , , , arrivalId, drop, path] = found;
+  const batch = toBatch(found as unknown as BatchCells);
   yield* store.assertRun(batch.runId);
   assertState(batch, from);
   assertTransition("batch", operationId, from, to);
@@ -156,13 +159,13 @@ function* moveBatch(
   yield* appendEvent(
     store,
     {
-      arrivalId: found.arrival_id,
+      arrivalId,
       runId: batch.runId,
       operationId,
       what: `batch.${to}`,
       detail: words ?? "",
     },
-    { drop: found.drop_name, path: found.path },
+    { drop, path },
   );
   return after;
 }

@@ -1,11 +1,11 @@
 /** Fetched and mapped in one go: what most files are, and then one record is enough for both. */
-import type { Run, RunState } from "../../model.ts";
+import type { ArrivalState, Run, RunState } from "../../model.ts";
 import type { IntakeRecord, Ledger } from "../ledger.ts";
-import { duplicateOf, findArrival } from "./arrivals.ts";
+import { duplicateOf } from "./arrivals.ts";
 import { insertBatches } from "./batches.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
 import { addRejectedRows, applyChange, assertState, mustFindRun, tell } from "./runs.ts";
-import { row, type Steps, type Store } from "./store.ts";
+import { cells, type Steps, type Store } from "./store.ts";
 
 const STATES: readonly RunState[] = ["fetched", "mapping", "mapped"];
 
@@ -37,11 +37,15 @@ function* recordIntake(store: Store, id: string, record: IntakeRecord): Steps<Ru
   return after;
 }
 
+type Standing = readonly [arrival: ArrivalState, mappedBefore: number];
+
+const SELECT_STANDING = `SELECT arrivals.state, CASE WHEN EXISTS (SELECT 1 FROM batches WHERE run_id = ?) THEN 1 ELSE 0 END
+  FROM arrivals WHERE arrivals.id = ?`;
+
 function* isPlain(store: Store, run: Run, { sha256, duplicates }: IntakeRecord): Steps<boolean> {
   if (run.replay !== null) return false;
-  const before = yield* row("SELECT 1 FROM batches WHERE run_id = ? LIMIT 1", run.id);
-  if (before !== undefined) return false;
-  const arrival = yield* findArrival(run.arrivalId);
-  if (arrival === null || arrival.state === "duplicate") return false;
-  return duplicates === "process" || (yield* duplicateOf(store, arrival, sha256)) === null;
+  const [standing] = yield* cells<Standing>(SELECT_STANDING, run.id, run.arrivalId);
+  if (standing === undefined || standing[0] === "duplicate" || standing[1] === 1) return false;
+  if (duplicates === "process") return true;
+  return (yield* duplicateOf(store, { ...run, id: run.arrivalId }, sha256)) === null;
 }

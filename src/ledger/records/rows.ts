@@ -167,35 +167,39 @@ function bindingOf(json: string): Binding {
   return binding;
 }
 
-export interface BatchRow {
-  readonly operation_id: string;
-  readonly run_id: string;
-  readonly sequence: string;
-  readonly offset: number;
-  readonly length: number;
-  readonly points: number;
-  readonly digest: string;
-  readonly state: BatchState;
-  readonly attempts: number;
-  readonly answer: string | null;
-  readonly accepted_at: string | null;
-  readonly outcome: string | null;
-}
+/** Columns in the order of `BatchCells`. */
+export const BATCH_COLUMNS = `batches.operation_id, batches.run_id, batches.sequence, batches."offset", batches.length, batches.points,
+  batches.digest, batches.state, batches.attempts, batches.answer, batches.accepted_at, batches.outcome`;
 
-export function toBatch(row: BatchRow): Batch {
+export type BatchCells = readonly [
+  operationId: string,
+  runId: string,
+  sequence: string,
+  offset: number,
+  length: number,
+  points: number,
+  digest: string,
+  state: BatchState,
+  attempts: number,
+  answer: string | null,
+  acceptedAt: string | null,
+  outcome: string | null,
+];
+
+export function toBatch(cells: BatchCells): Batch {
   return {
-    runId: row.run_id,
-    operationId: row.operation_id,
-    sequence: row.sequence,
-    offset: row.offset,
-    length: row.length,
-    points: row.points,
-    digest: row.digest,
-    state: row.state,
-    attempts: row.attempts,
-    answer: row.answer,
-    acceptedAt: row.accepted_at,
-    outcome: fromJson<Outcome>(row.outcome),
+    operationId: cells[0],
+    runId: cells[1],
+    sequence: cells[2],
+    offset: cells[3],
+    length: cells[4],
+    points: cells[5],
+    digest: cells[6],
+    state: cells[7],
+    attempts: cells[8],
+    answer: cells[9],
+    acceptedAt: cells[10],
+    outcome: fromJson<Outcome>(cells[11]),
   };
 }
 

@@ -55,6 +55,8 @@ export class SqliteStore implements Store {
   #unsynced: Done[] = [];
   /** Events of what is not told yet, for the observer. */
   #events: Announced[] = [];
+  /** Rows changed since the ledger was opened, up to the last commit. */
+  #changes = 0;
   #scheduled = false;
   #syncing = false;
   /** Many write at a time: the last group was large. */
@@ -117,6 +119,8 @@ export class SqliteStore implements Store {
   }
 
   async read<T>(work: () => Steps<T>): Promise<T> {
+    // Nobody but the owner changes anything, and not while this goes on.
+    if (!this.#readOnly) return this.look(work);
     return readable(() => {
       this.sql("BEGIN").run();
       try {
@@ -197,7 +201,6 @@ export class SqliteStore implements Store {
     this.#isCrowded = group.length >= CROWD;
     this.#groupedAtMs = performance.now();
     const events = this.#events.length;
-    const before = this.#changes();
     try {
       const done = this.#performTogether(group) ?? this.#performEach(group);
       for (const { write } of done) for (const what of write.what) faultPoint(`ledger.${what}.before`);
@@ -209,7 +212,7 @@ export class SqliteStore implements Store {
       for (const write of group) write.fail(fault);
       return false;
     }
-    return this.#changes() !== before;
+    return this.#hasChanged();
   }
 
   /** Nearly always all succeed, and then they need no savepoints. Null when one failed, and nothing was done. */
@@ -239,10 +242,11 @@ export class SqliteStore implements Store {
     this.#events.length = events;
   }
 
-  /** Rows changed since the ledger was opened. */
-  #changes(): number {
-    const statement = this.sql("SELECT total_changes() AS changes");
-    return row<{ readonly changes: number }>(statement)?.changes ?? 0;
+  /** Since it was asked before. What was taken back counts too, and costs a sync at most. */
+  #hasChanged(): boolean {
+    const before = this.#changes;
+    this.#changes = (this.#cells("SELECT total_changes()").get() as unknown as readonly [number])[0];
+    return this.#changes !== before;
   }
 
   /** What was committed is on the disk, or nobody knows; then its callers try again, upon what they read. */
