@@ -129,7 +129,7 @@ function settle({ file, source, entry, sha256 }: Copy): FetchedFile | null {
 }
 
 function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: Facts): (Finished | null)[] {
-  const finished = wanted.map((one) => (facts.isHeard() ? triedOnce(() => move(one, folders)) : null));
+  const finished = wanted.map((one) => triedOnce(() => move(one, folders, facts)));
   faultPoint("drops.together.moved");
   for (const [at, one] of wanted.entries())
     if (one.remove && finished[at] === "done" && triedOnce(() => remove(one.to, folders)) === null)
@@ -140,11 +140,11 @@ function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: F
 }
 
 /** As `finishSource` does it, as long as all is as it should be. */
-function move({ entry, to }: FinishWanted, folders: Folders): Finished | null {
+function move({ entry, to }: FinishWanted, folders: Folders, facts: Facts): Finished | null {
   const from = folders.find(entry.path);
   if (from === null || !liesThere(from, entry)) return null;
   const target = folders.make(to);
-  if (target === null || statusOf(target) !== undefined) return null;
+  if (target === null || statusOf(target) !== undefined || !facts.isHeard()) return null;
   renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.
   folders.touch(from, target);
   if (liesThere(target, entry)) return "done";

@@ -125,12 +125,25 @@ describe("the spool", () => {
   });
 
   it("keeps many runs at once as it keeps each alone", async () => {
-    const sizes = [0, 100, 8_192, 8_193, 200_000, 300_000];
-    const lay = async (run: string, size: number) => {
-      writeFileSync(spool.inputPath(run), "input\n".repeat(size / 6));
-      if (size === 100) return; // Never mapped.
-      for (const end of ["", ".rows", ".part"])
-        writeFileSync(`${spool.segmentPath(run)}${end}`, `${end}\n`.repeat(size / 6));
+    // Bytes of the input, and of the segment and its rows; null for one that was never mapped.
+    const sizes: readonly (readonly [number, number | null])[] = [
+      [0, 0],
+      [100, null],
+      [8_192, 8_192],
+      [8_193, 8_193],
+      [200_000, 200_000],
+      [300_000, 100],
+      [100, 300_000],
+    ];
+    const old = Date.now() / 1000 - 86_400;
+    const lay = async (run: string, input: number, mapped: number | null) => {
+      writeFileSync(spool.inputPath(run), "input\n".repeat(input).slice(0, input));
+      utimesSync(spool.inputPath(run), old, old);
+      for (const end of mapped === null ? [] : ["", ".rows", ".part"])
+        writeFileSync(
+          `${spool.segmentPath(run)}${end}`,
+          `${end}\n`.repeat(mapped ?? 0).slice(0, mapped ?? 0),
+        );
     };
     const about = (count: number) => ({
       from: "2026-03-01T00:00:00Z",
@@ -144,7 +157,7 @@ describe("the spool", () => {
     const noted = (names: readonly string[]) =>
       names.flatMap((runId, at) => (at === 1 ? [] : [{ runId, about: about(at * 250) }]));
     for (const names of [alone, together])
-      for (const [at, run] of names.entries()) await lay(run, sizes[at] ?? 0);
+      for (const [at, run] of names.entries()) await lay(run, ...(sizes[at] ?? [0, null]));
     for (const { runId, about } of noted(alone)) await spool.note(runId, about);
     await spool.noteTogether(noted(together));
     for (const run of alone) await spool.retire(run);

@@ -100,6 +100,8 @@ test("a thread is never left in the middle of what somebody waits for", async ()
   given.abort();
   expect(await behind).toBeNull();
   const later = tell("later");
+  // Longer than its patience: so its look at the thread comes first.
+  await new Promise((resolve) => setTimeout(resolve, 10));
   release();
   const answer = await waited.answer;
   expect(answer?.words).toBe("heard");

@@ -1,0 +1,124 @@
+/** What comes between the steps of a party of files: each hook is asked where an upload may slip in. */
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { asideName } from "../../src/drops/archive-name.ts";
+import { createDrop } from "../../src/drops/create.ts";
+import { LocalEvents } from "../../src/drops/local-events.ts";
+import { performLocal } from "../../src/drops/local-party.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import type { FileEntry } from "../../src/model.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { never } from "./field.ts";
+
+let ground: string;
+let root: string;
+let entry: FileEntry;
+beforeEach(() => {
+  ground = realpathSync(mkdtempSync(join(tmpdir(), "headgate-")));
+  root = join(ground, "drop");
+  mkdirSync(root);
+  entry = write("a.csv", "delivered");
+});
+afterEach(() => rmSync(ground, { recursive: true }));
+
+function write(path: string, content: string): FileEntry {
+  writeFileSync(join(root, path), content);
+  const { size, mtimeNs } = lstatSync(join(root, path), { bigint: true });
+  return { path, size: Number(size), mtime: String(mtimeNs) };
+}
+
+const facts = (hooks: { isWanted?(): boolean; isHeard?(): boolean } = {}) => ({
+  data: { root },
+  isWanted: () => true,
+  isHeard: () => true,
+  ...hooks,
+});
+
+describe("a party that fetches", () => {
+  const copy = () => join(ground, "copy");
+  const fetchIt = (hooks: { isWanted(): boolean }) =>
+    performLocal({ kind: "fetch", wanted: [{ entry, destination: copy() }] }, facts(hooks));
+
+  test("leaves a file that was replaced while it was read", () => {
+    expect(fetchIt({ isWanted: () => true })).toEqual([{ bytes: 9, sha256: expect.any(String) }]);
+    let asked = 0;
+    const isWanted = () => {
+      asked += 1;
+      if (asked === 2) write("a.csv", "the next upload");
+      return true;
+    };
+    expect(fetchIt({ isWanted })).toEqual([null]);
+    expect(asked).toBe(2);
+  });
+
+  test("touches no copy that somebody else may make by now, when it was given up while it read", () => {
+    let asked = 0;
+    const isWanted = () => {
+      asked += 1;
+      return asked < 2;
+    };
+    expect(fetchIt({ isWanted })).toEqual([null]);
+    expect(existsSync(copy())).toBe(false);
+  });
+});
+
+describe.each(["archive", "delete"])("a party that finishes by %s", (action) => {
+  const finishIt = (isHeard: () => boolean) => {
+    const to = action === "delete" ? asideName(entry) : "archive/a.R1.csv";
+    return performLocal(
+      { kind: "finish", wanted: [{ entry, to, remove: action === "delete" }] },
+      facts({ isHeard }),
+    );
+  };
+
+  test("gives an upload that slipped in between look and move back to the drop", () => {
+    const slipIn = () => {
+      write("a.csv", "slipped in");
+      return true;
+    };
+    expect(finishIt(slipIn)).toEqual(["changed"]);
+    expect(readFileSync(join(root, "a.csv"), "utf8")).toBe("slipped in");
+    expect(readdirSync(root, { recursive: true }).filter((name) => String(name).includes("R1"))).toEqual([]);
+  });
+
+  test("touches nothing any more when it was left behind", () => {
+    expect(finishIt(() => false)).toEqual([null]);
+    expect(readFileSync(join(root, "a.csv"), "utf8")).toBe("delivered");
+  });
+});
+
+test("answers nothing for a drop whose folder is not there", async () => {
+  const options = dropOptions.parse({ kind: "local", name: "in", path: join(ground, "none") });
+  const drop = createDrop(options, { log: silentLog });
+  expect(await drop.fetchTogether?.([{ entry, destination: join(ground, "copy") }], never)).toEqual([null]);
+  expect(await drop.finishTogether?.([{ entry, plan: { action: "delete" } }], never)).toEqual([null]);
+  await drop.close();
+});
+
+test("the events of files that a party takes away are expected, and those of others are not", async () => {
+  const options = dropOptions.parse({ kind: "local", name: "in", path: root });
+  const drop = createDrop(options, { log: silentLog });
+  const expected = vi.spyOn(LocalEvents.prototype, "expect");
+  const stop = drop.watch?.(() => undefined);
+  const stays = write("stays.csv", "x");
+  const plans = [
+    { entry, plan: { action: "delete" } as const },
+    { entry: stays, plan: { action: "leave" } as const },
+  ];
+  expect(await drop.finishTogether?.(plans, never)).toEqual(["done", "done"]);
+  expect(expected.mock.calls).toEqual([["a.csv"]]);
+  await stop?.();
+  await drop.close();
+});
