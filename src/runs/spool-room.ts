@@ -47,6 +47,8 @@ const AGAIN = { budget: 0.9, headroom: 1.1 } as const;
 /** Counting is work too: at most this share of the time. */
 const COUNTING_SHARE = 0.05;
 const COUNTED_MS = 1_000;
+/** While there is plenty of room: below this share of the budget, and with so many times the headroom left, by what was written since. */
+const PLENTY = { budget: 0.5, headroom: 4, countedMs: 10_000 } as const;
 const FILES_AT_ONCE = 64;
 /** Below this share of the budget nobody asks what held runs take. */
 const HELD_ASKED_SHARE = 0.25;
@@ -89,6 +91,7 @@ export class SpoolRoom {
   #counted = 0;
   #free = Number.POSITIVE_INFINITY;
   #countAgainMs = Number.NEGATIVE_INFINITY;
+  #countedAtMs = Number.NEGATIVE_INFINITY;
   #counting: Promise<void> | null = null;
   #full: Refusal | null = null;
 
@@ -125,7 +128,7 @@ export class SpoolRoom {
    * intake has it, and so it is counted already.
    */
   async reserve(id: string, bytes: number, isEntry: boolean, isBody = false): Promise<Refusal | null> {
-    await this.#count();
+    if (!this.#hasPlenty()) await this.#count();
     if (this.#full?.code === "HG-SPOOL-004") return this.#full;
     const need = bytes * COPIES;
     const { budget, headroom } = this.#options;
@@ -176,6 +179,17 @@ export class SpoolRoom {
     return this.#reservedBytes + this.#counted + this.#since;
   }
 
+  /** What runs write is known without counting. What was given back is not, nor what intakes took and others did to the disk: of these there is not much in that time. */
+  #hasPlenty(): boolean {
+    const { budget, headroom } = this.#options;
+    return (
+      this.#full === null &&
+      this.#clock.monotonicMs() < this.#countedAtMs + PLENTY.countedMs &&
+      this.#used() < PLENTY.budget * budget &&
+      this.#free - this.#reservedBytes - this.#since > PLENTY.headroom * headroom
+    );
+  }
+
   /** Counts anew when that was long enough ago. Whoever asks meanwhile waits for the same count. */
   async #count(): Promise<void> {
     if (this.#counting === null && this.#clock.monotonicMs() < this.#countAgainMs) return;
@@ -220,6 +234,7 @@ export class SpoolRoom {
       this.#close({ code: "HG-SPOOL-004", words });
     }
     const nowMs = this.#clock.monotonicMs();
+    this.#countedAtMs = nowMs;
     this.#countAgainMs = nowMs + Math.max(COUNTED_MS, (nowMs - begunMs) / COUNTING_SHARE);
   }
 

@@ -48,6 +48,23 @@ describe("the room of the spool", () => {
     expect((await of.state()).usedBytes).toBe(450);
   });
 
+  it("is not counted for each file while there is plenty, and is before what others wrote can fill it", async () => {
+    const of = room();
+    put("segments/a", 100);
+    expect(await of.reserve("a", 10, false)).toBeNull();
+    of.fetched("a", null);
+    put("segments/b", 800);
+    nowMs += 5_000;
+    expect(await of.reserve("b", 10, false)).toBeNull();
+    of.fetched("b", null);
+    // More than half of the budget would be in use, by what is known.
+    expect(await of.reserve("c", 150, false)).toBeNull();
+    expect(await of.reserve("d", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
+    of.fetched("c", null);
+    nowMs += 60_000;
+    expect(await of.reserve("e", 50, false)).toMatchObject({ code: "HG-SPOOL-005" });
+  });
+
   it("lets bodies that fill the budget by themselves go on, a few at a time, and takes nothing else", async () => {
     put("intake/1.json", 600);
     const of = room(async () => 500);
