@@ -8,7 +8,14 @@ import { dirname, extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { wordsOf } from "../support/errors.ts";
 import { endLoan, lendCache, resolved } from "./compiled-modules.ts";
-import type { ChildAnswer, ChildCancel, ChildMessage, ChildRequest } from "./messages.ts";
+import type {
+  ChildAnswer,
+  ChildCancel,
+  ChildMessage,
+  ChildRequest,
+  ChildStart,
+  MapperModule,
+} from "./messages.ts";
 import { preferWhenMemoryIsShort, rssOf } from "./resident-memory.ts";
 
 export interface ProcessLimits {
@@ -66,14 +73,14 @@ export class MapperProcess {
   #onReady: (() => void) | null = null;
   #onFault: (words: string) => void;
 
-  /** `onFault` hears what fails in it while it is not asked anything. */
-  constructor(limits: ProcessLimits, onFault: (words: string) => void) {
+  /** `onFault` hears what fails in it while it is not asked anything. `own` see `ChildStart`. */
+  constructor(limits: ProcessLimits, onFault: (words: string) => void, own: MapperModule | null = null) {
     this.#limits = limits;
     this.#onFault = onFault;
     const writable = limits.writable?.concat(tmpdir()).map(resolved) ?? null;
     const cache = lendCache(writable);
-    const words = [process.pid, limitFromWithin(limits), ...(cache === null ? [] : [cache])].map(String);
-    this.#child = fork(workerModule(), words, {
+    const start: ChildStart = { parent: process.pid, bytesMax: limitFromWithin(limits), cache, own };
+    this.#child = fork(workerModule(), [JSON.stringify(start)], {
       env: environment(cache),
       execArgv: flagsOf(limits, [...(writable ?? ["*"]), ...(cache === null ? [] : [dirname(cache)])]),
       serialization: "advanced",

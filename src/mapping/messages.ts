@@ -25,6 +25,18 @@ export interface PartyLine {
   readonly message: string;
 }
 
+/** To a child, as the only word of its command line, in JSON. */
+export interface ChildStart {
+  /** Process id. */
+  readonly parent: number;
+  /** Resident bytes beyond which it ends itself. */
+  readonly bytesMax: number;
+  /** Link to what was compiled before, see `compiled-modules.ts`. */
+  readonly cache: string | null;
+  /** A mapper that comes with Headgate and will be asked for. */
+  readonly own: MapperModule | null;
+}
+
 /** To a child: one thing to do. The next is sent after the answer. */
 export type ChildRequest =
   | ({

@@ -4,7 +4,7 @@ import type { MapperIdentity, Reason } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { isBundled, searchFolders } from "./catalogue.ts";
+import { searchFolders } from "./catalogue.ts";
 import { reasonOf } from "./map-file.ts";
 import { digestMapper, locateMapper } from "./mapper-files.ts";
 import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
@@ -54,13 +54,12 @@ export function createMappingPool(
 
   /** Once, or twice when the process and not the file may be at fault. */
   async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
-    const key = keyOf(module);
     for (let isAgain = false; ; isAgain = true) {
-      const child = shelf.take(key, isAgain);
+      const child = shelf.take(module, isAgain);
       const wasUsed = child.served > 0;
       const { outcome, partPath } = await askToMap(child, job, module, signal);
       if (outcome.end === "answered") {
-        shelf.giveBack(child, key, leftWords(outcome.left, job));
+        shelf.giveBack(child, module, leftWords(outcome.left, job));
         return { result: resultOf(outcome.answer, job), partPath };
       }
       shelf.drop(child);
@@ -93,8 +92,7 @@ export function createMappingPool(
   async function askTogether(jobs: readonly PartyJob[], module: MapperModule, signal: AbortSignal) {
     const [first] = jobs;
     if (first === undefined) return null;
-    const key = keyOf(module);
-    const child = shelf.take(key, false);
+    const child = shelf.take(module, false);
     const say = (job: MapJob, level: "info" | "warn", message: string) => log[level](jobFacts(job), message);
     const outcome = await child.ask(
       { kind: "map together", jobs, ...module },
@@ -105,7 +103,7 @@ export function createMappingPool(
       if (outcome.end === "cancelled") throw cancelled(first);
       return null;
     }
-    shelf.giveBack(child, key, leftWords(outcome.left, first));
+    shelf.giveBack(child, module, leftWords(outcome.left, first));
     if (outcome.answer.kind !== "mapped together") return null;
     for (const { nth, level, message } of outcome.answer.lines) say(jobs[nth] ?? first, level, message);
     return outcome.answer.results;
@@ -113,7 +111,7 @@ export function createMappingPool(
 
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
     const module = await locate(name, digest);
-    if (module !== null && !closing.signal.aborted) shelf.prepare(keyOf(module));
+    if (module !== null && !closing.signal.aborted) shelf.prepare(module);
   }
 
   return {
@@ -158,10 +156,6 @@ export function createMappingPool(
       deadline.abort();
     },
   };
-}
-
-function keyOf(module: MapperModule): string {
-  return isBundled(module.origin ?? module.modulePath) ? "bundled" : `${module.modulePath}?${module.digest}`;
 }
 
 /** Only here, so that a process whose gateway has gone publishes nothing. */

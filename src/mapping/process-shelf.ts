@@ -5,7 +5,9 @@
  * Headgate share processes. One that was left unclean or has grown is replaced.
  */
 import type { Logger } from "../support/log.ts";
+import { isBundled } from "./catalogue.ts";
 import { MapperProcess, type ProcessLimits } from "./mapper-process.ts";
+import type { MapperModule } from "./messages.ts";
 
 /** Idle processes end, since most sites have long pauses between files. */
 const IDLE_MS = 60_000;
@@ -36,27 +38,29 @@ export class ProcessShelf {
     this.#log = log;
   }
 
-  /** A process that serves this key only. `isFresh`: one that served nobody yet. */
-  take(key: string, isFresh: boolean): MapperProcess {
+  /** A process that serves this mapper only, or those that come with Headgate. `isFresh`: one that served nobody yet. */
+  take(module: MapperModule, isFresh: boolean): MapperProcess {
+    const key = keyOf(module);
     const known = isFresh ? undefined : this.#idle.findLast((one) => one.key === key);
     if (known !== undefined) {
       this.#remove(known);
       if (known.child.isAlive) return known.child;
     }
-    const child = new MapperProcess(this.#limits, (words) =>
-      this.#log.warn({ fault: words }, "a mapper had left work behind that failed between two files"),
-    );
+    const onFault = (words: string) =>
+      this.#log.warn({ fault: words }, "a mapper had left work behind that failed between two files");
+    const child = new MapperProcess(this.#limits, onFault, key === BUNDLED ? module : null);
     this.#alive.add(child);
     return child;
   }
 
-  /** Starts a process for this key ahead of its first file, unless one waits. */
-  prepare(key: string): void {
-    if (!this.#idle.some((one) => one.key === key)) this.giveBack(this.take(key, true), key, null);
+  /** Starts a process for this mapper ahead of its first file, unless one waits. */
+  prepare(module: MapperModule): void {
+    const key = keyOf(module);
+    if (!this.#idle.some((one) => one.key === key)) this.giveBack(this.take(module, true), module, null);
   }
 
   /** `left` says why it is not clean. */
-  giveBack(child: MapperProcess, key: string, left: string | null): void {
+  giveBack(child: MapperProcess, module: MapperModule, left: string | null): void {
     if (left !== null) this.#log.warn({ left }, "a mapping process is replaced");
     const isWorn = child.served >= SERVED_MAX || child.grownBytes > this.#limits.memory * GROWN_SHARE_MAX;
     if (left !== null || isWorn || !child.isAlive) {
@@ -68,7 +72,7 @@ export class ProcessShelf {
       this.drop(child);
     }, IDLE_MS);
     timer.unref();
-    const idle: Idle = { child, key, timer };
+    const idle: Idle = { child, key: keyOf(module), timer };
     this.#idle.push(idle);
     const oldest = this.#idle[0];
     if (this.#idle.length <= this.#idleMax || oldest === undefined) return;
@@ -97,4 +101,11 @@ export class ProcessShelf {
     const at = this.#idle.indexOf(idle);
     if (at >= 0) this.#idle.splice(at, 1);
   }
+}
+
+const BUNDLED = "bundled";
+
+/** Of what may share a process. */
+function keyOf(module: MapperModule): string {
+  return isBundled(module.origin ?? module.modulePath) ? BUNDLED : `${module.modulePath}?${module.digest}`;
 }

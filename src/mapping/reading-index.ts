@@ -3,8 +3,7 @@
  * that they have become many, and given back by target and date. What comes out depends on the readings alone, and not on
  * when they were spilled.
  */
-import type { IdentifierKind, PushTarget } from "../wire/index.ts";
-import { targetWords } from "../wire/index.ts";
+import { type IdentifierKind, type PushTarget, targetWords } from "../wire/push.ts";
 import { Extras } from "./extras.ts";
 import { ReadingColumns } from "./reading-columns.ts";
 import { ColumnReadings, MergedReadings, SettledReadings } from "./sorted-readings.ts";

@@ -1,5 +1,5 @@
 /** Checks and keys of targets: exactly one identifier, with one selector unless it is the variable itself. */
-import { type IdentifierKind, SOURCE_IDENTIFIERS } from "../wire/index.ts";
+import { type IdentifierKind, SOURCE_IDENTIFIERS } from "../wire/push.ts";
 import type { Target } from "./mapper.ts";
 
 const FIELDS = ["variableId", ...SOURCE_IDENTIFIERS, "mappingConfig", "variableTypeId"] as const;

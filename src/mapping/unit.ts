@@ -1,6 +1,6 @@
 /** The unit tool of the mapper contract: the service converts nothing that is pushed, so a mapper does. */
 import leven from "leven";
-import { convertUnit, findUnit, UNITS, type Unit, unitFamily } from "../wire/index.ts";
+import { convertUnit, findUnit, UNITS, type Unit, unitFamily } from "../wire/units.ts";
 import { RowError } from "./row-error.ts";
 import { shown } from "./targets.ts";
 

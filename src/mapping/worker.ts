@@ -9,13 +9,19 @@ import { Worker } from "node:worker_threads";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { authorFrames } from "./author-frames.ts";
 import { CappedLog, type WriteLine } from "./capped-log.ts";
-import { runCase } from "./cases.ts";
 import { returnCache } from "./compiled-modules.ts";
 import { loadMapper } from "./load-mapper.ts";
 import type { Mapper } from "./mapper.ts";
 import { factsOf } from "./mapper-facts.ts";
 import { digestMapper } from "./mapper-files.ts";
-import type { ChildAnswer, ChildCancel, ChildMessage, ChildRequest, MapperModule } from "./messages.ts";
+import type {
+  ChildAnswer,
+  ChildCancel,
+  ChildMessage,
+  ChildRequest,
+  ChildStart,
+  MapperModule,
+} from "./messages.ts";
 import { shorten } from "./rejections.ts";
 import { settingsFault } from "./settings.ts";
 import { mapAlone, mapParty, printable } from "./worker-jobs.ts";
@@ -108,9 +114,13 @@ function captureOutput(log: Pick<CappedLog, "add">): void {
 
 const loaded = new Map<string, Mapper>();
 
+function keyOf({ modulePath, digest }: MapperModule): string {
+  return `${modulePath}?${digest}`;
+}
+
 /** The mapper of exactly this version. Once it is loaded, it stays so whatever becomes of its files. */
 async function exactMapper({ modulePath, digest, origin }: MapperModule): Promise<Mapper> {
-  const key = `${modulePath}?${digest}`;
+  const key = keyOf({ modulePath, digest });
   const known = loaded.get(key);
   if (known !== undefined) return known;
   if ((await digestMapper(modulePath)) !== digest)
@@ -118,6 +128,11 @@ async function exactMapper({ modulePath, digest, origin }: MapperModule): Promis
   const mapper = await loadMapper(modulePath, digest, origin);
   loaded.set(key, mapper);
   return mapper;
+}
+
+/** A mapper that comes with Headgate is taken from where it came with it: as trustworthy, and compiled before as all the rest is. */
+async function takeOwn({ modulePath, digest, origin = modulePath }: MapperModule): Promise<void> {
+  loaded.set(keyOf({ modulePath, digest }), await exactMapper({ modulePath: origin, digest }));
 }
 
 /** `begin` makes a log, and what is printed from then on goes there. */
@@ -154,6 +169,8 @@ async function answer(
 
 async function caseFault(request: Extract<ChildRequest, { kind: "case" }>): Promise<string | null> {
   try {
+    // What cases need takes as long to load as all the rest, and a process that maps files needs none of it.
+    const { runCase } = await import("./cases.ts");
     const { actual, expected } = await runCase(request.modulePath, request.name, request.casesOf);
     if (isDeepStrictEqual(actual, expected)) return null;
     return `expected ${jsonWords(expected)}, but found ${jsonWords(actual)}`;
@@ -225,10 +242,12 @@ const send = takeChannel();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.on("disconnect", end);
 confineKill();
-const [parent = "", bytesMax = "", cache] = process.argv.slice(2);
-await watchFromWithin(Number(parent), Number(bytesMax));
+const { parent, bytesMax, cache, own } = JSON.parse(process.argv[2] ?? "{}") as ChildStart;
+await watchFromWithin(parent, bytesMax);
 // A thread of a mapper's own would have signals that are not confined. Absent when the process was started without permissions.
 if (process.permission !== undefined) process.permission.drop("worker");
-if (cache !== undefined) returnCache(cache);
+// What is wrong with it is said when it is asked for.
+if (own !== null) await takeOwn(own).catch(() => undefined);
+if (cache !== null) returnCache(cache);
 serve(send);
 send({ kind: "ready", bytes: process.memoryUsage.rss() });

@@ -1,5 +1,5 @@
 /** Wall time to instants in one zone: the stretches of constant offset are looked up once and kept, so that a row costs arithmetic. */
-import { ianaZone } from "../wire/index.ts";
+import { ianaZone } from "../wire/zones.ts";
 import { FileError } from "./row-error.ts";
 
 /** A stretch of time with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */

@@ -197,7 +197,8 @@ describe("the process of a mapper", () => {
       "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));",
     );
     const worker = join(import.meta.dirname, "../../src/mapping/worker.ts");
-    const child = fork(worker, [String(process.pid), "250000000"], {
+    const start = { parent: process.pid, bytesMax: 250_000_000, cache: null, own: null };
+    const child = fork(worker, [JSON.stringify(start)], {
       execArgv: [],
       silent: true,
       serialization: "advanced",
