@@ -43,8 +43,15 @@ const ELEMENT_END = "]}";
 const END = "]";
 const POINTS_FIRST = 1024;
 
+/** Of readings, and bytes, for which a builder has room that is kept for the next file. */
+const POINTS_KEPT_MAX = 16 * POINTS_FIRST;
+const BYTES_KEPT_MAX = 1024 * 1024;
+
+/** That of a small file is used again, see `takeColumns`. */
+let kept: BatchBuilder | null = null;
+
 class BatchBuilder {
-  readonly #limits: BatchLimits;
+  #limits: BatchLimits;
   readonly #json = new JsonBytes();
   #open: Group | null = null;
   /** The field that the open element has beside its target, see `Extra.element`. */
@@ -58,6 +65,19 @@ class BatchBuilder {
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
+  }
+
+  static taken(limits: BatchLimits): BatchBuilder {
+    const builder = kept ?? new BatchBuilder(limits);
+    kept = null;
+    builder.#limits = limits;
+    return builder;
+  }
+
+  /** Nobody needs what it made any more. */
+  give(): void {
+    this.#empty();
+    if (this.#rows.length <= POINTS_KEPT_MAX && this.#json.room <= BYTES_KEPT_MAX) kept = this;
   }
 
   /** False when the batch has no room for it. */
@@ -108,11 +128,15 @@ class BatchBuilder {
       rows: this.#rows.subarray(0, this.points),
       sheets: this.#hasSheets ? this.#sheets.subarray(0, this.points) : null,
     };
-    json.length = 0;
+    this.#empty();
+    return body;
+  }
+
+  #empty(): void {
+    this.#json.length = 0;
     this.#open = null;
     this.#hasSheets = false;
     this.points = 0;
-    return body;
   }
 }
 
@@ -132,8 +156,21 @@ export function* batchBodies(
   limits: BatchLimits,
   totals: BatchTotals,
 ): Generator<BatchBody> {
+  const builder = BatchBuilder.taken(limits);
+  try {
+    yield* bodiesBy(builder, index, limits, totals);
+  } finally {
+    builder.give();
+  }
+}
+
+function* bodiesBy(
+  builder: BatchBuilder,
+  index: ReadingIndex,
+  limits: BatchLimits,
+  totals: BatchTotals,
+): Generator<BatchBody> {
   const readings = index.settled();
-  const builder = new BatchBuilder(limits);
   let group: Group | undefined;
   while (readings.next()) {
     if (group?.rank !== readings.rank) {

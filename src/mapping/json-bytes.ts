@@ -18,6 +18,11 @@ export class JsonBytes {
   /** `{"date":"2026-03-01T`, of the latest day: readings of one day follow each other. */
   #dayBytes = new Uint8Array(0);
 
+  /** Bytes that it has memory for. */
+  get room(): number {
+    return this.#bytes.length;
+  }
+
   /** What was written so far. The memory is written again after `length` was set back. */
   get written(): Buffer {
     return this.#bytes.subarray(0, this.length);

@@ -2,6 +2,23 @@
 
 /** Of the columns, at first; they double as they fill. */
 const ROWS_FIRST = 1024;
+/** Of columns that are kept for the next file. */
+const ROWS_KEPT_MAX = 8 * ROWS_FIRST;
+
+/** Those of small files are used again: new ones for each would keep the collector of garbage busy. */
+let kept: ReadingColumns | null = null;
+
+export function takeColumns(): ReadingColumns {
+  const taken = kept ?? new ReadingColumns();
+  kept = null;
+  return taken;
+}
+
+/** Nobody may use them any more who had them. */
+export function giveColumns(columns: ReadingColumns): void {
+  columns.clear();
+  if (columns.dates.length <= ROWS_KEPT_MAX) kept = columns;
+}
 
 export class ReadingColumns {
   /** Number of the group, see `Group.id`. */

@@ -5,7 +5,7 @@
  */
 import { type IdentifierKind, type PushTarget, targetWords } from "../wire/push.ts";
 import { Extras } from "./extras.ts";
-import { ReadingColumns } from "./reading-columns.ts";
+import { giveColumns, ReadingColumns, takeColumns } from "./reading-columns.ts";
 import { ColumnReadings, MergedReadings, SettledReadings } from "./sorted-readings.ts";
 import { SpillFile } from "./spill.ts";
 
@@ -65,7 +65,8 @@ export class ReadingIndex {
   readonly #kinds: IdentifierKind[] = [];
   readonly #extras = new Extras();
   readonly #sheets: string[] = [""];
-  readonly #columns = new ReadingColumns();
+  /** Null when it is closed: what a mapper left behind may emit still, and the columns are another's then. */
+  #columns: ReadingColumns | null = takeColumns();
   #spill: SpillFile | undefined;
   #fault: unknown;
   /** Readings so far. */
@@ -116,9 +117,11 @@ export class ReadingIndex {
   /** Throws what the disk says when the readings cannot be spilled; also each time after that, since one is missing then. */
   add(group: Group, date: number, value: number, extra: number, row: number, sheet: number): void {
     if (this.#fault !== undefined) throw this.#fault;
-    this.#columns.add(group.id, date, value, extra, row, sheet);
+    const columns = this.#columns;
+    if (columns === null) return;
+    columns.add(group.id, date, value, extra, row, sheet);
     this.readings += 1;
-    if (this.#columns.count >= this.#rowsMax || this.#extras.bytes > EXTRAS_BYTES_MAX) this.#spillColumns();
+    if (columns.count >= this.#rowsMax || this.#extras.bytes > EXTRAS_BYTES_MAX) this.#spillColumns(columns);
   }
 
   /** Why readings are missing: what the disk said, which a mapper may have caught. Undefined when none are. */
@@ -126,23 +129,23 @@ export class ReadingIndex {
     return this.#fault;
   }
 
-  #spillColumns(): void {
+  #spillColumns(columns: ReadingColumns): void {
     try {
       this.#spill ??= new SpillFile(this.#spillPath);
-      this.#spill.write(this.#sortedColumns());
+      this.#spill.write(this.#sorted(columns));
     } catch (thrown) {
       this.#fault = thrown;
       throw thrown;
     }
-    this.#columns.clear();
+    columns.clear();
     this.#extras.clear();
   }
 
-  #sortedColumns(): ColumnReadings {
+  #sorted(columns: ReadingColumns): ColumnReadings {
     const groups = this.#groups;
     return new ColumnReadings(
-      this.#columns,
-      this.#columns.order(this.#rankedGroups(), groups.length),
+      columns,
+      columns.order(this.#rankedGroups(), groups.length),
       (group) => groups[group]?.rank ?? 0,
       (extra) => this.#extras.at(extra),
     );
@@ -152,16 +155,18 @@ export class ReadingIndex {
     for (const kind of this.#kinds) for (const group of this.#groups) if (group.kind === kind) yield group.id;
   }
 
-  /** What is pushed, by kind, target and date. Once, when all readings are in. */
+  /** What is pushed, by kind, target and date. Once, when all readings are in and before it is closed. */
   settled(): SettledReadings {
-    const inMemory = this.#sortedColumns();
+    const inMemory = this.#sorted(this.#columns ?? new ReadingColumns());
     const spilled = this.#spill?.open() ?? [];
     return new SettledReadings(spilled.length === 0 ? inMemory : new MergedReadings([...spilled, inMemory]));
   }
 
-  /** Gives the space on the disk back. Idempotent. */
+  /** Gives the space on the disk and in memory back. Idempotent. */
   close(): void {
     this.#spill?.close();
     this.#spill = undefined;
+    if (this.#columns !== null) giveColumns(this.#columns);
+    this.#columns = null;
   }
 }

@@ -2,7 +2,7 @@
  * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it), or into memory for `headgate map`.
  * A segment has its name only when it is complete and synced.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -52,7 +52,7 @@ class SliceCounter {
       offset: this.#offset,
       length: body.bytes.length,
       points: body.points,
-      digest: createHash("sha256").update(body.bytes).digest("hex"),
+      digest: hash("sha256", body.bytes),
     };
     this.#offset += body.bytes.length;
     return slice;

@@ -116,6 +116,21 @@ describe("batches", () => {
     ]);
   });
 
+  it("hold nothing that a mapper emits when its file has ended, while the next one is mapped", async () => {
+    const reading = { target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 };
+    let late: (reading: Reading) => void = () => undefined;
+    await mapWith(({ emit }) => {
+      emit(reading);
+      late = emit;
+    });
+    const { elements } = await mapWith(({ emit }) => {
+      late({ ...reading, date: "2026-03-02T00:00:00Z" });
+      emit(reading);
+      late({ ...reading, date: "2026-03-03T00:00:00Z" });
+    });
+    expect(elements).toEqual([{ variableId: 1, data: [{ date: reading.date, value: 1 }] }]);
+  });
+
   it("refuse a reading that fits into none, with its row", async () => {
     const { result } = await mapWith(
       ({ emit }) =>

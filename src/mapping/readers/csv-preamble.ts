@@ -15,9 +15,12 @@ export class Preamble {
     this.#options = options;
   }
 
-  async *after(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  after(chunks: Iterable<Buffer> | AsyncIterable<Buffer>): Iterable<Buffer> | AsyncIterable<Buffer> {
     const { skipLines = 0, headerAt } = this.#options;
-    this.#isOver = skipLines === 0 && headerAt === undefined;
+    return skipLines === 0 && headerAt === undefined ? chunks : this.#rest(chunks);
+  }
+
+  async *#rest(chunks: Iterable<Buffer> | AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     let open: Buffer[] = [];
     for await (const chunk of chunks) {
       if (this.#isOver) {
@@ -37,7 +40,7 @@ export class Preamble {
     if (this.#isOver) return;
     const last = this.#pass(Buffer.concat(open), true);
     if (last.length > 0) yield last;
-    if (!this.#isOver && headerAt !== undefined) throw this.#notFound();
+    if (!this.#isOver && this.#options.headerAt !== undefined) throw this.#notFound();
   }
 
   /** The bytes from the header on, or the line that is not complete. */

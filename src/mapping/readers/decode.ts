@@ -8,24 +8,36 @@ import { refuseOtherFormats } from "./magic.ts";
 const CHUNK_BYTES = 64 * 1024;
 /** Bytes by which byte order marks and other formats are known. */
 const HEAD_BYTES = 8;
+const NOTHING = Buffer.alloc(0);
 
 /** What readers are given. */
 export interface Input {
   readonly path: string;
   readonly signal: AbortSignal;
+  /** Of a small file, once it was read: several readers may look at it. Nobody changes it. */
+  small?: Buffer | undefined;
 }
 
 /** Takes the next bytes, and gives back what of them is complete. */
 type Decode = (chunk: Buffer, end: boolean) => Buffer;
 
-/** The bytes as they are. Small files are read at once, since a stream costs more than it reads. */
-export async function* rawChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
-  const status = statSync(path);
-  if (status.isFile() && status.size <= CHUNK_BYTES) {
-    const bytes = readFileSync(path);
-    if (bytes.length > 0) yield bytes;
-    return;
-  }
+/** A small file is read at once, since a stream costs more than it reads. Null of a larger one. */
+function smallContent(input: Input): Buffer | null {
+  if (input.small !== undefined) return input.small;
+  const status = statSync(input.path);
+  if (!status.isFile() || status.size > CHUNK_BYTES) return null;
+  input.small = readFileSync(input.path);
+  return input.small;
+}
+
+/** The bytes as they are, for whoever may change them. */
+export async function* rawChunks(input: Input): AsyncGenerator<Buffer> {
+  const small = smallContent(input);
+  if (small === null) yield* largeChunks(input);
+  else if (small.length > 0) yield Buffer.from(small);
+}
+
+async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
     signal.throwIfAborted();
     yield chunk as Buffer;
@@ -33,11 +45,29 @@ export async function* rawChunks({ path, signal }: Input): AsyncGenerator<Buffer
 }
 
 /** UTF-8 in chunks that end between characters. A byte order mark wins over the declared encoding. */
-export async function* utf8Chunks(input: Input, declared = "utf-8"): AsyncGenerator<Buffer> {
+export function utf8Chunks(input: Input, declared = "utf-8"): Iterable<Buffer> | AsyncIterable<Buffer> {
   if (!iconv.encodingExists(declared))
     throw new UnreadableError(`the encoding "${declared}" is not known`, {
       hint: "Known are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
     });
+  const small = smallContent(input);
+  return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared);
+}
+
+function* smallAsUtf8(bytes: Buffer, declared: string): Generator<Buffer> {
+  try {
+    const [decode, rest] = startDecoding(bytes, declared);
+    // In two steps, as a large file is: what can be read is handed out before a fault of its end.
+    const ready = decode(rest, false);
+    if (ready.length > 0) yield ready;
+    const last = decode(NOTHING, true);
+    if (last.length > 0) yield last;
+  } catch (thrown) {
+    throw thrown instanceof ByteFault ? (new Locator(thrown).pass(bytes) ?? thrown) : thrown;
+  }
+}
+
+async function* largeAsUtf8(input: Input, declared: string): AsyncGenerator<Buffer> {
   try {
     yield* decoded(input, declared);
   } catch (thrown) {
@@ -47,8 +77,8 @@ export async function* utf8Chunks(input: Input, declared = "utf-8"): AsyncGenera
 
 async function* decoded(input: Input, declared: string): AsyncGenerator<Buffer> {
   let decode: Decode | undefined;
-  let held: Buffer = Buffer.alloc(0);
-  for await (const chunk of rawChunks(input)) {
+  let held: Buffer = NOTHING;
+  for await (const chunk of largeChunks(input)) {
     let bytes = chunk;
     if (decode === undefined) {
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
@@ -58,7 +88,7 @@ async function* decoded(input: Input, declared: string): AsyncGenerator<Buffer> 
     const ready = decode(bytes, false);
     if (ready.length > 0) yield ready;
   }
-  let rest: Buffer = Buffer.alloc(0);
+  let rest: Buffer = NOTHING;
   if (decode === undefined) [decode, rest] = startDecoding(held, declared);
   const last = decode(rest, true);
   if (last.length > 0) yield last;
@@ -201,16 +231,37 @@ class ByteFault extends Error {
   }
 }
 
-async function locate(input: Input, { message, offset, hint }: ByteFault): Promise<UnreadableError> {
-  const position = new Position();
-  let passed = 0;
-  for await (const chunk of rawChunks(input)) {
-    const wanted = chunk.subarray(0, offset - passed);
-    position.passBytes(passed === 0 && isMarked(wanted) ? wanted.subarray(3) : wanted);
-    passed += wanted.length;
-    if (passed >= offset) break;
+/** Counts lines up to a fault. */
+class Locator {
+  readonly #fault: ByteFault;
+  readonly #position = new Position();
+  #passed = 0;
+
+  constructor(fault: ByteFault) {
+    this.#fault = fault;
   }
-  return position.fault(message, hint);
+
+  /** The fault with its place, once the bytes reach there. */
+  pass(chunk: Buffer): UnreadableError | undefined {
+    const { message, offset, hint } = this.#fault;
+    const wanted = chunk.subarray(0, offset - this.#passed);
+    this.#position.passBytes(this.#passed === 0 && isMarked(wanted) ? wanted.subarray(3) : wanted);
+    this.#passed += wanted.length;
+    return this.#passed >= offset ? this.#position.fault(message, hint) : undefined;
+  }
+
+  get here(): UnreadableError {
+    return this.#position.fault(this.#fault.message, this.#fault.hint);
+  }
+}
+
+async function locate(input: Input, fault: ByteFault): Promise<UnreadableError> {
+  const locator = new Locator(fault);
+  for await (const chunk of largeChunks(input)) {
+    const located = locator.pass(chunk);
+    if (located !== undefined) return located;
+  }
+  return locator.here;
 }
 
 function isMarked(bytes: Buffer): boolean {
