@@ -1,5 +1,5 @@
 /** The mappers that triggers can name: those of the configured folders, then those that come with Headgate. */
-import { sep } from "node:path";
+import { resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError } from "../support/errors.ts";
 import { createInspector, type Inspector } from "./inspector.ts";
@@ -16,7 +16,8 @@ export const BUNDLED_FOLDER = fileURLToPath(new URL("../../mappers", import.meta
 
 /** Whether a module is one of those that come with Headgate. */
 export function isBundled(modulePath: string): boolean {
-  return modulePath.startsWith(`${BUNDLED_FOLDER}${sep}`);
+  // What a copy says of its origin lies where mappers may write: no way through the folder leads out of it.
+  return resolve(modulePath).startsWith(`${BUNDLED_FOLDER}${sep}`);
 }
 
 /** Folders are absolute paths; the first that has a name wins. What is found by it ends with the process, or by `close`. */
