@@ -8,6 +8,8 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CODE = /\.[cm]?[jt]s$/;
 /** Beside what a mapper is made of: its documentation and tests, and what editors leave. */
 const BESIDE = /^[.#]|~$|\.(?:md|bak|orig|swp|tmp)$|\.test\.[cm]?[jt]s$/i;
+/** Beside a mapper: what it is not made of. */
+const APART = ["cases", "node_modules"];
 
 /** The module of a mapper in the first folder that has it, or null. */
 export async function locateMapper(folders: readonly string[], name: string): Promise<string | null> {
@@ -86,11 +88,13 @@ function relativeImports(source: string): string[] {
 async function ownFiles(modulePath: string): Promise<string[]> {
   if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [modulePath];
   const root = dirname(modulePath);
-  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const entries = (await readdir(root, { withFileTypes: true })).filter(({ name }) => !APART.includes(name));
+  // Folder by folder, since cases are many and this is done at each look.
+  for (const { name } of entries.filter((entry) => entry.isDirectory()))
+    entries.push(...(await readdir(join(root, name), { recursive: true, withFileTypes: true })));
   return entries
     .filter((entry) => entry.isFile() && !BESIDE.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !/^(?:cases|node_modules)(?:[\\/]|$)/.test(relative(root, path)))
     .sort();
 }
 
