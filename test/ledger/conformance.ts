@@ -18,6 +18,8 @@ import {
   slice,
   steppingClock,
 } from "./fixtures.ts";
+import { laneConformance } from "./lane-conformance.ts";
+import { listConformance } from "./list-conformance.ts";
 import { operatorConformance } from "./operator-conformance.ts";
 import { pollConformance } from "./poll-conformance.ts";
 import { pruneConformance } from "./prune-conformance.ts";
@@ -41,7 +43,9 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("containers", () => containerConformance(current));
     describe("arrivals", () => arrivals(current));
     describe("runs", () => runs(current));
+    describe("lists", () => listConformance(current));
     describe("lanes", () => lanes(current));
+    describe("the order of lanes", () => laneConformance(current));
     describe("batches", () => batches(current));
     describe("steps together", () => togetherConformance(current));
     describe("outcomes", () => outcomes(current));

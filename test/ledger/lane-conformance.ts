@@ -1,0 +1,88 @@
+/** The order of a lane, whoever is in front (invariant 7). */
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Run, RunState } from "../../src/model.ts";
+import { claimed, slice } from "./fixtures.ts";
+
+const STATES = ["claimed", "mapped", "delivering", "held", "accepted", "quarantined"] as const;
+
+interface Piece {
+  readonly state: (typeof STATES)[number];
+  /** `<kind> <target>` each. */
+  readonly targets: readonly string[];
+}
+
+const PIECE: fc.Arbitrary<Piece> = fc.record({
+  state: fc.constantFrom(...STATES),
+  targets: fc.uniqueArray(fc.constantFrom("ean A", "ean B", "ean C", "ean D", "id A"), { maxLength: 2 }),
+});
+/** Also more runs than are asked one by one, and mostly of one kind, so that it comes to their targets. */
+const PIECES = fc.oneof(
+  fc.array(PIECE, { minLength: 2, maxLength: 5 }),
+  fc.array(
+    fc.record({
+      state: fc.constantFrom("mapped", "delivering", "held", "accepted"),
+      targets: fc.uniqueArray(
+        fc.nat(9).map((n) => `ean ${n}`),
+        { minLength: 1, maxLength: 2 },
+      ),
+    }),
+    { minLength: 7, maxLength: 9 },
+  ),
+);
+
+const kindsOf = ({ targets }: Piece) => new Set(targets.map((target) => target.split(" ")[0]));
+
+function isInTheWay(other: Piece, own: Piece): boolean {
+  if (other.state === "claimed") return true;
+  if (other.state !== "mapped" && other.state !== "delivering") return false;
+  if (own.state === "claimed") return true;
+  if (other.targets.length === 0 || own.targets.length === 0) return false;
+  const kinds = new Set([...kindsOf(own), ...kindsOf(other)]);
+  return kinds.size > 1 || own.targets.some((target) => other.targets.includes(target));
+}
+
+async function open(ledger: Ledger, lane: string, place: number, piece: Piece): Promise<Run> {
+  const run = await claimed(ledger, `${lane}-${place}`, lane);
+  if (piece.state === "claimed") return run;
+  const advance = (from: RunState, to: RunState) => ledger.advanceRun(run.id, from, to);
+  await ledger.recordIntake(run.id, {
+    ...{ sha256: run.path, duplicates: "process", fetched: "", mapping: "" },
+    mapped: {
+      ...{ batches: [slice("1")], points: 10, rejected: [], rejectedCount: 0, detail: "" },
+      targets: piece.targets.map((words) => {
+        const [kind = "", target = ""] = words.split(" ");
+        return { kind, target };
+      }),
+    },
+  });
+  if (piece.state === "held" || piece.state === "quarantined") await advance("mapped", piece.state);
+  if (piece.state === "delivering" || piece.state === "accepted") await advance("mapped", "delivering");
+  if (piece.state === "accepted") await advance("delivering", "accepted");
+  return run;
+}
+
+export function laneConformance(ledger: () => Ledger): void {
+  it("lets a run wait exactly for those in front that are not mapped or may share a target, however many there are", async () => {
+    let lanes = 0;
+    await fc.assert(
+      fc.asyncProperty(PIECES, async (pieces) => {
+        lanes += 1;
+        const runs: Run[] = [];
+        for (const [place, piece] of pieces.entries())
+          runs.push(await open(ledger(), `lane ${lanes}`, place, piece));
+        for (const [place, piece] of pieces.entries()) {
+          // At rest it waits for nobody.
+          if (piece.state === "accepted" || piece.state === "quarantined") continue;
+          const before = await ledger().blockedBy(runs[place] as Run);
+          const inTheWay = runs.filter((_run, at) => at < place && isInTheWay(pieces[at] as Piece, piece));
+          const ids = inTheWay.map(({ id }) => id);
+          if (before === null) expect(ids, JSON.stringify(pieces)).toEqual([]);
+          else expect(ids, JSON.stringify(pieces)).toContain(before.id);
+        }
+      }),
+      { numRuns: 12 },
+    );
+  });
+}
