@@ -20,12 +20,12 @@ async function step<T>(events: readonly string[], work: () => Promise<T>): Promi
 }
 
 const poll = await ledger.beginPoll("field");
-const names = ["a", "b", "c", "d", "e", "f"];
+const names = ["a", "b", "c", "d", "e", "f", "g"];
 const sightings = await step(
   names.map(() => "arrival.settling"),
   () => poll.record(names.map((name) => entry(name))),
 );
-const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = sightings.map(({ arrival }) => arrival.id);
+const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0] = sightings.map(({ arrival }) => arrival.id);
 await step([], () => poll.complete());
 await step(["arrival.unmatched"], () => ledger.advanceArrival(b, "unmatched", "no trigger"));
 await step(["arrival.settling"], () => ledger.advanceArrival(b, "settling", "changed"));
@@ -74,6 +74,21 @@ await step(["source.archived"], () =>
 await advance(id, "accepted", "confirmed");
 await advance(id, "confirmed", "discarded");
 
+const plain = await open(g);
+await step(["run.fetched", "run.mapping", "run.mapped"], () =>
+  ledger.recordIntake(plain.id, {
+    ...{ sha256: "g", duplicates: "skip", fetched: "", mapping: "" },
+    mapped: record(["G"], [slice("1", 4)]),
+  }),
+);
+await step(["run.delivering"], () => ledger.beginDelivery(plain.id, "to main"));
+await step(["batch.sending"], () =>
+  ledger.advanceBatch(`${plain.id}-1`, "ready", "sending", { attempted: true }),
+);
+await step(["batch.accepted", "run.accepted"], () =>
+  ledger.acceptBatch(`${plain.id}-1`, "200", { service: "main", finishPlan: { action: "leave" } }),
+);
+
 const broken = await open(c);
 await advance(broken.id, "claimed", "quarantined");
 await advance(broken.id, "quarantined", "cancelled");
@@ -90,7 +105,7 @@ await step(["note"], () =>
   ledger.addEvent({ arrivalId: d, runId: null, operationId: null, what: "note", detail: "" }),
 );
 await step(
-  ["b", "c", "d", "e", "f", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
+  ["b", "c", "d", "e", "f", "g", "f!/in/a.csv", "f!/b.csv"].map(() => "arrival.gone"),
   () => list(ledger, "field", []),
 );
 await step([], () => ledger.pause({ kind: "drop", name: "field", by: "ann", why: "the server moves" }));
