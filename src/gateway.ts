@@ -115,7 +115,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => field.close());
-  const { pool, versions, ...mapping } = openMapping(config, spool.root, { log, clock, ledger });
+  const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   const services = new ServicePosts({
     ...{ ledger, log, clock, tracer, operationsUrl: office.url },

@@ -152,7 +152,7 @@ async function mapAgain(
   signal: AbortSignal,
 ): Promise<{ readonly mapped: MappedFile; readonly mapper: MapperIdentity }> {
   const options = { mappers: config.mappers, workers: { ...config.workers, count: 1 } };
-  const mapping = openMapping(options, folder, { log: silentLog, clock: systemClock });
+  const mapping = openMapping(options, { root: folder }, { log: silentLog, clock: systemClock });
   try {
     const mapper = await mapping.versions.current(bound.mapper.name);
     if (mapper === null)

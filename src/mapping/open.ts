@@ -8,6 +8,7 @@ import { KeptVersions } from "./mapper-versions.ts";
 import type { MappingPool } from "./mapping.ts";
 import type { MappersOptions, WorkersOptions } from "./options.ts";
 import { createMappingPool } from "./pool.ts";
+import type { NameSegments } from "./segment-writer.ts";
 
 /** A changed mapper that hangs keeps no gateway from starting: the version before it goes on. */
 const FIRST_LOOK_MS = 10_000;
@@ -27,17 +28,23 @@ export interface MappingMeans {
   readonly ledger?: { readonly shared: { readonly content: SharedMappers } | null };
 }
 
-/** `spoolRoot` is where mappers may write, and where their versions are kept. */
+/** Where mappers may write, and their versions are kept. */
+export interface MappingPlace {
+  readonly root: string;
+  /** Names the segments of parties, for who has a thread for that disk. */
+  readonly publishTogether?: NameSegments;
+}
+
 export function openMapping(
   options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
-  spoolRoot: string,
+  { root, publishTogether }: MappingPlace,
   { log, clock, ledger }: MappingMeans,
 ): OpenMapping {
   const { folders } = options.mappers;
   const inspector = createInspector();
   const versions = new KeptVersions({
     folders,
-    root: join(spoolRoot, "mappers"),
+    root: join(root, "mappers"),
     inspector,
     log,
     clock,
@@ -45,7 +52,8 @@ export function openMapping(
   });
   const pool = createMappingPool(options.workers, folders, log, {
     locate: (name, digest) => versions.locate(name, digest),
-    writable: [spoolRoot],
+    writable: [root],
+    name: publishTogether,
   });
   let stopWatching: (() => Promise<void>) | null = null;
   /** Read anew at each look. */

@@ -7,7 +7,7 @@ import type { MapperIdentity } from "../model.ts";
 import { randomHex } from "../support/random.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 import type { PartyJob } from "./messages.ts";
-import { discardPart, type NamedPart, publishTogether } from "./segment-writer.ts";
+import { discardPart, type NamedPart, type NameSegments, publishTogether } from "./segment-writer.ts";
 
 /** A name of its own: what a process that is about to end still writes does not get in the way of the next. */
 export function partPathOf(job: MapJob): string {
@@ -20,11 +20,12 @@ interface Member {
   readonly job: PartyJob;
 }
 
-/** `ask` gives the results in the order of what it is asked for, null for none at all, and rejects when cancelled. */
+/** `ask` gives the results in the order of what it is asked for, null for none at all, and rejects when cancelled. `name` publishes. */
 export async function mapParty(
   jobs: readonly MapJob[],
   version: MapperIdentity,
   ask: (jobs: readonly PartyJob[]) => Promise<readonly (MapResult | null)[] | null>,
+  name?: NameSegments,
 ): Promise<readonly (MapResult | null)[]> {
   const members = membersOf(jobs, version);
   const results: (MapResult | null)[] = jobs.map(() => null);
@@ -44,7 +45,7 @@ export async function mapParty(
     else if (result.batches.length === 0) results[nth] = result;
     else written.push({ ...member, part: job.partPath, path: job.segmentPath, result });
   }
-  const published = await publishTogether(written);
+  const published = await publishTogether(written, name);
   for (const [at, member] of written.entries())
     if (published[at] === true) results[member.nth] = member.result;
     else left.push(member);

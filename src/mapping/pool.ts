@@ -13,7 +13,7 @@ import type { ChildAnswer, MapperModule, PartyJob } from "./messages.ts";
 import type { WorkersOptions } from "./options.ts";
 import { mapParty, partPathOf } from "./party.ts";
 import { ProcessShelf } from "./process-shelf.ts";
-import { discardPart, publishSegment } from "./segment-writer.ts";
+import { discardPart, type NameSegments, publishSegment } from "./segment-writer.ts";
 import { Slots } from "./slots.ts";
 
 /** How long processes may take to end, in milliseconds. */
@@ -33,6 +33,8 @@ export interface PoolMeans {
   readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
   /** Folders that segments are written in. Default: anywhere. */
   readonly writable?: readonly string[];
+  /** Names the segments of a party. Default: here. */
+  readonly name?: NameSegments | undefined;
 }
 
 /** `folders` are absolute; the bundled mappers are added. */
@@ -140,10 +142,11 @@ export function createMappingPool(
       const { name, digest } = first.binding.mapper;
       const module = await locate(name, digest);
       if (module === null) return jobs.map(() => null);
-      return await mapParty(jobs, first.binding.mapper, async (party) => {
+      const ask = async (party: readonly PartyJob[]) => {
         if (!(await slots.take(stop))) throw cancelled(first);
         return await askTogether(party, module, stop).finally(() => slots.free());
-      });
+      };
+      return await mapParty(jobs, first.binding.mapper, ask, means.name);
     },
     async close() {
       closing.abort();

@@ -149,8 +149,18 @@ export interface NamedPart {
   readonly path: string;
 }
 
-/** Gives parts of `createSyncedPart` their names, side by side. Answers which of them have it for good. */
-export async function publishTogether(parts: readonly NamedPart[]): Promise<readonly boolean[]> {
+/** Gives synced segments, with their row indexes, their names for good. Answers for each whether it was done. */
+export type NameSegments = (
+  parts: readonly (NamedPart & { readonly rowsPart: string })[],
+) => Promise<readonly boolean[]>;
+
+/** Gives parts of `createSyncedPart` their names, side by side or by who does so for many. Answers which of them have it for good. */
+export async function publishTogether(
+  parts: readonly NamedPart[],
+  name?: NameSegments,
+): Promise<readonly boolean[]> {
+  if (name !== undefined && WRITE_SYNCED !== null)
+    return await name(parts.map(({ part, path }) => ({ part, rowsPart: `${part}${ROWS_PART}`, path })));
   const folders = new Map<string, Promise<boolean>>();
   const renamed = await Promise.all(parts.map(({ part, path }) => succeeds(nameSynced(part, path))));
   return await Promise.all(

@@ -34,8 +34,17 @@ export interface NoteText {
   readonly text: string;
 }
 
+/** A segment that is complete and synced, with its row index beside it. */
+export interface SegmentPart {
+  readonly part: string;
+  readonly rowsPart: string;
+  /** The name that it is to have, in the folder of segments. */
+  readonly path: string;
+}
+
 export type SpoolOrder =
   | { readonly kind: "note"; readonly notes: readonly NoteText[] }
+  | { readonly kind: "publish"; readonly parts: readonly SegmentPart[] }
   /** `nowS`: seconds since 1970, from which the age of what is kept counts. */
   | { readonly kind: "retire"; readonly runIds: readonly string[]; readonly nowS: number };
 
@@ -51,7 +60,18 @@ export function performSpool(
     return order.notes.map(({ runId, text }) =>
       isHeard() ? isDone(() => writeFileSync(`${places.segment(runId)}${ABOUT}`, text)) : false,
     );
+  if (order.kind === "publish") return isHeard() ? publishParty(order.parts, places) : [];
   return isHeard() ? retireParty(order.runIds, order.nowS, places) : order.runIds.map(() => false);
+}
+
+function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boolean[] {
+  const named = parts.map(({ part, rowsPart, path }) =>
+    isDone(() => {
+      renameSync(rowsPart, `${path}.rows`);
+      renameSync(part, path);
+    }),
+  );
+  return isDone(() => syncNamesNow(places.segments)) ? named : named.map(() => false);
 }
 
 function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {

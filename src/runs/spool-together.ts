@@ -2,7 +2,7 @@
 import { systemClock } from "../support/clock.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import { aboutText, type RunAbout } from "./about.ts";
-import type { NoteText, SpoolAnswer, SpoolOrder } from "./spool-party.ts";
+import type { NoteText, SegmentPart, SpoolAnswer, SpoolOrder } from "./spool-party.ts";
 
 export interface RunNote {
   readonly runId: string;
@@ -34,6 +34,12 @@ export class SpoolTogether {
       notes.filter(({ runId }) => !done.has(runId)),
       ({ runId, about }) => alone(runId, about),
     );
+  }
+
+  /** See `Spool.publishTogether`. */
+  async publish(parts: readonly SegmentPart[]): Promise<readonly boolean[]> {
+    const answer = parts.length === 0 ? [] : await this.#thread.ask({ kind: "publish", parts });
+    return parts.map((_, at) => answer?.[at] === true);
   }
 
   /** See `Spool.retireTogether`. */

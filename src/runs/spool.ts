@@ -12,6 +12,7 @@ import { type RunAbout, readFacts, writeAbout } from "./about.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
 import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, spoolPlaces } from "./spool-names.ts";
+import type { SegmentPart } from "./spool-party.ts";
 import { SpoolTogether } from "./spool-together.ts";
 
 export interface Spool {
@@ -24,6 +25,8 @@ export interface Spool {
   note(runId: string, about: RunAbout): Promise<void>;
   /** The same for many runs at once, for less than each would take alone. Throws as `note` does when one of them cannot be noted. */
   noteTogether(notes: readonly { readonly runId: string; readonly about: RunAbout }[]): Promise<void>;
+  /** Gives segments that are complete and synced their names, for good. Answers for each whether it was done. */
+  publishTogether(parts: readonly SegmentPart[]): Promise<readonly boolean[]>;
   /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
   facts(
     runId: string,
@@ -167,6 +170,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
     noteTogether: (notes) => together.note(notes, (runId, about) => spool.note(runId, about)),
+    publishTogether: (parts) => together.publish(parts),
     retireTogether: (runIds) => together.retire(runIds, (runId) => spool.retire(runId)),
     close: () => together.close(),
   });

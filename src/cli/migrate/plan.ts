@@ -159,7 +159,7 @@ async function readFiles(
   const drops = new Map(
     config.drops.map((options) => [options.name, createDrop(options, { log: silentLog })]),
   );
-  const mapping = openMapping(config, scratch, { log: silentLog, clock: systemClock });
+  const mapping = openMapping(config, { root: scratch }, { log: silentLog, clock: systemClock });
   const measures: FileMeasure[] = [];
   const early = new Map<number, readonly PlannedFile[]>();
   let [told, seconds] = [0, 0];
