@@ -13,7 +13,7 @@ export interface MapperModule {
 
 /** One file of several. What they have in common crosses once, when it is the same object. */
 export interface PartyJob extends MapJob {
-  /** The segment is written under this name, and synced. */
+  /** The segment is written under this name until it is complete. */
   readonly partPath: string;
 }
 

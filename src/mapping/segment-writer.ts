@@ -3,7 +3,7 @@
  * A segment has its name only when it is complete and synced.
  */
 import { hash, randomUUID } from "node:crypto";
-import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,11 +35,6 @@ export interface RowIndexLine {
 }
 
 const ROWS_PART = ".rows.part";
-
-const { O_WRONLY, O_CREAT, O_TRUNC, O_DSYNC } = constants as Readonly<Record<string, number | undefined>>;
-/** Data and size are on the disk when a write returns; null where there is no such thing (Windows). */
-const WRITE_SYNCED =
-  O_DSYNC === undefined ? null : (O_WRONLY ?? 0) | (O_CREAT ?? 0) | (O_TRUNC ?? 0) | O_DSYNC;
 
 class SliceCounter {
   #offset = 0;
@@ -77,19 +72,6 @@ export function createSegment(path: string): BatchSink {
  * event loop, since the process of a mapper has nothing else to do.
  */
 export function createSegmentPart(part: string): BatchSink {
-  return segmentPart(part, "w");
-}
-
-/**
- * Written so that each batch is on the disk before the next, which suits small files only: whoever gives it its name need not open it.
- * Where the system has no such way of writing, `publishTogether` syncs it.
- */
-export function createSyncedPart(part: string): BatchSink {
-  // A process without permissions has no other way, since `fsync` is denied it.
-  return segmentPart(part, WRITE_SYNCED ?? "w");
-}
-
-function segmentPart(part: string, mode: number | "w"): BatchSink {
   const counter = new SliceCounter();
   let segment: number | undefined;
   let rows: number | undefined;
@@ -104,8 +86,8 @@ function segmentPart(part: string, mode: number | "w"): BatchSink {
     // The end of the name is the one that the spool sweeps after a crash.
     spillPath: `${part}.spill.part`,
     async append(body, sheetName) {
-      segment ??= create(part, mode);
-      rows ??= create(`${part}${ROWS_PART}`, mode);
+      segment ??= create(part);
+      rows ??= create(`${part}${ROWS_PART}`);
       const slice = counter.next(body);
       writeAll(segment, body.bytes);
       writeAll(rows, Buffer.from(`${rowIndexLine(slice, body, sheetName)}\n`));
@@ -121,13 +103,13 @@ function segmentPart(part: string, mode: number | "w"): BatchSink {
   };
 }
 
-function create(path: string, mode: number | "w"): number {
+function create(path: string): number {
   try {
-    return openSync(path, mode);
+    return openSync(path, "w");
   } catch (thrown) {
     if (systemCode(thrown) !== "ENOENT") throw thrown;
     mkdirSync(dirname(path), { recursive: true });
-    return openSync(path, mode);
+    return openSync(path, "w");
   }
 }
 
@@ -149,20 +131,20 @@ export interface NamedPart {
   readonly path: string;
 }
 
-/** Gives synced segments, with their row indexes, their names for good. Answers for each whether it was done. */
+/** Syncs segments and gives them, with their row indexes, their names for good. Answers for each whether it was done. */
 export type NameSegments = (
   parts: readonly (NamedPart & { readonly rowsPart: string })[],
 ) => Promise<readonly boolean[]>;
 
-/** Gives parts of `createSyncedPart` their names, side by side or by who does so for many. Answers which of them have it for good. */
+/** As `publishSegment`, side by side or by who does so for many at once. Answers which of them have their names for good. */
 export async function publishTogether(
   parts: readonly NamedPart[],
   name?: NameSegments,
 ): Promise<readonly boolean[]> {
-  if (name !== undefined && WRITE_SYNCED !== null)
+  if (name !== undefined)
     return await name(parts.map(({ part, path }) => ({ part, rowsPart: `${part}${ROWS_PART}`, path })));
   const folders = new Map<string, Promise<boolean>>();
-  const renamed = await Promise.all(parts.map(({ part, path }) => succeeds(nameSynced(part, path))));
+  const renamed = await Promise.all(parts.map(({ part, path }) => succeeds(syncAndName(part, path))));
   return await Promise.all(
     parts.map(async ({ path }, nth) => {
       if (renamed[nth] !== true) return false;
@@ -174,9 +156,9 @@ export async function publishTogether(
   );
 }
 
-async function nameSynced(part: string, path: string): Promise<void> {
+async function syncAndName(part: string, path: string): Promise<void> {
   const rowsPart = `${part}${ROWS_PART}`;
-  if (WRITE_SYNCED === null) await Promise.all([syncFile(part), syncFile(rowsPart)]);
+  await Promise.all([syncFile(part), syncFile(rowsPart)]);
   await rename(rowsPart, `${path}.rows`);
   await rename(part, path);
 }

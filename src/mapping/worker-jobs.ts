@@ -5,7 +5,7 @@ import { mapFile } from "./map-file.ts";
 import type { Mapper } from "./mapper.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 import type { ChildAnswer, PartyJob, PartyLine } from "./messages.ts";
-import { type BatchSink, createSegmentPart, createSyncedPart } from "./segment-writer.ts";
+import { type BatchSink, createSegmentPart } from "./segment-writer.ts";
 
 type Log = Pick<CappedLog, "add">;
 
@@ -51,7 +51,7 @@ export function mapAlone(
 const PARTY_MS = 1_000;
 
 /**
- * Each as if it were alone, and synced. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why. So is what
+ * Each as if it were alone. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why. So is what
  * was not come to in time.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
@@ -86,7 +86,7 @@ async function mappedOrNull(
   log: Log,
 ): Promise<MapResult | null> {
   try {
-    const result = await mapJob(job, createSyncedPart(job.partPath), mapper, signal, log);
+    const result = await mapJob(job, createSegmentPart(job.partPath), mapper, signal, log);
     return result.status === "mapped" ? result : null;
   } catch (thrown) {
     // The next one would be left off as well.

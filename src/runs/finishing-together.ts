@@ -24,16 +24,21 @@ export async function finishTogether(
   const due = planned.map(({ run }) => run);
   const finished = await tracedParty("finish", due, steps, () => finishAll(planned, steps, signal));
   const results = new Map<string, StepResult>();
-  const settled: string[] = [];
+  const settled: Run[] = [];
   const record = async (one: Finished) => {
     const run = await noteFinished(one, steps);
     const isSettled = isUnconfirmed(run, steps);
     results.set(run.id, { move: isSettled ? "rest" : "next", run });
-    if (isSettled) settled.push(run.id);
+    if (isSettled) settled.push(run);
   };
   // What failed is tried again by itself.
   await Promise.allSettled(finished.map(record));
-  await steps.spool.retireTogether(settled);
+  try {
+    await steps.spool.retireTogether(settled.map(({ id }) => id));
+  } catch {
+    // Each of them meets the fault again by itself, and says it.
+    for (const run of settled) results.set(run.id, { move: "next", run });
+  }
   return results;
 }
 

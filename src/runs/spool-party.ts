@@ -34,7 +34,7 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** A segment that is complete and synced, with its row index beside it. */
+/** A segment that is complete, with its row index beside it, which can be made again. */
 export interface SegmentPart {
   readonly part: string;
   readonly rowsPart: string;
@@ -65,8 +65,11 @@ export function performSpool(
 }
 
 function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boolean[] {
-  const named = parts.map(({ part, rowsPart, path }) =>
+  // One after another, when all are written: the first takes most of what the others would have to wait for.
+  const synced = parts.map(({ part }) => isDone(() => syncNow(part)));
+  const named = parts.map(({ part, rowsPart, path }, at) =>
     isDone(() => {
+      if (synced[at] !== true) throw new Error("it is not synced");
       renameSync(rowsPart, `${path}.rows`);
       renameSync(part, path);
     }),
@@ -88,6 +91,15 @@ function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlace
       keepRest(runId, places);
     });
   });
+}
+
+function syncNow(path: string): void {
+  const file = openSync(path, "r+");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 type Way = "none" | "moved" | "packed" | "too large";

@@ -25,7 +25,7 @@ export interface Spool {
   note(runId: string, about: RunAbout): Promise<void>;
   /** The same for many runs at once, for less than each would take alone. Throws as `note` does when one of them cannot be noted. */
   noteTogether(notes: readonly { readonly runId: string; readonly about: RunAbout }[]): Promise<void>;
-  /** Gives segments that are complete and synced their names, for good. Answers for each whether it was done. */
+  /** Syncs segments that are complete and gives them their names, for good. Answers for each whether it was done. */
   publishTogether(parts: readonly SegmentPart[]): Promise<readonly boolean[]>;
   /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
   facts(
