@@ -45,7 +45,8 @@ const HELD_HANDS = 2;
  * are mapped or sent at a time is limited by the pool and by the gate of the service all the same.
  */
 const SMALL_BYTES = 256 * 1024;
-const SMALL_HANDS = { intake: 128, delivery: 128, closing: 128 } as const;
+/** `heedful`: where somebody may say that no more are to be taken, after what became of the first. */
+const SMALL_HANDS = { intake: 128, heedful: 48, delivery: 128, closing: 128 } as const;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
@@ -54,7 +55,7 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
     desk({
       name: "intake",
       hands: options.intakeHands,
-      smallHands: SMALL_HANDS.intake,
+      smallHands: options.intakeClosed === undefined ? SMALL_HANDS.intake : SMALL_HANDS.heedful,
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
       states: ["claimed", "fetched"],
