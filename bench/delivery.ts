@@ -3,7 +3,7 @@
  * order, nothing sent again). The gateway is the real command: synced, in the ledger, with its mappers in processes of their own. The
  * service tells no outcomes and is not asked for its structure.
  */
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startChild } from "./child.ts";
 import { answerRow, count, inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
@@ -100,8 +100,7 @@ async function migrateBeside(url: string, piece: Piece): Promise<void> {
     const ways = {
       gateway: () => throughGateway(`${url}/accept`, folder, files, piece.name),
       migration: async () => {
-        rmSync(join(folder, "state"), { recursive: true, force: true });
-        const seen = await runMigrate({ folder, url: `${url}/accept`, files });
+        const seen = await runMigrate({ folder: roundIn(folder), url: `${url}/accept`, files });
         await assertArrived(url, files, seen, `${piece.name}, migration`);
         return seen;
       },
@@ -192,15 +191,20 @@ async function hostile(url: string, manner: string): Promise<number> {
   return peak;
 }
 
+/** What earlier rounds wrote stays until the end: a file system may create files more slowly where many were removed a moment ago. */
+function roundIn(folder: string): string {
+  return mkdtempSync(join(folder, "round-"));
+}
+
 async function throughGateway(
   url: string,
   folder: string,
   files: string,
   name: string,
 ): Promise<GatewayAnswer> {
-  rmSync(join(folder, "state"), { recursive: true, force: true });
-  linkFiles(files, join(folder, "drop"));
-  const seen = await runGateway({ folder, url });
+  const round = roundIn(folder);
+  linkFiles(files, join(round, "drop"));
+  const seen = await runGateway({ folder: round, url });
   await assertArrived(new URL(url).origin, files, seen, `${name}, gateway`);
   return seen;
 }
