@@ -168,4 +168,21 @@ export function containerConformance(ledger: () => Ledger): void {
     expect(await ledger().prune(later, 10)).toBe(1);
     expect(await ledger().trace("box.zip")).toEqual([]);
   });
+  it("never forgets an entry while one of a later version of its container lies at its path", async () => {
+    const opening = async (size: number) => {
+      const poll = await ledger().beginPoll("field");
+      const [box] = await poll.record([entry("in/box.zip", size)]);
+      await poll.abandon();
+      const run = await ledger().openRun(box?.arrival.id ?? 0, BINDING, "lane");
+      await ledger().advanceRun(run.id, "claimed", "fetched", { sha256: `sha-${size}` });
+      return ledger().recordOpened(run.id, [{ path: "a", size: 7 }], "");
+    };
+    const first = await opening(1);
+    const [before] = (await entries(first)).unclaimed;
+    const { id } = await opening(2);
+    expect((await ledger().arrival(before?.id ?? 0))?.goneAt).not.toBeNull();
+    expect(await ledger().prune("2999-01-01T00:00:00.000Z", 10)).toBe(0);
+    await ledger().noteRun(id, { finished: { at: NOW, left: true } });
+    expect(await ledger().prune("2999-01-01T00:00:00.000Z", 10)).toBe(2);
+  });
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions } from "../../src/ledger/options.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
@@ -68,6 +68,33 @@ describe("an SQLite ledger's file", () => {
     const reader = await open(true);
     expect((await reader.recentRuns(1))[0]?.id).toBe(run.id);
     await reader.close();
+  });
+
+  it("forgets and counts files without looking through all that it knows", async () => {
+    const ledger = await open();
+    const run = await deliver(ledger, await mapped(ledger, "a.csv"));
+    const finished = { at: "2026-03-01T00:00:00.000Z", left: true };
+    await ledger.noteRun(run.id, { finished, settled: true });
+    const prepare = vi.spyOn(DatabaseSync.prototype, "prepare");
+    expect(await ledger.prune("2999-01-01T00:00:00.000Z", 10)).toBe(1);
+    await ledger.tally("2026-01-01T00:00:00.000Z");
+    const asked = prepare.mock.calls
+      .map(([sql]) => sql)
+      .filter((sql) => /^\s*(SELECT|DELETE|UPDATE)/.test(sql));
+    prepare.mockRestore();
+    await ledger.close();
+    const db = new DatabaseSync(join(folder, "state", "ledger.sqlite"));
+    const steps = asked.flatMap((sql) =>
+      db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => String(detail)),
+    );
+    db.close();
+    expect(asked.length).toBeGreaterThan(8);
+    // What lies at the drops is counted, one by one.
+    const counted = /^SCAN (arrivals USING .*INDEX arrivals_(lying|inside)|bindings|worked_on|CONSTANT ROW)$/;
+    expect(steps.filter((step) => step.startsWith("SCAN") && !counted.test(step))).toEqual([]);
   });
 
   it("is refused when it is missing, newer, or something else", async () => {

@@ -30,7 +30,9 @@ function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
   const due = yield* rows<{ id: number }>(
     `SELECT id FROM arrivals WHERE gone_at < ?
       AND NOT EXISTS (SELECT 1 FROM arrivals AS lying
-        WHERE lying.drop_name = arrivals.drop_name AND lying.path = arrivals.path AND lying.gone_at IS NULL)
+        WHERE lying.drop_name = arrivals.drop_name AND lying.path = arrivals.path AND lying.gone_at IS NULL AND lying.parent_id IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS inside
+        WHERE inside.drop_name = arrivals.drop_name AND inside.path = arrivals.path AND inside.gone_at IS NULL AND inside.parent_id IS NOT NULL)
       AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
         OR (runs.state = 'accepted' AND runs.settled = 0)

@@ -94,7 +94,7 @@ function* groups(store: Store, since: string): Steps<readonly Group[]> {
       FROM arrivals LEFT JOIN runs ON runs.id = arrivals.run_id
       WHERE arrivals.id IN (
         SELECT id FROM arrivals ${dialect.indexedBy("arrivals_lying")} WHERE gone_at IS NULL AND parent_id IS NULL
-        UNION ALL SELECT id FROM arrivals ${dialect.indexedBy("arrivals_entry")} WHERE gone_at IS NULL AND parent_id IS NOT NULL
+        UNION ALL SELECT id FROM arrivals ${dialect.indexedBy("arrivals_inside")} WHERE gone_at IS NULL AND parent_id IS NOT NULL
         UNION ALL SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
         UNION ALL ${changedSince("arrival_id", store)})
         AND runs.state IS DISTINCT FROM 'opened'
