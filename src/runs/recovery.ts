@@ -52,8 +52,13 @@ export async function takeUpRuns(
   isInHand: (runId: string) => boolean,
 ): Promise<Readonly<Record<string, number>>> {
   const underWay: Record<string, number> = {};
-  const states = ["claimed", "fetched", "mapping", "mapped", "delivering", "accepted"] as const;
-  for (const run of await steps.ledger.runsIn(states, { ours: true })) {
+  const states = ["claimed", "fetched", "mapping", "mapped", "delivering"] as const;
+  const found = [
+    ...(await steps.ledger.runsIn(states, { ours: true })),
+    // Those of which nothing more is told stay accepted for ever.
+    ...(await steps.ledger.runsIn(["accepted"], { ours: true, unsettled: true })),
+  ];
+  for (const run of found) {
     if (isInHand(run.id)) continue;
     underWay[run.state] = (underWay[run.state] ?? 0) + 1;
     if (run.state === "mapping" && (await steps.ledger.fleet.holdRun(run))?.state === "mapping") {
