@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { BatchState, PushTarget, Run } from "../model.ts";
+import type { Batch, PushTarget, Run } from "../model.ts";
 import { bodiesOf, parseBody, targetOf } from "../runs/payloads.ts";
 import type { Spool } from "../runs/spool.ts";
 
@@ -53,11 +53,14 @@ export class Expectation {
     );
   }
 
-  /** In the order of delivery. Answers the runs whose payload the spool has no more; `onRun` is told of each with its number. */
+  /**
+   * In the order of delivery. `counts`: which batches are meant. Answers the runs whose payload the spool has no more; `onRun` is told of
+   * each with its number.
+   */
   async collect(
     runs: AsyncIterable<Run> | Iterable<Run>,
     parts: { readonly ledger: Pick<Ledger, "batches">; readonly spool: Pick<Spool, "openSegment"> },
-    states: readonly BatchState[] = ["accepted"],
+    counts: (batch: Batch) => boolean = isAccepted,
     onRun?: (run: Run, nth: number) => void,
   ): Promise<readonly Run[]> {
     const gone: Run[] = [];
@@ -65,16 +68,16 @@ export class Expectation {
       this.#runs += 1;
       const nth = this.#runs;
       onRun?.(run, nth);
-      const accepted = (await parts.ledger.batches(run.id)).filter(({ state }) => states.includes(state));
-      if (accepted.length === 0) continue;
+      const meant = (await parts.ledger.batches(run.id)).filter(counts);
+      if (meant.length === 0) continue;
       const segment = await parts.spool.openSegment(run.id);
       let read = 0;
       if (segment !== null)
-        for await (const { body } of bodiesOf(segment, accepted)) {
+        for await (const { body } of bodiesOf(segment, meant)) {
           this.#add(body, nth);
           read += 1;
         }
-      if (read < accepted.length) gone.push(run);
+      if (read < meant.length) gone.push(run);
     }
     return gone;
   }
@@ -145,4 +148,8 @@ export class Expectation {
     if (this.#db.isOpen) this.#db.close();
     rmSync(this.#path, { force: true });
   }
+}
+
+function isAccepted({ state }: Batch): boolean {
+  return state === "accepted";
 }

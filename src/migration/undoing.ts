@@ -3,6 +3,8 @@
  * every date in it. So what is stored is read and laid beside what was delivered: dates of the migration that no other date stands between
  * go in one call, and a date that is not ours, or not ours alone, is never in the period of a call.
  */
+import { mayBeStored } from "../delivery/doubt.ts";
+import type { Batch } from "../model.ts";
 import type { DataQuery, DataRow, Removal, RemovalQuery } from "../wire/index.ts";
 import type { Expectation, HeldReading } from "./expectation.ts";
 import { meantVariables, type TargetReader } from "./meant-variables.ts";
@@ -50,6 +52,11 @@ export interface SurveyParts {
   readonly withOthers: boolean;
   readonly store: StoreRemover;
   tick(variables: number, of: number): void;
+}
+
+/** Nobody knows of a batch that was never answered clearly whether it is stored. One that was begun, and did not go after all, is not. */
+export function mayBeDelivered(batch: Batch): boolean {
+  return batch.state === "accepted" || (batch.state === "sending" && mayBeStored(batch));
 }
 
 const ROWS_PER_PAGE = 10_000;

@@ -1,6 +1,8 @@
 /** `headgate migrate undo`: takes away what a migration delivered, and nothing else. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig, until } from "../runs/gateway-rig.ts";
@@ -91,6 +93,23 @@ it("removes what the migration delivered and nothing else, and the same command 
   const last = await undo(id, "--yes", "--with-others", "--json");
   expect(JSON.parse(last.stdout)).toMatchObject({ removed: { points: 5 } });
   expect(await rig.stored(a)).toEqual({ "2025-01-03": 30 });
+});
+
+it("leaves what an interrupted migration had journalled and never sent, and takes what may be stored", async () => {
+  const a = await rig.variable("a");
+  for (const [name, day] of Object.entries({ a: "01", b: "03" }))
+    put(`history/${name}.csv`, a, { [`2025-01-${day}`]: 1 });
+  const id = await migrated();
+  // Another sender had stored the same of the one that never went.
+  const db = new DatabaseSync(join(rig.folder, "state/spool/migrations", id, "ledger.sqlite"));
+  db.exec(`UPDATE runs SET state = 'delivering', accepted = 0;
+    UPDATE batches SET state = 'sending', accepted_at = NULL, answer = CASE WHEN run_id = (SELECT min(id) FROM runs)
+      THEN 'not sent: delivery was stopped' ELSE 'sent, and not answered so far' END`);
+  db.close();
+  const { stdout } = await undo(id, "--dry-run", "--json");
+  expect(JSON.parse(stdout).services).toMatchObject([
+    { variables: [{ from: "2025-01-03T00:00:00.000Z", to: "2025-01-03T00:00:00.000Z", points: 1 }] },
+  ]);
 });
 
 it("leaves dates at which another value is stored by now, and says so", async () => {

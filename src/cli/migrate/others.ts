@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
 import type { Expectation } from "../../migration/expectation.ts";
-import type { PushTarget, Run } from "../../model.ts";
+import type { Batch, PushTarget, Run } from "../../model.ts";
 import { openSpool } from "../../runs/spool.ts";
 import { identifierKind, targetWords } from "../../wire/index.ts";
 import { lookIntoLedgers } from "../ledger-view.ts";
@@ -34,7 +34,7 @@ export async function collectOthers(
       const runs = await sharing(targets, sample, ledger);
       const spool = await openSpool({ ...config.spool, path });
       const wordsOf = (run: Run) => `${run.path} (run ${run.id} of ${whose})`;
-      const gone = await others.collect(runs, { ledger, spool }, ["accepted", "sending"], (run, nth) =>
+      const gone = await others.collect(runs, { ledger, spool }, wasBegun, (run, nth) =>
         words.set(nth, wordsOf(run)),
       );
       unknown.push(...gone.map(wordsOf));
@@ -51,4 +51,9 @@ function sharing(targets: readonly PushTarget[], sample: Run, ledger: Ledger): P
     target: targetWords(target),
   }));
   return ledger.laterRuns({ ...sample, id: "", arrivalId: -1 }, keys, EVER);
+}
+
+/** What waits to be sent again may come at any moment. */
+function wasBegun({ state }: Batch): boolean {
+  return state === "accepted" || state === "sending";
 }

@@ -36,7 +36,7 @@ export async function verify(
       nextMs = systemClock.monotonicMs() + SAY_EVERY_MS;
       say(`verifying: what was delivered of ${nth.toLocaleString("en")} files is added up`);
     };
-    const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool }, ["accepted"], onRun);
+    const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool }, undefined, onRun);
     const unknown = gone.map(({ id }) => id);
     for (let alike = 1, before = ""; ; ) {
       const found = await reconcile(expectation, store, signal);

@@ -10,7 +10,13 @@ import { Expectation } from "../../migration/expectation.ts";
 import { migrationLedger } from "../../migration/order.ts";
 import { RemovalRanges } from "../../migration/removal-ranges.ts";
 import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
-import { periodOf, surveyUndo, type UndoneVariable, type UndoSurvey } from "../../migration/undoing.ts";
+import {
+  mayBeDelivered,
+  periodOf,
+  surveyUndo,
+  type UndoneVariable,
+  type UndoSurvey,
+} from "../../migration/undoing.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../runs/spool.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
@@ -147,8 +153,7 @@ class Undoing {
     try {
       const spool = await openSpool({ ...this.#config.spool, path: join(folder, "spool") });
       const parts = { ledger: this.#ledger, spool };
-      // Nobody knows of a batch that was never answered whether it is stored.
-      const gone = await own.collect(runsTo(service, this.#ledger), parts, ["accepted", "sending"]);
+      const gone = await own.collect(runsTo(service, this.#ledger), parts, mayBeDelivered);
       const targets = own.targets().map(({ target }) => target);
       const others = await collectOthers(this.#config, this.#known, targets, sample, theirs);
       const survey = await surveyUndo(
