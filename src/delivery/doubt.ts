@@ -3,7 +3,7 @@
  * answer of the batch, so that a person reads it, and a process that takes the batch over knows it.
  */
 import type { Batch } from "../model.ts";
-import { systemCode } from "../support/errors.ts";
+import { HeadgateError, systemCode } from "../support/errors.ts";
 import type { Verdict } from "./retry-table.ts";
 
 /** The answer of a batch from before a call until something is known of it. */
@@ -36,6 +36,12 @@ export function isOpenAnswer(verdict: Verdict, status: number): boolean {
   return verdict === "transient" && !UNTOUCHED.has(status);
 }
 
+/** A connection that was made may be lost with the same code: then the system was reading or writing. */
 export function isOpenFault(thrown: unknown): boolean {
-  return !NOT_CONNECTED.has(systemCode(thrown) ?? "");
+  // The client's own error, with a code of its own, stands around that of the system.
+  const fault = thrown instanceof HeadgateError ? thrown.cause : thrown;
+  if (!NOT_CONNECTED.has(systemCode(fault) ?? "")) return true;
+  return (
+    fault instanceof Error && "syscall" in fault && (fault.syscall === "read" || fault.syscall === "write")
+  );
 }
