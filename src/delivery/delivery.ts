@@ -16,6 +16,9 @@ import type {
 } from "../model.ts";
 import type { ErrorCode } from "../support/errors.ts";
 
+/** Whether an attempt to send a batch may have been stored although nobody said so. */
+export { mayBeStored } from "./doubt.ts";
+
 export interface DeliveryJournal {
   batches(runId: string): Promise<readonly Batch[]>;
   advanceBatch(

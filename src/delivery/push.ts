@@ -155,7 +155,7 @@ export class BatchPusher {
 
   #unsentWords(signal: AbortSignal): string {
     const { gate } = this.#parts;
-    if (signal.aborted) return "not sent: the gateway was stopped";
+    if (signal.aborted) return "not sent: delivery was stopped";
     return `not sent: ${gate.retired ? EXCHANGED.reason : (gate.closed()?.reason ?? "the service fails")}`;
   }
 

@@ -3,7 +3,7 @@
  * every date in it. So what is stored is read and laid beside what was delivered: dates of the migration that no other date stands between
  * go in one call, and a date that is not ours, or not ours alone, is never in the period of a call.
  */
-import { mayBeStored } from "../delivery/doubt.ts";
+import { mayBeStored } from "../delivery/delivery.ts";
 import type { Batch } from "../model.ts";
 import type { DataQuery, DataRow, Removal, RemovalQuery } from "../wire/index.ts";
 import type { Expectation, HeldReading } from "./expectation.ts";

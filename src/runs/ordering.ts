@@ -1,4 +1,5 @@
 /** Carries out what a person orders: in the daemon, or on the ledger alone when none runs; the next start takes it up from there. */
+import { mayBeStored } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
@@ -100,7 +101,7 @@ async function cancel(
   return live === undefined ? work() : live.withoutHands(id, work);
 }
 
-/** A batch that was sent stays as it is: nobody knows what became of it, and it is said so. */
+/** A batch that was sent stays as it is: where nobody knows what became of it, it is said so. */
 async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
   const run = await mustFindRun(id, ledger);
   if (!CANCELLABLE.includes(run.state))
@@ -110,7 +111,9 @@ async function cancelNow(id: string, by: string, why: string, ledger: Ledger): P
       message: `run ${id} of ${run.path} is ${run.state}: there is nothing left to cancel`,
     });
   const batches = await ledger.batches(id);
-  const unknown = batches.filter(({ state }) => state === "sending").map((batch) => batch.operationId);
+  const unknown = batches
+    .filter((batch) => batch.state === "sending" && mayBeStored(batch))
+    .map(({ operationId }) => operationId);
   const facts = [
     `cancelled by ${by}${why === "" ? "" : `: ${why}`}`,
     ...(run.points.accepted === 0 ? [] : [`${run.points.accepted} points were accepted before and stay`]),

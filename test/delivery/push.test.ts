@@ -477,7 +477,7 @@ describe("while a service answers quickly", () => {
     await Promise.all(start(await opened("r1", "r2"), stop.signal));
     expect(setup.service.pushes).toHaveLength(2);
     expect(setup.journal.batch("r1-1").answer).toBe("sent, and not answered so far");
-    expect(setup.journal.batch("r2-1").answer).toBe("not sent: the gateway was stopped");
+    expect(setup.journal.batch("r2-1").answer).toBe("not sent: delivery was stopped");
   });
 });
 

@@ -1,5 +1,7 @@
 /** The operator's commands beside a gateway that runs, and without one. */
 import { existsSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
@@ -18,7 +20,7 @@ async function json(...args: string[]) {
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
 }
-/** A service that nobody answers for. */
+/** A service that is not what it should be. */
 const AWAY = { services: [] as unknown[] };
 
 describe("quarantine", () => {
@@ -105,14 +107,15 @@ describe("cancel", () => {
   it("ends a run that waits for the service, whose later files go on, and keeps what is known of it", async () => {
     const variable = await rig.variable("a");
     rig.put("in/a.csv", oneReading(variable, 1));
-    AWAY.services = [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }];
-    const gateway = await rig.open(AWAY);
-    let id = "";
-    await until("it is sent", async () => {
-      const [run] = await gateway.ledger.recentRuns(1, ["delivering"]);
-      id = run?.id ?? "";
-      return id !== "" && (await gateway.ledger.batches(id)).some(({ attempts }) => attempts > 0);
+    const failing = createServer((request, response) => {
+      request.resume();
+      response.writeHead(500).end();
     });
+    await new Promise<void>((resolve) => failing.listen(0, "127.0.0.1", resolve));
+    const { port } = failing.address() as AddressInfo;
+    AWAY.services = [{ ...rig.service("hub"), push: `http://127.0.0.1:${port}/push` }];
+    const gateway = await rig.open(AWAY);
+    const id = await sentOnce(gateway);
     const answer = await json("cancel", id, "--reason", "wrong month", "--by", "ann");
     expect(answer).toMatchObject({ was: "delivering", unknown: [`${id}-1`] });
     const run = await gateway.ledger.run(id);
@@ -129,8 +132,27 @@ describe("cancel", () => {
     expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-RUN-011") });
     const unknown = await headgate("cancel", "nothing");
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-CLI-002") });
+    failing.closeAllConnections();
+    failing.close();
+  });
+
+  it("of what cannot have come to the service says nothing of an outcome", async () => {
+    rig.put("in/a.csv", oneReading(await rig.variable("a"), 1));
+    AWAY.services = [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }];
+    const id = await sentOnce(await rig.open(AWAY));
+    expect(await json("cancel", id)).toMatchObject({ was: "delivering", unknown: [] });
   });
 });
+
+async function sentOnce({ ledger }: Awaited<ReturnType<GatewayRig["open"]>>): Promise<string> {
+  let id = "";
+  await until("it was sent, and that did not go well", async () => {
+    const [run] = await ledger.recentRuns(1, ["delivering"]);
+    id = run?.id ?? "";
+    return id !== "" && run?.reason !== null;
+  });
+  return id;
+}
 
 describe("forget", () => {
   it("has a file taken again as if it were new, beside a gateway and without one", async () => {
