@@ -110,4 +110,19 @@ export function listConformance(ledger: () => Ledger): void {
     expect(resting.map(({ run }) => run)).toEqual(wanted);
     expect(resting.map(({ arrival }) => arrival.id)).toEqual(wanted.map(({ arrivalId }) => arrivalId));
   });
+  it("tells the newest run of a trigger, whatever else the trigger says by now", async () => {
+    const { sightings } = await list(
+      ledger(),
+      "field",
+      ["a", "b", "c"].map((path) => entry(path)),
+    );
+    const runs: Run[] = [];
+    for (const [nth, { arrival }] of sightings.entries()) {
+      const own = nth === 2 ? { trigger: "other" } : { settings: { nth } };
+      runs.push(await ledger().openRun(arrival.id, { ...BINDING, ...own }, "lane"));
+    }
+    expect((await ledger().latestRunOf(BINDING.trigger))?.id).toBe(runs[1]?.id);
+    expect((await ledger().latestRunOf("other"))?.id).toBe(runs[2]?.id);
+    expect(await ledger().latestRunOf("none")).toBeNull();
+  });
 }

@@ -332,7 +332,7 @@ export function* rejectedRowsOf(runId: string): Steps<readonly RejectedRow[]> {
 
 function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {
   const found = yield* row<{ id: string | null }>(
-    `SELECT max(runs.id) AS id FROM runs JOIN bindings ON bindings.id = runs.binding_id
+    `SELECT max((SELECT max(runs.id) FROM runs WHERE runs.binding_id = bindings.id)) AS id FROM bindings
       WHERE ${dialect.jsonField("bindings.json", "trigger")} = ?`,
     trigger,
   );
