@@ -52,7 +52,7 @@ const PARTY_MS = 1_000;
 
 /**
  * Each as if it were alone. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why. So is what
- * was not come to in time.
+ * was not come to in time, or before the process was left unclean.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
 export async function mapParty(
@@ -60,23 +60,29 @@ export async function mapParty(
   mapper: Mapper,
   signal: AbortSignal,
   begin: (write: WriteLine) => CappedLog,
+  isClean: () => boolean,
 ): Promise<Extract<ChildAnswer, { kind: "mapped together" }>> {
   const results: (MapResult | null)[] = [];
   const lines: PartyLine[] = [];
   const begunMs = performance.now();
   for (const [nth, job] of jobs.entries()) {
-    if (performance.now() - begunMs > PARTY_MS) {
+    if (performance.now() - begunMs > PARTY_MS || !isClean()) {
       results.push(null);
       continue;
     }
     const said: PartyLine[] = [];
     const log = begin((level, message) => said.push({ nth, level, message }));
-    const result = await mappedOrNull(job, mapper, signal, log);
+    const result = await mappedOrNull(withOwnSettings(job), mapper, signal, log);
     log.end();
     results.push(result);
     if (result !== null) lines.push(...said);
   }
   return { kind: "mapped together", results, lines };
+}
+
+/** They came once for all, and a mapper may change what it is given. */
+function withOwnSettings(job: PartyJob): PartyJob {
+  return { ...job, binding: { ...job.binding, settings: structuredClone(job.binding.settings) } };
 }
 
 async function mappedOrNull(

@@ -135,12 +135,13 @@ async function takeOwn({ modulePath, digest, origin = modulePath }: MapperModule
   loaded.set(keyOf({ modulePath, digest }), await exactMapper({ modulePath: origin, digest }));
 }
 
-/** `begin` makes a log, and what is printed from then on goes there. */
+/** `begin` makes a log, and what is printed from then on goes there. `isClean`: no mapper has left anything behind. */
 async function answer(
   request: ChildRequest,
   signal: AbortSignal,
   log: CappedLog,
   begin: (write: WriteLine) => CappedLog,
+  isClean: () => boolean,
 ): Promise<ChildAnswer> {
   try {
     const mapper = await exactMapper(request);
@@ -150,7 +151,7 @@ async function answer(
         return { kind: "mapped", result: await mapAlone(job, partPath, mapper, signal, log) };
       }
       case "map together":
-        return await mapParty(request.jobs, mapper, signal, begin);
+        return await mapParty(request.jobs, mapper, signal, begin, isClean);
       case "describe":
         return { kind: "facts", facts: factsOf(mapper) };
       case "settings":
@@ -212,7 +213,7 @@ function serve(send: ReturnType<typeof takeChannel>): void {
 
   async function take(request: ChildRequest): Promise<void> {
     cancel = new AbortController();
-    const given = await answer(request, cancel.signal, begin(notify), begin);
+    const given = await answer(request, cancel.signal, begin(notify), begin, () => left().length === 0);
     // A rejection that nobody awaits shows now, and belongs to this request.
     await new Promise((resolve) => setImmediate(resolve));
     log.end();

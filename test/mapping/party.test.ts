@@ -13,7 +13,8 @@ const ROWS = `
     if (row.what === "loop") for (;;);
     if (row.what === "wait") { log.warn("waits"); await new Promise(() => {}); }
     if (row.what === "leave") setInterval(() => {}, 1000);
-    emit({ target: { variableId: Number(row.id) }, date: row.date, value: Number(row.value), tags: { file: file.name } });
+    if (row.what === "move") process.chdir("/");
+    emit({ target: { variableId: Number(row.id) }, date: row.date, value: Number(row.value), tags: { file: file.name, folder: process.cwd() } });
   }`;
 
 function content(rows: number, what = "", at = 0): string {
@@ -161,6 +162,32 @@ describe("files that are mapped together", () => {
     ]);
     expect(rig.lines.filter((line) => line.includes("a mapping process is replaced")).length).toBe(1);
     expect(await rig.pool.mapTogether([], never())).toEqual([]);
+  });
+
+  it("are left when one before them left the process unclean", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(1), content(2, "move", 1), content(3), content(4)]);
+    const results = await rig.pool.mapTogether(jobs, never());
+    expect(statuses(results)).toEqual(["mapped", "mapped", null, null]);
+    for (const [nth, job] of jobs.entries())
+      expect(await rig.pool.map(job, never())).toMatchObject(results[nth] ?? { points: nth + 1 });
+  });
+
+  it("have settings of their own, which a mapper may change", async () => {
+    const rig = await rigOf({ count: 1 });
+    await writeFile(
+      join(rig.mappers, "taker.ts"),
+      `import { defineMapper, z } from "headgate/mapper";
+export default defineMapper({ name: "taker", summary: "of a test", settings: z.object({ ids: z.any() }), map({ settings, emit }: any) {
+  while (settings.ids.length > 0) emit({ target: { variableId: settings.ids.pop() }, date: "2026-03-01T00:00:00Z", value: 1 });
+} });`,
+    );
+    const { binding } = await rig.job("taker");
+    const jobs = (await jobsOf(rig, ["a", "b", "c"], "taken")).map((job) => ({
+      ...job,
+      binding: { ...binding, settings: { ids: [1, 2] } },
+    }));
+    expect(await rig.pool.mapTogether(jobs, never())).toMatchObject(jobs.map(() => ({ points: 2 })));
   });
 
   it("are mapped by the version that they are bound to, or not at all", async () => {
