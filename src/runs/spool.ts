@@ -220,6 +220,8 @@ function removeIfThere(path: string): void {
 async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
   const runs = new Map<string, { paths: string[]; bytes: number; modifiedMs: number }>();
   for (const name of await readdir(folder)) {
+    // On its way in: it is about to have another name.
+    if (name.endsWith(PART)) continue;
     const path = join(folder, name);
     const facts = await stat(path);
     const runId = name.split(".")[0] ?? name;

@@ -111,6 +111,16 @@ describe("the spool", () => {
     expect(readdirSync(join(folder, "kept")).sort()).toEqual(["newer.gz", "newest.gz"]);
   });
 
+  it("goes on pruning when something is being kept at the same time, and leaves that alone", async () => {
+    const kept = (name: string) => join(folder, "kept", name);
+    for (const name of ["old.gz", "new.gz.part"]) {
+      writeFileSync(kept(name), "x");
+      utimesSync(kept(name), 0, 0);
+    }
+    expect(await spool.prune(Date.now())).toBe(1);
+    expect(readdirSync(join(folder, "kept"))).toEqual(["new.gz.part"]);
+  });
+
   it("keeps and prunes what belongs to a run together", async () => {
     const about = { targets: [], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
     for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(RUN)}${end}`, "x");
