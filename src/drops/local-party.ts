@@ -9,6 +9,7 @@ import {
   constants,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -90,9 +91,11 @@ function copy({ entry, destination }: FetchWanted, folders: Folders, facts: Fact
   const bytes = piece.subarray(0, entry.size);
   const sha256 = hash("sha256", bytes, "hex");
   if (!facts.isWanted()) return null;
-  const file = openSync(destination, "w");
+  // Never emptied first: whoever made the same copy since that question may read it by now, and finds the same bytes.
+  const file = openSync(destination, constants.O_WRONLY | constants.O_CREAT);
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
+    ftruncateSync(file, bytes.length);
   } catch (thrown) {
     closeSync(file);
     throw thrown;
