@@ -35,6 +35,8 @@ export class Conductor {
   readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
   /** Runs that no hand may take. */
   readonly #barred = new Set<string>();
+  /** Runs that a person had the last word of since a desk began to look: what it has read of them may be no longer so. */
+  readonly #changed = new Set<string>();
   /** Drops that no hand may touch. */
   readonly #closedDrops = new Set<string>();
   readonly #abort = new AbortController();
@@ -135,6 +137,7 @@ export class Conductor {
       return await work();
     } finally {
       this.#barred.delete(runId);
+      this.#changed.add(runId);
       this.#waits.release(runId);
       this.wake(runId);
     }
@@ -205,6 +208,7 @@ export class Conductor {
     const nowMs = this.#steps.clock.monotonicMs();
     if (desk.emptyUntilMs > nowMs || (desk.name !== "delivery" && desk.inHand.size >= hands)) return;
     desk.emptyUntilMs = nowMs + EMPTY_MS;
+    this.#changed.clear();
     const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, { ...desk.only, ours: true });
     desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;
     const queues: Run[][] = [];
@@ -216,7 +220,8 @@ export class Conductor {
     for (let rank = 0; rank < hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
-        if (run === undefined || this.isInHand(run.id)) continue;
+        // Somebody may have closed its drop, or ordered something, while the others were read.
+        if (run === undefined || this.#changed.has(run.id) || !this.#isReady(run, desk)) continue;
         if (!mayTake(run)) {
           desk.emptyUntilMs = 0;
           continue;
@@ -314,6 +319,7 @@ export class Conductor {
     let together = (await party) ?? null;
     if (signal.aborted) return;
     for (let now: Run | null = run; now !== null; ) {
+      if (together !== null) this.#faults.forget(run.id);
       const result: StepResult = together ?? (await this.#stepOrFault(now, desk, signal));
       together = null;
       if (this.#waits.release(run.id)) this.#lookAgain({ state: "mapped", path: run.path });
