@@ -91,11 +91,13 @@ export async function claimArrivals(arrivals: readonly Arrival[], parts: ClaimPa
       if (claim !== undefined) prepared.push(claim);
     }
     await turn.mine;
-    const recorded = prepared.map((claim) => claim.record().catch(noteFault));
+    const recorded: PreparedClaim[] = [];
+    const recording = prepared.map((claim) => claim.record().then(() => recorded.push(claim), noteFault));
     turn.pass();
-    await Promise.all(recorded);
-    if (prepared.some(({ opens }) => opens)) parts.onRun();
-    for (const { after } of prepared) await after?.().catch(noteFault);
+    await Promise.all(recording);
+    if (recorded.some(({ opens }) => opens)) parts.onRun();
+    // Nothing is done to a file that the ledger does not know it of.
+    for (const { after } of recorded) await after?.().catch(noteFault);
   } finally {
     turn.pass();
   }

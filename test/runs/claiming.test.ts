@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";
+import type { Drop } from "../../src/drops/drop.ts";
 import { claimParts } from "../../src/gateway/runs.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
@@ -121,6 +122,28 @@ describe("a claim of many arrivals", () => {
     );
     await claimArrivals(again, parts);
     expect(await runs()).toEqual(["b1.csv", "b2.csv", "a1.csv"]);
+  });
+
+  it("leaves an unmatched file where it lies until the ledger knows that it is unmatched", async () => {
+    const finished: string[] = [];
+    const finish: Drop["finish"] = async ({ path }) => {
+      finished.push(path);
+      return "done";
+    };
+    const action = { action: "delete" } as const;
+    const rules = { delivered: action, quarantined: action, unmatched: action, duplicate: action };
+    const post = { drop: { finish } as Drop, finish: rules, duplicates: "skip" } as const;
+    const arrivals = await sight("one", ["lost.csv", "x.csv"]);
+    const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });
+    const advanceArrival: Ledger["advanceArrival"] = (id, ...change) =>
+      id === arrivals[0]?.id ? Promise.reject(full) : ledger.advanceArrival(id, ...change);
+    const failing = { ...parts, ledger: { ...ledger, advanceArrival }, dropPost: () => post };
+    await expect(claimArrivals(arrivals, failing)).rejects.toBe(full);
+    expect(await states(arrivals)).toEqual([
+      ["lost.csv", "settling"],
+      ["x.csv", "unmatched"],
+    ]);
+    expect(finished).toEqual(["x.csv"]);
   });
 
   it("wakes nobody when no trigger claims them", async () => {
