@@ -145,7 +145,7 @@ function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: F
 /** As `finishSource` does it, as long as all is as it should be. */
 function move({ entry, to }: FinishWanted, folders: Folders, facts: Facts): Finished | null {
   const from = folders.find(entry.path);
-  if (from === null || !liesThere(from, entry)) return null;
+  if (from === null || !facts.isWanted() || !liesThere(from, entry)) return null;
   const target = folders.make(to);
   if (target === null || statusOf(target) !== undefined || !facts.isHeard()) return null;
   renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.

@@ -66,8 +66,9 @@ export class LocalTogether {
       onLeaving(entry.path);
       faultPoint("drops.finish.before-rename");
     }
-    // Without the signal: the caller must know how it ended.
-    const answer = party.length === 0 ? [] : await this.#thread.ask({ kind: "finish", wanted: party });
+    // The caller must know how it ended.
+    const order = { kind: "finish", wanted: party } as const;
+    const answer = party.length === 0 ? [] : await this.#thread.ask(order, signal, true);
     for (const result of answer ?? []) if (result === "done") faultPoint("drops.finish.after-rename");
     const moves = orders.map((order) => order !== null);
     const told = merge(moves, answer, (result, at) => this.#told(result, party[at]));

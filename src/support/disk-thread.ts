@@ -62,21 +62,21 @@ export class DiskThread<Order, Answer> {
 
   /**
    * Null when it was not done, or only in part. With a signal, who gives up hears null at once, and the party does nothing more that it had not begun;
-   * without one, the answer is waited for as long as it takes.
+   * without one, the answer is waited for as long as it takes. `mustHear`: also who gives up waits for the answer.
    */
-  ask(order: Order, signal?: AbortSignal): Promise<Answer | null> {
+  ask(order: Order, signal?: AbortSignal, mustHear = false): Promise<Answer | null> {
     if (this.#closed || signal?.aborted === true) return Promise.resolve(null);
     const running = this.#running ?? this.#start();
     if (running === null) return Promise.resolve(null);
     const { promise, resolve } = Promise.withResolvers<Answer | null>();
     this.#asked += 1;
     const number = this.#asked;
-    const giveUp = () => this.#giveUp(running, number);
+    const giveUp = () => (mustHear ? sayUnwanted(running, number) : this.#giveUp(running, number));
     const ended = (answer: Answer | null) => {
       signal?.removeEventListener("abort", giveUp);
       resolve(answer);
     };
-    running.parties.set(number, { ended: promise, signal, resolve: ended });
+    running.parties.set(number, { ended: promise, signal: mustHear ? undefined : signal, resolve: ended });
     signal?.addEventListener("abort", giveUp, { once: true });
     if (this.#idle !== null) clearTimeout(this.#idle);
     running.worker.ref();
@@ -150,8 +150,7 @@ export class DiskThread<Order, Answer> {
   }
 
   #giveUp(running: Running<Answer>, number: number): void {
-    // Earlier parties that can be given up as well are answered sooner by it, which does no harm.
-    if (Atomics.load(running.words, GIVEN_UP) < number) Atomics.store(running.words, GIVEN_UP, number);
+    sayUnwanted(running, number);
     running.parties.get(number)?.resolve(null);
     this.#bePatient(running, number);
   }
@@ -179,4 +178,9 @@ export class DiskThread<Order, Answer> {
     running.worker.unref();
     await running.worker.terminate();
   }
+}
+
+/** Earlier parties that can be given up as well are answered sooner by it, which does no harm. */
+function sayUnwanted({ words }: Pick<Running<unknown>, "words">, number: number): void {
+  if (Atomics.load(words, GIVEN_UP) < number) Atomics.store(words, GIVEN_UP, number);
 }

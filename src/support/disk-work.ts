@@ -32,7 +32,7 @@ export interface PartyFacts<Data> {
   readonly data: Data;
   /** Asked before each step that must not be done behind the back of who has given up. */
   isWanted(): boolean;
-  /** The same for what is waited for even by those who would rather stop. */
+  /** The same before the rest of a step that was begun: whether anybody hears how it ended. */
   isHeard(): boolean;
 }
 

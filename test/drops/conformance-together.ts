@@ -231,6 +231,18 @@ function givingUpTogether(of: () => Field): void {
     expect((await listed(of().drop)).map(({ path }) => path)).toEqual(GOOD);
   });
 
+  test("moves no more files once it was given up, and says which it had moved", async () => {
+    const good = await layGood(of());
+    const given = new AbortController();
+    const wanted = good.map((entry) => archive(entry));
+    const ended = of().drop.finishTogether?.(wanted, given.signal);
+    given.abort();
+    const results = (await ended) ?? [];
+    expect(results.some((result) => result === null)).toBe(true);
+    const left = good.filter((_, at) => results[at] === null).map(({ path }) => path);
+    expect((await listed(of().drop)).map(({ path }) => path)).toEqual(left);
+  });
+
   test("takes several parties at the same time, and none when it is closed", async () => {
     const good = await layGood(of());
     const [fetched, ended] = await Promise.all([
