@@ -53,7 +53,7 @@ export interface Spool {
   openInput(runId: string): Promise<Readable | null>;
   /** Ids of runs whose inputs are kept. */
   keptInputs(): Promise<readonly string[]>;
-  /** Removes what is damaged. */
+  /** Removes what is damaged or not wanted; a segment with what lies beside it. */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
   /** Removes what a crash left half-written. Only before anything is written. */
   sweep(): Promise<void>;
@@ -77,7 +77,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     exists(inputPath(runId)) ? inputPath(runId) : keptPlace(names.keptOf(runId), "input");
   const places = {
     input: (runId: string) => [inputPath(runId)],
-    segment: (runId: string) => [segmentPath(runId)],
+    segment: (runId: string) => ["", ".rows", ABOUT].map((end) => `${segmentPath(runId)}${end}`),
     kept: (runId: string) => Object.values(KEPT_ENDS.input).map((end) => join(kept, `${runId}${end}`)),
   };
 

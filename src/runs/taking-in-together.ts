@@ -117,6 +117,8 @@ async function recordAll(
       mapped: mappedRecord(result),
     });
     if (taken !== null) results.set(run.id, { move: "next", run: taken });
+    // Put away with the run, it would be found as what was sent, also of one that is never mapped, such as a duplicate.
+    else await steps.spool.discard(run.id, "segment");
   };
   // What failed is tried again by itself.
   await Promise.allSettled(mapped.map(record));

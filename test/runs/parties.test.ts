@@ -92,6 +92,25 @@ describe("files that lie at a drop together", () => {
     expect(parties.some(({ runs: all, together }) => together > 0 && together < all)).toBe(true);
   });
 
+  it("leave nothing that looks sent when they came before", async () => {
+    const variable = await rig.variable("meter");
+    layGood(variable);
+    const gateway = await rig.open(
+      {
+        drops: [drop("in", { finish: { delivered: { archive: "archive" } } })],
+        push: { confirm: { by: "none" } },
+      },
+      log,
+    );
+    await until("all is done", () => gateway.isIdle());
+    layGood(variable);
+    const cancelled = async () => (await gateway.ledger.runsIn(["cancelled"])).length;
+    await until("all are known", async () => (await cancelled()) === GOOD && (await gateway.isIdle()));
+    expect(parties.length).toBeGreaterThan(1);
+    const kept = readdirSync(join(rig.folder, "state/spool/kept")).filter((name) => name.endsWith(".about"));
+    expect(kept.length).toBe(GOOD);
+  });
+
   it("are mapped alone when one of them ends the process of its mapper", async () => {
     const variable = await rig.variable("meter");
     mkdirSync(join(rig.folder, "mappers"));
