@@ -20,7 +20,7 @@ export interface MapJob {
   readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "rejectShare" | "limits" | "version">;
   /** The tables that the run is bound to. */
   readonly lookups?: readonly LookupFile[] | undefined;
-  /** The segment is written to `<segmentPath>.part`, synced, and renamed when it is complete. */
+  /** The segment is written beside it, under a name of its own that ends in `.part`, synced, and renamed when it is complete. */
   readonly segmentPath: string;
 }
 

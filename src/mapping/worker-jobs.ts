@@ -55,7 +55,7 @@ const PARTY_MS = 1_000;
  * was not come to in time, or before the process was left unclean.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
-export async function mapParty(
+export async function mapTogether(
   jobs: readonly PartyJob[],
   mapper: Mapper,
   signal: AbortSignal,

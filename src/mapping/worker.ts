@@ -24,7 +24,7 @@ import type {
 } from "./messages.ts";
 import { shorten } from "./rejections.ts";
 import { settingsFault } from "./settings.ts";
-import { mapAlone, mapParty, printable } from "./worker-jobs.ts";
+import { mapAlone, mapTogether, printable } from "./worker-jobs.ts";
 
 /** Between two looks at the parent and the memory, in milliseconds. */
 const WATCH_MS = 250;
@@ -151,7 +151,7 @@ async function answer(
         return { kind: "mapped", result: await mapAlone(job, partPath, mapper, signal, log) };
       }
       case "map together":
-        return await mapParty(request.jobs, mapper, signal, begin, isClean);
+        return await mapTogether(request.jobs, mapper, signal, begin, isClean);
       case "describe":
         return { kind: "facts", facts: factsOf(mapper) };
       case "settings":

@@ -3,7 +3,7 @@
  * from the ledger, so a restart goes on where the last process stood.
  *
  * Desks work side by side, each with its own number of hands: `intake` (fetch, and map or open), `delivery`, `containers`
- * (tend those that are opened), `confirming` and `finishing`. A run is at one desk at a time. A step that must wait names a time and a reason;
+ * (tend those that are opened), `confirming` and `finishing`. A run is at one desk at a time; small ones may take their step together (`parties.ts`). A step that must wait names a time and a reason;
  * a service that cannot be reached makes all its runs wait, not only the one that found out. Drops and lanes take turns, so
  * that what waits at one of them never hides what is ready at another.
  */

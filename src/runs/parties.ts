@@ -96,8 +96,11 @@ function placeOf(run: Run, steps: RunSteps): Place | null {
   if (run.size > BYTES_MAX || run.replay !== null || run.path.includes("!/")) return null;
   const post = steps.dropPost(drop);
   if (post === undefined) return null;
-  if (state === "accepted" && run.finishedAt === null)
-    return post.drop.finishTogether === undefined ? null : { key: `out ${drop}`, step: finishTogether };
+  if (state === "accepted" && run.finishedAt === null) {
+    const waits = steps.finishAfter(run, post.finish.delivered) === "confirmed";
+    const isAlone = waits || post.drop.finishTogether === undefined;
+    return isAlone ? null : { key: `out ${drop}`, step: finishTogether };
+  }
   if (state !== "claimed" || run.reason !== null || post.drop.fetchTogether === undefined) return null;
   const { mapper, unpack } = binding;
   if (unpack !== undefined || mapper.digest === "") return null;

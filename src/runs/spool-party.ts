@@ -1,6 +1,6 @@
 /**
- * What the spool does for many runs at once, in a thread of its own: with the same result as `Spool.note` and `Spool.retire`, which go on from whatever
- * is left when something fails. It is loaded with each thread, so it imports next to nothing.
+ * What the spool does for many runs at once, in a thread of its own: with the same result as `Spool.note`, `Spool.retire` and the publishing of a
+ * segment for each, which go on from whatever is left when something fails. It is loaded with each thread, so it imports next to nothing.
  */
 import {
   closeSync,
@@ -34,7 +34,7 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** A segment that is complete, with its row index beside it, which can be made again. */
+/** A segment that is complete, with its row index beside it. */
 export interface SegmentPart {
   readonly part: string;
   readonly rowsPart: string;
@@ -66,7 +66,12 @@ export function performSpool(
 
 function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boolean[] {
   // One after another, when all are written: the first takes most of what the others would have to wait for.
-  const synced = parts.map(({ part }) => isDone(() => syncNow(part)));
+  const synced = parts.map(({ part, rowsPart }) =>
+    isDone(() => {
+      syncNow(part);
+      syncNow(rowsPart);
+    }),
+  );
   const named = parts.map(({ part, rowsPart, path }, at) =>
     isDone(() => {
       if (synced[at] !== true) throw new Error("it is not synced");

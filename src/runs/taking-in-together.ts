@@ -102,7 +102,7 @@ async function jobOf({ id, path, binding }: Run, { lookups, spool }: RunSteps): 
   };
 }
 
-/** In one transaction. What came before, or is another's by now, is left to the single step. */
+/** Side by side, so that they share a transaction. What came before, or is another's by now, is left to the single step. */
 async function recordAll(
   mapped: readonly Mapped[],
   steps: RunSteps,
