@@ -53,6 +53,8 @@ export function createMappingPool(
   );
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
   const closing = new AbortController();
+  /** What nobody else waits for. */
+  const preparing = new Set<Promise<void>>();
 
   /** Once, or twice when the process and not the file may be at fault. */
   async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
@@ -118,9 +120,12 @@ export function createMappingPool(
 
   return {
     prepare(mapper) {
-      if (slots.areAllFree)
-        // Whatever is wrong shows when the file is mapped.
-        prepare(mapper).catch(() => undefined);
+      if (!slots.areAllFree || closing.signal.aborted) return;
+      // Whatever is wrong shows when the file is mapped.
+      const begun = prepare(mapper)
+        .catch(() => undefined)
+        .finally(() => preparing.delete(begun));
+      preparing.add(begun);
     },
     async map(job, signal) {
       const stop = AbortSignal.any([signal, closing.signal]);
@@ -155,7 +160,8 @@ export function createMappingPool(
       const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
         if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping process did not end in time");
       });
-      await Promise.race([shelf.close(), late]);
+      // Who looks for a version may write it to where it is kept.
+      await Promise.race([Promise.all([shelf.close(), ...preparing]), late]);
       deadline.abort();
     },
   };

@@ -2,7 +2,9 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createCatalogue } from "../../src/mapping/catalogue.ts";
-import { GOOD, poolOf, writeMapper } from "./pool-rig.ts";
+import { createMappingPool } from "../../src/mapping/pool.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
 
 describe("the pool", () => {
   it("maps a file by a mapper of a folder outside of the package into a segment, and passes on what it logs", async () => {
@@ -25,6 +27,18 @@ describe("the pool", () => {
       expect(result).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
     expect(good).toMatchObject({ status: "mapped" });
     await expect(access(join(folder, "loop.segment"))).rejects.toThrow();
+  });
+
+  it("closes when a look for a version that nobody waits for has ended, since it may write where versions are kept", async () => {
+    const ended: string[] = [];
+    const found = Promise.withResolvers<null>();
+    const locate = () => found.promise.finally(() => ended.push("look"));
+    const pool = createMappingPool(OPTIONS, [], silentLog, { locate });
+    pool.prepare({ name: "good", version: "1", digest: "0" });
+    const closed = pool.close().then(() => ended.push("pool"));
+    setImmediate(() => found.resolve(null));
+    await closed;
+    expect(ended).toEqual(["look", "pool"]);
   });
 
   it("cancels an endless loop at once, and what waits behind it", async () => {
