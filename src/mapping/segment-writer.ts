@@ -8,7 +8,7 @@ import { rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { BatchSlice } from "../model.ts";
-import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
+import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 
@@ -115,15 +115,23 @@ function create(path: string): number {
 
 /** Syncs a part and gives it its name, the rows first. Without a part there were no batches, and there is no segment. */
 export async function publishSegment(part: string, path: string): Promise<void> {
-  const rowsPart = `${part}${ROWS_PART}`;
   try {
-    await Promise.all([syncFile(part), syncFile(rowsPart)]);
+    await syncPart(part);
   } catch (thrown) {
     if (systemCode(thrown) === "ENOENT") return;
     throw thrown;
   }
-  await rename(rowsPart, `${path}.rows`);
-  await publishDurably(part, path);
+  await namePart(part, path);
+  await syncDirectory(dirname(path));
+}
+
+async function syncPart(part: string): Promise<void> {
+  await Promise.all([syncFile(part), syncFile(`${part}${ROWS_PART}`)]);
+}
+
+async function namePart(part: string, path: string): Promise<void> {
+  await rename(`${part}${ROWS_PART}`, `${path}.rows`);
+  await rename(part, path);
 }
 
 export interface NamedPart {
@@ -157,10 +165,8 @@ export async function publishTogether(
 }
 
 async function syncAndName(part: string, path: string): Promise<void> {
-  const rowsPart = `${part}${ROWS_PART}`;
-  await Promise.all([syncFile(part), syncFile(rowsPart)]);
-  await rename(rowsPart, `${path}.rows`);
-  await rename(part, path);
+  await syncPart(part);
+  await namePart(part, path);
 }
 
 /** False when the disk refuses. */

@@ -42,17 +42,15 @@ export async function finishTogether(
   return results;
 }
 
-/** Those whose sources are finished once they are accepted, with what becomes of them, durably decided. */
+/** Those that this node may finish, with what becomes of their sources, durably decided. */
 async function planAll(runs: readonly Run[], steps: RunSteps): Promise<readonly Planned[]> {
   const { ledger } = steps;
   const post = steps.dropPost(runs[0]?.drop ?? "");
   if (post === undefined) return [];
   const plan = async (run: Run): Promise<Planned | null> => {
-    const rule = post.finish.delivered;
-    if (steps.finishAfter(run, rule) === "confirmed") return null;
     const held = await ledger.fleet.holdRun(run);
     if (held === null || held.state !== "accepted" || held.finishedAt !== null) return null;
-    const decided = held.finishPlan ?? steps.planFinish(rule, entryOf(held), held.id);
+    const decided = held.finishPlan ?? steps.planFinish(post.finish.delivered, entryOf(held), held.id);
     // Nothing is done at the drop that would have to be known after a crash.
     const isNoted = held.finishPlan !== null || decided.action === "leave";
     if (!isNoted) await ledger.noteRun(held.id, { finishPlan: decided });
