@@ -6,6 +6,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { ConfigError, systemCode } from "../support/errors.ts";
+import { endConnectionsOnClose } from "../support/farewell.ts";
 import type { Logger } from "../support/log.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
@@ -57,6 +58,8 @@ export interface RunningHub {
 }
 
 const PURGE_MS = 3_600_000;
+/** A client that stalls for so long in the middle of a request keeps no hub from closing. */
+const SILENCE_MS = 30_000;
 /** Usage of the days before is of no use any more. */
 const USAGE_MS = 2 * 86_400_000;
 
@@ -112,6 +115,7 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
     forceCloseConnections: "idle",
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
   });
+  endConnectionsOnClose(app, SILENCE_MS);
   takeEmptyJson(app);
   installProblems(app, context.log);
   const routes = installAccess(app, context.guard);

@@ -1,5 +1,7 @@
 /** What every intake does, wherever it puts what it takes: on the disk of its gateway, or in a ledger that gateways share. */
+import { once } from "node:events";
 import { readdir } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -240,6 +242,19 @@ describe("the settings of the intake", () => {
     await expect(IntakeRig.start(undefined, {}, { tls: wrong })).rejects.toMatchObject({
       code: "HG-INTK-002",
     });
+  });
+
+  it("let a gateway stop while somebody holds a connection by which no TLS ever came", async () => {
+    const tls = { key: testKey, cert: testCertificate };
+    const secure = await IntakeRig.start(undefined, {}, { tls });
+    const silent = connect(Number(new URL(secure.url).port), "127.0.0.1");
+    await once(silent, "connect");
+    // Whoever is answered came later than the one before it.
+    const dispatcher = new Agent({ connect: { ca: testCertificate } });
+    await (await request(`${secure.url}/health`, { dispatcher })).body.dump();
+    await dispatcher.close();
+    await secure.close();
+    silent.destroy();
   });
 
   it("delete what was delivered and keep the rest, unless they say otherwise", () => {

@@ -1,11 +1,14 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { Agent, createServer, request } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
+import { systemCode } from "../../src/support/errors.ts";
 import { silentLog as log } from "../../src/support/log.ts";
-import { callsOf, GRANT, rawOptions, temporaryDirectory } from "./fixture.ts";
+import { callsOf, GRANT, rawOptions, temporaryDirectory, until } from "./fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeEach(async () => {
@@ -36,6 +39,39 @@ test("a store in use by another hub is refused, and free again when that one end
   await first.close();
   await (await startHub(optionsWith(), { log })).close();
 });
+
+test("a hub that is told to close answers what it is being asked, and waits for nobody who may ask again", async () => {
+  const hub = await startHub(optionsWith(), { log });
+  const authorization = `Bearer ${await callsOf(() => hub.url).token()}`;
+  const headers = { authorization, "content-type": "application/json", expect: "100-continue" };
+  const agent = new Agent({ keepAlive: true });
+  try {
+    const asking = request(`${hub.url}/sites`, { method: "POST", headers, agent });
+    asking.flushHeaders();
+    await once(asking, "continue");
+    const closed = hub.close();
+    await until(async () => (await isRefused(hub.url)) || undefined);
+    asking.end(JSON.stringify({ name: "Site", typeId: 3, timeZoneId: "Europe/Paris" }));
+    const [response] = await once(asking, "response");
+    expect(response.statusCode).toBe(200);
+    expect(Number(await text(response))).toBeGreaterThan(0);
+    await closed;
+  } finally {
+    agent.destroy();
+  }
+});
+
+async function isRefused(url: string): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return false;
+  } catch (thrown) {
+    return systemCode(thrown) === "ECONNREFUSED";
+  } finally {
+    socket.destroy();
+  }
+}
 
 test("a store written by a newer version is refused and left alone", async () => {
   await (await startHub(optionsWith(), { log })).close();

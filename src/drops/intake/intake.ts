@@ -7,6 +7,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
+import { endConnectionsOnClose } from "../../support/farewell.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
@@ -184,6 +185,7 @@ export class IntakeDrop implements Drop {
       routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
     };
     const app = (tls === undefined ? Fastify(common) : Fastify({ ...common, https: tls })) as FastifyInstance;
+    endConnectionsOnClose(app, CLOSE_WAIT_MS);
     const facts = this.#facts;
     const people = new People(this.#options, shelf.secret, this.#clock);
     const parts: RouteParts = {
