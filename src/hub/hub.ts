@@ -8,6 +8,7 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { ConfigError, systemCode } from "../support/errors.ts";
 import { endConnectionsOnClose } from "../support/farewell.ts";
 import type { Logger } from "../support/log.ts";
+import { once } from "../support/once.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
@@ -53,7 +54,7 @@ export interface RunningHub {
   readonly url: string;
   /** Every address that the hub answers at. */
   readonly routes: readonly HubRoute[];
-  /** Completes requests and the operation in hand; the rest of the queue waits in the store. */
+  /** Completes requests and the operation in hand; the rest of the queue waits in the store. Once more is the same. */
   close(): Promise<void>;
 }
 
@@ -68,9 +69,9 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
   const { log, clock = systemClock, fault = null } = parts;
   const store = await openStore(options.store);
   const stops: (() => Promise<void>)[] = [() => store.close()];
-  const stopAll = async () => {
+  const stopAll = once(async () => {
     for (const stop of stops.toReversed()) await stop();
-  };
+  });
   try {
     await seedIdentities(store.identity, options);
     const passwords = await createPasswords(clock);

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
-import { isDatabaseTrouble } from "../../src/hub/store/open.ts";
+import { isDatabaseTrouble, openStore } from "../../src/hub/store/open.ts";
 import { createPool, transact } from "../../src/hub/store/postgres/database.ts";
 import { silentLog as log } from "../../src/support/log.ts";
 import type { TestDatabase } from "../support/postgres.ts";
@@ -217,6 +217,13 @@ test("a connection that ends in the middle of a transaction fails the transactio
   await expect(broken).rejects.toSatisfy(isDatabaseTrouble);
   expect(await transact(pool, ({ get }) => get("SELECT 1 AS one"))).toEqual({ one: 1 });
   await pool.end();
+});
+
+test("a hub that is closed twice closes once, also its store", async () => {
+  const hub = await startHub(optionsWith(), { log });
+  await Promise.all([hub.close(), hub.close()]);
+  const store = await openStore(optionsWith().store);
+  await Promise.all([store.close(), store.close()]);
 });
 
 test("a push that the store refuses does not count towards the quota", async () => {

@@ -73,6 +73,12 @@ async function isRefused(url: string): Promise<boolean> {
   }
 }
 
+test("a hub that is closed twice closes once", async () => {
+  const hub = await startHub(optionsWith(), { log });
+  await Promise.all([hub.close(), hub.close()]);
+  await hub.close();
+});
+
 test("a store written by a newer version is refused and left alone", async () => {
   await (await startHub(optionsWith(), { log })).close();
   const database = new DatabaseSync(`${directory.path}/hub.sqlite`);

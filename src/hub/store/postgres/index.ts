@@ -1,4 +1,5 @@
 /** The store for several nodes: everything in one schema of one PostgreSQL database. */
+import { once } from "../../../support/once.ts";
 import type { HubStore } from "../store.ts";
 import { openPool, type PostgresOptions } from "./database.ts";
 import { createIdentityStore } from "./identity.ts";
@@ -19,12 +20,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<HubSt
     points: createPointStore(pool),
     operations,
     usage: createUsageStore(pool),
-    async close() {
+    close: once(async () => {
       try {
         await operations.release();
       } finally {
         await pool.end();
       }
-    },
+    }),
   };
 }

@@ -1,5 +1,6 @@
 /** The embedded store: `<path>` holds structure, points and outcomes, `<path>.intake` the queue of operations. */
 import type { DatabaseSync } from "node:sqlite";
+import { once } from "../../../support/once.ts";
 import type { HubStore } from "../store.ts";
 import { lockStore, openDatabase } from "./database.ts";
 import { createIdentityStore } from "./identity.ts";
@@ -24,9 +25,9 @@ export function intakePath(path: string): string {
 export async function openSqliteStore(path: string): Promise<HubStore> {
   const lock = lockStore(path);
   const opened: DatabaseSync[] = [lock];
-  const close = async () => {
+  const close = once(async () => {
     for (const database of opened.toReversed()) database.close();
-  };
+  });
   try {
     const open = (file: string, migrations: "migrations" | "intake-migrations") => {
       const database = openDatabase({
