@@ -5,7 +5,13 @@
  */
 const NODE_MIN = 26;
 /** For the allocator of the GNU C library, which else keeps what large buffers and other threads have given back; others pass it over. */
-const THRIFTY = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "131072" };
+const THRIFTY = {
+  MALLOC_ARENA_MAX: "2",
+  MALLOC_MMAP_THRESHOLD_: "131072",
+  // What is given back is asked for again in the next moment: a few megabytes stay, in place of calls to the system for each kilobyte.
+  MALLOC_TRIM_THRESHOLD_: "8388608",
+  MALLOC_TOP_PAD_: "1048576",
+};
 
 if (Number.parseInt(process.versions.node, 10) < NODE_MIN) {
   process.stderr.write(

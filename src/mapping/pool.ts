@@ -12,7 +12,8 @@ import type { MapJob, MappingPool, MapResult } from "./mapping.ts";
 import type { ChildAnswer, MapperModule, PartyJob } from "./messages.ts";
 import type { WorkersOptions } from "./options.ts";
 import { mapParty, partPathOf } from "./party.ts";
-import { ProcessShelf } from "./process-shelf.ts";
+import { PartyTurns } from "./party-turns.ts";
+import { keyOf, ProcessShelf } from "./process-shelf.ts";
 import { discardPart, type NameSegments, publishSegment } from "./segment-writer.ts";
 import { Slots } from "./slots.ts";
 
@@ -46,6 +47,7 @@ export function createMappingPool(
 ): MappingPool {
   const count = options.count === "auto" ? availableParallelism() : options.count;
   const slots = new Slots(count);
+  const turns = new PartyTurns(slots);
   const shelf = new ProcessShelf(
     count + IDLE_BESIDE,
     { memory: options.memory, writable: means.writable ?? null },
@@ -115,7 +117,8 @@ export function createMappingPool(
 
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
     const module = await locate(name, digest);
-    if (module !== null && !closing.signal.aborted) shelf.prepare(module);
+    // Somebody may have had work for it meanwhile, and then there is one.
+    if (module !== null && slots.areAllFree && !closing.signal.aborted) shelf.prepare(module);
   }
 
   return {
@@ -148,8 +151,9 @@ export function createMappingPool(
       const module = await locate(name, digest);
       if (module === null) return jobs.map(() => null);
       const ask = async (party: readonly PartyJob[]) => {
-        if (!(await slots.take(stop))) throw cancelled(first);
-        return await askTogether(party, module, stop).finally(() => slots.free());
+        const key = keyOf(module);
+        if (!(await turns.take(key, shelf.hasIdle(key), stop))) throw cancelled(first);
+        return await askTogether(party, module, stop).finally(() => turns.free(key));
       };
       return await mapParty(jobs, first.binding.mapper, ask, means.name);
     },

@@ -53,10 +53,15 @@ export class ProcessShelf {
     return child;
   }
 
+  /** Whether a process of this key waits for work. */
+  hasIdle(key: string): boolean {
+    return this.#idle.some((one) => one.key === key);
+  }
+
   /** Starts a process for this mapper ahead of its first file, unless one waits. */
   prepare(module: MapperModule): void {
     const key = keyOf(module);
-    if (!this.#idle.some((one) => one.key === key)) this.giveBack(this.take(module, true), module, null);
+    if (!this.hasIdle(key)) this.giveBack(this.take(module, true), module, null);
   }
 
   /** `left` says why it is not clean. */
@@ -106,6 +111,6 @@ export class ProcessShelf {
 const BUNDLED = "bundled";
 
 /** Of what may share a process. */
-function keyOf(module: MapperModule): string {
+export function keyOf(module: MapperModule): string {
   return isBundled(module.origin ?? module.modulePath) ? BUNDLED : `${module.modulePath}?${module.digest}`;
 }
