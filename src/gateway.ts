@@ -101,7 +101,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
   const ledger = countedLedger(opened, (run, mappedNow) => metrics.countRun(run, mappedNow));
   closers.push(() => ledger.close());
-  const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics: metrics.registry });
+  const onRun = (id?: string) => conductor.wake(id);
+  const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock, ledger.shared?.content);
 
@@ -125,7 +126,6 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   });
   closers.push(() => services.close());
   services.configure(config);
-  const onRun = () => conductor.wake();
   const dropPost = (name: string) => field.post(name);
   const servicePost = (name: string) => services.get(name);
   const shared = { ledger, log, dropPost, lookups, versions };

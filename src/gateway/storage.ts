@@ -14,17 +14,21 @@ export interface Storage {
   readonly room: SpoolRoom;
 }
 
+/** Who calls it closes the spool, and so the room with it. */
 export async function openStorage(
   options: GatewayConfig["spool"],
   {
     metrics,
     ledger,
+    onRun,
     ...means
   }: {
     readonly clock: Clock;
     readonly log: Logger;
-    readonly metrics: Registry;
+    readonly metrics: { readonly registry: Registry };
     readonly ledger: Pick<Ledger, "runsIn" | "shared">;
+    /** Of a run for which the spool had no room, and may have it now. */
+    readonly onRun: (id: string) => void;
   },
 ): Promise<Storage> {
   const spool = await openSpool(options);
@@ -32,8 +36,29 @@ export async function openStorage(
   const room = new SpoolRoom(spool.root, options, {
     ...means,
     held: () => heldRuns(ledger),
+    onRoom: (ids) => {
+      for (const id of ids) onRun(id);
+    },
     shared: shared === null ? null : () => shared.intake.allLyingBytes(),
   });
-  measureSpool(metrics, room);
-  return { spool, room };
+  measureSpool(metrics.registry, room);
+  return { spool: telling(spool, room), room };
+}
+
+/** What leaves the spool makes room. */
+function telling(spool: Spool, room: SpoolRoom): Spool {
+  const freeing =
+    <Args extends readonly unknown[]>(work: (...args: Args) => Promise<void>) =>
+    (...args: Args) =>
+      work(...args).finally(() => room.freed());
+  return {
+    ...spool,
+    retire: freeing(spool.retire),
+    retireTogether: freeing(spool.retireTogether),
+    discard: freeing(spool.discard),
+    close() {
+      room.close();
+      return spool.close();
+    },
+  };
 }

@@ -6,6 +6,7 @@ import { fetchReplayed } from "./replaying.ts";
 import { containerOf, fetchSource, waitForDrop } from "./source.ts";
 import { entryOf, NEXT, REST, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 
+/** Should nobody tell of room before: what others leave on the disk is not heard of. */
 const FULL_WAIT_MS = 2_000;
 
 /** While the spool is full the file stays where it is. */

@@ -3,12 +3,13 @@
  * outage is bounded: at the budget, or when the disk runs short, nothing more is taken, and files stay where they lie. What was
  * taken goes on to its end, which makes room again.
  */
-import { lstat, opendir, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../support/clock.ts";
-import { type ErrorCode, systemCode, wordsOf } from "../support/errors.ts";
+import { type ErrorCode, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { SpoolOptions } from "./options.ts";
+import { bytesBelow } from "./spool-bytes.ts";
 
 export interface RoomState {
   /** Bytes of inputs, segments and bodies under way, and of what is being fetched. */
@@ -38,8 +39,6 @@ export interface Refusal {
 /** What is counted, below the root of the spool. What is kept for replay has a limit of its own. */
 const BODIES = "intake";
 const COUNTED = ["inputs", "segments", BODIES];
-/** What an intake remembers of its senders is there for good, and is no backlog. */
-const DATABASE = /\.sqlite(-wal|-shm)?$/;
 /** A file is here as it came, and as the batches that are made of it, which are larger. */
 const COPIES = 3;
 /** Once full, files are taken again below this share of the budget, and above that share of the headroom. */
@@ -47,14 +46,17 @@ const AGAIN = { budget: 0.9, headroom: 1.1 } as const;
 /** Counting is work too: at most this share of the time. */
 const COUNTING_SHARE = 0.05;
 const COUNTED_MS = 1_000;
+/** While somebody waits for room. */
+const AWAITED_MS = 50;
 /** While there is plenty of room: below this share of the budget, and with so many times the headroom left, by what was written since. */
 const PLENTY = { budget: 0.5, headroom: 4, countedMs: 10_000 } as const;
-const FILES_AT_ONCE = 64;
 /** Below this share of the budget nobody asks what held runs take. */
 const HELD_ASKED_SHARE = 0.25;
 const HELD_TOLD_SHARE = 0.1;
 const NONE_HELD: HeldBytes = { runs: 0, bytes: 0 };
 const MAPPED_WITHIN_MS = 600_000;
+/** Who waits for room asks more often by itself. */
+const GIVEN_UP_MS = 10_000;
 
 interface Reservation {
   readonly bytes: number;
@@ -68,6 +70,8 @@ export interface RoomMeans {
   readonly held: () => Promise<ReadonlySet<string>>;
   /** Bytes of bodies that intakes took into the ledger's database and that wait there. Null where there are none. */
   readonly shared: (() => Promise<number>) | null;
+  /** Runs that were refused before, in that order, and may find room now. */
+  readonly onRoom?: (ids: readonly string[]) => void;
 }
 
 export class SpoolRoom {
@@ -77,6 +81,12 @@ export class SpoolRoom {
   readonly #log: Logger;
   readonly #askHeld: RoomMeans["held"];
   readonly #askShared: RoomMeans["shared"];
+  readonly #onRoom: NonNullable<RoomMeans["onRoom"]>;
+  /** Runs that wait for room, in the order in which they came: how much they need, and when they asked last. */
+  readonly #refused = new Map<string, { readonly need: number; readonly askedMs: number }>();
+  /** Something was given back since the last count. */
+  #isFreer = false;
+  #timer: NodeJS.Timeout | undefined;
   #held = NONE_HELD;
   #shared = 0;
   /** Bytes of bodies that intakes have, here or in the ledger's database. */
@@ -90,7 +100,7 @@ export class SpoolRoom {
   #since = 0;
   #counted = 0;
   #free = Number.POSITIVE_INFINITY;
-  #countAgainMs = Number.NEGATIVE_INFINITY;
+  #countTookMs = 0;
   #countedAtMs = Number.NEGATIVE_INFINITY;
   #counting: Promise<void> | null = null;
   #full: Refusal | null = null;
@@ -102,6 +112,7 @@ export class SpoolRoom {
     this.#log = means.log;
     this.#askHeld = means.held;
     this.#askShared = means.shared;
+    this.#onRoom = means.onRoom ?? (() => undefined);
   }
 
   async state(): Promise<RoomState> {
@@ -129,8 +140,19 @@ export class SpoolRoom {
    */
   async reserve(id: string, bytes: number, isEntry: boolean, isBody = false): Promise<Refusal | null> {
     if (!this.#hasPlenty()) await this.#count();
-    if (this.#full?.code === "HG-SPOOL-004") return this.#full;
     const need = bytes * COPIES;
+    const refusal = this.#refusalOf(need, isEntry, isBody);
+    if (refusal !== null) {
+      this.#refused.set(id, { need, askedMs: this.#clock.monotonicMs() });
+      return refusal;
+    }
+    this.#refused.delete(id);
+    this.#setReserved(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
+    return null;
+  }
+
+  #refusalOf(need: number, isEntry: boolean, isBody: boolean): Refusal | null {
+    if (this.#full?.code === "HG-SPOOL-004") return this.#full;
     const { budget, headroom } = this.#options;
     if (this.#free - need < headroom) {
       if (this.#free < AGAIN.headroom * headroom) this.#close(this.#diskShort());
@@ -145,7 +167,6 @@ export class SpoolRoom {
       if (this.#full !== null && (over || !isBody)) return this.#full;
       if (over) return tooLargeNow(this.#held);
     }
-    this.#setReserved(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
     return null;
   }
 
@@ -153,6 +174,7 @@ export class SpoolRoom {
   fetched(id: string, bytes: number | null): void {
     if (bytes === null) {
       this.#setReserved(id, null);
+      this.freed();
       return;
     }
     // Somebody may give the run up before it is mapped.
@@ -167,6 +189,23 @@ export class SpoolRoom {
   mapped(id: string): void {
     this.#since += this.#reserved.get(id)?.bytes ?? 0;
     this.#setReserved(id, null);
+    this.freed();
+  }
+
+  /** Something in the spool is gone, or takes less than it might have: who was refused hears of it when it is counted. */
+  freed(): void {
+    this.#isFreer = true;
+    if (this.#refused.size === 0 || this.#timer !== undefined) return;
+    const waitMs = Math.max(0, this.#countDueMs() - this.#clock.monotonicMs());
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#recount();
+    }, waitMs).unref();
+  }
+
+  close(): void {
+    this.#refused.clear();
+    clearTimeout(this.#timer);
   }
 
   #setReserved(id: string, next: Reservation | null): void {
@@ -192,16 +231,28 @@ export class SpoolRoom {
 
   /** Counts anew when that was long enough ago. Whoever asks meanwhile waits for the same count. */
   async #count(): Promise<void> {
-    if (this.#counting === null && this.#clock.monotonicMs() < this.#countAgainMs) return;
+    if (this.#counting === null && this.#clock.monotonicMs() < this.#countDueMs()) return;
+    await this.#recount();
+  }
+
+  #recount(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => {
       this.#counting = null;
     });
-    await this.#counting;
+    return this.#counting;
+  }
+
+  #countDueMs(): number {
+    const leastMs = this.#refused.size > 0 ? AWAITED_MS : COUNTED_MS;
+    return this.#countedAtMs + Math.max(leastMs, this.#countTookMs / COUNTING_SHARE);
   }
 
   async #countNow(): Promise<void> {
     const begunMs = this.#clock.monotonicMs();
     const before = this.#since;
+    const wasFull = this.#full !== null;
+    const isFreer = this.#isFreer;
+    this.#isFreer = false;
     for (const [id, { untilMs }] of this.#reserved) if (untilMs < begunMs) this.#setReserved(id, null);
     try {
       const held = await this.#heldRuns();
@@ -235,12 +286,32 @@ export class SpoolRoom {
     }
     const nowMs = this.#clock.monotonicMs();
     this.#countedAtMs = nowMs;
-    this.#countAgainMs = nowMs + Math.max(COUNTED_MS, (nowMs - begunMs) / COUNTING_SHARE);
+    this.#countTookMs = nowMs - begunMs;
+    if (this.#full === null && (isFreer || wasFull)) this.#tellRoom();
+    if (this.#isFreer) this.freed();
+  }
+
+  /** As many as may fit, first come first served: each of them asks again, and others have asked meanwhile. */
+  #tellRoom(): void {
+    const { budget, headroom } = this.#options;
+    let left = Math.min(budget - this.#used(), this.#free - headroom);
+    const isEmpty = this.#used() === 0;
+    const told: string[] = [];
+    for (const [id, { need, askedMs }] of this.#refused) {
+      const isGivenUp = this.#clock.monotonicMs() > askedMs + GIVEN_UP_MS;
+      if (!isGivenUp) {
+        left -= need;
+        if (left < 0 && !(isEmpty && told.length === 0)) break;
+        told.push(id);
+      }
+      this.#refused.delete(id);
+    }
+    if (told.length > 0) this.#onRoom(told);
   }
 
   /** None while little is in use: to ask is work too. */
   async #heldRuns(): Promise<ReadonlySet<string>> {
-    const isFirst = this.#countAgainMs === Number.NEGATIVE_INFINITY;
+    const isFirst = this.#countedAtMs === Number.NEGATIVE_INFINITY;
     if (!isFirst && this.#used() < HELD_ASKED_SHARE * this.#options.budget) return new Set();
     // What fills the spool is counted without the ledger too.
     return await this.#askHeld().catch(() => new Set<string>());
@@ -309,41 +380,4 @@ function tooLargeNow({ runs }: HeldBytes): Refusal {
 function heldWords({ runs, bytes }: HeldBytes): string {
   if (runs === 0) return "";
   return `; ${runs} held ${runs === 1 ? "run takes" : "runs take"} ${bytes} bytes of it: \`headgate quarantine\` says what each waits for, and how to let it go or give it up`;
-}
-
-/** Of files that come and go meanwhile, those that are seen; `onFile` hears of each. */
-async function bytesBelow(folder: string, onFile: (name: string, bytes: number) => void): Promise<number> {
-  let bytes = 0;
-  let asked: { readonly name: string; readonly size: Promise<number> }[] = [];
-  const add = async () => {
-    for (const { name, size } of asked) {
-      bytes += await size;
-      onFile(name, await size);
-    }
-    asked = [];
-  };
-  try {
-    for await (const item of await opendir(folder, { recursive: true })) {
-      if (item.isFile() && !DATABASE.test(item.name))
-        asked.push({ name: item.name, size: sizeOf(join(item.parentPath, item.name)) });
-      if (asked.length >= FILES_AT_ONCE) await add();
-    }
-  } catch (thrown) {
-    if (!isGone(thrown)) throw thrown;
-  }
-  await add();
-  return bytes;
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await lstat(path)).size;
-  } catch (thrown) {
-    if (isGone(thrown)) return 0;
-    throw thrown;
-  }
-}
-
-function isGone(thrown: unknown): boolean {
-  return systemCode(thrown) === "ENOENT";
 }

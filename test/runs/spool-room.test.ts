@@ -16,10 +16,25 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-function room(shared: (() => Promise<number>) | null = null): SpoolRoom {
+type Shared = (() => Promise<number>) | null;
+
+function room(shared: Shared = null, onRoom: (ids: readonly string[]) => void = () => undefined): SpoolRoom {
   const clock = { ...systemClock, monotonicMs: () => nowMs };
   const held = async () => new Set<string>();
-  return new SpoolRoom(folder, { budget: 1_000, headroom: 0 }, { clock, log: silentLog, held, shared });
+  const means = { clock, log: silentLog, held, shared, onRoom };
+  return new SpoolRoom(folder, { budget: 1_000, headroom: 0 }, means);
+}
+
+/** What it tells of room, one time after the other. */
+function listening() {
+  const told: (readonly string[])[] = [];
+  let next = Promise.withResolvers<void>();
+  const of = room(null, (ids) => {
+    told.push(ids);
+    next.resolve();
+    next = Promise.withResolvers();
+  });
+  return { of, told, next: () => next.promise };
 }
 
 const put = (path: string, bytes: number) => writeFileSync(join(folder, path), Buffer.alloc(bytes));
@@ -63,6 +78,39 @@ describe("the room of the spool", () => {
     of.fetched("c", null);
     nowMs += 60_000;
     expect(await of.reserve("e", 50, false)).toMatchObject({ code: "HG-SPOOL-005" });
+  });
+
+  it("is told to who was refused when something left the spool, to as many as it is enough for, first come first served", async () => {
+    const { of, told, next } = listening();
+    put("segments/a", 600);
+    put("segments/b", 400);
+    for (const id of ["first", "second", "third"]) expect(await of.reserve(id, 100, false)).not.toBeNull();
+    rmSync(join(folder, "segments/a"));
+    const heard = next();
+    of.freed();
+    await heard;
+    expect(told).toEqual([["first", "second"]]);
+    expect(await of.reserve("second", 100, false)).toBeNull();
+    expect(await of.reserve("first", 100, false)).toBeNull();
+    const again = next();
+    of.fetched("first", null);
+    await again;
+    expect(told).toEqual([["first", "second"], ["third"]]);
+    of.close();
+  });
+
+  it("is told to a file beyond the budget once nothing else is there, and to none behind it that was given up long ago", async () => {
+    const { of, told, next } = listening();
+    put("segments/a", 1_000);
+    expect(await of.reserve("given up", 1, false)).not.toBeNull();
+    nowMs += 60_000;
+    expect(await of.reserve("huge", 5_000, false)).not.toBeNull();
+    rmSync(join(folder, "segments/a"));
+    const heard = next();
+    of.freed();
+    await heard;
+    expect(told).toEqual([["huge"]]);
+    of.close();
   });
 
   it("lets bodies that fill the budget by themselves go on, a few at a time, and takes nothing else", async () => {
