@@ -8,6 +8,7 @@ import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
 import { Settling } from "./settling.ts";
+import { inTakeOrder } from "./take-order.ts";
 
 /** What pick-up needs of the ledger; `Ledger` has this shape. */
 export interface PickupJournal {
@@ -274,21 +275,15 @@ export class Pickup {
 
   /** Answers what went wrong, or null when the listing was complete. */
   async #listAndSettle(tally: Tally, oldest: Oldest, signal: AbortSignal): Promise<unknown> {
-    const { drop, journal } = this.#facts;
+    const { drop, journal, options } = this.#facts;
     const waiting: WaitingFile[] = [];
     let poll: PickupPoll | null = null;
     try {
       poll = await journal.beginPoll(drop.name);
       const { firstContact } = poll;
       const found: Found = { tally, oldest, waiting, firstContact, done: new Set(), undecided: [] };
-      let chunk: FileEntry[] = [];
-      for await (const entry of drop.list(signal)) {
-        chunk.push(entry);
-        if (chunk.length < CHUNK) continue;
+      for await (const chunk of inTakeOrder(drop.list(signal), CHUNK, options.order))
         await this.#recordChunk(poll, chunk, found);
-        chunk = [];
-      }
-      if (chunk.length > 0) await this.#recordChunk(poll, chunk, found);
       const gone = await poll.complete();
       for (const id of gone) this.#forget(id);
       tally.gone = gone.length;

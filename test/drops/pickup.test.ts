@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Oldest } from "../../src/drops/oldest.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { Pickup } from "../../src/drops/pickup.ts";
+import { inTakeOrder } from "../../src/drops/take-order.ts";
+import type { FileEntry } from "../../src/model.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { type Field, never, openLocal, type Settings } from "./field.ts";
 import { MemoryJournal } from "./memory-journal.ts";
@@ -328,6 +330,37 @@ describe("pick-up", () => {
       await rename(join(field.outside, "elsewhere"), field.root);
       expect(await poll(picking)).toMatchObject({ claimed: 0, skipped: 1 });
     });
+  });
+});
+
+describe("a listing in the order of taking", () => {
+  const entries = ["c 3", "a 1", "d 10", "b 2"].map((words): FileEntry => {
+    const [path = "", mtime = ""] = words.split(" ");
+    return { path: `${path}.csv`, size: 1, mtime: mtime.padStart(2, "0") };
+  });
+  async function* listed(fault?: Error): AsyncGenerator<FileEntry> {
+    yield* entries;
+    if (fault !== undefined) throw fault;
+  }
+  const inOrder = ["a.csv", "b.csv", "c.csv", "d.csv"];
+
+  test("comes in groups, oldest first or by name", async () => {
+    const groups = await Array.fromAsync(inTakeOrder(listed(), 3));
+    expect(groups.map(({ length }) => length)).toEqual([3, 1]);
+    expect(groups.flat().map(({ path }) => path)).toEqual(inOrder);
+    expect(groups.flat()).toEqual(entries.toSorted((one, other) => (one.path < other.path ? -1 : 1)));
+    const byName = await Array.fromAsync(inTakeOrder(listed(), 9, "name"));
+    expect(byName.flat().map(({ path }) => path)).toEqual(inOrder);
+  });
+
+  test("tells what was listed before it tells why it ended", async () => {
+    const seen: string[] = [];
+    const looking = (async () => {
+      for await (const group of inTakeOrder(listed(new Error("the folder has gone")), 2))
+        seen.push(...group.map(({ path }) => path));
+    })();
+    await expect(looking).rejects.toThrow("the folder has gone");
+    expect(seen).toEqual(inOrder);
   });
 });
 

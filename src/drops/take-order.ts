@@ -1,0 +1,73 @@
+/** The order in which the files of a drop are taken, and recorded. */
+import type { FileEntry } from "../model.ts";
+
+/** `modified`: older content first; `name`: by the path, numbers in it by their value. */
+export type TakeOrder = "modified" | "name";
+
+type Named = Pick<FileEntry, "path" | "mtime">;
+
+/** With whether its time is a number, as it is at most drops. */
+export type Timed<File extends Named> = File & { readonly numeric: boolean };
+
+export function timed<File extends Named>(file: File): Timed<File> {
+  return { ...file, numeric: NUMERIC.test(file.mtime) };
+}
+
+export function compareIn(order: TakeOrder = "modified"): (one: Timed<Named>, other: Timed<Named>) => number {
+  return order === "name" ? byName : byAge;
+}
+
+/** What is sorted at a time: a few megabytes, and more files than most drops have. */
+const SORTED_AT_ONCE = 10_000;
+
+/**
+ * A listing in groups of at most `size`, sorted as far as its length allows. A folder lists its files in no order. Recorded as they are taken, those of one party
+ * lie side by side in the ledger, and a commit writes a few of its pages in place of one for each file. What was listed before a fault comes first.
+ */
+export async function* inTakeOrder(
+  listing: AsyncIterable<FileEntry>,
+  size: number,
+  order?: TakeOrder,
+): AsyncGenerator<readonly FileEntry[]> {
+  const compare = compareIn(order);
+  const sorted = (some: Timed<FileEntry>[]) => chunksOf(some.sort(compare), size);
+  let some: Timed<FileEntry>[] = [];
+  let fault: { readonly thrown: unknown } | null = null;
+  try {
+    for await (const entry of listing) {
+      some.push(timed(entry));
+      if (some.length < SORTED_AT_ONCE) continue;
+      yield* sorted(some);
+      some = [];
+    }
+  } catch (thrown) {
+    fault = { thrown };
+  }
+  yield* sorted(some);
+  if (fault !== null) throw fault.thrown;
+}
+
+function* chunksOf(files: readonly FileEntry[], size: number): Generator<readonly FileEntry[]> {
+  for (let at = 0; at < files.length; at += size)
+    yield files.slice(at, at + size).map(({ path, size: bytes, mtime }) => ({ path, size: bytes, mtime }));
+}
+
+/**
+ * Older content first, as far as the drop's times can be compared, then by name: a correction that came while nobody looked is
+ * not overwritten by what it corrects.
+ */
+function byAge(one: Timed<Named>, other: Timed<Named>): number {
+  const numeric = one.numeric && other.numeric && one.mtime.length === other.mtime.length;
+  // Equal lengths: the order of the texts is the order of the numbers.
+  if (numeric && one.mtime !== other.mtime) return one.mtime < other.mtime ? -1 : 1;
+  return one.path < other.path ? -1 : Number(one.path > other.path);
+}
+
+const names = new Intl.Collator("en", { numeric: true });
+
+/** `2019-9.csv` before `2019-10.csv`. */
+function byName(one: Named, other: Named): number {
+  return names.compare(one.path, other.path) || (one.path < other.path ? -1 : Number(one.path > other.path));
+}
+
+const NUMERIC = /^\d+(\.\d+)?$/;
