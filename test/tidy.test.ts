@@ -70,6 +70,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "support",
     "drops/drop.ts",
     "mapping/mapping.ts",
+    "mapping/segment-layout.ts",
     "delivery/delivery.ts",
     "ledger/ledger.ts",
   ],

@@ -171,7 +171,10 @@ async function writeBatches(
       signal.throwIfAborted();
       batches.push(await sink.append(body, (sheet) => index.sheetName(sheet)));
     }
-    await sink.publish();
+    const held = { targets: targetsOf(index), period: periodOf(totals) };
+    await sink.publish(held);
+    const { points, superseded } = totals;
+    return { status: "mapped", batches, points, superseded, ...held, ...refusals(rejections) };
   } catch (thrown) {
     // The fault that led here is the one to tell; what cannot be removed now is overwritten by the next attempt.
     await sink.discard().catch(() => undefined);
@@ -181,15 +184,6 @@ async function writeBatches(
     if (thrown instanceof TransientError || systemCode(thrown) === undefined) throw thrown;
     throw unwritable(request, thrown);
   }
-  return {
-    status: "mapped",
-    batches,
-    points: totals.points,
-    superseded: totals.superseded,
-    targets: targetsOf(index),
-    period: periodOf(totals),
-    ...refusals(rejections),
-  };
 }
 
 function unwritable({ filePath }: MapFileRequest, cause: unknown): TransientError {

@@ -1,6 +1,6 @@
 /**
- * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it), or into memory for `headgate map`.
- * A segment has its name only when it is complete and synced.
+ * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it, or behind them in the same file), or into memory for
+ * `headgate map`. A segment has its name only when it is complete and synced.
  */
 import { hash, randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
@@ -11,14 +11,16 @@ import type { BatchSlice } from "../model.ts";
 import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
+import type { MappedFile } from "./mapping.ts";
+import { aboutOf, trailerText } from "./segment-layout.ts";
 
 export interface BatchSink {
   /** Where readings may be kept meanwhile, in a file that loses its name at once. */
   readonly spillPath: string;
   /** Takes one batch, in order. Its memory is used again when the promise is fulfilled. */
   append(body: BatchBody, sheetName: (index: number) => string | undefined): Promise<BatchSlice>;
-  /** All batches are in. */
-  publish(): Promise<void>;
+  /** All batches are in; this is what they hold. */
+  publish(mapped: Pick<MappedFile, "period" | "targets">): Promise<void>;
   /** Mapping failed: nothing stays. */
   discard(): Promise<void>;
 }
@@ -60,8 +62,8 @@ export function createSegment(path: string): BatchSink {
   const sink = createSegmentPart(part);
   return {
     ...sink,
-    async publish() {
-      await sink.publish();
+    async publish(mapped) {
+      await sink.publish(mapped);
       await publishSegment(part, path);
     },
   };
@@ -103,6 +105,62 @@ export function createSegmentPart(part: string): BatchSink {
   };
 }
 
+/** Bytes of a segment with a trailer. What is larger is no small file, and keeps its row index beside it. */
+const WHOLE_MAX = 1024 * 1024;
+const HELD_FIRST = 64 * 1024;
+
+/** The memory of one that was written is used again: new pages would cost more than the copy. */
+let held: Buffer | null = null;
+
+/**
+ * A segment in one file, `<part>`, with the row index and what it is about behind the batches, that somebody else publishes. It is written at once, at the
+ * end. Throws when it grows too large for that.
+ */
+export function createWholeSegmentPart(part: string): BatchSink {
+  const counter = new SliceCounter();
+  let bytes = held ?? Buffer.allocUnsafeSlow(HELD_FIRST);
+  held = null;
+  let length = 0;
+  let rows = "";
+
+  function hold(more: number): void {
+    if (length + more > WHOLE_MAX) throw new Error("too many readings for a segment in one file");
+    if (length + more <= bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(length + more, 2 * bytes.length));
+    bytes.copy(larger, 0, 0, length);
+    bytes = larger;
+  }
+
+  return {
+    spillPath: `${part}.spill.part`,
+    async append(body, sheetName) {
+      hold(body.bytes.length + rows.length);
+      const slice = counter.next(body);
+      body.bytes.copy(bytes, length);
+      length += body.bytes.length;
+      rows += `${rowIndexLine(slice, body, sheetName)}\n`;
+      return slice;
+    },
+    async publish(mapped) {
+      const about = length === 0 ? null : aboutOf(mapped);
+      if (about !== null) {
+        const trailer = trailerText(length, rows, about);
+        const more = Buffer.byteLength(trailer);
+        hold(more);
+        length += bytes.write(trailer, length, more, "utf8");
+        const file = create(part);
+        try {
+          writeAll(file, bytes.subarray(0, length));
+        } finally {
+          closeSync(file);
+        }
+      }
+      if (bytes.length === HELD_FIRST) held = bytes;
+    },
+    discard: () => discardPart(part),
+  };
+}
+
 function create(path: string): number {
   try {
     return openSync(path, "w");
@@ -113,25 +171,18 @@ function create(path: string): number {
   }
 }
 
-/** Syncs a part and gives it its name, the rows first. Without a part there were no batches, and there is no segment. */
+/** Syncs a part with its rows beside it and gives it its name, the rows first. Without a part there were no batches, and there is no segment. */
 export async function publishSegment(part: string, path: string): Promise<void> {
+  const rowsPart = `${part}${ROWS_PART}`;
   try {
-    await syncPart(part);
+    await Promise.all([syncFile(part), syncFile(rowsPart)]);
   } catch (thrown) {
     if (systemCode(thrown) === "ENOENT") return;
     throw thrown;
   }
-  await namePart(part, path);
-  await syncDirectory(dirname(path));
-}
-
-async function syncPart(part: string): Promise<void> {
-  await Promise.all([syncFile(part), syncFile(`${part}${ROWS_PART}`)]);
-}
-
-async function namePart(part: string, path: string): Promise<void> {
-  await rename(`${part}${ROWS_PART}`, `${path}.rows`);
+  await rename(rowsPart, `${path}.rows`);
   await rename(part, path);
+  await syncDirectory(dirname(path));
 }
 
 export interface NamedPart {
@@ -139,18 +190,15 @@ export interface NamedPart {
   readonly path: string;
 }
 
-/** Syncs segments and gives them, with their row indexes, their names for good. Answers for each whether it was done. */
-export type NameSegments = (
-  parts: readonly (NamedPart & { readonly rowsPart: string })[],
-) => Promise<readonly boolean[]>;
+/** Syncs segments in one file each and gives them their names for good. Answers for each whether it was done. */
+export type NameSegments = (parts: readonly NamedPart[]) => Promise<readonly boolean[]>;
 
-/** As `publishSegment`, side by side or by who does so for many at once. Answers which of them have their names for good. */
+/** The same, side by side, or by who does so for many at once. */
 export async function publishTogether(
   parts: readonly NamedPart[],
   name?: NameSegments,
 ): Promise<readonly boolean[]> {
-  if (name !== undefined)
-    return await name(parts.map(({ part, path }) => ({ part, rowsPart: `${part}${ROWS_PART}`, path })));
+  if (name !== undefined) return await name(parts.map(({ part, path }) => ({ part, path })));
   const folders = new Map<string, Promise<boolean>>();
   const renamed = await Promise.all(parts.map(({ part, path }) => succeeds(syncAndName(part, path))));
   return await Promise.all(
@@ -165,8 +213,8 @@ export async function publishTogether(
 }
 
 async function syncAndName(part: string, path: string): Promise<void> {
-  await syncPart(part);
-  await namePart(part, path);
+  await syncFile(part);
+  await rename(part, path);
 }
 
 /** False when the disk refuses. */

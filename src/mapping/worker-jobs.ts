@@ -5,7 +5,7 @@ import { mapFile } from "./map-file.ts";
 import type { Mapper } from "./mapper.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 import type { ChildAnswer, PartyJob, PartyLine } from "./messages.ts";
-import { type BatchSink, createSegmentPart } from "./segment-writer.ts";
+import { type BatchSink, createSegmentPart, createWholeSegmentPart } from "./segment-writer.ts";
 
 type Log = Pick<CappedLog, "add">;
 
@@ -92,7 +92,7 @@ async function mappedOrNull(
   log: Log,
 ): Promise<MapResult | null> {
   try {
-    const result = await mapJob(job, createSegmentPart(job.partPath), mapper, signal, log);
+    const result = await mapJob(job, createWholeSegmentPart(job.partPath), mapper, signal, log);
     return result.status === "mapped" ? result : null;
   } catch (thrown) {
     // The next one would be left off as well.

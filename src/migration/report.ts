@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
 import { readFacts } from "../runs/about.ts";
-import { ABOUT } from "../runs/spool-names.ts";
+import { keptSegmentFiles } from "../runs/segment-files.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import type { Reconciliation } from "./reconciling.ts";
@@ -106,9 +106,8 @@ export async function makeReport(
   // The latest attempt of each file comes last.
   for await (const run of allRuns(ledger, STATES)) {
     const operations = await timeline.take(run, ledger);
-    await readFacts(join(spool, "kept", `${run.id}${ABOUT}`), READ_AT_ONCE, async (part) =>
-      coverage.take(part),
-    );
+    const { about } = keptSegmentFiles(join(spool, "kept", run.id));
+    if (about !== null) await readFacts(about, READ_AT_ONCE, async (part) => coverage.take(part));
     points.mapped += run.points.mapped;
     points.accepted += run.points.accepted;
     points.rejected += run.points.rejected;

@@ -1,43 +1,18 @@
 /**
- * What the batches of a run are about: written beside its segment, kept beside its input. A line for the period, and one for each target.
+ * What the batches of a run are about: kept with its segment. A line for the period, and one for each target.
  * The guard reads it before the first push, and a search for a reading opens by it the few payloads that may hold it.
  */
 
-import { createReadStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { createInterface } from "node:readline";
+import { aboutLines, type RunAbout } from "../mapping/segment-layout.ts";
 import type { TargetFacts } from "../model.ts";
 import { systemCode } from "../support/errors.ts";
 import { targetOf } from "./payloads.ts";
-
-export interface RunAbout {
-  /** Earliest and latest date. */
-  readonly from: string;
-  readonly to: string;
-  readonly targets: readonly TargetFacts[];
-}
-
-const LINES_PER_WRITE = 1_000;
+import { type FilePart, linesOf } from "./segment-files.ts";
 
 /** Not synced: after a power cut the run is mapped again for it. */
 export async function writeAbout(path: string, about: RunAbout): Promise<void> {
-  await writeFile(path, linesOf(about));
-}
-
-/** The whole file; null when it is too large for one piece. */
-export function aboutText(about: RunAbout): string | null {
-  return about.targets.length < LINES_PER_WRITE ? [...linesOf(about)].join("") : null;
-}
-
-function* linesOf({ from, to, targets }: RunAbout): Generator<string> {
-  let text = `${JSON.stringify({ from, to, count: targets.length })}\n`;
-  for (const [index, facts] of targets.entries()) {
-    text += `${JSON.stringify(facts)}\n`;
-    if ((index + 1) % LINES_PER_WRITE !== 0) continue;
-    yield text;
-    text = "";
-  }
-  yield text;
+  await writeFile(path, aboutLines(about));
 }
 
 interface FirstLine {
@@ -51,13 +26,13 @@ interface FirstLine {
 
 /** Hands out the facts of the targets, so many at a time. False when the file is not here as a whole, or is of an earlier version. */
 export async function readFacts(
-  path: string,
+  about: FilePart,
   perPart: number,
   take: (part: readonly TargetFacts[]) => Promise<void>,
 ): Promise<boolean> {
   let awaited = -1;
   let part: TargetFacts[] = [];
-  for await (const line of linesIn(path)) {
+  for await (const line of linesIn(about)) {
     if (awaited === -1) {
       const count = firstOf(line)?.count;
       if (count === undefined) return false;
@@ -86,10 +61,10 @@ export interface AboutQuery {
 }
 
 /** Whether the run may hold a reading of the target at that time. */
-export async function isAbout(path: string, { words, fields, atMs }: AboutQuery): Promise<boolean> {
+export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQuery): Promise<boolean> {
   const wanted = targetOf(fields);
   let isFirst = true;
-  for await (const line of linesIn(path)) {
+  for await (const line of linesIn(about)) {
     if (!isFirst) {
       const facts = parsedLine<TargetFacts>(line);
       if (facts !== null && targetOf(facts.target) === wanted) return true;
@@ -116,13 +91,10 @@ function parsedLine<Line>(line: string): Line | null {
 }
 
 /** None when the file is not here. */
-async function* linesIn(path: string): AsyncGenerator<string> {
-  const file = createReadStream(path);
+async function* linesIn(about: FilePart): AsyncGenerator<string> {
   try {
-    yield* createInterface({ input: file, crlfDelay: Number.POSITIVE_INFINITY });
+    yield* linesOf(about);
   } catch (thrown) {
     if (systemCode(thrown) !== "ENOENT") throw thrown;
-  } finally {
-    file.destroy();
   }
 }

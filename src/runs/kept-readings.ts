@@ -1,15 +1,15 @@
 /**
- * From a stored reading back to the row that it came from. The spool keeps, beside the input of a run at rest, the batches and the row
+ * From a stored reading back to the row that it came from. The spool keeps, with the input of a run at rest, the batches and the row
  * index as they were mapped, and what they are about, so that a search opens few of them.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { systemCode } from "../support/errors.ts";
 import { type AboutQuery, isAbout } from "./about.ts";
-import { keptPlace, openKept } from "./kept-files.ts";
-import { ABOUT } from "./spool-names.ts";
+import { openKept } from "./kept-files.ts";
+import { type FilePart, keptSegmentFiles, linesOf, segmentFiles } from "./segment-files.ts";
+import { ABOUT, KEPT_ENDS } from "./spool-names.ts";
 
 export type ReadingQuery = AboutQuery;
 
@@ -41,12 +41,11 @@ interface Element extends Readonly<Record<string, unknown>> {
 
 /** Readings of a target at a date, of the newest run first. Memory holds one batch. */
 export async function* findReadings(spool: string, query: ReadingQuery): AsyncGenerator<FoundReading> {
-  for (const { runId, path, isKept } of (await abouts(spool)).toSorted((a, b) =>
+  for (const { runId, path, isKept } of (await places(spool)).toSorted((a, b) =>
     a.runId < b.runId ? 1 : -1,
   )) {
-    if (!(await isAbout(`${path}${ABOUT}`, query))) continue;
-    const segment = isKept ? keptPlace(path, "segment") : path;
-    const rows = isKept ? keptPlace(path, "rows") : `${path}.rows`;
+    const { segment, rows, about } = isKept ? keptSegmentFiles(path) : segmentFiles(path);
+    if (about === null || !(await isAbout(about, query))) continue;
     if (segment !== null && rows !== null) yield* readingsOf(runId, segment, rows, query);
   }
 }
@@ -58,17 +57,18 @@ interface Place {
   readonly isKept: boolean;
 }
 
-/** A run that comes to rest meanwhile may be in both places; the kept one counts. */
-async function abouts(spool: string): Promise<readonly Place[]> {
+/** Runs of which it is told, beside the segment or in it, what they are about. One that comes to rest meanwhile may be in both places; the kept one counts. */
+async function places(spool: string): Promise<readonly Place[]> {
   const found = new Map<string, Place>();
+  const { plain } = KEPT_ENDS.segment;
   for (const [folder, isKept] of [
     ["segments", false],
     ["kept", true],
   ] as const)
     for (const name of await readdir(join(spool, folder))) {
-      if (!name.endsWith(ABOUT)) continue;
+      if (!name.endsWith(ABOUT) && !name.endsWith(plain)) continue;
       const runId = name.split(".")[0] ?? name;
-      found.set(runId, { runId, path: join(spool, folder, name.slice(0, -ABOUT.length)), isKept });
+      found.set(runId, { runId, path: join(spool, folder, isKept ? runId : `${runId}${plain}`), isKept });
     }
   return [...found.values()];
 }
@@ -76,14 +76,13 @@ async function abouts(spool: string): Promise<readonly Place[]> {
 async function* readingsOf(
   runId: string,
   segment: string,
-  rows: string,
+  rows: FilePart,
   query: ReadingQuery,
 ): AsyncGenerator<FoundReading> {
-  const index = openKept(rows);
   const bytes = new Bytes(openKept(segment));
   try {
     // A line of the index for each batch, in the same order.
-    for await (const line of createInterface({ input: index, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of linesOf(rows)) {
       const facts = JSON.parse(line) as RowLine;
       yield* inBatch(runId, facts, await bytes.take(facts.length), query);
     }
@@ -91,7 +90,6 @@ async function* readingsOf(
     // Pruned while we looked.
     if (systemCode(thrown) !== "ENOENT") throw thrown;
   } finally {
-    index.destroy();
     bytes.close();
   }
 }

@@ -2,9 +2,9 @@
 import { basename } from "node:path/posix";
 import type { MappedRecord } from "../ledger/ledger.ts";
 import type { MappedFile, MapResult } from "../mapping/mapping.ts";
+import { aboutOf } from "../mapping/segment-layout.ts";
 import type { Batch, Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
-import type { RunAbout } from "./about.ts";
 import { spareDelivered, waitForEarlier } from "./replaying.ts";
 import { fetchSource, leaveToOthers } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -17,6 +17,8 @@ const MAPPER_CHANGED = "HG-MAP-002";
 
 export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
+    // Small, it may be mapped with others next, into one file: what an attempt left beside that file is not its own.
+    await steps.spool.discard(run.id, "segment");
     await steps.ledger.advanceRun(run.id, "fetched", "claimed", {
       detail: "the spool lost the input; it is fetched again",
     });
@@ -112,12 +114,6 @@ export function mappedRecord(result: MappedFile): MappedRecord {
     targets: result.targets.map(({ kind, target }) => ({ kind, target })),
     detail: mappedWords(result),
   };
-}
-
-/** What the batches are about; null when they hold nothing. */
-export function aboutOf({ period, targets }: MappedFile): RunAbout | null {
-  if (period === null) return null;
-  return { ...period, targets: targets.map(({ facts }) => facts).filter(({ points }) => points > 0) };
 }
 
 async function noteAbout(run: Run, result: MappedFile, steps: RunSteps): Promise<void> {

@@ -7,8 +7,10 @@ import type { MappedFile } from "../mapping/mapping.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
+import { linesOf, segmentFiles } from "./segment-files.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./sparing.ts";
+import { PART, ROWS } from "./spool-names.ts";
 import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 /** Longest time until a replay that waits for another run is looked at again. */
@@ -161,11 +163,10 @@ async function rewriteSegment(
   const batches: BatchSlice[] = [];
   const left: LeftOut = { later: 0, accepted: 0 };
   const targets = new Set<string>();
-  const segment = await open(`${path}.part`, "w");
-  const rows = await open(`${path}.rows.part`, "w");
-  const before = await open(`${path}.rows`, "r");
+  const segment = await open(`${path}${PART}`, "w");
+  const rows = await open(`${path}${ROWS}${PART}`, "w");
+  const lines = linesOf(segmentFiles(path).rows ?? { path: `${path}${ROWS}` });
   try {
-    const lines = before.readLines()[Symbol.asyncIterator]();
     let offset = 0;
     for await (const { body } of bodiesOf(createReadStream(path), slices)) {
       const line = JSON.parse((await lines.next()).value ?? "{}") as RowLine;
@@ -181,14 +182,13 @@ async function rewriteSegment(
       await segment.write(bytes);
       await rows.write(`${JSON.stringify(rowsWithout(line, kept, { sequence, length: bytes.length }))}\n`);
     }
-    lines.return?.();
   } finally {
-    await Promise.all([segment.close(), rows.close(), before.close()]);
+    await Promise.all([segment.close(), rows.close(), lines.return(undefined)]);
   }
-  await syncFile(`${path}.part`);
-  await syncFile(`${path}.rows.part`);
-  await publishDurably(`${path}.rows.part`, `${path}.rows`);
-  await publishDurably(`${path}.part`, path);
+  await syncFile(`${path}${PART}`);
+  await syncFile(`${path}${ROWS}${PART}`);
+  await publishDurably(`${path}${ROWS}${PART}`, `${path}${ROWS}`);
+  await publishDurably(`${path}${PART}`, path);
   return { batches, left, targets };
 }
 

@@ -15,14 +15,15 @@ export const PLAIN_MAX = 8 * 1024;
 /** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
 export const PIECE_MAX = 256 * 1024;
 
-/** End of the name of what the batches of a run are about. */
+/** Ends of the names of what lies beside a segment that has no trailer: its row index, and what its batches are about. */
+export const ROWS = ".rows";
 export const ABOUT = ".about";
 
 /** Until it is complete. */
 export const PART = ".part";
 
 /** The segment, its row index, and both while they are written. */
-export const BESIDE_SEGMENT = ["", ".rows", ABOUT, PART, `.rows${PART}`, `${ABOUT}${PART}`];
+export const BESIDE_SEGMENT = ["", ROWS, ABOUT, PART, `${ROWS}${PART}`, `${ABOUT}${PART}`];
 
 export interface SpoolPlaces {
   readonly inputs: string;

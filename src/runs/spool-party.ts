@@ -1,6 +1,6 @@
 /**
- * What the spool does for many runs at once, in a thread of its own: with the same result as `Spool.note`, `Spool.retire` and the publishing of a
- * segment for each, which go on from whatever is left when something fails. It is loaded with each thread, so it imports next to nothing.
+ * What the spool does for many runs at once, in a thread of its own: with the same result as `Spool.retire` and the publishing of a segment for each,
+ * which go on from whatever is left when something fails. It is loaded with each thread, so it imports next to nothing.
  */
 import {
   closeSync,
@@ -14,36 +14,29 @@ import {
   writeFileSync,
 } from "node:fs";
 import { gzipSync, zstdCompressSync } from "node:zlib";
+import { readSpan, type Trailer, trailerAnywhere } from "../mapping/segment-layout.ts";
 import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import {
   ABOUT,
-  BESIDE_SEGMENT,
   KEPT_ENDS,
   type KeptKind,
   PART,
   PIECE_MAX,
   PLAIN_MAX,
+  ROWS,
   type SpoolPlaces,
   spoolPlaces,
 } from "./spool-names.ts";
 
-export interface NoteText {
-  readonly runId: string;
-  /** The whole file. */
-  readonly text: string;
-}
-
-/** A segment that is complete, with its row index beside it. */
+/** A segment that is complete, in one file. */
 export interface SegmentPart {
   readonly part: string;
-  readonly rowsPart: string;
   /** The name that it is to have, in the folder of segments. */
   readonly path: string;
 }
 
 export type SpoolOrder =
-  | { readonly kind: "note"; readonly notes: readonly NoteText[] }
   | { readonly kind: "publish"; readonly parts: readonly SegmentPart[] }
   /** `nowS`: seconds since 1970, from which the age of what is kept counts. */
   | { readonly kind: "retire"; readonly runIds: readonly string[]; readonly nowS: number };
@@ -56,28 +49,15 @@ export function performSpool(
   { data, isHeard }: PartyFacts<{ root: string }>,
 ): SpoolAnswer {
   const places = spoolPlaces(data.root);
-  if (order.kind === "note")
-    return order.notes.map(({ runId, text }) =>
-      isHeard() ? isDone(() => writeFileSync(`${places.segment(runId)}${ABOUT}`, text)) : false,
-    );
   if (order.kind === "publish") return isHeard() ? publishParty(order.parts, places) : [];
   return isHeard() ? retireParty(order.runIds, order.nowS, places) : order.runIds.map(() => false);
 }
 
 function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boolean[] {
   // One after another, when all are written: the first takes most of what the others would have to wait for.
-  const synced = parts.map(({ part, rowsPart }) =>
-    isDone(() => {
-      syncNow(part);
-      syncNow(rowsPart);
-    }),
-  );
-  const named = parts.map(({ part, rowsPart, path }, at) =>
-    isDone(() => {
-      if (synced[at] !== true) throw new Error("it is not synced");
-      renameSync(rowsPart, `${path}.rows`);
-      renameSync(part, path);
-    }),
+  const synced = parts.map(({ part }) => isDone(() => syncNow(part)));
+  const named = parts.map(
+    ({ part, path }, at) => synced[at] === true && isDone(() => renameSync(part, path)),
   );
   return isDone(() => syncNamesNow(places.segments)) ? named : named.map(() => false);
 }
@@ -93,7 +73,7 @@ function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlace
     if (way === null || way === "too large") return false;
     return isDone(() => {
       if (way === "packed") unlinkSync(places.input(runId));
-      keepRest(runId, places);
+      keepRest(places.segment(runId), places.keptOf(runId));
     });
   });
 }
@@ -107,38 +87,75 @@ function syncNow(path: string): void {
   }
 }
 
+/** Of something that is a moment old anyway, in seconds. */
+const AGE_S = 60;
+
 type Way = "none" | "moved" | "packed" | "too large";
 
 function keepInput(runId: string, nowS: number, places: SpoolPlaces): Way {
   const input = places.input(runId);
-  const size = sizeOf(input);
-  if (size === null) return "none";
-  utimesSync(input, nowS, nowS);
-  return keep(input, size, places.keptOf(runId), "input", true);
+  const status = statSync(input, { throwIfNoEntry: false });
+  if (status === undefined) return "none";
+  // Its age counts from here; that of one which came a moment ago does so already, but for that moment.
+  if (Math.abs(nowS - status.mtimeMs / 1000) > AGE_S) utimesSync(input, nowS, nowS);
+  return keep(input, status.size, places.keptOf(runId), "input", true);
 }
 
-function keepRest(runId: string, places: SpoolPlaces): void {
-  const segment = places.segment(runId);
-  const about = `${segment}${ABOUT}`;
-  const left = new Set(BESIDE_SEGMENT);
-  if (sizeOf(about) !== null) {
-    const kept = places.keptOf(runId);
-    for (const [kind, end] of [
-      ["segment", ""],
-      ["rows", ".rows"],
-    ] as const) {
-      const size = sizeOf(`${segment}${end}`);
-      if (size === null) continue;
-      const way = keep(`${segment}${end}`, size, kept, kind, false);
-      if (way === "too large") throw new Error("it is compressed as a stream");
-      if (way === "moved") left.delete(end);
-    }
-    faultPoint("spool.together.moved");
-    // Last, since a search begins with it.
-    renameSync(about, `${kept}${ABOUT}`);
-    left.delete(ABOUT);
+/**
+ * See `keepSegment`. What a replay writes beside under another name until it is complete is not looked for: none goes in a party, and what is left of one is
+ * swept when the gateway starts.
+ */
+function keepRest(segment: string, kept: string): void {
+  const size = sizeOf(segment);
+  const hasAbout = sizeOf(`${segment}${ABOUT}`) !== null;
+  const hasRows = sizeOf(`${segment}${ROWS}`) !== null;
+  if (hasAbout) {
+    keepBeside(segment, size, hasRows, kept);
+    return;
   }
-  for (const end of left) if (sizeOf(`${segment}${end}`) !== null) unlinkSync(`${segment}${end}`);
+  if (hasRows) unlinkSync(`${segment}${ROWS}`);
+  if (size === null) return;
+  // One that has its rows beside it, and was not told what it is about, was not sent.
+  if (hasRows) unlinkSync(segment);
+  else keepWhole(segment, size, kept);
+}
+
+/** With the row index and what it is about in files beside it. */
+function keepBeside(segment: string, size: number | null, hasRows: boolean, kept: string): void {
+  if (size !== null) moveOrPack(segment, size, kept, "segment");
+  if (hasRows) moveOrPack(`${segment}${ROWS}`, sizeOf(`${segment}${ROWS}`) ?? 0, kept, "rows");
+  faultPoint("spool.together.moved");
+  // Last, since a search begins with it.
+  renameSync(`${segment}${ABOUT}`, `${kept}${ABOUT}`);
+}
+
+/** With a trailer, of which a small one needs no look: all others have something beside them. */
+function keepWhole(segment: string, size: number, kept: string): void {
+  faultPoint("spool.together.moved");
+  if (size <= PLAIN_MAX) {
+    renameSync(segment, `${kept}${KEPT_ENDS.segment.plain}`);
+    return;
+  }
+  const trailer = trailerAnywhere(segment);
+  const way = trailer === null ? "none" : keep(segment, size, kept, "segment", false);
+  if (way === "too large") throw new Error("it is compressed as a stream");
+  if (trailer !== null) copyOut(segment, trailer, kept);
+  unlinkSync(segment);
+}
+
+function copyOut(segment: string, { rows, about }: Trailer, kept: string): void {
+  const rowsPart = `${segment}${ROWS}${PART}`;
+  writeFileSync(rowsPart, readSpan(segment, rows));
+  moveOrPack(rowsPart, rows.length, kept, "rows");
+  writeFileSync(`${kept}${ABOUT}${PART}`, readSpan(segment, about));
+  renameSync(`${kept}${ABOUT}${PART}`, `${kept}${ABOUT}`);
+}
+
+/** It is not here any more then. */
+function moveOrPack(from: string, size: number, kept: string, kind: KeptKind): void {
+  const way = keep(from, size, kept, kind, false);
+  if (way === "too large") throw new Error("it is compressed as a stream");
+  if (way === "packed") unlinkSync(from);
 }
 
 /** See `keepFile`. */

@@ -1,13 +1,7 @@
 /** The side of the spool that hands parties of runs to its thread (`spool-party.ts`). What that does not do is done alone. */
 import { systemClock } from "../support/clock.ts";
 import { DiskThread } from "../support/disk-thread.ts";
-import { aboutText, type RunAbout } from "./about.ts";
-import type { NoteText, SegmentPart, SpoolAnswer, SpoolOrder } from "./spool-party.ts";
-
-export interface RunNote {
-  readonly runId: string;
-  readonly about: RunAbout;
-}
+import type { SegmentPart, SpoolAnswer, SpoolOrder } from "./spool-party.ts";
 
 export class SpoolTogether {
   readonly #thread: DiskThread<SpoolOrder, SpoolAnswer>;
@@ -16,24 +10,6 @@ export class SpoolTogether {
     // Compiled, this file is JavaScript and so is the worker beside it.
     const file = import.meta.url.endsWith(".ts") ? "./spool-worker.ts" : "./spool-worker.js";
     this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: { root } });
-  }
-
-  /** See `Spool.noteTogether`. */
-  async note(
-    notes: readonly RunNote[],
-    alone: (runId: string, about: RunAbout) => Promise<void>,
-  ): Promise<void> {
-    const party: NoteText[] = [];
-    for (const { runId, about } of notes) {
-      const text = aboutText(about);
-      if (text !== null) party.push({ runId, text });
-    }
-    const answer = party.length === 0 ? [] : await this.#thread.ask({ kind: "note", notes: party });
-    const done = new Set(party.filter((_, at) => answer?.[at] === true).map(({ runId }) => runId));
-    await eachAlone(
-      notes.filter(({ runId }) => !done.has(runId)),
-      ({ runId, about }) => alone(runId, about),
-    );
   }
 
   /** See `Spool.publishTogether`. */

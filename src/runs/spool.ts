@@ -1,17 +1,20 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
-import { createWriteStream, renameSync, unlinkSync, utimesSync } from "node:fs";
+import { createWriteStream, unlinkSync, utimesSync } from "node:fs";
 import { copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { RunAbout } from "../mapping/segment-layout.ts";
 import type { TargetFacts } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
-import { type RunAbout, readFacts, writeAbout } from "./about.ts";
+import { readFacts, writeAbout } from "./about.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
+import { keepSegment } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
-import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, spoolPlaces } from "./spool-names.ts";
+import { segmentFiles } from "./segment-files.ts";
+import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, ROWS, spoolPlaces } from "./spool-names.ts";
 import type { SegmentPart } from "./spool-party.ts";
 import { SpoolTogether } from "./spool-together.ts";
 
@@ -23,9 +26,7 @@ export interface Spool {
   hasSegment(runId: string): Promise<boolean>;
   /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
   note(runId: string, about: RunAbout): Promise<void>;
-  /** The same for many runs at once, for less than each would take alone. Throws as `note` does when one of them cannot be noted. */
-  noteTogether(notes: readonly { readonly runId: string; readonly about: RunAbout }[]): Promise<void>;
-  /** Syncs segments that are complete and gives them their names, for good. Answers for each whether it was done. */
+  /** Syncs segments that are complete, each in one file, and gives them their names, for good. Answers for each whether it was done. */
   publishTogether(parts: readonly SegmentPart[]): Promise<readonly boolean[]>;
   /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
   facts(
@@ -77,7 +78,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     exists(inputPath(runId)) ? inputPath(runId) : keptPlace(names.keptOf(runId), "input");
   const places = {
     input: (runId: string) => [inputPath(runId)],
-    segment: (runId: string) => ["", ".rows", ABOUT].map((end) => `${segmentPath(runId)}${end}`),
+    segment: (runId: string) => ["", ROWS, ABOUT].map((end) => `${segmentPath(runId)}${end}`),
     kept: (runId: string) => Object.values(KEPT_ENDS.input).map((end) => join(kept, `${runId}${end}`)),
   };
 
@@ -109,7 +110,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
         });
       }
     },
-    facts: (runId, perPart, take) => readFacts(`${segmentPath(runId)}${ABOUT}`, perPart, take),
+    async facts(runId, perPart, take) {
+      const { about } = segmentFiles(segmentPath(runId));
+      return about !== null && (await readFacts(about, perPart, take));
+    },
     async retire(runId) {
       const place = names.keptOf(runId);
       // Its age counts from here.
@@ -119,13 +123,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
         await syncDirectory(kept);
         removeIfThere(inputPath(runId));
       }
-      const about = `${segmentPath(runId)}${ABOUT}`;
-      if (exists(about)) {
-        await keepFile(segmentPath(runId), place, "segment", false);
-        await keepFile(`${segmentPath(runId)}.rows`, place, "rows", false);
-        // Last, since a search begins with it.
-        renameSync(about, `${place}${ABOUT}`);
-      }
+      await keepSegment(segmentPath(runId), place);
       for (const beside of BESIDE_SEGMENT) removeIfThere(`${segmentPath(runId)}${beside}`);
     },
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
@@ -169,7 +167,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
-    noteTogether: (notes) => together.note(notes, (runId, about) => spool.note(runId, about)),
     publishTogether: (parts) => together.publish(parts),
     retireTogether: (runIds) => together.retire(runIds, (runId) => spool.retire(runId)),
     close: () => together.close(),

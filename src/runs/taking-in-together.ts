@@ -3,7 +3,7 @@ import { basename } from "node:path/posix";
 import type { MapJob, MappedFile } from "../mapping/mapping.ts";
 import type { FetchedFile, Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
-import { aboutOf, mappedRecord, mapperWords } from "./mapping.ts";
+import { mappedRecord, mapperWords } from "./mapping.ts";
 import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
 import { tracedParty } from "./tracing.ts";
 
@@ -66,13 +66,13 @@ async function fetchAll(
   }
 }
 
-/** Those that became batches, with their segments and what these are about in the spool. */
+/** Those that became batches, with their segments in the spool. */
 async function mapAll(
   fetched: readonly Fetched[],
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Mapped[]> {
-  const { pool, room, spool } = steps;
+  const { pool, room } = steps;
   const jobs = await Promise.all(fetched.map(({ run }) => jobOf(run, steps)));
   const results = await pool.mapTogether(jobs, signal);
   const mapped: Mapped[] = [];
@@ -80,12 +80,6 @@ async function mapAll(
     const result = results[index] ?? null;
     if (result?.status === "mapped" && result.batches.length > 0) mapped.push({ ...one, result });
   }
-  await spool.noteTogether(
-    mapped.flatMap(({ run, result }) => {
-      const about = aboutOf(result);
-      return about === null ? [] : [{ runId: run.id, about }];
-    }),
-  );
   for (const { run } of mapped) room.mapped(run.id);
   return mapped;
 }

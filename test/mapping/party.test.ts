@@ -3,6 +3,8 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { MapJob, MapResult } from "../../src/mapping/mapping.ts";
+import { aboutLines, aboutOf } from "../../src/mapping/segment-layout.ts";
+import { linesOf, segmentFiles } from "../../src/runs/segment-files.ts";
 import { poolOf, writeMapper } from "./pool-rig.ts";
 
 /** Says which file it reads, and does to a row what the row says. */
@@ -54,8 +56,14 @@ async function segments({ folder }: Rig): Promise<readonly string[]> {
   return await readdir(join(folder, "segments")).catch(() => []);
 }
 
-async function bytesOf({ segmentPath }: MapJob): Promise<readonly string[]> {
-  return await Promise.all([segmentPath, `${segmentPath}.rows`].map((path) => readFile(path, "utf8")));
+/** The batches, the row index and, where it lies with them, what they are about. */
+async function contentOf({ segmentPath }: MapJob): Promise<readonly [string, string[], string[] | null]> {
+  const { rows, about } = segmentFiles(segmentPath);
+  if (rows === null) throw new Error("no row index");
+  const bytes = await readFile(segmentPath);
+  const batches = bytes.subarray(0, rows.span === undefined ? bytes.length : rows.span.offset - 1);
+  const lines = await Array.fromAsync(linesOf(rows));
+  return [batches.toString("utf8"), lines, about === null ? null : await Array.fromAsync(linesOf(about))];
 }
 
 const statuses = (results: readonly (MapResult | null)[]) => results.map((result) => result?.status ?? null);
@@ -67,15 +75,22 @@ describe("files that are mapped together", () => {
     const together = await rig.pool.mapTogether(jobs, never());
     expect(statuses(together)).toEqual(jobs.map(() => "mapped"));
     const written = jobs.filter((_, nth) => (together[nth]?.status === "mapped" ? true : null));
-    const bytes = await Promise.all(written.map((job, nth) => ([2, 4].includes(nth) ? null : bytesOf(job))));
-    expect((await segments(rig)).length).toBe(8);
+    const contents = await Promise.all(
+      written.map((job, nth) => ([2, 4].includes(nth) ? null : contentOf(job))),
+    );
+    expect((await segments(rig)).length, "each in one file").toBe(4);
     expect(together[3]).toMatchObject({ points: 320, batches: { length: 4 } });
     await expect
       .poll(() => rig.lines.flatMap((line) => JSON.parse(line)).map(({ run, msg }) => `${run} ${msg}`))
       .toEqual(jobs.map(({ runId }) => `${runId} reading ${runId}.csv`));
     for (const [nth, job] of jobs.entries()) {
-      expect(together[nth]).toEqual(await rig.pool.map(job, never()));
-      if (bytes[nth] !== null) expect(await bytesOf(job)).toEqual(bytes[nth]);
+      const result = await rig.pool.map(job, never());
+      expect(together[nth]).toEqual(result);
+      const [batches, rows, about] = contents[nth] ?? [];
+      if (batches === undefined || result.status !== "mapped") continue;
+      expect(await contentOf(job)).toEqual([batches, rows, null]);
+      const noted = aboutOf(result);
+      expect(`${about?.join("\n")}\n`).toBe(noted === null ? null : [...aboutLines(noted)].join(""));
     }
   });
 
@@ -92,14 +107,22 @@ describe("files that are mapped together", () => {
     const binding = { ...other.binding, mapper: { ...other.binding.mapper, digest: "0".repeat(64) } };
     const results = await rig.pool.mapTogether([...jobs.slice(0, 3), { ...other, binding }], never());
     expect(statuses(results)).toEqual(["mapped", null, "mapped", null]);
-    expect(await segments(rig)).toEqual(
-      ["run0", "run2"].flatMap((run) => [`${run}.segment`, `${run}.segment.rows`]),
-    );
+    expect(await segments(rig)).toEqual(["run0.segment", "run2.segment"]);
     expect(rig.lines.join("")).not.toContain("run1");
     expect(await rig.pool.map(failing, never())).toMatchObject({
       status: "failed",
       reason: { code: "HG-MAP-005", place: { row: 2 } },
     });
+  });
+
+  it("leave out the one that gives more than belongs into one file, of which nothing stays", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(30_000), content(3)]);
+    const [large] = jobs;
+    if (large === undefined) throw new Error("no jobs");
+    expect(statuses(await rig.pool.mapTogether(jobs, never()))).toEqual([null, "mapped"]);
+    expect(await segments(rig)).toEqual(["run1.segment"]);
+    expect(await rig.pool.map(large, never())).toMatchObject({ status: "mapped", points: 30_000 });
   });
 
   it("leave out the one whose segment cannot be given its name", async () => {

@@ -22,7 +22,7 @@ const facts = (meter: number): TargetFacts => ({
 
 async function read(perPart: number): Promise<{ whole: boolean; parts: TargetFacts[][] }> {
   const parts: TargetFacts[][] = [];
-  const whole = await readFacts(path, perPart, async (part) => {
+  const whole = await readFacts({ path }, perPart, async (part) => {
     parts.push([...part]);
   });
   return { whole, parts };
@@ -55,9 +55,9 @@ describe("what the batches of a run are about", () => {
     const query = { words, fields: { mappingConfig, sourceSerialNumber }, atMs: AT };
     const other = { ...query, words: "x", fields: { ...query.fields, mappingConfig: "c" } };
     const check = async () => {
-      expect(await isAbout(path, query)).toBe(true);
-      expect(await isAbout(path, other)).toBe(false);
-      expect(await isAbout(path, { ...query, atMs: AT + 86_400_000 })).toBe(false);
+      expect(await isAbout({ path }, query)).toBe(true);
+      expect(await isAbout({ path }, other)).toBe(false);
+      expect(await isAbout({ path }, { ...query, atMs: AT + 86_400_000 })).toBe(false);
     };
     await writeAbout(path, { ...PERIOD, targets: [facts(0), facts(1)] });
     await check();

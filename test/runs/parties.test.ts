@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
+import { findReadings } from "../../src/runs/kept-readings.ts";
 import { createLog } from "../../src/support/log.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 
@@ -57,6 +58,10 @@ describe("files that lie at a drop together", () => {
     await until("all is done", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual(goodValues());
     expect(parties.some(({ together }) => together > 1)).toBe(true);
+    const query = { words: `variableId=${variable}`, fields: { variableId: variable } };
+    const atMs = Date.parse(`${dayOf(7)}T00:00:00Z`);
+    const found = await Array.fromAsync(findReadings(join(rig.folder, "state/spool"), { ...query, atMs }));
+    expect(found).toMatchObject([{ row: 2, value: 7, sequence: "1" }]);
     const stories = new Set<string>();
     for (const run of await gateway.ledger.recentRuns(GOOD)) {
       expect(run).toMatchObject({ state: "confirmed", points: { mapped: 1, accepted: 1, stored: 1 } });
@@ -107,7 +112,9 @@ describe("files that lie at a drop together", () => {
     const cancelled = async () => (await gateway.ledger.runsIn(["cancelled"])).length;
     await until("all are known", async () => (await cancelled()) === GOOD && (await gateway.isIdle()));
     expect(parties.length).toBeGreaterThan(1);
-    const kept = readdirSync(join(rig.folder, "state/spool/kept")).filter((name) => name.endsWith(".about"));
+    const kept = readdirSync(join(rig.folder, "state/spool/kept")).filter((name) =>
+      name.endsWith(".segment"),
+    );
     expect(kept.length).toBe(GOOD);
   });
 

@@ -1,6 +1,7 @@
 /** A process killed while it takes many files at once: whatever it left, each file alone is gone on with, and nothing is lost. */
 import { spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -16,6 +17,8 @@ import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import type { Drop } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
+import { trailerText } from "../../src/mapping/segment-layout.ts";
+import { keptSegmentFiles, linesOf } from "../../src/runs/segment-files.ts";
 import { openSpool, type Spool } from "../../src/runs/spool.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never } from "../drops/field.ts";
@@ -84,20 +87,27 @@ test.each(["drops.finish.before-rename#2", "drops.together.moved", "drops.finish
   },
 );
 
-test.each(["spool.together.kept", "spool.together.moved#2"])(
-  "at %s each run is retired by itself, with all that is to be kept of it",
-  async (point) => {
+test.each([
+  ["spool.together.kept", true],
+  ["spool.together.moved#2", true],
+  ["spool.together.kept", false],
+  ["spool.together.moved#2", false],
+])(
+  "at %s each run is retired by itself, with all that is to be kept of it (in one file: %s)",
+  async (point, isWhole) => {
     const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
     for (const [at, run] of RUNS.entries()) {
       writeFileSync(spool.inputPath(run), contentOf(NAMES[at] ?? ""));
-      for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
-      await spool.note(run, about);
+      const ends = isWhole ? [""] : ["", ".rows"];
+      for (const end of ends) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
+      if (isWhole) appendFileSync(spool.segmentPath(run), trailerText(run.length, "rows\n", about));
+      else await spool.note(run, about);
     }
     killAt(point, { retire: RUNS });
     await spool.sweep();
     for (const run of RUNS) await spool.retire(run);
     expect(await spool.residents()).toEqual(new Set());
-    const ends = [".about", ".input", ".segment", ".segment.rows"];
+    const ends = isWhole ? [".input", ".segment"] : [".about", ".input", ".segment", ".segment.rows"];
     expect(readdirSync(join(spool.root, "kept")).toSorted()).toEqual(
       RUNS.flatMap((run, at) =>
         ends.map((end) => `${run}${at === 0 && end === ".input" ? ".gz" : end}`),
@@ -106,6 +116,10 @@ test.each(["spool.together.kept", "spool.together.moved#2"])(
     for (const [at, run] of RUNS.entries()) {
       expect(await spool.restoreInput(run)).toBe(true);
       expect(readFileSync(spool.inputPath(run), "utf8")).toBe(contentOf(NAMES[at] ?? ""));
+      const { rows, about: kept } = keptSegmentFiles(join(spool.root, "kept", run));
+      if (rows === null || kept === null) throw new Error("it is not kept as a whole");
+      expect(await Array.fromAsync(linesOf(rows))).toEqual([isWhole ? "rows" : `${run}.rows`]);
+      expect((await Array.fromAsync(linesOf(kept)))[0]).toContain('"count":0');
     }
   },
 );

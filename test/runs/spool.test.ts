@@ -149,7 +149,7 @@ describe("the spool", () => {
     const lay = async (run: string, input: number, mapped: number | null) => {
       writeFileSync(spool.inputPath(run), "input\n".repeat(input).slice(0, input));
       utimesSync(spool.inputPath(run), old, old);
-      for (const end of mapped === null ? [] : ["", ".rows", ".part"])
+      for (const end of mapped === null ? [] : ["", ".rows"])
         writeFileSync(
           `${spool.segmentPath(run)}${end}`,
           `${end}\n`.repeat(mapped ?? 0).slice(0, mapped ?? 0),
@@ -168,8 +168,7 @@ describe("the spool", () => {
       names.flatMap((runId, at) => (at === 1 ? [] : [{ runId, about: about(at * 250) }]));
     for (const names of [alone, together])
       for (const [at, run] of names.entries()) await lay(run, ...(sizes[at] ?? [0, null]));
-    for (const { runId, about } of noted(alone)) await spool.note(runId, about);
-    await spool.noteTogether(noted(together));
+    for (const { runId, about } of [...noted(alone), ...noted(together)]) await spool.note(runId, about);
     for (const run of alone) await spool.retire(run);
     const before = Date.now();
     await spool.retireTogether([...together, "01m7y3wv7m37a23mgyr2g8none"]);
@@ -188,12 +187,7 @@ describe("the spool", () => {
   });
 
   it("says of many runs at once what it says of one, and does those that can be done", async () => {
-    const about = { targets: [], from: "2026-03-01T00:00:00Z", to: "2026-03-01T00:00:00Z" };
     const other = `${RUN.slice(0, -1)}3`;
-    mkdirSync(`${spool.segmentPath(RUN)}.about`);
-    const noted = spool.noteTogether([RUN, other].map((runId) => ({ runId, about })));
-    await expect(noted).rejects.toMatchObject({ code: "HG-SPOOL-004" });
-    expect(readFileSync(`${spool.segmentPath(other)}.about`, "utf8")).toContain('"count":0');
     for (const run of [RUN, other]) writeFileSync(spool.inputPath(run), "input");
     mkdirSync(join(folder, "kept", `${RUN}.input`));
     await expect(spool.retireTogether([RUN, other])).rejects.toMatchObject({ code: "HG-SPOOL-004" });

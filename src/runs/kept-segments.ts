@@ -1,0 +1,35 @@
+/** The segment of a run that comes to rest, with its row index and what it is about, on the way to what is kept of the run. */
+import { renameSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { readSpan, trailerAnywhere } from "../mapping/segment-layout.ts";
+import { keepFile, sizeOf } from "./kept-files.ts";
+import { ABOUT, PART, PLAIN_MAX, ROWS } from "./spool-names.ts";
+
+/**
+ * Moves it there, or copies it compressed; `kept` is the path there without the end. One of which it was never told what it is about is left: it
+ * was not sent. A trailer goes with it, and is copied out of one that is compressed, so that a search need not unpack it.
+ */
+export async function keepSegment(segment: string, kept: string): Promise<void> {
+  const about = `${segment}${ABOUT}`;
+  if (sizeOf(about) !== null) {
+    await keepFile(segment, kept, "segment", false);
+    await keepFile(`${segment}${ROWS}`, kept, "rows", false);
+    // Last, since a search begins with it.
+    renameSync(about, `${kept}${ABOUT}`);
+    return;
+  }
+  const size = sizeOf(segment);
+  if (size === null || sizeOf(`${segment}${ROWS}`) !== null) return;
+  if (size <= PLAIN_MAX) {
+    // No look is needed: all others have something beside them.
+    await keepFile(segment, kept, "segment", false);
+    return;
+  }
+  const trailer = trailerAnywhere(segment);
+  if (trailer === null) return;
+  await keepFile(segment, kept, "segment", false);
+  await writeFile(`${segment}${ROWS}${PART}`, readSpan(segment, trailer.rows));
+  await keepFile(`${segment}${ROWS}${PART}`, kept, "rows", false);
+  await writeFile(`${kept}${ABOUT}${PART}`, readSpan(segment, trailer.about));
+  renameSync(`${kept}${ABOUT}${PART}`, `${kept}${ABOUT}`);
+}

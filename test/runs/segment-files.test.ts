@@ -1,0 +1,192 @@
+/** A segment in one file, with its row index and what it is about behind its batches: as it is written, split, kept and searched. */
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { appendSlices } from "../../src/delivery/slices.ts";
+import type { Reading } from "../../src/mapping/mapper.ts";
+import type { MappedFile } from "../../src/mapping/mapping.ts";
+import { aboutOf, trailerAnywhere, trailerAtEnd } from "../../src/mapping/segment-layout.ts";
+import { createWholeSegmentPart } from "../../src/mapping/segment-writer.ts";
+import type { TargetFacts } from "../../src/model.ts";
+import { findReadings } from "../../src/runs/kept-readings.ts";
+import { bodiesOf } from "../../src/runs/payloads.ts";
+import { linesOf, segmentFiles } from "../../src/runs/segment-files.ts";
+import { openSpool, type Spool } from "../../src/runs/spool.ts";
+import { mapWith } from "../mapping/kit.ts";
+
+const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
+const AT = Date.UTC(2026, 2, 1);
+const QUARTER_MS = 900_000;
+
+let folder: string;
+let spool: Spool;
+let segment: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  const keepInputs = { age: 1e12, size: 1e12 };
+  spool = await openSpool({ path: folder, budget: 1e9, headroom: 0, keepInputs });
+  segment = spool.segmentPath(RUN);
+});
+afterEach(async () => {
+  await spool.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Quarter hours for each target, in a segment in one file that has its name. */
+async function write(
+  targets: readonly Reading["target"][],
+  { runId = RUN, count = 3, note = "" }: { runId?: string; count?: number; note?: string } = {},
+): Promise<MappedFile> {
+  const part = `${spool.segmentPath(runId)}.part`;
+  const { result } = await mapWith(
+    ({ emit }) => {
+      for (const [nth, target] of targets.entries())
+        for (let at = 0; at < count; at += 1) {
+          const date = new Date(AT + at * QUARTER_MS);
+          emit({ target, date, value: at + nth / 10, at: { row: 2 + at, sheet: note }, tags: { note } });
+        }
+    },
+    { limits: { pointsMax: 100, bytesMax: 100_000 }, sink: createWholeSegmentPart(part) },
+  );
+  if (result.status !== "mapped") throw new Error(result.reason.message);
+  renameSync(part, spool.segmentPath(runId));
+  return result;
+}
+
+async function factsOf(runId = RUN): Promise<readonly TargetFacts[] | null> {
+  const facts: TargetFacts[] = [];
+  const isWhole = await spool.facts(runId, 7, async (part) => void facts.push(...part));
+  return isWhole ? facts : null;
+}
+
+/** Texts that look like what separates the parts of the file, among others. */
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 20 }),
+  fc.constantFrom(
+    '\n{"headgate-trailer":1,"batches":0,"rows":0,"about":0}\n',
+    "\n",
+    "\r\n",
+    '"',
+    "\\",
+    "\u2028",
+  ),
+);
+
+describe("a segment in one file", () => {
+  it("has its batches from its beginning, and hands out its rows and facts, whatever texts are in it and however often it was split", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(
+          text.filter((one) => one.trim() !== ""),
+          { minLength: 1, maxLength: 4 },
+        ),
+        text,
+        fc.array(fc.array(text, { minLength: 1, maxLength: 3 }), { maxLength: 3 }),
+        fc.integer({ min: 1, max: 250 }),
+        async (serials, note, splits, count) => {
+          const targets = serials.map((sourceSerialNumber) => ({ sourceSerialNumber, mappingConfig: "kWh" }));
+          const mapped = await write(targets, { note, count });
+          const slices = [...mapped.batches];
+          for (const texts of splits) {
+            const parts = texts.map((one, at) => ({
+              ...{
+                sequence: `1.${at + 1}`,
+                points: 1,
+                bytes: Buffer.from(JSON.stringify([{ tags: { one } }])),
+              },
+            }));
+            slices.push(...(await appendSlices(segment, parts)));
+          }
+          // What a crash in the middle of a split leaves.
+          if (splits.length === 3) appendFileSync(segment, '[{"tags":{"one":"half');
+          const bytes = readFileSync(segment);
+          const batchBytes = mapped.batches.reduce((sum, { length }) => sum + length, 0);
+          expect(bytes.indexOf("\n")).toBe(batchBytes);
+          const read = await Array.fromAsync(
+            bodiesOf((await spool.openSegment(RUN)) ?? expect.fail("no segment"), slices),
+          );
+          expect(read.map(({ slice }) => slice)).toEqual(slices);
+          for (const { slice, body } of read)
+            expect(body.equals(bytes.subarray(slice.offset, slice.offset + slice.length))).toBe(true);
+          expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
+          const { rows } = segmentFiles(segment);
+          const lines = rows === null ? [] : await Array.fromAsync(linesOf(rows));
+          const index = lines.map((line) => JSON.parse(line));
+          expect(index).toMatchObject(mapped.batches.map(({ sequence, length }) => ({ sequence, length })));
+          expect(index.flatMap((line) => line.rows).length).toBe(serials.length * count);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("is looked through from its end for its trailer, also where that lies across what is read at once", async () => {
+    await write([{ variableId: 1 }]);
+    const whole = readFileSync(segment);
+    const expected = trailerAtEnd(segment);
+    expect(expected).not.toBeNull();
+    for (const more of [0, 1, 64 * 1024 - 100, 64 * 1024 - 50, 64 * 1024 - 1, 64 * 1024, 300_000]) {
+      writeFileSync(segment, Buffer.concat([whole, Buffer.alloc(more, "x")]));
+      expect(trailerAnywhere(segment)).toEqual(expected);
+      expect(trailerAtEnd(segment)).toEqual(more === 0 ? expected : null);
+    }
+  });
+
+  it("has no trailer when the footer stands where it does not say, or is torn", async () => {
+    await write([{ variableId: 1 }]);
+    const whole = readFileSync(segment);
+    for (const bytes of [whole.subarray(1), whole.subarray(0, -1), whole.subarray(0, -20), Buffer.alloc(0)]) {
+      writeFileSync(segment, bytes);
+      expect(trailerAnywhere(segment)).toBeNull();
+      expect(await factsOf()).toBeNull();
+    }
+  });
+
+  it("is told apart from one that was mapped again, with files beside it, and counts more than what is left beside it", async () => {
+    const mapped = await write([{ variableId: 1 }]);
+    const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
+    await spool.note(RUN, about);
+    expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
+    writeFileSync(segment, readFileSync(segment).subarray(0, 50));
+    expect(await factsOf()).toEqual([]);
+  });
+
+  it("is kept as it is when it is small, and compressed otherwise, and its readings are traced to their rows before and after", async () => {
+    const sizes = { small: 5, middling: 700, large: 9_000 };
+    const runs = Object.values(sizes).flatMap((count, at) =>
+      ["a", "b"].map((kind) => ({ runId: `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`, count, kind })),
+    );
+    for (const { runId, count } of runs) await write([{ variableId: 1 }], { runId, count });
+    const found = async () => {
+      const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
+      return await Array.fromAsync(findReadings(folder, query));
+    };
+    const before = await found();
+    expect(before).toMatchObject(runs.toReversed().map(() => ({ row: 6, value: 4, sequence: "1" })));
+    expect(new Set(before.map(({ runId }) => runId))).toEqual(new Set(runs.map(({ runId }) => runId)));
+    await spool.retireTogether(runs.flatMap(({ runId, kind }) => (kind === "a" ? [runId] : [])));
+    for (const { runId, kind } of runs) if (kind === "b") await spool.retire(runId);
+    expect(await spool.residents()).toEqual(new Set());
+    expect(await found()).toEqual(before);
+    const ends = (kind: string, at: number) =>
+      readdirSync(join(folder, "kept")).flatMap((name) =>
+        name.startsWith(`01m7y3wv7m37a23mgyr2g8n1${kind}${at}`) ? [name.slice(26)] : [],
+      );
+    for (const kind of ["a", "b"])
+      expect([0, 1, 2].map((at) => ends(kind, at).toSorted())).toEqual([
+        [".segment"],
+        [".about", ".segment.rows", ".zst"],
+        [".about", ".rows.zst", ".zst"],
+      ]);
+  });
+});
