@@ -159,9 +159,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   await field.start();
   late.start();
   conductor.wake();
-  closers.push(
-    startHousekeeping({ ledger, spool, lookups, versions, clock, log, keepMs: config.ledger.keep }),
-  );
+  closers.push(startHousekeeping({ ...stores, conductor, clock, log, keepMs: config.ledger.keep }));
   log.info({ ...recovery, operations: office.url, intakes: field.intakes() }, "gateway started");
 
   const rest = async (graceMs: number) => {

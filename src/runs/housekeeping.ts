@@ -1,15 +1,18 @@
-/** Once a day: what the ledger and the spool no longer need is forgotten. */
+/** Once a day: what the ledger and the spool no longer need is forgotten. Every minute: what could not be put away when its run came to rest. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/mapping.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import type { Conductor } from "./conductor.ts";
 import type { LookupStore } from "./lookups.ts";
+import { retireAtRest } from "./recovery.ts";
 import type { Spool } from "./spool.ts";
 
 export interface HousekeepingParts {
   readonly ledger: Ledger;
-  readonly spool: Pick<Spool, "prune">;
+  readonly spool: Pick<Spool, "prune" | "retire" | "left">;
+  readonly conductor: Pick<Conductor, "isInHand">;
   readonly lookups: Pick<LookupStore, "prune">;
   readonly versions: Pick<MapperVersions, "prune">;
   readonly clock: Clock;
@@ -24,30 +27,44 @@ const UNDER_WAY = ["claimed", "fetched", "mapping", "mapped", "delivering", "hel
 const MARGIN_MS = 7 * 24 * 3_600_000;
 
 const EVERY_MS = 24 * 3_600_000;
+export const PUT_AWAY_EVERY_MS = 60_000;
 /** Files forgotten in one transaction, so that others get their turn. */
 const PRUNED_AT_ONCE = 100;
 
 /** Begins at once, and again every day. Answers how to stop. */
 export function startHousekeeping(parts: HousekeepingParts): () => Promise<void> {
   const stopping = new AbortController();
-  const loop = async () => {
+  const always = async (work: () => Promise<unknown>, everyMs: number, fault: string) => {
     while (!stopping.signal.aborted) {
-      try {
-        await tidyUp(parts, stopping.signal);
-      } catch (thrown) {
-        parts.log.warn(
-          { reason: wordsOf(thrown) },
-          "old entries could not be forgotten; tried again tomorrow",
-        );
-      }
-      await parts.clock.sleep(EVERY_MS, stopping.signal);
+      await work().catch((thrown: unknown) => parts.log.warn({ reason: wordsOf(thrown) }, fault));
+      await parts.clock.sleep(everyMs, stopping.signal);
     }
   };
-  const running = loop();
+  const running = Promise.all([
+    always(
+      () => tidyUp(parts, stopping.signal),
+      EVERY_MS,
+      "old entries could not be forgotten; tried again tomorrow",
+    ),
+    always(
+      () => putAway(parts),
+      PUT_AWAY_EVERY_MS,
+      "files of runs at rest still cannot be put away; tried again in a minute",
+    ),
+  ]);
   return async () => {
     stopping.abort();
     await running;
   };
+}
+
+/** A full disk, for one, keeps nothing for replay, and so the files stay where they count against the budget. */
+async function putAway(parts: HousekeepingParts): Promise<void> {
+  const { left } = parts.spool;
+  if (left.size === 0) return;
+  const { retired, fault } = await retireAtRest(parts, [...left], (id) => parts.conductor.isInHand(id));
+  if (retired > 0) parts.log.info({ runs: retired }, "files of runs at rest were put away after all");
+  if (fault !== null) throw fault.thrown;
 }
 
 /** Answers how many files the ledger forgot. */

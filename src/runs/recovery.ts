@@ -1,4 +1,6 @@
 /** At start-up: brings runs that the last process left in the middle of a step back to where the step can be done again. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Spool } from "./spool.ts";
 import type { RunSteps } from "./steps.ts";
 
 export interface Recovery {
@@ -12,7 +14,10 @@ export interface Recovery {
 export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
   const underWay = await takeUpRuns(steps, () => false);
   const lost = await countLost(steps);
-  const retired = await retireForgotten(steps);
+  await steps.spool.sweep();
+  const { retired, fault } = await retireAtRest(steps, await steps.spool.residents());
+  if (fault !== null) throw fault.thrown;
+  await steps.spool.prune(steps.clock.now().epochMilliseconds);
   return { underWay, retired, recovered: recoveryWords(underWay, lost, retired) };
 }
 
@@ -70,23 +75,30 @@ export async function takeUpRuns(
   return underWay;
 }
 
-/** Inputs and segments of runs at rest whose files the last process had no time to put away. */
-async function retireForgotten(steps: RunSteps): Promise<number> {
+/** Puts away inputs and segments of those of these runs that are at rest, as far as it can. Answers how many, and what stood in the way of the others first. */
+export async function retireAtRest(
+  { ledger, spool }: { readonly ledger: Ledger; readonly spool: Pick<Spool, "retire"> },
+  ids: Iterable<string>,
+  isInHand: (runId: string) => boolean = () => false,
+): Promise<{ readonly retired: number; readonly fault: { readonly thrown: unknown } | null }> {
   let retired = 0;
-  await steps.spool.sweep();
-  const awaited = new Set(
-    (await steps.ledger.runsIn(["accepted"], { unsettled: true })).map((run) => run.id),
-  );
-  for (const id of await steps.spool.residents()) {
-    const run = await steps.ledger.run(id);
+  let fault: { readonly thrown: unknown } | null = null;
+  const awaited = new Set((await ledger.runsIn(["accepted"], { unsettled: true })).map((run) => run.id));
+  for (const id of ids) {
+    const run = await ledger.run(id);
     const atRest =
       run === null ||
       ["confirmed", "empty", "opened", "discarded", "quarantined", "cancelled"].includes(run.state) ||
       (run.state === "accepted" && !awaited.has(id));
-    if (!atRest || (run !== null && run.finishedAt === null)) continue;
-    await steps.spool.retire(id);
-    retired += 1;
+    if (!atRest || (run !== null && run.finishedAt === null) || isInHand(id)) continue;
+    try {
+      await spool.retire(id);
+      retired += 1;
+      // It is no longer so.
+      if (run?.reason?.code === "HG-SPOOL-004") await ledger.noteRun(id, { reason: null });
+    } catch (thrown) {
+      fault ??= { thrown };
+    }
   }
-  await steps.spool.prune(steps.clock.now().epochMilliseconds);
-  return retired;
+  return { retired, fault };
 }

@@ -38,6 +38,8 @@ export interface Spool {
   retire(runId: string): Promise<void>;
   /** The same for many runs at once, for less than each would take alone. Throws as `retire` does when one of them cannot be kept. */
   retireTogether(runIds: readonly string[]): Promise<void>;
+  /** Runs whose files could not be put away when that was asked for. */
+  readonly left: ReadonlySet<string>;
   /** Brings a kept input back, also one of another run of the same file. False when it is not kept any more. */
   restoreInput(runId: string, from?: string): Promise<boolean>;
   /** Makes a synced file beside it the input of a run. */
@@ -92,8 +94,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   }
 
   const together = new SpoolTogether(root);
-  const spool: Spool = guarded({
+  const left = new Set<string>();
+  const spool: Spool = guarded(left, {
     root,
+    left,
     inputPath,
     segmentPath,
     hasInput: async (runId) => exists(inputPath(runId)),
@@ -175,7 +179,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 }
 
 /** Whatever the disk says is a fault of the spool that may pass, and no fault of the file that is worked on. */
-function guarded(spool: Spool): Spool {
+function guarded(left: Set<string>, spool: Spool): Spool {
   const guard =
     <Args extends readonly unknown[], Value>(operation: string, work: (...args: Args) => Promise<Value>) =>
     async (...args: Args): Promise<Value> => {
@@ -191,12 +195,17 @@ function guarded(spool: Spool): Spool {
         });
       }
     };
+  const retire = guard("keep input", spool.retire);
   return {
     ...spool,
     hasInput: guard("find input", spool.hasInput),
     hasSegment: guard("find segment", spool.hasSegment),
     note: guard("note targets", spool.note),
-    retire: guard("keep input", spool.retire),
+    async retire(runId) {
+      left.add(runId);
+      await retire(runId);
+      left.delete(runId);
+    },
     takeInput: guard("take input", spool.takeInput),
     restoreInput: guard("restore input", spool.restoreInput),
     holdsInput: guard("find input", spool.holdsInput),
