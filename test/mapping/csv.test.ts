@@ -205,6 +205,56 @@ describe("the CSV reader", () => {
       { numRuns: 60 },
     );
   });
+
+  it("gives the same rows, lines and faults of a short file at once as of a longer one in pieces", async () => {
+    const piece = fc.constantFrom(
+      "a",
+      "é",
+      "1",
+      " ",
+      ",",
+      ";",
+      '"',
+      "'",
+      "#",
+      "\n",
+      "\n",
+      "\r\n",
+      "\r",
+      ",b\n",
+      '"c"',
+    );
+    const text = fc.array(piece, { maxLength: 14 }).map((pieces) => `k,v\n${pieces.join("")}`);
+    const options = fc.record(
+      {
+        delimiter: fc.constantFrom(",", ";", ",,"),
+        quote: fc.constantFrom('"', "'", null),
+        escape: fc.constantFrom('"', "\\"),
+        trim: fc.boolean(),
+        comment: fc.constant("#"),
+        rowBytesMax: fc.constantFrom(3, 5, 1000),
+      },
+      { requiredKeys: [] },
+    );
+    const told = async (content: string, given: object) => {
+      const { file } = await openFile(content);
+      const rows: unknown[] = [];
+      try {
+        for await (const chunk of file.csv(given))
+          for (const row of chunk) rows.push([placeOf(row)?.row, ...row]);
+        return { rows };
+      } catch (thrown) {
+        return { fault: String(thrown), row: Reflect.get(Object(thrown), "row") };
+      }
+    };
+    await fc.assert(
+      fc.asyncProperty(text, options, async (content, given) => {
+        // Who looks for a header reads in pieces.
+        expect(await told(content, given)).toEqual(await told(content, { ...given, headerAt: () => true }));
+      }),
+      { numRuns: 150 },
+    );
+  });
 });
 
 describe("the line and text readers", () => {

@@ -2,6 +2,7 @@
 import { CsvError, type Options, Parser } from "csv-parse";
 import { UnreadableError } from "../row-error.ts";
 import type { CsvOptions } from "./contract.ts";
+import { plainRecords } from "./csv-plain.ts";
 import { Preamble } from "./csv-preamble.ts";
 import { type Input, utf8Chunks } from "./decode.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
@@ -16,6 +17,11 @@ export interface Records {
 }
 
 export async function* csvRecords(input: Input, options: CsvOptions): AsyncGenerator<Records> {
+  const plain = plainRecords(input, options, PIECE_BYTES);
+  if (plain !== null) {
+    yield { cells: plain, lines: plain.map((_, nth) => nth + 1) };
+    return;
+  }
   const preamble = new Preamble(options);
   let collector: RecordCollector | undefined;
   for await (const chunk of preamble.after(utf8Chunks(input, options.encoding))) {

@@ -14,6 +14,8 @@ const NOTHING = Buffer.alloc(0);
 export interface Input {
   readonly path: string;
   readonly signal: AbortSignal;
+  /** Bytes, when they are known. */
+  readonly size?: number | undefined;
   /** Of a small file, once it was read: several readers may look at it. Nobody changes it. */
   small?: Buffer | undefined;
 }
@@ -24,10 +26,16 @@ type Decode = (chunk: Buffer, end: boolean) => Buffer;
 /** A small file is read at once, since a stream costs more than it reads. Null of a larger one. */
 function smallContent(input: Input): Buffer | null {
   if (input.small !== undefined) return input.small;
-  const status = statSync(input.path);
-  if (!status.isFile() || status.size > CHUNK_BYTES) return null;
+  if (!isSmall(input)) return null;
   input.small = readFileSync(input.path);
   return input.small;
+}
+
+function isSmall({ path, size = 0 }: Input): boolean {
+  // What is no file of its own, such as a pipe, has no size before it is read.
+  if (size > 0) return size <= CHUNK_BYTES;
+  const status = statSync(path);
+  return status.isFile() && status.size <= CHUNK_BYTES;
 }
 
 /** The bytes as they are, for whoever may change them. */
@@ -44,14 +52,32 @@ async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
   }
 }
 
+/** To ask for any other one loads the tables of all. */
+function isKnown(encoding: string): boolean {
+  return encoding === "utf-8" || iconv.encodingExists(encoding);
+}
+
 /** UTF-8 in chunks that end between characters. A byte order mark wins over the declared encoding. */
 export function utf8Chunks(input: Input, declared = "utf-8"): Iterable<Buffer> | AsyncIterable<Buffer> {
-  if (!iconv.encodingExists(declared))
+  if (!isKnown(declared))
     throw new UnreadableError(`the encoding "${declared}" is not known`, {
       hint: "Known are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
     });
   const small = smallContent(input);
   return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared);
+}
+
+/** All of a small file at once; null of a larger one, and of one in which there is a fault, which `utf8Chunks` tells. */
+export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
+  const small = isKnown(declared) ? smallContent(input) : null;
+  if (small === null) return null;
+  try {
+    const [bytes = NOTHING, ...more] = smallAsUtf8(small, declared);
+    return more.length === 0 ? bytes : null;
+  } catch {
+    // It is met again there.
+    return null;
+  }
 }
 
 function* smallAsUtf8(bytes: Buffer, declared: string): Generator<Buffer> {

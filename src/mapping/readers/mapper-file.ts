@@ -38,7 +38,7 @@ export function createMapperFile(
   refuse: RefuseRow,
   signal: AbortSignal,
 ): MapperFile {
-  const input: Input = { path: facts.inputPath, signal };
+  const input: Input = { path: facts.inputPath, signal, size: facts.size };
   const file = {
     name: basename(facts.fileName),
     path: facts.filePath,
