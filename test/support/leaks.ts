@@ -19,8 +19,37 @@ afterAll(async () => {
   while (performance.now() < deadline && leaks().length > 0) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  expect(leaks(), "left open by the tests of this file").toEqual([]);
+  const left = leaks();
+  expect([...left, ...(left.length > 0 ? connections() : [])], "left open by the tests of this file").toEqual(
+    [],
+  );
 });
+
+/** From where to where each goes, and how many bytes wait to be sent: the kind alone does not lead to who left it. */
+function connections(): string[] {
+  // Nobody is asked for the names of hosts.
+  Object.assign(process.report, { excludeNetwork: true });
+  const report = process.report.getReport() as { readonly libuv?: readonly UvHandle[] };
+  return (report.libuv ?? []).flatMap(({ type, localEndpoint: here, remoteEndpoint: there, ...handle }) =>
+    type === "tcp" && there
+      ? [
+          `${here?.host}:${here?.port} → ${there.host}:${there.port}, ${handle.writeQueueSize ?? 0} to be sent`,
+        ]
+      : [],
+  );
+}
+
+interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface UvHandle {
+  readonly type: string;
+  readonly localEndpoint?: Endpoint | null;
+  readonly remoteEndpoint?: Endpoint | null;
+  readonly writeQueueSize?: number;
+}
 
 function leaks(): string[] {
   return [...countByKind()].flatMap(([kind, count]) => {
