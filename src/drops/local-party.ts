@@ -91,11 +91,10 @@ function copy({ entry, destination }: FetchWanted, folders: Folders, facts: Fact
   const bytes = piece.subarray(0, entry.size);
   const sha256 = hash("sha256", bytes, "hex");
   if (!facts.isWanted()) return null;
-  // Never emptied first: whoever made the same copy since that question may read it by now, and finds the same bytes.
-  const file = openSync(destination, constants.O_WRONLY | constants.O_CREAT);
+  const { file, isNew } = openCopy(destination);
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
-    ftruncateSync(file, bytes.length);
+    if (!isNew) ftruncateSync(file, bytes.length);
   } catch (thrown) {
     closeSync(file);
     throw thrown;
@@ -103,25 +102,34 @@ function copy({ entry, destination }: FetchWanted, folders: Folders, facts: Fact
   return { file, source, entry, sha256 };
 }
 
+/** What is there already is never emptied first: whoever made the same copy meanwhile may read it by now, and finds the same bytes. */
+function openCopy(destination: string): { readonly file: number; readonly isNew: boolean } {
+  const { O_WRONLY, O_CREAT, O_EXCL } = constants;
+  const fresh = triedOnce(() => openSync(destination, O_WRONLY | O_CREAT | O_EXCL));
+  if (fresh !== null) return { file: fresh, isNew: true };
+  return { file: openSync(destination, O_WRONLY | O_CREAT), isNew: false };
+}
+
 /** Into `piece`. False when it is not the entry's version, or not as many bytes. */
 function readWhole(path: string, entry: FileEntry): boolean {
-  // A pipe of that name would be waited for.
+  // A link is not followed, and a pipe of that name would be waited for.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   try {
     if (!isVersion(fstatSync(file, { bigint: true }), entry)) return false;
     let bytes = 0;
-    for (let more = true; more && bytes <= entry.size; ) {
-      const read = readSync(file, piece, bytes, entry.size + 1 - bytes, bytes);
+    let read: number;
+    // One that grows meanwhile shows by the byte more, or when it is looked at once more.
+    do {
+      read = readSync(file, piece, bytes, entry.size + 1 - bytes, bytes);
       bytes += read;
-      more = read > 0;
-    }
+    } while (read > 0 && bytes < entry.size);
     return bytes === entry.size;
   } finally {
     closeSync(file);
   }
 }
 
-/** Synced, and the source looked at once more. */
+/** Synced, and the source looked at once more: what was changed or replaced while it was read is half of one version and half of another. */
 function settle({ file, source, entry, sha256 }: Copy): FetchedFile | null {
   try {
     fsyncSync(file);
@@ -145,8 +153,10 @@ function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: F
 /** As `finishSource` does it, as long as all is as it should be. */
 function move({ entry, to }: FinishWanted, folders: Folders, facts: Facts): Finished | null {
   const from = folders.find(entry.path);
+  // Another version that lies there by now, or a link, is not to be missing at the drop for a moment: a crash might make that for ever.
   if (from === null || !facts.isWanted() || !liesThere(from, entry)) return null;
   const target = folders.make(to);
+  // A rename would take the place of what is archived under that name, also of a link that leads nowhere.
   if (target === null || statusOf(target) !== undefined || !facts.isHeard()) return null;
   renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.
   folders.touch(from, target);
