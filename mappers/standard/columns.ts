@@ -158,11 +158,22 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
     return series;
   }
 
+  let latestFirst = "";
+  let latestSecond = "";
+  let latest: RowTarget | undefined;
+
   return (cells) => {
     const first = selector === undefined ? "" : cells[selector];
     const second = isPlain ? cells[name] : undefined;
-    if (typeof first === "string" && typeof second === "string")
-      return known.get(first)?.get(second) ?? keep(first, second, cells, joined(cells));
+    if (typeof first === "string" && typeof second === "string") {
+      // Rows of one target mostly follow each other, and to compare a text costs less than to find it.
+      if (latest === undefined || second !== latestSecond || first !== latestFirst) {
+        latest = known.get(first)?.get(second) ?? keep(first, second, cells, joined(cells));
+        latestFirst = first;
+        latestSecond = second;
+      }
+      return latest;
+    }
     const series = joined(cells);
     return known.get("\n")?.get(series) ?? keep("\n", series, cells, series);
   };
