@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
 import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
-import { targetWords } from "../wire/push.ts";
+import { targetWords } from "../wire/target.ts";
 import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { createContext } from "./context.ts";

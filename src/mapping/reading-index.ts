@@ -3,7 +3,8 @@
  * that they have become many, and given back by target and date. What comes out depends on the readings alone, and not on
  * when they were spilled.
  */
-import { type IdentifierKind, type PushTarget, targetWords } from "../wire/push.ts";
+import type { PushTarget } from "../wire/push.ts";
+import { type IdentifierKind, targetWords } from "../wire/target.ts";
 import { Extras } from "./extras.ts";
 import { giveColumns, ReadingColumns, takeColumns } from "./reading-columns.ts";
 import { ColumnReadings, MergedReadings, SettledReadings } from "./sorted-readings.ts";

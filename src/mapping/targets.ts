@@ -1,11 +1,13 @@
 /** Checks and keys of targets: exactly one identifier, with one selector unless it is the variable itself. */
-import { type IdentifierKind, SOURCE_IDENTIFIERS } from "../wire/push.ts";
+import { type IdentifierKind, TARGET_FIELDS, type TargetField } from "../wire/target.ts";
 import type { Target } from "./mapper.ts";
 
-const FIELDS = ["variableId", ...SOURCE_IDENTIFIERS, "mappingConfig", "variableTypeId"] as const;
-type Field = (typeof FIELDS)[number];
-const KNOWN: ReadonlySet<string> = new Set(FIELDS);
-const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"] satisfies Field[]);
+const KNOWN: ReadonlySet<string> = new Set(TARGET_FIELDS);
+const NUMERIC: ReadonlySet<string> = new Set([
+  "variableId",
+  "sourceId",
+  "variableTypeId",
+] satisfies TargetField[]);
 
 export interface KnownTarget {
   readonly kind: IdentifierKind;
@@ -20,7 +22,7 @@ export function knowTarget(target: Target): KnownTarget | string {
   const fields: Record<string, string | number> = {};
   let kind: IdentifierKind | undefined;
   let selectors = 0;
-  for (const field of FIELDS) {
+  for (const field of TARGET_FIELDS) {
     const value = given[field];
     if (value === undefined || value === null) continue;
     const fault = NUMERIC.has(field) ? integerFault(field, value) : textFault(field, value);

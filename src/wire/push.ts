@@ -1,6 +1,7 @@
 /** The push interface: POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*). */
 import { z } from "zod";
 import { caseless, queryBoolean, queryInteger } from "./caseless.ts";
+import type { TargetField } from "./target.ts";
 
 const tags = z.record(z.string(), z.string());
 
@@ -13,18 +14,6 @@ export const pushReading = z.object({
 });
 export type PushReading = z.infer<typeof pushReading>;
 
-/** The fields that identify a variable, by kind: exactly one source identifier, with one selector. */
-export const SOURCE_IDENTIFIERS = [
-  "sourceId",
-  "sourceSerialNumber",
-  "sourceEan",
-  "sourceName",
-  "meterNumber",
-] as const;
-export type SourceIdentifier = (typeof SOURCE_IDENTIFIERS)[number];
-/** A push call holds one kind: mixed kinds are not supported by the service, which then drops elements in silence. */
-export type IdentifierKind = "variableId" | SourceIdentifier;
-
 export const pushTarget = z.object({
   variableId: z.number().int().optional(),
   sourceId: z.number().int().optional(),
@@ -34,7 +23,7 @@ export const pushTarget = z.object({
   meterNumber: z.string().optional(),
   mappingConfig: z.string().optional(),
   variableTypeId: z.number().int().optional(),
-});
+} satisfies Record<TargetField, z.ZodType>);
 export type PushTarget = z.infer<typeof pushTarget>;
 
 export const pushElement = pushTarget.extend({
@@ -83,19 +72,3 @@ export const pushAccepted = z.object({
   received: z.number().int().optional(),
 });
 export type PushAccepted = z.infer<typeof pushAccepted>;
-
-/** The kind of identifier by which a target names its variable, or null when it names none completely. */
-export function identifierKind(target: PushTarget): IdentifierKind | null {
-  if (target.variableId !== undefined) return "variableId";
-  if (target.mappingConfig === undefined && target.variableTypeId === undefined) return null;
-  return SOURCE_IDENTIFIERS.find((identifier) => target[identifier] !== undefined) ?? null;
-}
-
-/** A target in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`; equal targets have equal words. */
-export function targetWords(target: PushTarget): string {
-  const fields = Object.keys(pushTarget.shape) as (keyof PushTarget)[];
-  return fields
-    .filter((field) => target[field] !== undefined)
-    .map((field) => `${field}=${target[field]}`)
-    .join(" ");
-}

@@ -3,8 +3,9 @@
  * or page by page all of them, when so many are asked for that this takes fewer calls.
  */
 import { RejectedError } from "../../support/errors.ts";
-import type { IdentifierKind, PushTarget, SourceIdentifier } from "../push.ts";
+import type { PushTarget } from "../push.ts";
 import type { Source, SourcesQuery, Variable } from "../structure.ts";
+import type { IdentifierKind, SourceIdentifier } from "../target.ts";
 import type { Page, ServiceClient } from "./service.ts";
 
 /** What is kept of a variable. */

@@ -1,0 +1,40 @@
+/**
+ * What names a variable in a push, beside its schema in `push.ts`: a process of mappers needs these names alone, and to make the schemas
+ * would be a tenth of its start.
+ */
+
+/** The fields that identify a variable, by kind: exactly one source identifier, with one selector. */
+export const SOURCE_IDENTIFIERS = [
+  "sourceId",
+  "sourceSerialNumber",
+  "sourceEan",
+  "sourceName",
+  "meterNumber",
+] as const;
+export type SourceIdentifier = (typeof SOURCE_IDENTIFIERS)[number];
+/** A push call holds one kind: mixed kinds are not supported by the service, which then drops elements in silence. */
+export type IdentifierKind = "variableId" | SourceIdentifier;
+
+/** In the order of the contract. */
+export const TARGET_FIELDS = [
+  "variableId",
+  ...SOURCE_IDENTIFIERS,
+  "mappingConfig",
+  "variableTypeId",
+] as const;
+export type TargetField = (typeof TARGET_FIELDS)[number];
+export type TargetTexts = Readonly<Partial<Record<TargetField, string | number | undefined>>>;
+
+/** The kind of identifier by which a target names its variable, or null when it names none completely. */
+export function identifierKind(target: TargetTexts): IdentifierKind | null {
+  if (target.variableId !== undefined) return "variableId";
+  if (target.mappingConfig === undefined && target.variableTypeId === undefined) return null;
+  return SOURCE_IDENTIFIERS.find((identifier) => target[identifier] !== undefined) ?? null;
+}
+
+/** A target in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`; equal targets have equal words. */
+export function targetWords(target: TargetTexts): string {
+  return TARGET_FIELDS.filter((field) => target[field] !== undefined)
+    .map((field) => `${field}=${target[field]}`)
+    .join(" ");
+}
