@@ -9,7 +9,7 @@
  */
 import type { Run } from "../model.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
-import { AT_REST, type ConductorOptions, type Desk, EMPTY_MS, freeHands, openDesks } from "./desks.ts";
+import { AT_REST, beginToFill, type ConductorOptions, type Desk, freeHands, openDesks } from "./desks.ts";
 import { Faults } from "./faults.ts";
 import { CROWD, NextLook } from "./next-look.ts";
 import { GATHER_MS, Parties } from "./parties.ts";
@@ -205,9 +205,11 @@ export class Conductor {
   /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
   async #fill(desk: Desk): Promise<void> {
     const hands = desk.hands + desk.smallHands;
-    const nowMs = this.#steps.clock.monotonicMs();
-    if (desk.emptyUntilMs > nowMs || (desk.name !== "delivery" && desk.inHand.size >= hands)) return;
-    desk.emptyUntilMs = nowMs + EMPTY_MS;
+    const waitMs = beginToFill(desk, this.#steps.clock.monotonicMs());
+    if (waitMs !== 0) {
+      if (waitMs !== null) this.#wakeIn(waitMs);
+      return;
+    }
     this.#changed.clear();
     const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, { ...desk.only, ours: true });
     desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;

@@ -33,10 +33,16 @@ export interface Desk {
   turn: number;
   /** Nothing more is ready before that, unless a run comes or somebody tells. */
   emptyUntilMs: number;
+  /** When it was last filled. */
+  filledMs: number;
 }
 
 /** The ledger is not asked at every look for what was not there. */
-export const EMPTY_MS = 30_000;
+const EMPTY_MS = 30_000;
+
+/** A desk with most of its many hands full is not looked at again for so long, in milliseconds: what is free then is filled at once. */
+const FULL_MS = 60;
+const FULL_SHARE = 0.75;
 
 const CLOSING_HANDS = 4;
 const HELD_HANDS = 2;
@@ -46,7 +52,7 @@ const HELD_HANDS = 2;
  */
 const SMALL_BYTES = 256 * 1024;
 /** `heedful`: where somebody may say that no more are to be taken, after what became of the first. */
-const SMALL_HANDS = { intake: 128, heedful: 48, delivery: 128, closing: 128 } as const;
+const SMALL_HANDS = { intake: 128, heedful: 48, delivery: 256, closing: 128 } as const;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
@@ -108,7 +114,19 @@ function desk(
     inHand: new Map(),
     turn: 0,
     emptyUntilMs: 0,
+    filledMs: Number.NEGATIVE_INFINITY,
   };
+}
+
+/** Milliseconds until it is to be looked at again, null for when somebody asks. 0: it is to be filled now, and noted as such. */
+export function beginToFill(desk: Desk, nowMs: number): number | null {
+  const hands = desk.hands + desk.smallHands;
+  if (desk.emptyUntilMs > nowMs || (desk.name !== "delivery" && desk.inHand.size >= hands)) return null;
+  const hasEnough = desk.smallHands > 0 && desk.inHand.size >= FULL_SHARE * hands;
+  if (hasEnough && nowMs - desk.filledMs < FULL_MS) return FULL_MS;
+  desk.emptyUntilMs = nowMs + EMPTY_MS;
+  desk.filledMs = nowMs;
+  return 0;
 }
 
 /** Answers, run by run, whether one more may be taken in hand, and counts it as taken when it may. */
