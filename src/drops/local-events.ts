@@ -1,16 +1,15 @@
 /** File-system events of a local folder. They make polls come sooner and are never the truth, so that it does no harm when they get lost. */
+import { type FSWatcher, watch } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { basename, join, relative, sep } from "node:path";
-import { watch } from "chokidar";
-import { wordsOf } from "../support/errors.ts";
+import { basename, join } from "node:path";
+import { systemCode, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { OWN_PREFIX } from "./paths.ts";
 
 export interface LocalEventsFacts {
   readonly drop: string;
   readonly root: string;
-  readonly recursive: boolean;
   readonly log: Logger;
   /** Folders of which nothing is told; relative to the root, separated by `/`. */
   isClosed(folder: string): boolean;
@@ -23,37 +22,50 @@ const SELF_TEST_MS = 2_000;
 const EXPECTED_MS = 2_000;
 const EXPECTED_MAX = 10_000;
 
+/**
+ * Only folders are watched, by the system's own means: what happens to the files in them is told all the same. The root is from the
+ * beginning, and each folder below from the first listing that looks into it: whoever lists knows them all, so that nobody else walks through the tree.
+ */
 export class LocalEvents {
   readonly #facts: LocalEventsFacts;
-  readonly #watcher: ReturnType<typeof watch>;
+  /** By the paths of folders, relative to the root, which is "". */
+  readonly #watchers = new Map<string, FSWatcher>();
   readonly #own = Promise.withResolvers<void>();
   readonly #stopping = new AbortController();
   readonly #tested: Promise<void>;
   #arrive: boolean | null = null;
-  /** Full paths that the gateway takes away itself, and until when their events are expected. */
+  #toldFault = false;
+  /** Paths that the gateway takes away itself, and until when their events are expected. */
   readonly #expected = new Map<string, number>();
 
   constructor(facts: LocalEventsFacts) {
     this.#facts = facts;
-    const { root, recursive, log, drop } = facts;
-    this.#watcher = watch(root, {
-      ignoreInitial: true,
-      followSymlinks: false,
-      // Only folders are watched: what happens in them is told all the same, and 100,000 files cost nothing.
-      ignored: (path, status) =>
-        (status !== undefined && !status.isDirectory()) ||
-        this.#isExpected(path) ||
-        facts.isClosed(relative(root, path).split(sep).join("/")),
-      ...(recursive ? {} : { depth: 0 }),
-    });
-    this.#watcher.on("raw", (_event, path, details) => this.#take(path, details));
-    this.#watcher.on("error", (error) =>
-      log.warn({ drop, reason: wordsOf(error) }, "file-system events failed; polling goes on"),
-    );
-    const { promise: ready, resolve } = Promise.withResolvers<void>();
-    this.#watcher.on("ready", resolve);
-    this.#stopping.signal.addEventListener("abort", () => resolve(), { once: true });
-    this.#tested = ready.then(() => this.#test());
+    this.watchFolder("");
+    this.#tested = this.#test();
+  }
+
+  /** Asked before the folder is read, so that what comes into it afterwards is told. Relative to the root, separated by `/`. */
+  watchFolder(folder: string): void {
+    if (this.#watchers.has(folder) || this.#stopping.signal.aborted) return;
+    try {
+      const watcher = watch(this.#full(folder), { persistent: false }, (_event, name) =>
+        this.#take(folder, name),
+      );
+      watcher.on("error", (fault) => {
+        this.#leave(folder);
+        this.#tell(fault);
+      });
+      this.#watchers.set(folder, watcher);
+    } catch (thrown) {
+      // One that has gone is no fault; whoever lists finds out.
+      if (systemCode(thrown) !== "ENOENT" && systemCode(thrown) !== "ENOTDIR") this.#tell(thrown);
+    }
+  }
+
+  /** A listing came to its end, and these are the folders that there are. */
+  keepFolders(folders: ReadonlySet<string>): void {
+    for (const folder of [...this.#watchers.keys()])
+      if (folder !== "" && !folders.has(folder)) this.#leave(folder);
   }
 
   /** Whether events arrive, as the self-test found; null when that is not known. Network shares and some containers lose them. */
@@ -68,8 +80,8 @@ export class LocalEvents {
   }
 
   /**
-   * The gateway takes this file away itself: that is no news. Without it, chokidar would look through the whole folder for each file that
-   * went, and every file that was archived would cause a poll. What is uploaded to the same place within that time is found by the next poll.
+   * The gateway takes this file away itself: that is no news. Without it, every file that was archived would cause a poll. What is uploaded to
+   * the same place within that time is found by the next poll.
    */
   expect(path: string): void {
     const nowMs = performance.now();
@@ -77,26 +89,45 @@ export class LocalEvents {
       if (untilMs > nowMs && this.#expected.size < EXPECTED_MAX) break;
       this.#expected.delete(known);
     }
-    const full = join(this.#facts.root, path);
-    this.#expected.delete(full);
-    this.#expected.set(full, nowMs + EXPECTED_MS);
-  }
-
-  #isExpected(full: string): boolean {
-    return (this.#expected.get(full) ?? 0) > performance.now();
+    this.#expected.delete(path);
+    this.#expected.set(path, nowMs + EXPECTED_MS);
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#own.resolve();
-    await this.#watcher.close();
+    for (const folder of [...this.#watchers.keys()]) this.#leave(folder);
     await this.#tested;
   }
 
-  #take(path: string | null, details: unknown): void {
-    if (path !== null && isWatch(details) && this.#isExpected(join(details.watchedPath, path))) return;
-    if (path !== null && basename(path).startsWith(OWN_PREFIX)) this.#own.resolve();
-    else this.#facts.onChange();
+  #full(folder: string): string {
+    return folder === "" ? this.#facts.root : join(this.#facts.root, folder);
+  }
+
+  #leave(folder: string): void {
+    this.#watchers.get(folder)?.close();
+    this.#watchers.delete(folder);
+  }
+
+  /** Once, since there may be one for every folder. */
+  #tell(fault: unknown): void {
+    if (this.#toldFault) return;
+    this.#toldFault = true;
+    const { log, drop } = this.#facts;
+    log.warn({ drop, reason: wordsOf(fault) }, "file-system events failed; polling goes on");
+  }
+
+  #take(folder: string, name: string | null): void {
+    if (name?.startsWith(OWN_PREFIX) === true) this.#own.resolve();
+    else if (name === null || this.#isNews(folder === "" ? name : `${folder}/${name}`)) {
+      // So a folder tells that it has gone itself: another one in its place is watched by the listing that finds it.
+      if (name === basename(this.#full(folder))) this.#leave(folder);
+      this.#facts.onChange();
+    }
+  }
+
+  #isNews(path: string): boolean {
+    return (this.#expected.get(path) ?? 0) <= performance.now() && !this.#facts.isClosed(path);
   }
 
   async #test(): Promise<void> {
@@ -132,13 +163,4 @@ export class LocalEvents {
       );
     }
   }
-}
-
-function isWatch(details: unknown): details is { readonly watchedPath: string } {
-  return (
-    typeof details === "object" &&
-    details !== null &&
-    "watchedPath" in details &&
-    typeof details.watchedPath === "string"
-  );
 }

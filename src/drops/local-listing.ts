@@ -18,12 +18,15 @@ export interface LocalTree {
   /** Ends a wait when nobody wants it any more, and says in the drop's words what went wrong. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
+  /** Told of each folder before it is read; relative to the root, which is "". */
+  readonly onFolder: (folder: string) => void;
 }
 
 /** The files in a folder and in those below it, in groups; a folder that goes meanwhile holds none. `from` is relative to the root. */
 export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<readonly FileEntry[]> {
   const folders = [from];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    tree.onFolder(folder);
     const directory = await openFolder(tree, folder);
     if (directory === null) continue;
     try {

@@ -65,8 +65,14 @@ export class LocalDrop implements Drop {
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     const root = await this.#guard("list drop", signal, this.#root());
     this.#linksSeen = 0;
-    for await (const files of this.#listTree(root, "", this.#filter, signal))
+    const folders = new Set<string>();
+    const onFolder = (folder: string) => {
+      folders.add(folder);
+      this.#events?.watchFolder(folder);
+    };
+    for await (const files of this.#listTree(root, "", this.#filter, signal, onFolder))
       for (const entry of files) yield entry;
+    this.#events?.keepFolders(folders);
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
@@ -131,7 +137,6 @@ export class LocalDrop implements Drop {
     const events = new LocalEvents({
       drop: this.name,
       root: this.#options.path,
-      recursive: this.#options.recursive,
       log: this.log,
       isClosed: (folder) => this.#isArchive(folder),
       onChange,
@@ -176,7 +181,13 @@ export class LocalDrop implements Drop {
     return Object.values(this.#options.finish).some((rule) => rule.action === "archive" && rule.to === path);
   }
 
-  #listTree(root: string, from: string, filter: ListingFilter, signal: AbortSignal) {
+  #listTree(
+    root: string,
+    from: string,
+    filter: ListingFilter,
+    signal: AbortSignal,
+    onFolder: (folder: string) => void = () => undefined,
+  ) {
     const tree = {
       drop: this,
       root,
@@ -185,6 +196,7 @@ export class LocalDrop implements Drop {
       onLink: () => {
         this.#linksSeen += 1;
       },
+      onFolder,
     };
     return listTree(tree, from);
   }

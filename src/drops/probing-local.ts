@@ -58,7 +58,6 @@ async function eventsFinding(options: LocalOptions, log: Logger): Promise<ProbeF
   const events = new LocalEvents({
     drop: name,
     root: path,
-    recursive: false,
     log,
     isClosed: () => false,
     onChange: () => undefined,

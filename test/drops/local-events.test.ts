@@ -2,8 +2,11 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { createDrop } from "../../src/drops/create.ts";
 import { LocalEvents } from "../../src/drops/local-events.ts";
+import { dropOptions } from "../../src/drops/options.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { never } from "./field.ts";
 
 let folder: string;
 const open: LocalEvents[] = [];
@@ -21,7 +24,6 @@ async function watch(): Promise<{ readonly events: LocalEvents; count: number }>
     events: new LocalEvents({
       drop: "in",
       root: join(folder, "drop"),
-      recursive: true,
       log: silentLog,
       isClosed: () => false,
       onChange: () => {
@@ -51,4 +53,42 @@ it("a file that the gateway takes away itself is no news, and what others do is"
   await expect.poll(() => ours.count).toBeGreaterThan(before.ours);
   // One of the two files that went was expected.
   await expect.poll(() => others.count - before.others).toBeGreaterThan(ours.count - before.ours);
+});
+
+it("what happens in folders below is told as soon as a listing has looked into them, also in one that came back", async () => {
+  const root = join(folder, "drop");
+  const drop = createDrop(dropOptions.parse({ kind: "local", name: "in", path: root }), { log: silentLog });
+  let changes = 0;
+  const stop = drop.watch?.(() => {
+    changes += 1;
+  });
+  const list = () => Array.fromAsync(drop.list(never), ({ path }) => path);
+  /** Resolves when something was told of it. */
+  const tellsOf = async (work: () => Promise<unknown>) => {
+    // What was told of the step before has come by now.
+    await expect
+      .poll(async () => {
+        const before = changes;
+        await new Promise((resolve) => setImmediate(resolve));
+        return changes - before;
+      })
+      .toBe(0);
+    const before = changes;
+    await work();
+    await expect.poll(() => changes, { timeout: 5_000 }).toBeGreaterThan(before);
+  };
+  try {
+    await list();
+    const sub = join(root, "north", "meters");
+    for (const round of ["a", "b"]) {
+      await tellsOf(() => mkdir(sub, { recursive: true }));
+      expect(await list()).toEqual([]);
+      await tellsOf(() => writeFile(join(sub, `${round}.csv`), "1"));
+      expect(await list()).toEqual([`north/meters/${round}.csv`]);
+      await tellsOf(() => rm(join(root, "north"), { recursive: true }));
+    }
+  } finally {
+    await stop?.();
+    await drop.close();
+  }
 });
