@@ -112,19 +112,24 @@ const HELD_FIRST = 64 * 1024;
 /** The memory of one that was written is used again: new pages would cost more than the copy. */
 let held: Buffer | null = null;
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 /**
  * A segment in one file, `<part>`, with the row index and what it is about behind the batches, that somebody else publishes. It is written at once, at the
  * end. Throws when it grows too large for that.
  */
 export function createWholeSegmentPart(part: string): BatchSink {
   const counter = new SliceCounter();
-  let bytes = held ?? Buffer.allocUnsafeSlow(HELD_FIRST);
-  held = null;
+  let bytes = NOTHING;
   let length = 0;
   let rows = "";
 
   function hold(more: number): void {
     if (length + more > WHOLE_MAX) throw new Error("too many readings for a segment in one file");
+    if (bytes === NOTHING) {
+      bytes = held ?? Buffer.allocUnsafeSlow(HELD_FIRST);
+      held = null;
+    }
     if (length + more <= bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(length + more, 2 * bytes.length));
     bytes.copy(larger, 0, 0, length);

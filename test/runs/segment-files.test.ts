@@ -1,4 +1,5 @@
 /** A segment in one file, with its row index and what it is about behind its batches: as it is written, split, kept and searched. */
+import { hash } from "node:crypto";
 import {
   appendFileSync,
   mkdtempSync,
@@ -116,8 +117,7 @@ describe("a segment in one file", () => {
             bodiesOf((await spool.openSegment(RUN)) ?? expect.fail("no segment"), slices),
           );
           expect(read.map(({ slice }) => slice)).toEqual(slices);
-          for (const { slice, body } of read)
-            expect(body.equals(bytes.subarray(slice.offset, slice.offset + slice.length))).toBe(true);
+          expect(read.map(({ body }) => hash("sha256", body))).toEqual(slices.map(({ digest }) => digest));
           expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
           const { rows } = segmentFiles(segment);
           const lines = rows === null ? [] : await Array.fromAsync(linesOf(rows));
