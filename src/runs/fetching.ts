@@ -102,5 +102,7 @@ async function cancel(
   steps: RunSteps,
   reason: { code: string; message: string; hint?: string | undefined },
 ): Promise<void> {
+  // What a party had mapped before it was cut short was not sent: put away with the run, it would be found as if it were.
+  if ((await steps.ledger.batches(run.id)).length === 0) await steps.spool.discard(run.id, "segment");
   await steps.ledger.advanceRun(run.id, run.state, "cancelled", { reason, detail: reason.message });
 }

@@ -61,3 +61,25 @@ test.each([
     await expectStoredOnce(rig, expected);
   },
 );
+
+test("what was mapped before a crash and is never sent, since its files vanished meanwhile, is not kept as if it had been", async () => {
+  const stage = await rig.stage("vanished-files");
+  const { csv } = readingsOf(await rig.variable("vanished-files"), 3);
+  for (const name of ["one", "two", "three", "four"]) await stage.put(`standard_${name}.csv`, csv);
+  expect((await stage.untilIdle("run.map.segment")).signal).toBe("SIGKILL");
+  const spool = join(stage.folder, "state/spool");
+  expect(
+    (await stage.files(join(spool, "segments"))).filter((name) => name.endsWith(".segment")),
+  ).toHaveLength(4);
+  for (const name of await stage.files()) await rm(join(stage.drop, name));
+  const { code, stderr } = await stage.untilIdle();
+  expect(code, stderr).toBe(0);
+  const states = await stage.inspect(async (ledger) =>
+    (await ledger.recentRuns(9)).map(({ state }) => state),
+  );
+  expect(states).toEqual(["cancelled", "cancelled", "cancelled", "cancelled"]);
+  expect(await stage.files(join(spool, "segments"))).toEqual([]);
+  expect(await stage.files(join(spool, "kept"))).toEqual(
+    expect.not.arrayContaining([expect.stringContaining("segment")]),
+  );
+});
