@@ -1,8 +1,8 @@
 /** File-system events of a local folder. They make polls come sooner and are never the truth, so that it does no harm when they get lost. */
 import { type FSWatcher, watch } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
+import { rm, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { systemCode, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { OWN_PREFIX } from "./paths.ts";
@@ -18,6 +18,8 @@ export interface LocalEventsFacts {
 
 /** How long the event of a file of our own is waited for. */
 const SELF_TEST_MS = 2_000;
+/** How long the self-test is waited for when events are no longer wanted: the folder may be on a network share that hangs. */
+const STOP_WAIT_MS = 2_000;
 /** How long the event of a file that was finished may take, and how many of them are remembered. */
 const EXPECTED_MS = 2_000;
 const EXPECTED_MAX = 10_000;
@@ -30,6 +32,9 @@ export class LocalEvents {
   readonly #facts: LocalEventsFacts;
   /** By the paths of folders, relative to the root, which is "". */
   readonly #watchers = new Map<string, FSWatcher>();
+  readonly #root: string;
+  /** Which folder the root was when it was last looked at. */
+  #rootIdentity: string | null = null;
   readonly #own = Promise.withResolvers<void>();
   readonly #stopping = new AbortController();
   readonly #tested: Promise<void>;
@@ -40,19 +45,27 @@ export class LocalEvents {
 
   constructor(facts: LocalEventsFacts) {
     this.#facts = facts;
+    this.#root = resolve(facts.root);
+    this.#tested = this.#begin();
+  }
+
+  /** A folder that came in the root's place tells nobody, when a mount or a symbolic link brought it: then all is watched anew. */
+  rootIs({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): void {
+    const identity = `${dev}:${ino}`;
+    if (identity !== this.#rootIdentity) this.#leave("");
+    this.#rootIdentity = identity;
     this.watchFolder("");
-    this.#tested = this.#test();
   }
 
   /** Asked before the folder is read, so that what comes into it afterwards is told. Relative to the root, separated by `/`. */
   watchFolder(folder: string): void {
     if (this.#watchers.has(folder) || this.#stopping.signal.aborted) return;
     try {
-      const watcher = watch(this.#full(folder), { persistent: false }, (_event, name) =>
-        this.#take(folder, name),
+      const watcher = watch(this.#full(folder), { persistent: false }, (event, name) =>
+        this.#take(folder, event, name),
       );
       watcher.on("error", (fault) => {
-        this.#leave(folder);
+        this.#unwatch(folder);
         this.#tell(fault);
       });
       this.#watchers.set(folder, watcher);
@@ -65,7 +78,7 @@ export class LocalEvents {
   /** A listing came to its end, and these are the folders that there are. */
   keepFolders(folders: ReadonlySet<string>): void {
     for (const folder of [...this.#watchers.keys()])
-      if (folder !== "" && !folders.has(folder)) this.#leave(folder);
+      if (folder !== "" && !folders.has(folder)) this.#unwatch(folder);
   }
 
   /** Whether events arrive, as the self-test found; null when that is not known. Network shares and some containers lose them. */
@@ -96,17 +109,26 @@ export class LocalEvents {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#own.resolve();
-    for (const folder of [...this.#watchers.keys()]) this.#leave(folder);
-    await this.#tested;
+    this.#leave("");
+    const waited = Promise.withResolvers<void>();
+    const timer = setTimeout(waited.resolve, STOP_WAIT_MS);
+    await Promise.race([this.#tested, waited.promise]);
+    clearTimeout(timer);
   }
 
   #full(folder: string): string {
-    return folder === "" ? this.#facts.root : join(this.#facts.root, folder);
+    return folder === "" ? this.#root : join(this.#root, folder);
   }
 
-  #leave(folder: string): void {
+  #unwatch(folder: string): void {
     this.#watchers.get(folder)?.close();
     this.#watchers.delete(folder);
+  }
+
+  /** With all that is below it: these go where it goes, and tell nobody. */
+  #leave(folder: string): void {
+    for (const watched of [...this.#watchers.keys()])
+      if (folder === "" || watched === folder || watched.startsWith(`${folder}/`)) this.#unwatch(watched);
   }
 
   /** Once, since there may be one for every folder. */
@@ -117,24 +139,40 @@ export class LocalEvents {
     log.warn({ drop, reason: wordsOf(fault) }, "file-system events failed; polling goes on");
   }
 
-  #take(folder: string, name: string | null): void {
-    if (name?.startsWith(OWN_PREFIX) === true) this.#own.resolve();
-    else if (name === null || this.#isNews(folder === "" ? name : `${folder}/${name}`)) {
-      // So a folder tells that it has gone itself: another one in its place is watched by the listing that finds it.
-      if (name === basename(this.#full(folder))) this.#leave(folder);
-      this.#facts.onChange();
+  #take(folder: string, event: string, name: string | null): void {
+    if (name?.startsWith(OWN_PREFIX) === true) {
+      this.#own.resolve();
+      return;
     }
+    const path = name === null || folder === "" ? name : `${folder}/${name}`;
+    // A folder that goes tells by its own name, and so does the one that it was in. What comes in its place is watched by the listing that finds it.
+    const gone = event === "rename" ? this.#goneOf(folder, name, path) : null;
+    if (gone !== null) this.#leave(gone);
+    if (gone !== null || path === null || this.#isNews(path)) this.#facts.onChange();
+  }
+
+  /** The watched folder that such an event may be about, or null. */
+  #goneOf(folder: string, name: string | null, path: string | null): string | null {
+    if (name === basename(this.#full(folder))) return folder;
+    return path !== null && this.#watchers.has(path) ? path : null;
   }
 
   #isNews(path: string): boolean {
     return (this.#expected.get(path) ?? 0) <= performance.now() && !this.#facts.isClosed(path);
   }
 
+  /** The root is first looked at without holding up anybody: to watch a folder on a share that hangs would. */
+  async #begin(): Promise<void> {
+    const status = await stat(this.#root, { bigint: true }).catch(() => null); // Whoever lists finds out, and so does the test.
+    if (status !== null) this.rootIs(status);
+    await this.#test();
+  }
+
   async #test(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
-    const { drop, log, root } = this.#facts;
+    const { drop, log } = this.#facts;
     // Always the same on this machine, so that what a crash left here goes with the next test.
-    const path = join(root, `${OWN_PREFIX}events-${hostname()}`);
+    const path = join(this.#root, `${OWN_PREFIX}events-${hostname()}`);
     let late = false;
     const timer = setTimeout(() => {
       late = true;

@@ -65,6 +65,7 @@ export class LocalDrop implements Drop {
   async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
     const root = await this.#guard("list drop", signal, this.#root());
     this.#linksSeen = 0;
+    this.#events?.rootIs(await this.#guard("list drop", signal, lstat(root, { bigint: true })));
     const folders = new Set<string>();
     const onFolder = (folder: string) => {
       folders.add(folder);
