@@ -58,13 +58,22 @@ export function openMapping(
   let stopWatching: (() => Promise<void>) | null = null;
   /** Read anew at each look. */
   const watched: string[] = [];
+  /** What came while nobody was here is mapped as soon as it is listed: a process starts meanwhile, and ends if there is nothing for it. */
+  async function lookAt(names: readonly string[]): Promise<void> {
+    await versions.refresh(names);
+    for (const name of names) {
+      // What is wrong with one was said.
+      const mapper = await versions.current(name).catch(() => null);
+      if (mapper !== null) return pool.prepare(mapper);
+    }
+  }
   return {
     versions,
     pool,
     async start(names) {
       watched.splice(0, watched.length, ...names);
       const enough = new AbortController();
-      const looked = versions.refresh(names).finally(() => enough.abort());
+      const looked = lookAt(names).finally(() => enough.abort());
       await clock.sleep(FIRST_LOOK_MS, enough.signal);
       stopWatching ??= versions.watch(watched, looked);
     },
