@@ -8,7 +8,7 @@ import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
 import { Settling } from "./settling.ts";
-import { inTakeOrder } from "./take-order.ts";
+import { type Group, inTakeOrder } from "./take-order.ts";
 
 /** What pick-up needs of the ledger; `Ledger` has this shape. */
 export interface PickupJournal {
@@ -275,14 +275,14 @@ export class Pickup {
 
   /** Answers what went wrong, or null when the listing was complete. */
   async #listAndSettle(tally: Tally, oldest: Oldest, signal: AbortSignal): Promise<unknown> {
-    const { drop, journal, options } = this.#facts;
+    const { clock, drop, journal, options } = this.#facts;
     const waiting: WaitingFile[] = [];
     let poll: PickupPoll | null = null;
     try {
       poll = await journal.beginPoll(drop.name);
       const { firstContact } = poll;
       const found: Found = { tally, oldest, waiting, firstContact, done: new Set(), undecided: [] };
-      for await (const chunk of inTakeOrder(drop.list(signal), CHUNK, options.order))
+      for await (const chunk of inTakeOrder(drop.list(signal), CHUNK, clock, options.order))
         await this.#recordChunk(poll, chunk, found);
       const gone = await poll.complete();
       for (const id of gone) this.#forget(id);
@@ -302,7 +302,7 @@ export class Pickup {
     this.#toldOverdue.delete(id);
   }
 
-  async #recordChunk(poll: PickupPoll, entries: readonly FileEntry[], found: Found): Promise<void> {
+  async #recordChunk(poll: PickupPoll, { entries, listedMs }: Group, found: Found): Promise<void> {
     found.tally.listed += entries.length;
     const nowMs = this.#facts.clock.monotonicMs();
     const noted: Promise<unknown>[] = [];
@@ -318,7 +318,7 @@ export class Pickup {
         noted.push(this.#facts.journal.advanceArrival(arrival.id, "skipped", skipped));
         continue;
       }
-      const verdict = this.#settling.observe(arrival, nowMs);
+      const verdict = this.#settling.observe(arrival, nowMs, listedMs);
       if (verdict.settled && this.#doneFiles !== null)
         found.undecided.push({ arrival, sinceMs: verdict.sinceMs });
       else if (verdict.settled) this.#offer(arrival, found);

@@ -49,8 +49,9 @@ export class Settling {
     this.#temporary = rules.temporaryNames.map(namePattern);
   }
 
-  observe(file: Observed, nowMs: number): Verdict {
-    const watched = this.#count(file, nowMs);
+  /** `listedMs`: it was not looked at before that, and by `nowMs` it had been; both of the monotonic clock. */
+  observe(file: Observed, nowMs: number, listedMs: number = nowMs): Verdict {
+    const watched = this.#count(file, nowMs, listedMs);
     const pattern = firstMatch(file.path, this.#temporary);
     const { observations } = this.#rules;
     if (pattern === null && watched.equal >= observations) return { settled: true, sinceMs: watched.sinceMs };
@@ -66,7 +67,7 @@ export class Settling {
     this.#watched.delete(id);
   }
 
-  #count(file: Observed, nowMs: number): Watched {
+  #count(file: Observed, nowMs: number, listedMs: number): Watched {
     const watched = this.#watched.get(file.id);
     if (watched === undefined) {
       const first = { size: file.size, mtime: file.mtime, equal: 1, countedAtMs: nowMs, sinceMs: nowMs };
@@ -75,7 +76,7 @@ export class Settling {
     }
     if (watched.size !== file.size || watched.mtime !== file.mtime) {
       Object.assign(watched, { size: file.size, mtime: file.mtime, equal: 1, countedAtMs: nowMs });
-    } else if (nowMs - watched.countedAtMs >= this.#rules.intervalMs) {
+    } else if (listedMs - watched.countedAtMs >= this.#rules.intervalMs) {
       watched.equal = Math.min(watched.equal + 1, this.#rules.observations);
       watched.countedAtMs = nowMs;
     }

@@ -1,5 +1,6 @@
 /** The order in which the files of a drop are taken, and recorded. */
 import type { FileEntry } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
 
 /** `modified`: older content first; `name`: by the path, numbers in it by their value. */
 export type TakeOrder = "modified" | "name";
@@ -20,6 +21,12 @@ export function compareIn(order: TakeOrder = "modified"): (one: Timed<Named>, ot
 /** What is sorted at a time: a few megabytes, and more files than most drops have. */
 const SORTED_AT_ONCE = 10_000;
 
+export interface Group {
+  readonly entries: readonly FileEntry[];
+  /** Milliseconds of the monotonic clock; none of them was listed before that. */
+  readonly listedMs: number;
+}
+
 /**
  * A listing in groups of at most `size`, sorted as far as its length allows. A folder lists its files in no order. Recorded as they are taken, those of one party
  * lie side by side in the ledger, and a commit writes a few of its pages in place of one for each file. What was listed before a fault comes first.
@@ -27,10 +34,12 @@ const SORTED_AT_ONCE = 10_000;
 export async function* inTakeOrder(
   listing: AsyncIterable<FileEntry>,
   size: number,
+  clock: Pick<Clock, "monotonicMs">,
   order?: TakeOrder,
-): AsyncGenerator<readonly FileEntry[]> {
+): AsyncGenerator<Group> {
   const compare = compareIn(order);
-  const sorted = (some: Timed<FileEntry>[]) => chunksOf(some.sort(compare), size);
+  let listedMs = clock.monotonicMs();
+  const sorted = (some: Timed<FileEntry>[]) => chunksOf(some.sort(compare), size, listedMs);
   let some: Timed<FileEntry>[] = [];
   let fault: { readonly thrown: unknown } | null = null;
   try {
@@ -39,6 +48,7 @@ export async function* inTakeOrder(
       if (some.length < SORTED_AT_ONCE) continue;
       yield* sorted(some);
       some = [];
+      listedMs = clock.monotonicMs();
     }
   } catch (thrown) {
     fault = { thrown };
@@ -47,9 +57,12 @@ export async function* inTakeOrder(
   if (fault !== null) throw fault.thrown;
 }
 
-function* chunksOf(files: readonly FileEntry[], size: number): Generator<readonly FileEntry[]> {
-  for (let at = 0; at < files.length; at += size)
-    yield files.slice(at, at + size).map(({ path, size: bytes, mtime }) => ({ path, size: bytes, mtime }));
+function* chunksOf(files: readonly FileEntry[], size: number, listedMs: number): Generator<Group> {
+  for (let at = 0; at < files.length; at += size) {
+    const some = files.slice(at, at + size);
+    const entries = some.map(({ path, size: bytes, mtime }) => ({ path, size: bytes, mtime }));
+    yield { entries, listedMs };
+  }
 }
 
 /**

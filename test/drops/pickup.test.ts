@@ -77,6 +77,19 @@ describe("pick-up", () => {
     expect(picking.waiting()).toEqual([]);
   });
 
+  test("does not take a file that was looked at twice shortly, however long the others are listed", async () => {
+    await field.write("a.csv", "content");
+    const list = field.drop.list.bind(field.drop);
+    field.drop.list = async function* (signal) {
+      yield* list(signal);
+      nowMs += 60_000;
+    };
+    const picking = pickup();
+    await poll(picking);
+    expect(await poll(picking, 100)).toMatchObject({ settling: 1, claimed: 0 });
+    expect(await poll(picking)).toMatchObject({ settling: 0, claimed: 1 });
+  });
+
   test("takes a file that was renamed from a temporary name, under its final name only", async () => {
     await field.write("a.csv.part", "content");
     const picking = pickup();
@@ -345,19 +358,19 @@ describe("a listing in the order of taking", () => {
   const inOrder = ["a.csv", "b.csv", "c.csv", "d.csv"];
 
   test("comes in groups, oldest first or by name", async () => {
-    const groups = await Array.fromAsync(inTakeOrder(listed(), 3));
+    const groups = await Array.fromAsync(inTakeOrder(listed(), 3, clock), ({ entries }) => entries);
     expect(groups.map(({ length }) => length)).toEqual([3, 1]);
     expect(groups.flat().map(({ path }) => path)).toEqual(inOrder);
     expect(groups.flat()).toEqual(entries.toSorted((one, other) => (one.path < other.path ? -1 : 1)));
-    const byName = await Array.fromAsync(inTakeOrder(listed(), 9, "name"));
-    expect(byName.flat().map(({ path }) => path)).toEqual(inOrder);
+    const byName = await Array.fromAsync(inTakeOrder(listed(), 9, clock, "name"));
+    expect(byName.flatMap((group) => group.entries).map(({ path }) => path)).toEqual(inOrder);
   });
 
   test("tells what was listed before it tells why it ended", async () => {
     const seen: string[] = [];
     const looking = (async () => {
-      for await (const group of inTakeOrder(listed(new Error("the folder has gone")), 2))
-        seen.push(...group.map(({ path }) => path));
+      for await (const group of inTakeOrder(listed(new Error("the folder has gone")), 2, clock))
+        seen.push(...group.entries.map(({ path }) => path));
     })();
     await expect(looking).rejects.toThrow("the folder has gone");
     expect(seen).toEqual(inOrder);
