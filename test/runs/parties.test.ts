@@ -118,6 +118,22 @@ describe("files that lie at a drop together", () => {
     expect(kept.length).toBe(GOOD);
   });
 
+  it("leave nothing that looks sent when they were mapped before a crash, and cannot be mapped after it", async () => {
+    rig.put("in/broken.csv", "variable_id,date,value\n1,2026-03-01T00:00:00Z,many\n");
+    const path = "./state/spool";
+    const before = await rig.open({ spool: { path, headroom: "1000000GB" } });
+    const waiting = async () => (await before.ledger.runsIn(["claimed"]))[0];
+    await until("it waits for room", async () => ((await waiting())?.reason ?? null) !== null);
+    const { id } = (await waiting()) ?? expect.fail("it does not wait");
+    await before.stop();
+    writeFileSync(join(rig.folder, path, "segments", `${id}.segment`), "[]");
+    const gateway = await rig.open({ spool: { path } });
+    await until("it is aside", async () => (await gateway.ledger.runsIn(["quarantined"])).length === 1);
+    await until("all is done", () => gateway.isIdle());
+    expect(readdirSync(join(rig.folder, path, "segments"))).toEqual([]);
+    expect(readdirSync(join(rig.folder, path, "kept"))).toEqual([`${id}.input`]);
+  });
+
   it("are mapped alone when one of them ends the process of its mapper", async () => {
     const variable = await rig.variable("meter");
     mkdirSync(join(rig.folder, "mappers"));
