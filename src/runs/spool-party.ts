@@ -56,10 +56,14 @@ export function performSpool(
 function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boolean[] {
   // One after another, when all are written: the first takes most of what the others would have to wait for.
   const synced = parts.map(({ part }) => isDone(() => syncNow(part)));
-  const named = parts.map(
-    ({ part, path }, at) => synced[at] === true && isDone(() => renameSync(part, path)),
-  );
+  const named = parts.map((segment, at) => synced[at] === true && isDone(() => giveName(segment)));
   return isDone(() => syncNamesNow(places.segments)) ? named : named.map(() => false);
+}
+
+function giveName({ part, path }: SegmentPart): void {
+  renameSync(part, path);
+  // What another attempt, or another version of the gateway, left beside it would be taken for what it holds.
+  for (const end of [ROWS, ABOUT]) if (sizeOf(`${path}${end}`) !== null) unlinkSync(`${path}${end}`);
 }
 
 function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {

@@ -161,6 +161,17 @@ describe("a segment in one file", () => {
     expect(await factsOf()).toEqual([]);
   });
 
+  it("has nothing beside it that another attempt left there, by which it would be taken for one that was not sent", async () => {
+    const part = `${segment}.ab12.part`;
+    await write([{ variableId: 1 }], { count: 700 });
+    renameSync(segment, part);
+    for (const end of [".rows", ".about"]) writeFileSync(`${segment}${end}`, "{}\n");
+    expect(await spool.publishTogether([{ part, path: segment }])).toEqual([true]);
+    await spool.retireTogether([RUN]);
+    const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
+    expect(await Array.fromAsync(findReadings(folder, query))).toMatchObject([{ row: 6, value: 4 }]);
+  });
+
   it("is kept as it is when it is small, and compressed otherwise, and its readings are traced to their rows before and after", async () => {
     const sizes = { small: 5, middling: 700, large: 9_000 };
     const runs = Object.values(sizes).flatMap((count, at) =>
