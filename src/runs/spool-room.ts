@@ -144,6 +144,8 @@ export class SpoolRoom {
     const refusal = this.#refusalOf(need, isEntry, isBody);
     if (refusal !== null) {
       this.#refused.set(id, { need, askedMs: this.#clock.monotonicMs() });
+      // Before anybody waited for it, nobody counted what was given back.
+      if (this.#isFreer) this.freed();
       return refusal;
     }
     this.#refused.delete(id);

@@ -99,6 +99,19 @@ describe("the room of the spool", () => {
     of.close();
   });
 
+  it("is told to who was refused by an older count than what left the spool", async () => {
+    const { of, told, next } = listening();
+    put("segments/a", 1_000);
+    expect((await of.state()).usedBytes).toBe(1_000);
+    rmSync(join(folder, "segments/a"));
+    of.freed();
+    const heard = next();
+    expect(await of.reserve("b", 100, false)).not.toBeNull();
+    await heard;
+    expect(told).toEqual([["b"]]);
+    of.close();
+  });
+
   it("is told to a file beyond the budget once nothing else is there, and to none behind it that was given up long ago", async () => {
     const { of, told, next } = listening();
     put("segments/a", 1_000);
