@@ -80,9 +80,15 @@ export interface PushContext {
 interface Attempt {
   readonly batch: Batch;
   readonly state: BatchState;
-  readonly body: Body;
+  /** Its bytes, read at the first call. */
+  readonly open: () => Promise<Body>;
   /** An earlier one may be stored. */
   readonly doubtful: boolean;
+}
+
+interface Begun {
+  readonly sending: Batch;
+  readonly body: Body;
 }
 
 interface Judged {
@@ -106,7 +112,11 @@ export class BatchPusher {
    */
   async push(batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
     const { gate, pace, options, clock, admission, service } = this.#parts;
-    let body: Body | null = null;
+    let opened: Promise<Body> | undefined;
+    const open = () => {
+      opened ??= openSlice(context.segmentPath, batch);
+      return opened;
+    };
     let doubtful = mayBeStored(batch);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
@@ -115,10 +125,9 @@ export class BatchPusher {
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
       if (admission !== undefined && !(await admission.admit(batch, service, signal))) return NO_MORE;
-      body ??= await openSlice(context.segmentPath, batch);
       if (pace.isLimited) await pace.take(batch.points, signal);
       try {
-        const judged = await gate.pass(this.#gated({ batch, state, body, doubtful }, signal), signal);
+        const judged = await gate.pass(this.#gated({ batch, state, open, doubtful }, signal), signal);
         return await this.#conclude(batch, context, judged);
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
@@ -143,12 +152,23 @@ export class BatchPusher {
     }
   }
 
-  /** It is journalled before its turn, and again when it does not go after all. */
-  #gated(attempt: Attempt, signal: AbortSignal): GatedCall<Batch, Judged> {
-    const { batch, state, doubtful } = attempt;
+  /**
+   * It is read and journalled before its turn, and journalled again when it does not go after all. Not read sooner: hundreds may wait for a slow service.
+   */
+  #gated(attempt: Attempt, signal: AbortSignal): GatedCall<Begun, Judged> {
+    const { batch, state, open, doubtful } = attempt;
     return {
-      begin: () => this.#parts.journal.advanceBatch(batch.operationId, state, "sending", ATTEMPTED),
-      send: (sending) => this.#send(sending, attempt, signal),
+      begin: async () => {
+        const body = await open();
+        const sending = await this.#parts.journal.advanceBatch(
+          batch.operationId,
+          state,
+          "sending",
+          ATTEMPTED,
+        );
+        return { sending, body };
+      },
+      send: ({ sending, body }) => this.#send(sending, body, doubtful, signal),
       unsent: () => this.#note(batch.operationId, this.#unsentWords(signal), doubtful),
     };
   }
@@ -160,7 +180,7 @@ export class BatchPusher {
   }
 
   /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
-  async #send(sending: Batch, { body, doubtful }: Attempt, signal: AbortSignal): Promise<Judged> {
+  async #send(sending: Batch, body: Body, doubtful: boolean, signal: AbortSignal): Promise<Judged> {
     const { gate, options } = this.#parts;
     faultPoint("delivery.before-send");
     const answer = await this.#call(sending, body, doubtful, signal);

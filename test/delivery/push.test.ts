@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { appendFile, open, readFile, truncate, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryResult } from "../../src/delivery/delivery.ts";
@@ -392,6 +393,23 @@ describe("an answer", () => {
     expect(await deliver([element("A", 3)])).toEqual({ status: "accepted", points: 3 });
     expect(setup.journal.batch("r1-1").attempts).toBe(2);
   });
+});
+
+it("holds the bytes of no batch whose turn is not near", async () => {
+  await again({ concurrency: 1 });
+  const runs = await Promise.all(
+    Array.from({ length: 4 }, (_, index) => setup.run(`r${index}`, [[element(`S${index}`, 2)]])),
+  );
+  setup.service.pushScript.push(() => {
+    for (const { segmentPath } of runs) writeFileSync(segmentPath, "other bytes");
+    return "accept";
+  });
+  const results = await Promise.allSettled(
+    runs.map(({ run, segmentPath }) => setup.delivery.deliver(run, segmentPath, never)),
+  );
+  const [sent, near, ...far] = results;
+  expect([sent, near]).toMatchObject([{ value: { status: "accepted" } }, { value: { status: "accepted" } }]);
+  expect(far).toMatchObject([{ reason: { code: "HG-PUSH-011" } }, { reason: { code: "HG-PUSH-011" } }]);
 });
 
 it("never sends more calls at a time than configured", async () => {
