@@ -62,6 +62,9 @@ const LINE_FEED = 10;
 /** Read at once. */
 const CHUNK_BYTES = 64 * 1024;
 
+/** Bytes of a segment with a trailer, as it is written. What is larger is no small file, and keeps its row index beside it. */
+export const WHOLE_MAX = 1024 * 1024;
+
 /** `batches`: bytes of them. Lines end with a line feed. */
 export function trailerText(batches: number, rows: string, about: RunAbout): string {
   const lines = [...aboutLines(about)].join("");
@@ -84,10 +87,10 @@ export function trailerAtEnd(path: string): Trailer | null {
   });
 }
 
-/** The trailer wherever it is, looked for from the end. The file is one that is small, but for the children of splits. */
+/** The trailer wherever it is, looked for backwards. Behind it are the children of splits alone; one that has none may be of any size. */
 export function trailerAnywhere(path: string): Trailer | null {
   return withFile(path, (file, size) => {
-    for (let end = size; end > 0; ) {
+    for (let end = Math.min(size, WHOLE_MAX); end > 0; ) {
       const start = Math.max(0, end - CHUNK_BYTES);
       // One that begins here may end in the chunk that was looked through before.
       const chunk = read(file, start, Math.min(size, end + FOOTER_MAX) - start);

@@ -12,7 +12,7 @@ import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 import type { MappedFile } from "./mapping.ts";
-import { aboutOf, trailerText } from "./segment-layout.ts";
+import { aboutOf, trailerText, WHOLE_MAX } from "./segment-layout.ts";
 
 export interface BatchSink {
   /** Where readings may be kept meanwhile, in a file that loses its name at once. */
@@ -105,8 +105,6 @@ export function createSegmentPart(part: string): BatchSink {
   };
 }
 
-/** Bytes of a segment with a trailer. What is larger is no small file, and keeps its row index beside it. */
-const WHOLE_MAX = 1024 * 1024;
 const HELD_FIRST = 64 * 1024;
 
 /** The memory of one that was written is used again: new pages would cost more than the copy. */

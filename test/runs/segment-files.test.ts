@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { appendSlices } from "../../src/delivery/slices.ts";
 import type { Reading } from "../../src/mapping/mapper.ts";
 import type { MappedFile } from "../../src/mapping/mapping.ts";
-import { aboutOf, trailerAnywhere, trailerAtEnd } from "../../src/mapping/segment-layout.ts";
+import { aboutOf, trailerAnywhere, trailerAtEnd, trailerText } from "../../src/mapping/segment-layout.ts";
 import { createWholeSegmentPart } from "../../src/mapping/segment-writer.ts";
 import type { TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
@@ -139,6 +139,21 @@ describe("a segment in one file", () => {
       writeFileSync(segment, Buffer.concat([whole, Buffer.alloc(more, "x")]));
       expect(trailerAnywhere(segment)).toEqual(expected);
       expect(trailerAtEnd(segment)).toEqual(more === 0 ? expected : null);
+    }
+  });
+
+  it("is not looked through as a whole when it is large, as one that has no trailer may be", async () => {
+    const mapped = await write([{ variableId: 1 }]);
+    const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
+    for (const [batches, isFound] of [
+      [900_000, true],
+      [1_100_000, false],
+    ] as const) {
+      writeFileSync(
+        segment,
+        `${"x".repeat(batches)}${trailerText(batches, "", about)}${"x".repeat(500_000)}`,
+      );
+      expect(trailerAnywhere(segment) !== null).toBe(isFound);
     }
   });
 
