@@ -81,15 +81,18 @@ export class LocalEvents {
       if (folder !== "" && !folders.has(folder)) this.#unwatch(folder);
   }
 
-  /** Whether events arrive, as the self-test found; null when that is not known. Network shares and some containers lose them. */
+  /**
+   * Whether events arrive, as the self-test found; null when that is not known. Network shares and some containers lose them. False also where
+   * a folder cannot be watched: what comes into it is seen by polling alone.
+   */
   get arrive(): boolean | null {
-    return this.#arrive;
+    return this.#toldFault ? false : this.#arrive;
   }
 
   /** The same, when the self-test has ended. */
   async tested(): Promise<boolean | null> {
     await this.#tested;
-    return this.#arrive;
+    return this.arrive;
   }
 
   /**

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createDrop } from "../../src/drops/create.ts";
 import { LocalEvents } from "../../src/drops/local-events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { createLog, silentLog } from "../../src/support/log.ts";
 import { never } from "./field.ts";
 
 let folder: string;
@@ -91,6 +91,25 @@ async function watchDrop(): Promise<{
     },
   };
 }
+
+it("a folder that cannot be watched is told once, and events count as lost from then on", async () => {
+  const told: string[] = [];
+  const log = createLog("warn", { write: (line) => void told.push(JSON.parse(line).msg) });
+  const events = new LocalEvents({
+    drop: "in",
+    root: join(folder, "drop"),
+    log,
+    isClosed: () => false,
+    onChange: () => undefined,
+  });
+  open.push(events);
+  expect(await events.tested()).toBe(true);
+  events.watchFolder("not there");
+  expect(events.arrive).toBe(true);
+  for (const letter of ["a", "b"]) events.watchFolder(letter.repeat(300));
+  expect(told).toEqual(["file-system events failed; polling goes on"]);
+  expect(events.arrive).toBe(false);
+});
 
 it("what happens in folders below is told as soon as a listing has looked into them, also in one that came back", async () => {
   const { root, list, tellsOf } = await watchDrop();
