@@ -41,7 +41,7 @@ export interface Desk {
 const EMPTY_MS = 30_000;
 
 /** A desk with most of its many hands full is not looked at again for so long, in milliseconds: what is free then is filled at once. */
-const FULL_MS = 60;
+const FULL_MS = 40;
 const FULL_SHARE = 0.75;
 
 const CLOSING_HANDS = 4;
@@ -52,7 +52,7 @@ const HELD_HANDS = 2;
  */
 const SMALL_BYTES = 256 * 1024;
 /** `heedful`: where somebody may say that no more are to be taken, after what became of the first. */
-const SMALL_HANDS = { intake: 128, heedful: 48, delivery: 256, closing: 128 } as const;
+const SMALL_HANDS = { intake: 256, heedful: 48, delivery: 256, closing: 128 } as const;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 

@@ -7,7 +7,7 @@ import type { Clock } from "../support/clock.ts";
  * milliseconds; who is alone is seen at once.
  */
 export const CROWD = 12;
-const CROWD_LOOK_MS = 20;
+const CROWD_LOOK_MS = 40;
 
 export class NextLook {
   readonly #clock: Clock;

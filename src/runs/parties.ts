@@ -26,7 +26,7 @@ interface Place {
 }
 
 /** Fewer have nothing to gain, and more would keep the next desk waiting. Where many are in hand, a party waits a moment for `good` ones. */
-const RUNS = { least: 2, good: 16, most: 32 } as const;
+const RUNS = { least: 2, good: 16, most: 64 } as const;
 /** How long that is, in milliseconds. */
 export const GATHER_MS = 100;
 const BYTES_MAX = 64 * 1024;

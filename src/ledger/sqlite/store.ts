@@ -24,7 +24,7 @@ const GROUP_MAX = 256;
  * time, groups begin no closer to each other than this, in milliseconds; who writes alone waits for nobody.
  */
 const CROWD = 8;
-const CROWD_WAIT_MS = 12;
+const CROWD_WAIT_MS = 20;
 
 interface Done {
   readonly write: Write;
