@@ -6,8 +6,10 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../support/clock.ts";
+import { triedOnce } from "../support/disk-work.ts";
 import { type ErrorCode, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
 import { bytesBelow } from "./spool-bytes.ts";
 
@@ -38,7 +40,8 @@ export interface Refusal {
 
 /** What is counted, below the root of the spool. What is kept for replay has a limit of its own. */
 const BODIES = "intake";
-const COUNTED = ["inputs", "segments", BODIES];
+const INPUTS = "inputs";
+const COUNTED = [INPUTS, "segments", BODIES];
 /** A file is here as it came, and as the batches that are made of it, which are larger. */
 const COPIES = 3;
 /** Once full, files are taken again below this share of the budget, and above that share of the headroom. */
@@ -141,7 +144,10 @@ export class SpoolRoom {
   async reserve(id: string, bytes: number, isEntry: boolean, isBody = false): Promise<Refusal | null> {
     if (!this.#hasPlenty()) await this.#count();
     const need = bytes * COPIES;
-    const refusal = this.#refusalOf(need, isEntry, isBody);
+    this.#setReserved(id, null);
+    // What an earlier attempt brought of it is written over, and does not stand in its own way.
+    const own = this.#hasPlenty() ? 0 : (triedOnce(() => sizeOf(join(this.#root, INPUTS, id))) ?? 0);
+    const refusal = this.#refusalOf(need, own, isEntry, isBody);
     if (refusal !== null) {
       this.#refused.set(id, { need, askedMs: this.#clock.monotonicMs() });
       // Before anybody waited for it, nobody counted what was given back.
@@ -149,21 +155,23 @@ export class SpoolRoom {
       return refusal;
     }
     this.#refused.delete(id);
-    this.#setReserved(id, { bytes: need, untilMs: Number.POSITIVE_INFINITY });
+    this.#setReserved(id, { bytes: Math.max(0, need - own), untilMs: Number.POSITIVE_INFINITY });
     return null;
   }
 
-  #refusalOf(need: number, isEntry: boolean, isBody: boolean): Refusal | null {
+  /** `own`: bytes of it that are here. */
+  #refusalOf(need: number, own: number, isEntry: boolean, isBody: boolean): Refusal | null {
     if (this.#full?.code === "HG-SPOOL-004") return this.#full;
     const { budget, headroom } = this.#options;
-    if (this.#free - need < headroom) {
+    if (this.#free + own - need < headroom) {
       if (this.#free < AGAIN.headroom * headroom) this.#close(this.#diskShort());
       return this.#diskShort();
     }
     if (!isEntry) {
       // Bodies that wait make room by going on alone, so they do not stand in their own way.
-      const used = this.#used() - (isBody ? this.#bodies : 0);
+      const used = this.#used() - own - (isBody ? this.#bodies : 0);
       // A file beyond the budget comes alone, or it would never come.
+      if (used <= 0 && own > 0 && this.#full?.code !== "HG-SPOOL-006") return null;
       const over = used > 0 && used + need > budget;
       if (over && used >= AGAIN.budget * budget) this.#close(this.#overBudget());
       if (this.#full !== null && (over || !isBody)) return this.#full;

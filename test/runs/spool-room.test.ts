@@ -126,6 +126,26 @@ describe("the room of the spool", () => {
     of.close();
   });
 
+  it("is there for a file of which a part came before, as it was for the whole", async () => {
+    const of = room();
+    expect(await of.reserve("huge", 5_000, false)).toBeNull();
+    put("inputs/huge", 4_000);
+    of.fetched("huge", null);
+    expect((await later(of)).full).toContain("fills the budget");
+    expect(await of.reserve("other", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
+    expect(await of.reserve("huge", 5_000, false)).toBeNull();
+    expect(await of.reserve("other", 10, false)).toMatchObject({ code: "HG-SPOOL-005" });
+  });
+
+  it("is not taken twice by a file that is fetched again, since it was not mapped with others", async () => {
+    const of = room();
+    expect(await of.reserve("first", 200, false)).toBeNull();
+    put("inputs/first", 200);
+    of.fetched("first", 200);
+    expect(await of.reserve("first", 200, false)).toBeNull();
+    expect(await of.reserve("second", 100, false)).toMatchObject({ code: "HG-SPOOL-005" });
+  });
+
   it("lets bodies that fill the budget by themselves go on, a few at a time, and takes nothing else", async () => {
     put("intake/1.json", 600);
     const of = room(async () => 500);
