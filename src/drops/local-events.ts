@@ -32,6 +32,8 @@ export class LocalEvents {
   readonly #facts: LocalEventsFacts;
   /** By the paths of folders, relative to the root, which is "". */
   readonly #watchers = new Map<string, FSWatcher>();
+  /** Folders that went, or others came in their place, since the last listing began: thousands may go at once. */
+  readonly #gone = new Set<string>();
   readonly #root: string;
   /** Which folder the root was when it was last looked at. */
   #rootIdentity: string | null = null;
@@ -49,11 +51,14 @@ export class LocalEvents {
     this.#tested = this.#begin();
   }
 
-  /** A folder that came in the root's place tells nobody, when a mount or a symbolic link brought it: then all is watched anew. */
+  /**
+   * A listing begins, and this is the root. A folder that came in its place tells nobody, when a mount or a symbolic link brought it: then all is watched anew.
+   */
   rootIs({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): void {
     const identity = `${dev}:${ino}`;
-    if (identity !== this.#rootIdentity) this.#leave("");
+    if (identity !== this.#rootIdentity) this.#gone.add("");
     this.#rootIdentity = identity;
+    this.#leaveGone();
     this.watchFolder("");
   }
 
@@ -112,7 +117,7 @@ export class LocalEvents {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#own.resolve();
-    this.#leave("");
+    for (const folder of [...this.#watchers.keys()]) this.#unwatch(folder);
     const waited = Promise.withResolvers<void>();
     const timer = setTimeout(waited.resolve, STOP_WAIT_MS);
     await Promise.race([this.#tested, waited.promise]);
@@ -128,10 +133,13 @@ export class LocalEvents {
     this.#watchers.delete(folder);
   }
 
-  /** With all that is below it: these go where it goes, and tell nobody. */
-  #leave(folder: string): void {
-    for (const watched of [...this.#watchers.keys()])
-      if (folder === "" || watched === folder || watched.startsWith(`${folder}/`)) this.#unwatch(watched);
+  /** With all that is below them: these go where they go, and tell nobody. */
+  #leaveGone(): void {
+    if (this.#gone.size === 0) return;
+    for (const folder of [...this.#watchers.keys()])
+      for (let at: string | null = folder; at !== null; at = above(at))
+        if (this.#gone.has(at)) this.#unwatch(folder);
+    this.#gone.clear();
   }
 
   /** Once, since there may be one for every folder. */
@@ -150,7 +158,7 @@ export class LocalEvents {
     const path = name === null || folder === "" ? name : `${folder}/${name}`;
     // A folder that goes tells by its own name, and so does the one that it was in. What comes in its place is watched by the listing that finds it.
     const gone = event === "rename" ? this.#goneOf(folder, name, path) : null;
-    if (gone !== null) this.#leave(gone);
+    if (gone !== null) this.#gone.add(gone);
     if (gone !== null || path === null || this.#isNews(path)) this.#facts.onChange();
   }
 
@@ -204,4 +212,9 @@ export class LocalEvents {
       );
     }
   }
+}
+
+/** The folder that a folder is in; null for the root. */
+function above(folder: string): string | null {
+  return folder === "" ? null : folder.slice(0, Math.max(0, folder.lastIndexOf("/")));
 }
