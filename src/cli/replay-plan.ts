@@ -1,6 +1,6 @@
 /** What a replay would send, beside what was sent before, and beside what later runs have delivered. */
 import { createReadStream } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { basename } from "node:path/posix";
@@ -135,7 +135,11 @@ export async function planReplay(
 }
 
 async function bringInput(attempts: readonly Run[], spool: Spool, to: string): Promise<void> {
-  for (const { id } of attempts) if (await spool.copyInput(id, to)) return;
+  for (const { id, sha256, size } of attempts) {
+    if (!(await spool.copyInput(id, to))) continue;
+    // One that was given up before its bytes had come left as many as there were.
+    if (sha256 !== null || (await stat(to)).size === size) return;
+  }
   throw new RejectedError("HG-RUN-009", {
     operation: "replay",
     subject: attempts[0]?.id ?? "",

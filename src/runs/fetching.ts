@@ -99,6 +99,8 @@ async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
       there === null
         ? "the file vanished from the drop before it was fetched"
         : `the file was replaced at the drop before it was fetched (${there.size} bytes now); the new content is an arrival of its own`;
+    // What came of it may be of two versions.
+    await steps.spool.discard(run.id, "input");
     await cancel(run, steps, { ...reasonOf(thrown), code: "HG-RUN-002", message });
     return REST;
   }

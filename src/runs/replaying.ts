@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import type { MappedFile } from "../mapping/mapping.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
+import { sizeOf } from "./kept-files.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
 import { linesOf, segmentFiles } from "./segment-files.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
@@ -44,7 +45,10 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
   for (const { id } of of === null ? [] : await attemptsBefore(of, ledger)) {
     if (!(await spool.restoreInput(run.id, id))) continue;
     const sha256 = await digestOf(spool.inputPath(run.id));
-    if (run.sha256 === null || sha256 === run.sha256) return sha256;
+    // One that was given up before its bytes had come left as many as there were.
+    const isWhole =
+      run.sha256 === null ? sizeOf(spool.inputPath(run.id)) === run.size : sha256 === run.sha256;
+    if (isWhole) return sha256;
     await rm(spool.inputPath(run.id), { force: true });
   }
   return null;

@@ -234,3 +234,23 @@ it("rests in quarantine when nobody can tell which dates a later file delivered"
     reason: { code: "HG-RUN-013", message: expect.stringContaining(later.id) },
   });
 });
+
+it("a file of which only a part had come when it was given up is fetched from the drop, and not taken for the whole", async () => {
+  const variable = await rig.variable("parted");
+  const text = `${variable},2026-03-01,7\n${variable},2026-03-02,8\n`;
+  const path = "./state/spool";
+  const waiting = await open(1, "none", "strict", { spool: { path, headroom: "1000000GB" } });
+  rig.put("in/parted.csv", text);
+  const claimed = async () => (await waiting.ledger.runsIn(["claimed"]))[0];
+  await until("it waits for room", async () => ((await claimed())?.reason ?? null) !== null);
+  const { id } = (await claimed()) ?? expect.fail("it does not wait");
+  writeFileSync(join(rig.folder, path, "inputs", id), text.slice(0, text.indexOf("\n") + 1));
+  await json("cancel", id);
+  await until("it is put away", async () => existsSync(join(rig.folder, path, "kept", `${id}.input`)));
+  const gateway = await open(1);
+  const shown = await run("replay", "parted.csv", "-c", config());
+  expect(shown).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-RUN-009") });
+  const [told] = await json("replay", "parted.csv", "--no-diff");
+  expect(await settled(gateway, "parted.csv")).toMatchObject({ id: told.run, state: "confirmed" });
+  expect(await rig.stored(variable)).toEqual({ "2026-03-01": 7, "2026-03-02": 8 });
+});
