@@ -282,8 +282,11 @@ export class Pickup {
       poll = await journal.beginPoll(drop.name);
       const { firstContact } = poll;
       const found: Found = { tally, oldest, waiting, firstContact, done: new Set(), undecided: [] };
-      for await (const chunk of inTakeOrder(drop.list(signal), CHUNK, clock, options.order))
+      for await (const chunk of inTakeOrder(drop.list(signal), CHUNK, clock, options.order)) {
+        // Thousands may be listed and not recorded; who stops does not wait for that.
+        signal.throwIfAborted();
         await this.#recordChunk(poll, chunk, found);
+      }
       const gone = await poll.complete();
       for (const id of gone) this.#forget(id);
       tally.gone = gone.length;

@@ -239,6 +239,18 @@ describe("pick-up", () => {
     expect(await poll(picking)).toMatchObject({ claimed: 1 });
   });
 
+  test("records nothing more once it is stopped, however much was listed by then", async () => {
+    const stop = new AbortController();
+    const list = field.drop.list.bind(field.drop);
+    field.drop.list = async function* (signal) {
+      yield* list(signal);
+      stop.abort(new Error("no longer polled"));
+    };
+    for (const name of ["a.csv", "b.csv"]) await field.write(name, "content");
+    expect(await pickup().poll(stop.signal)).toMatchObject({ error: { message: "no longer polled" } });
+    expect(journal.known).toEqual([]);
+  });
+
   test("records large listings in parts", async () => {
     await Promise.all(Array.from({ length: 1100 }, (_, at) => field.write(`${at}.csv`, "x")));
     expect(await poll(pickup())).toMatchObject({ listed: 1100, settling: 1100 });
