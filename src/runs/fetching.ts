@@ -12,7 +12,6 @@ const FULL_WAIT_MS = 2_000;
 /** While the spool is full the file stays where it is. */
 export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const { room, ledger } = steps;
-  await discardUnsent(run, steps);
   const arrival = await ledger.arrival(run.arrivalId);
   const isEntry = (arrival?.parentId ?? null) !== null;
   const isBody = steps.dropPost(run.drop)?.drop.kind === "http";
@@ -31,12 +30,6 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   } finally {
     room.fetched(run.id, isFetched ? run.size : null);
   }
-}
-
-/** What a party had mapped before it was cut short was not sent: put away with the run, however that ends now, it would be found as if it were. */
-async function discardUnsent({ id }: Run, { spool, ledger }: RunSteps): Promise<void> {
-  if (!(await spool.hasSegment(id)) || (await ledger.batches(id)).length > 0) return;
-  await spool.discard(id, "segment");
 }
 
 async function fetchIntoSpool(

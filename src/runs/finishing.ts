@@ -29,10 +29,20 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   if (run.finishPlan === null) await steps.ledger.noteRun(run.id, { finishPlan: plan });
   // From here on it cannot be undone; the drop itself looks whether the same file lies there still.
   if (plan.action !== "leave") await steps.ledger.fleet.assertRun(run.id);
+  await discardUnsent(run, steps);
   const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
   await steps.ledger.noteRun(run.id, sourceWords(run, plan, result, isoInstant(steps.clock.now())));
   if (run.state !== "accepted") await steps.spool.retire(run.id);
   return REST;
+}
+
+/**
+ * What a party had mapped before it was cut short, and nobody recorded, was not sent: put away with a run that ended otherwise, it would be found as if
+ * it were.
+ */
+async function discardUnsent({ id, state }: Run, { spool, ledger }: RunSteps): Promise<void> {
+  if (state === "accepted" || !(await spool.hasSegment(id)) || (await ledger.batches(id)).length > 0) return;
+  await spool.discard(id, "segment");
 }
 
 /** What the ledger is told of a source that was finished. */
@@ -52,6 +62,7 @@ export function sourceWords(run: Run, plan: FinishPlan, result: FinishResult, at
 
 /** An entry has no source of its own: its container is finished after all its entries. */
 async function finishEntry(run: Run, container: Run, steps: RunSteps): Promise<StepResult> {
+  await discardUnsent(run, steps);
   await steps.ledger.noteRun(run.id, {
     finishPlan: { action: "leave" },
     finished: { at: isoInstant(steps.clock.now()), left: false },

@@ -6,6 +6,7 @@ import type { Gateway } from "../../src/gateway.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
 import { createLog } from "../../src/support/log.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
+import { headgate } from "./in-process.ts";
 
 interface PartyLine {
   readonly runs: number;
@@ -118,20 +119,24 @@ describe("files that lie at a drop together", () => {
     expect(kept.length).toBe(GOOD);
   });
 
-  it("leave nothing that looks sent when they were mapped before a crash, and cannot be mapped after it", async () => {
-    rig.put("in/broken.csv", "variable_id,date,value\n1,2026-03-01T00:00:00Z,many\n");
+  it("leave nothing that looks sent when they were mapped before a crash, and cannot be mapped after it, or are given up", async () => {
+    for (const name of ["broken", "given-up"])
+      rig.put(`in/${name}.csv`, "variable_id,date,value\n1,2026-03-01T00:00:00Z,many\n");
     const path = "./state/spool";
     const before = await rig.open({ spool: { path, headroom: "1000000GB" } });
-    const waiting = async () => (await before.ledger.runsIn(["claimed"]))[0];
-    await until("it waits for room", async () => ((await waiting())?.reason ?? null) !== null);
-    const { id } = (await waiting()) ?? expect.fail("it does not wait");
+    const waiting = async () =>
+      (await before.ledger.runsIn(["claimed"])).filter(({ reason }) => reason !== null);
+    await until("they wait for room", async () => (await waiting()).length === 2);
+    const runs = await waiting();
     await before.stop();
-    writeFileSync(join(rig.folder, path, "segments", `${id}.segment`), "[]");
+    for (const { id } of runs) writeFileSync(join(rig.folder, path, "segments", `${id}.segment`), "[]");
+    const idOf = (name: string) => runs.find((run) => run.path === name)?.id ?? expect.fail(name);
+    expect(await headgate("cancel", idOf("given-up.csv"), "-c", rig.config)).toMatchObject({ code: 0 });
     const gateway = await rig.open({ spool: { path } });
-    await until("it is aside", async () => (await gateway.ledger.runsIn(["quarantined"])).length === 1);
+    await until("one is aside", async () => (await gateway.ledger.runsIn(["quarantined"])).length === 1);
     await until("all is done", () => gateway.isIdle());
     expect(readdirSync(join(rig.folder, path, "segments"))).toEqual([]);
-    expect(readdirSync(join(rig.folder, path, "kept"))).toEqual([`${id}.input`]);
+    expect(readdirSync(join(rig.folder, path, "kept"))).toEqual([`${idOf("broken.csv")}.input`]);
   });
 
   it("are mapped alone when one of them ends the process of its mapper", async () => {
