@@ -6,20 +6,21 @@ import { keepFile, sizeOf } from "./kept-files.ts";
 import { ABOUT, PART, PLAIN_MAX, ROWS } from "./spool-names.ts";
 
 /**
- * Moves it there, or copies it compressed; `kept` is the path there without the end. One of which it was never told what it is about is left: it
- * was not sent. A trailer goes with it, and is copied out of one that is compressed, so that a search need not unpack it.
+ * Moves it there, or copies it compressed; `kept` is the path there without the end. One of which it was never told what it is about is found by no
+ * search, but a replay asks for what was sent of it. A trailer goes with it, and is copied out of one that is compressed, so that a search need not
+ * unpack it.
  */
 export async function keepSegment(segment: string, kept: string): Promise<void> {
   const about = `${segment}${ABOUT}`;
-  if (sizeOf(about) !== null) {
+  if (sizeOf(about) !== null || sizeOf(`${segment}${ROWS}`) !== null) {
     await keepFile(segment, kept, "segment", false);
     await keepFile(`${segment}${ROWS}`, kept, "rows", false);
     // Last, since a search begins with it.
-    renameSync(about, `${kept}${ABOUT}`);
+    if (sizeOf(about) !== null) renameSync(about, `${kept}${ABOUT}`);
     return;
   }
   const size = sizeOf(segment);
-  if (size === null || sizeOf(`${segment}${ROWS}`) !== null) return;
+  if (size === null) return;
   if (size <= PLAIN_MAX) {
     // No look is needed: all others have something beside them.
     await keepFile(segment, kept, "segment", false);

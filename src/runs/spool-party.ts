@@ -113,24 +113,21 @@ function keepRest(segment: string, kept: string): void {
   const size = sizeOf(segment);
   const hasAbout = sizeOf(`${segment}${ABOUT}`) !== null;
   const hasRows = sizeOf(`${segment}${ROWS}`) !== null;
-  if (hasAbout) {
-    keepBeside(segment, size, hasRows, kept);
-    return;
-  }
-  if (hasRows) unlinkSync(`${segment}${ROWS}`);
-  if (size === null) return;
-  // One that has its rows beside it, and was not told what it is about, was not sent.
-  if (hasRows) unlinkSync(segment);
-  else keepWhole(segment, size, kept);
+  if (hasAbout || hasRows) keepBeside(segment, { size, hasRows, hasAbout }, kept);
+  else if (size !== null) keepWhole(segment, size, kept);
 }
 
 /** With the row index and what it is about in files beside it. */
-function keepBeside(segment: string, size: number | null, hasRows: boolean, kept: string): void {
+function keepBeside(
+  segment: string,
+  { size, hasRows, hasAbout }: { size: number | null; hasRows: boolean; hasAbout: boolean },
+  kept: string,
+): void {
   if (size !== null) moveOrPack(segment, size, kept, "segment");
   if (hasRows) moveOrPack(`${segment}${ROWS}`, sizeOf(`${segment}${ROWS}`) ?? 0, kept, "rows");
   faultPoint("spool.together.moved");
   // Last, since a search begins with it.
-  renameSync(`${segment}${ABOUT}`, `${kept}${ABOUT}`);
+  if (hasAbout) renameSync(`${segment}${ABOUT}`, `${kept}${ABOUT}`);
 }
 
 /** With a trailer, of which a small one needs no look: all others have something beside them. */

@@ -134,6 +134,19 @@ describe("the spool", () => {
     expect(kept()).toEqual([]);
   });
 
+  it("keeps the batches of a run also when it was not told what they are about, since a replay asks for them", async () => {
+    const other = `${RUN.slice(0, -1)}3`;
+    for (const run of [RUN, other])
+      for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(run)}${end}`, "x");
+    await spool.retire(RUN);
+    await spool.retireTogether([other]);
+    expect(readdirSync(join(folder, "segments"))).toEqual([]);
+    for (const run of [RUN, other]) {
+      const bytes = await Array.fromAsync((await spool.openSegment(run)) ?? expect.fail("it is not kept"));
+      expect(Buffer.concat(bytes).toString()).toBe("x");
+    }
+  });
+
   it("keeps many runs at once as it keeps each alone", async () => {
     // Bytes of the input, and of the segment and its rows; null for one that was never mapped.
     const sizes: readonly (readonly [number, number | null])[] = [
