@@ -89,6 +89,11 @@ export class KeptVersions implements MapperVersions {
     return asked;
   }
 
+  /** The same for who binds no run to it: other nodes are told nothing. */
+  here(name: string): Promise<MapperIdentity | null> {
+    return this.#decided(name, false);
+  }
+
   /** The module of exactly this version, or null. */
   async locate(name: string, digest: string): Promise<MapperModule | null> {
     const copy = await this.#copies.find(name, digest);

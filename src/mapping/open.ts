@@ -63,7 +63,7 @@ export function openMapping(
     await versions.refresh(names);
     for (const name of names) {
       // What is wrong with one was said.
-      const mapper = await versions.current(name).catch(() => null);
+      const mapper = await versions.here(name).catch(() => null);
       if (mapper !== null) return pool.prepare(mapper);
     }
   }
