@@ -77,7 +77,8 @@ type Query = Readonly<Record<string, unknown>>;
 type Call = Omit<HttpCall, "headers" | "signal"> & { readonly headers?: Readonly<Record<string, string>> };
 type Address = Pick<HttpCall, "origin" | "path">;
 
-const PUSH_ANSWER_MAX = 1024 ** 2;
+/** Of an answer to a push some words are kept, and whatever more a service sends is garbage that the process has to hold for a while. */
+const PUSH_ANSWER_MAX = 64 * 1024;
 const READ_ANSWER_MAX = 32 * 1024 ** 2;
 
 export class ServiceClient {
