@@ -7,7 +7,8 @@ import type { MapperIdentity } from "../model.ts";
 import { randomHex } from "../support/random.ts";
 import type { MapJob, MapResult } from "./mapping.ts";
 import type { PartyJob } from "./messages.ts";
-import { discardPart, type NamedPart, type NameSegments, publishTogether } from "./segment-writer.ts";
+import type { SegmentPart } from "./segment-layout.ts";
+import { discardPart, type NameSegments, publishTogether } from "./segment-writer.ts";
 
 /** A name of its own: what a process that is about to end still writes does not get in the way of the next. */
 export function partPathOf(job: MapJob): string {
@@ -37,7 +38,7 @@ export async function mapParty(
     throw thrown;
   });
   const left: Member[] = [];
-  const written: (Member & NamedPart & { readonly result: MapResult })[] = [];
+  const written: (Member & SegmentPart & { readonly result: MapResult })[] = [];
   for (const [at, member] of members.entries()) {
     const { nth, job } = member;
     const result = answered?.[at] ?? null;

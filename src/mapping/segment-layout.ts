@@ -9,6 +9,16 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { TargetFacts } from "../model.ts";
 import type { MappedFile } from "./mapping.ts";
 
+/** End of the name of a row index that lies beside its segment. */
+export const ROWS = ".rows";
+
+/** A segment that is complete. */
+export interface SegmentPart {
+  readonly part: string;
+  /** The full path that it is to have. */
+  readonly path: string;
+}
+
 export interface RunAbout {
   /** Earliest and latest date. */
   readonly from: string;

@@ -12,7 +12,7 @@ import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 import type { MappedFile } from "./mapping.ts";
-import { aboutOf, trailerText, WHOLE_MAX } from "./segment-layout.ts";
+import { aboutOf, ROWS, type SegmentPart, trailerText, WHOLE_MAX } from "./segment-layout.ts";
 
 export interface BatchSink {
   /** Where readings may be kept meanwhile, in a file that loses its name at once. */
@@ -36,7 +36,7 @@ export interface RowIndexLine {
   readonly sheets?: Readonly<Record<number, string>>;
 }
 
-const ROWS_PART = ".rows.part";
+const ROWS_PART = `${ROWS}.part`;
 
 class SliceCounter {
   #offset = 0;
@@ -183,22 +183,17 @@ export async function publishSegment(part: string, path: string): Promise<void> 
     if (systemCode(thrown) === "ENOENT") return;
     throw thrown;
   }
-  await rename(rowsPart, `${path}.rows`);
+  await rename(rowsPart, `${path}${ROWS}`);
   await rename(part, path);
   await syncDirectory(dirname(path));
 }
 
-export interface NamedPart {
-  readonly part: string;
-  readonly path: string;
-}
-
 /** Syncs segments in one file each and gives them their names for good. Answers for each whether it was done. */
-export type NameSegments = (parts: readonly NamedPart[]) => Promise<readonly boolean[]>;
+export type NameSegments = (parts: readonly SegmentPart[]) => Promise<readonly boolean[]>;
 
 /** The same, side by side, or by who does so for many at once. */
 export async function publishTogether(
-  parts: readonly NamedPart[],
+  parts: readonly SegmentPart[],
   name?: NameSegments,
 ): Promise<readonly boolean[]> {
   if (name !== undefined) return await name(parts.map(({ part, path }) => ({ part, path })));

@@ -1,9 +1,9 @@
 /** The segment of a run that comes to rest, with its row index and what it is about, on the way to what is kept of the run. */
 import { renameSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { readSpan, trailerAnywhere } from "../mapping/segment-layout.ts";
+import { ROWS, readSpan, trailerAnywhere } from "../mapping/segment-layout.ts";
 import { keepFile, sizeOf } from "./kept-files.ts";
-import { ABOUT, PART, PLAIN_MAX, ROWS } from "./spool-names.ts";
+import { ABOUT, PART, PLAIN_MAX } from "./spool-names.ts";
 
 /**
  * Moves it there, or copies it compressed; `kept` is the path there without the end. One of which it was never told what it is about is found by no

@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type { MappedFile } from "../mapping/mapping.ts";
+import { ROWS } from "../mapping/segment-layout.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { sizeOf } from "./kept-files.ts";
@@ -11,7 +12,7 @@ import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
 import { linesOf, segmentFiles } from "./segment-files.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./sparing.ts";
-import { PART, ROWS } from "./spool-names.ts";
+import { PART } from "./spool-names.ts";
 import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 /** Longest time until a replay that waits for another run is looked at again. */

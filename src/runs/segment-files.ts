@@ -6,6 +6,7 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import {
+  ROWS,
   readSpan,
   type Span,
   type Trailer,
@@ -14,7 +15,7 @@ import {
 } from "../mapping/segment-layout.ts";
 import { systemCode } from "../support/errors.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
-import { ABOUT, KEPT_ENDS, ROWS } from "./spool-names.ts";
+import { ABOUT, KEPT_ENDS } from "./spool-names.ts";
 
 /** A file, kept or not, or a part of one that is not compressed. */
 export interface FilePart {

@@ -1,5 +1,6 @@
 /** What lies where in the spool. The spool's thread loads it too, so it imports next to nothing. */
 import { join, sep } from "node:path";
+import { ROWS } from "../mapping/segment-layout.ts";
 
 /** Kept, by the ends of their names behind the id of the run. */
 export const KEPT_ENDS = {
@@ -15,8 +16,7 @@ export const PLAIN_MAX = 8 * 1024;
 /** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
 export const PIECE_MAX = 256 * 1024;
 
-/** Ends of the names of what lies beside a segment that has no trailer: its row index, and what its batches are about. */
-export const ROWS = ".rows";
+/** End of the name of what the batches of a segment without a trailer are about, which lies beside it. */
 export const ABOUT = ".about";
 
 /** Until it is complete. */

@@ -14,7 +14,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { readSpan, type Trailer, trailerAnywhere } from "../mapping/segment-layout.ts";
+import {
+  ROWS,
+  readSpan,
+  type SegmentPart,
+  type Trailer,
+  trailerAnywhere,
+} from "../mapping/segment-layout.ts";
 import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import {
@@ -24,17 +30,9 @@ import {
   PART,
   PIECE_MAX,
   PLAIN_MAX,
-  ROWS,
   type SpoolPlaces,
   spoolPlaces,
 } from "./spool-names.ts";
-
-/** A segment that is complete, in one file. */
-export interface SegmentPart {
-  readonly part: string;
-  /** The name that it is to have, in the folder of segments. */
-  readonly path: string;
-}
 
 export type SpoolOrder =
   | { readonly kind: "publish"; readonly parts: readonly SegmentPart[] }

@@ -1,7 +1,8 @@
 /** The side of the spool that hands parties of runs to its thread (`spool-party.ts`). What that does not do is done alone. */
+import type { SegmentPart } from "../mapping/segment-layout.ts";
 import { systemClock } from "../support/clock.ts";
 import { DiskThread } from "../support/disk-thread.ts";
-import type { SegmentPart, SpoolAnswer, SpoolOrder } from "./spool-party.ts";
+import type { SpoolAnswer, SpoolOrder } from "./spool-party.ts";
 
 export class SpoolTogether {
   readonly #thread: DiskThread<SpoolOrder, SpoolAnswer>;

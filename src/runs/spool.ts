@@ -4,7 +4,7 @@ import { copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { RunAbout } from "../mapping/segment-layout.ts";
+import { ROWS, type RunAbout, type SegmentPart } from "../mapping/segment-layout.ts";
 import type { TargetFacts } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
@@ -14,8 +14,7 @@ import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { keepSegment } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
 import { segmentFiles } from "./segment-files.ts";
-import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, ROWS, spoolPlaces } from "./spool-names.ts";
-import type { SegmentPart } from "./spool-party.ts";
+import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, spoolPlaces } from "./spool-names.ts";
 import { SpoolTogether } from "./spool-together.ts";
 
 export interface Spool {

@@ -9,6 +9,7 @@ import type { Drop } from "../../drops/drop.ts";
 import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
 import type { openMapping } from "../../mapping/open.ts";
+import { ROWS } from "../../mapping/segment-layout.ts";
 import type { HistoryFile } from "../../migration/listing.ts";
 import type { PlannedFile } from "../../migration/planning.ts";
 import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
@@ -148,7 +149,7 @@ export class Planner {
         sent: result.batches.reduce((sum, { length }) => sum + length, 0),
       };
     } finally {
-      for (const one of [segmentPath, `${segmentPath}.rows`]) await rm(one, { force: true });
+      for (const one of [segmentPath, `${segmentPath}${ROWS}`]) await rm(one, { force: true });
     }
   }
 
