@@ -20,14 +20,29 @@ export function plainRecords(input: Input, options: CsvOptions, bytesMax: number
   if (bytes === null || bytes.length > Math.min(bytesMax, rowBytesMax)) return null;
   const lines = countLines(bytes);
   if (lines === null) return null;
+  const records = recordsOf(bytes, options);
+  // Fewer when a line was blank or a comment, or broken within quotes.
+  return records?.length === lines ? records : null;
+}
+
+function recordsOf(bytes: Buffer, options: CsvOptions): string[][] | null {
+  const parsing = optionsFor(bytes, options);
+  const { quote, comment, trim, delimiter } = parsing;
+  if (quote === null && comment === null && !trim && delimiter !== "") return split(bytes, options);
   try {
-    const records = parse(bytes, optionsFor(bytes, options));
-    // Fewer when a line was blank or a comment, or broken within quotes.
-    return records.length === lines ? records : null;
+    return parse(bytes, parsing);
   } catch {
     // The other way finds the same fault, and its place.
     return null;
   }
+}
+
+/** Where nothing is quoted, trimmed or left out, nothing is left to parse, and the parser would take a tenth of all that a small file takes. */
+function split(bytes: Buffer, { delimiter = "," }: CsvOptions): string[][] {
+  const lines = bytes.toString("utf8").split(bytes.includes(CR) ? /\r?\n/ : "\n");
+  // Behind a line feed at the end nothing begins.
+  if (lines.at(-1) === "") lines.pop();
+  return lines.filter((line) => line !== "").map((line) => line.split(delimiter));
 }
 
 /** Null when a CR ends a line, or stands in it. */
