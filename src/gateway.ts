@@ -22,6 +22,7 @@ import type { Arrival, Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
 import { claimArrivals } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
+import type { IntakeRule } from "./runs/desks.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
 import { isIdle } from "./runs/idleness.ts";
 import { openLookupStore } from "./runs/lookups.ts";
@@ -31,7 +32,7 @@ import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
 import { createRegistry } from "./triggers/registry.ts";
 
-export type { FileEvent };
+export type { FileEvent, IntakeRule };
 
 export interface GatewayMeans {
   readonly log: Logger;
@@ -42,8 +43,8 @@ export interface GatewayMeans {
   readonly configuration?: ConfigurationMeans;
   /** Who holds back what is sent. */
   readonly admission?: Admission;
-  /** While it says so, no file is fetched and mapped. Call `pulse` when it says otherwise. */
-  readonly intakeClosed?: () => boolean;
+  /** When no file is fetched and mapped. Call `pulse` when it says otherwise. */
+  readonly intakeRule?: IntakeRule;
   /** How sites, sources and variables are created that triggers have a template for. */
   readonly provisioning?: ProvisioningTies | undefined;
 }
@@ -138,7 +139,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const conductor = new Conductor(steps, {
     ...intakeHands(config.workers),
     deliveryHands: config.push.concurrency,
-    intakeClosed: means.intakeClosed,
+    intakeRule: means.intakeRule,
   });
   closers.push(() => conductor.stop());
 

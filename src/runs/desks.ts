@@ -8,8 +8,17 @@ export interface ConductorOptions {
   readonly intakePerDrop: number | null;
   /** Runs delivered side by side, for each service; those of small files come on top. */
   readonly deliveryHands: number;
-  /** While it says so, no run is taken to be fetched and mapped; whoever says otherwise wakes the conductor. */
-  readonly intakeClosed?: (() => boolean) | undefined;
+  readonly intakeRule?: IntakeRule | undefined;
+}
+
+/** Somebody else decides whether runs are fetched and mapped; whoever says otherwise wakes the conductor. */
+export interface IntakeRule {
+  readonly isClosed: () => boolean;
+  /**
+   * Whether it depends on what becomes of those before: small files are taken in groups then, each after the last of the group before. Those with faults
+   * take longer than others, so that these would all be taken before the first fault shows.
+   */
+  readonly byGroups: boolean;
 }
 
 export interface Desk {
@@ -18,6 +27,8 @@ export interface Desk {
   hands: number;
   /** More hands, for runs of small files alone. */
   readonly smallHands: number;
+  /** Small files are taken when none is in hand. */
+  readonly byGroups: boolean;
   /** At most so many of one drop. */
   readonly perDrop: number;
   /** Nothing is taken in hand for now. */
@@ -51,21 +62,23 @@ const HELD_HANDS = 2;
  * are mapped or sent at a time is limited by the pool and by the gate of the service all the same.
  */
 const SMALL_BYTES = 256 * 1024;
-/** `heedful`: where somebody may say that no more are to be taken, after what became of the first. */
-const SMALL_HANDS = { intake: 256, heedful: 48, delivery: 256, closing: 128 } as const;
+/** `group`: of an intake that takes them in groups. */
+const SMALL_HANDS = { intake: 256, group: 48, delivery: 256, closing: 128 } as const;
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
 export function openDesks(options: ConductorOptions): readonly Desk[] {
+  const { isClosed, byGroups } = options.intakeRule ?? { isClosed: () => false, byGroups: false };
   return [
     desk({
       name: "intake",
       hands: options.intakeHands,
-      smallHands: options.intakeClosed === undefined ? SMALL_HANDS.intake : SMALL_HANDS.heedful,
+      smallHands: byGroups ? SMALL_HANDS.group : SMALL_HANDS.intake,
+      byGroups,
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
       states: ["claimed", "fetched"],
-      isClosed: options.intakeClosed ?? (() => false),
+      isClosed,
     }),
     desk({
       name: "delivery",
@@ -103,12 +116,13 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
 
 function desk(
   facts: Pick<Desk, "name" | "hands" | "by" | "states"> &
-    Partial<Pick<Desk, "only" | "perDrop" | "smallHands" | "isClosed">>,
+    Partial<Pick<Desk, "only" | "perDrop" | "smallHands" | "byGroups" | "isClosed">>,
 ): Desk {
   return {
     only: {},
     perDrop: Number.POSITIVE_INFINITY,
     smallHands: 0,
+    byGroups: false,
     isClosed: () => false,
     ...facts,
     inHand: new Map(),
@@ -142,7 +156,9 @@ export function freeHands(desk: Desk): (run: Run) => boolean {
     perDrop.set(run.drop, (perDrop.get(run.drop) ?? 0) + 1);
   };
   for (const run of desk.inHand.values()) add(run);
+  const waitsForGroup = desk.byGroups && (perService.get("")?.small ?? 0) > 0;
   return (run) => {
+    if (waitsForGroup && isSmall(run)) return false;
     if ((perDrop.get(run.drop) ?? 0) >= desk.perDrop) return false;
     const { small, all } = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
     const mayBeSmall = isSmall(run) && small < desk.smallHands;

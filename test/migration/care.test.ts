@@ -78,7 +78,8 @@ it("takes no more files when too many need a person, and says why and how to go 
   expect(stdout).toMatch(
     /^paused: \d+ of \d+ files \(.*\) need a person, which is more than 5 %; first \d+\.csv is quarantined/m,
   );
-  expect(stdout).toMatch(/\d+ pending .* stored unknown,/);
+  // None but those of the first group, however long it takes to know what is wrong with them.
+  expect(Number(/(\d+) pending .* stored unknown,/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(90);
 });
 
 it("finishes the calls under way when it is interrupted, says how to go on, and waits at its rate", async () => {

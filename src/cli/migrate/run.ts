@@ -13,6 +13,7 @@ import type { Summary } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog, type Logger } from "../../support/log.ts";
 import type { CareSettings } from "./care-options.ts";
+import { Intake } from "./intake.ts";
 import { type Amount, linesView, Pace, type ProgressView, type Reached } from "./progress.ts";
 import { barsView } from "./progress-bars.ts";
 import { Watch } from "./watch.ts";
@@ -58,18 +59,23 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
   const live = await watchBeside(carriage.beside, log, (line) => (view?.tell ?? tell)(line));
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
   const care = new Care({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
+  const intake = new Intake(watch, care, settings.errorsMax !== null);
   let gateway: Gateway | null = null;
   try {
     gateway = await startGateway(config, {
       log,
-      onEvent: (event) => watch.take(event),
+      onEvent(event) {
+        watch.take(event);
+        // What fails here is met again when all is looked at.
+        if (gateway !== null && watch.isUndecided) intake.decide(gateway).catch(() => undefined);
+      },
       admission: care,
-      intakeClosed: () => care.isIntakeClosed,
+      intakeRule: intake,
       provisioning: carriage.provisioning,
     });
     await watch.recall(gateway.ledger);
     view = viewOf(watch.total, say);
-    const how = await follow(gateway, { watch, care, view, stop });
+    const how = await follow(gateway, { watch, care, intake, view, stop });
     // Calls under way are answered, and what is not sent yet waits for the next call.
     if (how === "stopped") {
       view.tell("stopping: calls under way come to their ends first; once more stops at once");
@@ -97,15 +103,18 @@ function viewOf(total: Amount, say: Carriage["say"]): ProgressView {
 interface Following {
   readonly watch: Watch;
   readonly care: Care;
+  readonly intake: Intake;
   readonly view: ProgressView;
   readonly stop: AbortSignal;
 }
 
-async function follow(gateway: Gateway, { watch, care, view, stop }: Following): Promise<Ended["how"]> {
+async function follow(
+  gateway: Gateway,
+  { watch, care, intake, view, stop }: Following,
+): Promise<Ended["how"]> {
   for (let wasClosed = care.isIntakeClosed; ; ) {
     view.show(await watch.look(gateway, care));
-    const tooMuch = await watch.tooMuch(gateway.ledger);
-    if (tooMuch !== null) care.close(tooMuch);
+    await intake.decide(gateway);
     if (stop.aborted) return "stopped";
     // What is in hand comes to its end, also while no more is taken.
     if (await gateway.isIdle()) return "done";

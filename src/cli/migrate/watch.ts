@@ -61,6 +61,11 @@ export class Watch {
     if (runId !== null && this.#errors !== null) this.#ended.push(runId);
   }
 
+  /** Files came to rest of which it is not known yet whether they are too much. */
+  get isUndecided(): boolean {
+    return this.#ended.length > 0;
+  }
+
   #rests(drop: string, path: string): void {
     const key = `${drop} ${path}`;
     const size = this.#sizes.get(key);
@@ -70,14 +75,14 @@ export class Watch {
     this.#bytes += size;
   }
 
-  /** Why no more files should be taken, in words. */
+  /** Counts what came to rest, and answers why no more files should be taken, in words. Not while another call of it is under way. */
   async tooMuch(ledger: Pick<Ledger, "run">): Promise<string | null> {
     if (this.#errors === null) return null;
-    const ended = this.#ended;
-    this.#ended = [];
-    for (const id of ended) {
+    // One that cannot be read is counted by the next call.
+    for (let id = this.#ended[0]; id !== undefined; id = this.#ended[0]) {
       const run = await ledger.run(id);
       if (run !== null) this.#errors.add(run);
+      this.#ended.shift();
     }
     return this.#errors.reason;
   }

@@ -1,0 +1,43 @@
+/** Whether a migration takes more files: not outside of its hours, not when too much went wrong, and not before it is counted what became of those before. */
+import type { Gateway, IntakeRule } from "../../gateway.ts";
+import type { Care } from "../../migration/care.ts";
+import type { Watch } from "./watch.ts";
+
+export class Intake implements IntakeRule {
+  readonly byGroups: boolean;
+  readonly #watch: Watch;
+  readonly #care: Care;
+  /** Whose files were not taken since something was not counted yet. */
+  #waiting = false;
+  #deciding: Promise<void> | null = null;
+
+  constructor(watch: Watch, care: Care, byGroups: boolean) {
+    this.#watch = watch;
+    this.#care = care;
+    this.byGroups = byGroups;
+  }
+
+  readonly isClosed = (): boolean => {
+    if (!this.#watch.isUndecided) return this.#care.isIntakeClosed;
+    this.#waiting = true;
+    return true;
+  };
+
+  /** Counts what came to rest, closes when it is too much, and has the next files taken when it is not. */
+  decide(gateway: Gateway): Promise<void> {
+    this.#deciding ??= this.#decide(gateway).finally(() => {
+      this.#deciding = null;
+    });
+    return this.#deciding;
+  }
+
+  async #decide(gateway: Gateway): Promise<void> {
+    do {
+      const tooMuch = await this.#watch.tooMuch(gateway.ledger);
+      if (tooMuch !== null) this.#care.close(tooMuch);
+      if (!this.#waiting) continue;
+      this.#waiting = false;
+      if (!this.isClosed()) await gateway.pulse();
+    } while (this.#watch.isUndecided);
+  }
+}
