@@ -1,11 +1,15 @@
 /**
  * What the file of a segment holds. From its beginning the batches, one after another; a split appends more of them at its end. Which rows the
- * readings came from (the row index), and what the batches are about, lie in files beside it, or, of small files that are mapped together, behind
- * the batches in the same file, as its trailer: an empty line, the lines of the row index, those of what it is about, and a footer.
+ * readings came from (the row index), and what the batches are about, lie in files beside it.
+ *
+ * Small files that are mapped together share one file instead, a **pack**, which has a name for each of their runs (hard links): their inputs as they were
+ * fetched, then for each run its batches and its trailer (an empty line, the lines of the row index, those of what it is about, and a footer), and
+ * last a directory that tells where each run has its footer.
  *
  * A batch is JSON without a line feed, so whatever begins as a footer does is one, also with the children of a split behind it.
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { basename } from "node:path";
 import type { TargetFacts } from "../model.ts";
 import type { MappedFile } from "./mapping.ts";
 
@@ -56,51 +60,98 @@ export interface Span {
 export interface Trailer {
   readonly rows: Span;
   readonly about: Span;
+  /** The file that was mapped; null where it lies elsewhere. */
+  readonly input: Span | null;
 }
 
-/** Bytes of the batches, of the row index and of what it is about. A footer says where it stands itself by them. */
+/** Where the batches of a run end, and bytes of its row index and of what it is about, which follow. A footer says where it stands itself by them. */
 interface Footer {
   readonly "headgate-trailer": 1;
   readonly batches: number;
   readonly rows: number;
   readonly about: number;
+  /** Of a run that shares its file with others: its id, and offset and bytes of its input. */
+  readonly run?: string;
+  readonly input?: readonly [offset: number, length: number];
+}
+
+/** The last line of a pack: bytes of the line before, which has the offsets of the footers by the ids of the runs. */
+interface PackEnd {
+  readonly "headgate-pack": 1;
+  readonly directory: number;
 }
 
 const MARK = Buffer.from('\n{"headgate-trailer":');
-const FOOTER_MAX = 160;
+const PACK_MARK = Buffer.from('\n{"headgate-pack":');
+const FOOTER_MAX = 256;
 const LINE_FEED = 10;
 /** Read at once. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Bytes of a segment with a trailer, as it is written. What is larger is no small file, and keeps its row index beside it. */
-export const WHOLE_MAX = 1024 * 1024;
+/** Bytes of a pack, as it is written. What does not fit into one is no small file, and has a segment of its own. */
+export const PACK_MAX = 2 * 1024 * 1024;
 
-/** `batches`: bytes of them. Lines end with a line feed. */
-export function trailerText(batches: number, rows: string, about: RunAbout): string {
+/** Of a run in a pack. */
+export interface PackedRun {
+  readonly runId: string;
+  readonly input: Span;
+}
+
+/** What follows batches that end at this offset, and where in the file its last line is, the footer. The lines of the row index have their ends. */
+export function trailerText(
+  batches: number,
+  rows: string,
+  about: RunAbout,
+  of?: PackedRun,
+): { readonly text: string; readonly footerAt: number } {
   const lines = [...aboutLines(about)].join("");
+  const [rowBytes, aboutBytes] = [Buffer.byteLength(rows), Buffer.byteLength(lines)];
   const footer: Footer = {
     "headgate-trailer": 1,
     batches,
-    rows: Buffer.byteLength(rows),
-    about: Buffer.byteLength(lines),
+    rows: rowBytes,
+    about: aboutBytes,
+    ...(of === undefined ? {} : { run: of.runId, input: [of.input.offset, of.input.length] }),
   };
-  return `\n${rows}${lines}${JSON.stringify(footer)}\n`;
+  return {
+    text: `\n${rows}${lines}${JSON.stringify(footer)}\n`,
+    footerAt: batches + 1 + rowBytes + aboutBytes,
+  };
 }
 
-/** The trailer that the file ends with. Throws as the disk does. */
+/** What a pack ends with; the offsets of the footers by the ids of the runs. */
+export function packEndText(footers: ReadonlyMap<string, number>): string {
+  const directory = `${JSON.stringify(Object.fromEntries(footers))}\n`;
+  const end: PackEnd = { "headgate-pack": 1, directory: Buffer.byteLength(directory) };
+  return `${directory}${JSON.stringify(end)}\n`;
+}
+
+/** The trailer of the run that the name begins with, in a file that ends with one, or as a pack does. Throws as the disk does. */
 export function trailerAtEnd(path: string): Trailer | null {
   return withFile(path, (file, size) => {
     const tail = read(file, Math.max(0, size - FOOTER_MAX), Math.min(size, FOOTER_MAX));
-    const at = tail.lastIndexOf(MARK);
-    const found = at === -1 ? null : parsed(tail.subarray(at + 1), size - tail.length + at + 1);
+    const [at, packAt] = [tail.lastIndexOf(MARK), tail.lastIndexOf(PACK_MARK)];
+    const tailAt = size - tail.length;
+    if (packAt !== -1)
+      return trailerInPack(file, tail.subarray(packAt + 1), tailAt + packAt + 1, runOf(path));
+    const found = at === -1 ? null : parsed(tail.subarray(at + 1), tailAt + at + 1, runOf(path));
     return found?.end === size ? found.trailer : null;
   });
 }
 
-/** The trailer wherever it is, looked for backwards. Behind it are the children of splits alone; one that has none may be of any size. */
+/** By its directory, which ends where the last line begins. */
+function trailerInPack(file: number, lastLine: Buffer, lastAt: number, run: string): Trailer | null {
+  const end = line<PackEnd>(lastLine);
+  if (end === null || !(end.directory <= lastAt)) return null;
+  const footers = line<Readonly<Record<string, number>>>(read(file, lastAt - end.directory, end.directory));
+  const at = footers?.[run];
+  return at === undefined ? null : (parsed(read(file, at, FOOTER_MAX), at, run)?.trailer ?? null);
+}
+
+/** The trailer of the run that the name begins with wherever it is, looked for backwards; behind it are other runs of a pack, and the children of splits. */
 export function trailerAnywhere(path: string): Trailer | null {
   return withFile(path, (file, size) => {
-    for (let end = Math.min(size, WHOLE_MAX); end > 0; ) {
+    for (let end = Math.min(size, PACK_MAX); end > 0; ) {
       const start = Math.max(0, end - CHUNK_BYTES);
       // One that begins here may end in the chunk that was looked through before.
       const chunk = read(file, start, Math.min(size, end + FOOTER_MAX) - start);
@@ -109,13 +160,18 @@ export function trailerAnywhere(path: string): Trailer | null {
         at !== -1;
         at = at === 0 ? -1 : chunk.lastIndexOf(MARK, at - 1)
       ) {
-        const found = parsed(chunk.subarray(at + 1), start + at + 1);
+        const found = parsed(chunk.subarray(at + 1), start + at + 1, runOf(path));
         if (found !== null) return found.trailer;
       }
       end = start;
     }
     return null;
   });
+}
+
+/** The files of a run have names that begin with its id. */
+function runOf(path: string): string {
+  return basename(path).split(".", 1)[0] ?? "";
 }
 
 /** At once: a detour over the event loop would cost more than so few bytes. Throws as the disk does. */
@@ -143,19 +199,31 @@ function read(file: number, offset: number, length: number): Buffer {
   return bytes.subarray(0, count);
 }
 
-/** The footer that these bytes begin with, which stand at the offset; null when they do not, or it says that it stands elsewhere. */
-function parsed(bytes: Buffer, offset: number): { readonly trailer: Trailer; readonly end: number } | null {
+/** The footer of the run that these bytes begin with, which stand at the offset; null when they do not, or it says that it stands elsewhere. */
+function parsed(
+  bytes: Buffer,
+  offset: number,
+  of: string,
+): { readonly trailer: Trailer; readonly end: number } | null {
+  const footer = line<Footer>(bytes);
+  if (footer === null || (footer.run !== undefined && footer.run !== of)) return null;
+  const rows = { offset: footer.batches + 1, length: footer.rows };
+  const about = { offset: rows.offset + rows.length, length: footer.about };
+  if (about.offset + about.length !== offset) return null;
+  const [at, length] = footer.input ?? [];
+  const input = at === undefined || length === undefined ? null : { offset: at, length };
+  return { trailer: { rows, about, input }, end: offset + bytes.indexOf(LINE_FEED) + 1 };
+}
+
+/** The JSON of the line that the bytes begin with; null when it has no end, or is none. */
+function line<Value extends object>(bytes: Buffer): Value | null {
   const length = bytes.indexOf(LINE_FEED);
   if (length === -1) return null;
-  let footer: Footer;
   try {
-    footer = JSON.parse(bytes.toString("utf8", 0, length)) as Footer;
+    const value: unknown = JSON.parse(bytes.toString("utf8", 0, length));
+    return typeof value === "object" ? (value as Value | null) : null;
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
     return null;
   }
-  const rows = { offset: footer.batches + 1, length: footer.rows };
-  const about = { offset: rows.offset + rows.length, length: footer.about };
-  if (about.offset + about.length !== offset) return null;
-  return { trailer: { rows, about }, end: offset + length + 1 };
 }

@@ -12,7 +12,7 @@ import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 import type { MappedFile } from "./mapping.ts";
-import { aboutOf, ROWS, type SegmentPart, trailerText, WHOLE_MAX } from "./segment-layout.ts";
+import { aboutOf, PACK_MAX, ROWS, type SegmentPart, trailerText } from "./segment-layout.ts";
 
 export interface BatchSink {
   /** Where readings may be kept meanwhile, in a file that loses its name at once. */
@@ -123,7 +123,7 @@ export function createWholeSegmentPart(part: string): BatchSink {
   let rows = "";
 
   function hold(more: number): void {
-    if (length + more > WHOLE_MAX) throw new Error("too many readings for a segment in one file");
+    if (length + more > PACK_MAX) throw new Error("too many readings for a segment in one file");
     if (bytes === NOTHING) {
       bytes = held ?? Buffer.allocUnsafeSlow(HELD_FIRST);
       held = null;
@@ -147,7 +147,7 @@ export function createWholeSegmentPart(part: string): BatchSink {
     async publish(mapped) {
       const about = length === 0 ? null : aboutOf(mapped);
       if (about !== null) {
-        const trailer = trailerText(length, rows, about);
+        const { text: trailer } = trailerText(length, rows, about);
         const more = Buffer.byteLength(trailer);
         hold(more);
         length += bytes.write(trailer, length, more, "utf8");

@@ -117,12 +117,12 @@ describe("files that are mapped together", () => {
 
   it("leave out the one that gives more than belongs into one file, of which nothing stays", async () => {
     const rig = await rigOf({ count: 1 });
-    const jobs = await jobsOf(rig, [content(30_000), content(3)]);
+    const jobs = await jobsOf(rig, [content(60_000), content(3)]);
     const [large] = jobs;
     if (large === undefined) throw new Error("no jobs");
     expect(statuses(await rig.pool.mapTogether(jobs, never()))).toEqual([null, "mapped"]);
     expect(await segments(rig)).toEqual(["run1.segment"]);
-    expect(await rig.pool.map(large, never())).toMatchObject({ status: "mapped", points: 30_000 });
+    expect(await rig.pool.map(large, never())).toMatchObject({ status: "mapped", points: 60_000 });
   });
 
   it("leave out the one whose segment cannot be given its name", async () => {

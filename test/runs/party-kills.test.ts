@@ -100,7 +100,7 @@ test.each([
       writeFileSync(spool.inputPath(run), contentOf(NAMES[at] ?? ""));
       const ends = isWhole ? [""] : ["", ".rows"];
       for (const end of ends) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
-      if (isWhole) appendFileSync(spool.segmentPath(run), trailerText(run.length, "rows\n", about));
+      if (isWhole) appendFileSync(spool.segmentPath(run), trailerText(run.length, "rows\n", about).text);
       else await spool.note(run, about);
     }
     killAt(point, { retire: RUNS });

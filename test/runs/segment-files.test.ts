@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { appendSlices } from "../../src/delivery/slices.ts";
 import type { Reading } from "../../src/mapping/mapper.ts";
 import type { MappedFile } from "../../src/mapping/mapping.ts";
-import { aboutOf, trailerAnywhere, trailerAtEnd, trailerText } from "../../src/mapping/segment-layout.ts";
+import { aboutOf, PACK_MAX, trailerAnywhere, trailerAtEnd, trailerText } from "../../src/mapping/segment-layout.ts";
 import { createWholeSegmentPart } from "../../src/mapping/segment-writer.ts";
 import type { TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
@@ -146,12 +146,12 @@ describe("a segment in one file", () => {
     const mapped = await write([{ variableId: 1 }]);
     const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
     for (const [batches, isFound] of [
-      [900_000, true],
-      [1_100_000, false],
+      [PACK_MAX - 100_000, true],
+      [PACK_MAX + 100_000, false],
     ] as const) {
       writeFileSync(
         segment,
-        `${"x".repeat(batches)}${trailerText(batches, "", about)}${"x".repeat(500_000)}`,
+        `${"x".repeat(batches)}${trailerText(batches, "", about).text}${"x".repeat(500_000)}`,
       );
       expect(trailerAnywhere(segment) !== null).toBe(isFound);
     }
