@@ -16,7 +16,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { appendSlices } from "../../src/delivery/slices.ts";
 import type { Reading } from "../../src/mapping/mapper.ts";
 import type { MappedFile } from "../../src/mapping/mapping.ts";
-import { aboutOf, PACK_MAX, trailerAnywhere, trailerAtEnd, trailerText } from "../../src/mapping/segment-layout.ts";
+import {
+  aboutOf,
+  PACK_MAX,
+  trailerAnywhere,
+  trailerAtEnd,
+  trailerText,
+} from "../../src/mapping/segment-layout.ts";
 import { createWholeSegmentPart } from "../../src/mapping/segment-writer.ts";
 import type { TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
