@@ -1,5 +1,4 @@
 /** What a replay would send, beside what was sent before, and beside what later runs have delivered. */
-import { createReadStream } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { MappedFile } from "../mapping/mapping.ts";
 import { openMapping } from "../mapping/open.ts";
 import type { Binding, MapperIdentity, PushElement, Run } from "../model.ts";
+import { openKept } from "../runs/kept-files.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import {
   bodiesOf,
@@ -112,7 +112,10 @@ export async function planReplay(
         ...(await collectAccepted(later, sets.later, parts)),
       ];
       const comparison = new Comparison(sets, wish, later);
-      for await (const { body } of bodiesOf(createReadStream(join(folder, "segment")), mapped.batches))
+      for await (const { body } of bodiesOf(
+        (span) => openKept(join(folder, "segment"), span),
+        mapped.batches,
+      ))
         for (const element of parseBody(body)) comparison.take(element);
       return {
         run: of.id,

@@ -4,7 +4,7 @@
  */
 import { createReadStream, createWriteStream, renameSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
-import type { Readable, Transform } from "node:stream";
+import { Readable, type Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import {
@@ -15,6 +15,7 @@ import {
   gzip,
   zstdCompress,
 } from "node:zlib";
+import type { Span } from "../mapping/segment-layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
 import { KEPT_ENDS, type KeptKind, PART, PIECE_MAX, PLAIN_MAX } from "./spool-names.ts";
@@ -80,14 +81,35 @@ export function keptPlace(kept: string, kind: KeptKind): string | null {
   return [`${kept}${plain}`, `${kept}${packed}`].find((path) => sizeOf(path) !== null) ?? null;
 }
 
-/** The bytes of a file as they were before it was kept. Its faults are those of what is read. */
-export function openKept(path: string): Readable {
+/**
+ * The bytes of a file as they were before it was kept, or a part of them, of which fewer come where the file ends before. Its faults are those of what
+ * is read.
+ */
+export function openKept(path: string, span?: Span): Readable {
+  if (span?.length === 0) return Readable.from([]);
+  if (!path.endsWith(".gz") && !path.endsWith(".zst"))
+    return span === undefined
+      ? createReadStream(path)
+      : createReadStream(path, { start: span.offset, end: span.offset + span.length - 1 });
   const file = createReadStream(path);
-  if (!path.endsWith(".gz") && !path.endsWith(".zst")) return file;
   const plain = path.endsWith(".gz") ? createGunzip() : createZstdDecompress();
   file.once("error", (fault) => plain.destroy(fault));
   plain.once("close", () => file.destroy());
-  return file.pipe(plain);
+  file.pipe(plain);
+  if (span === undefined) return plain;
+  const part = Readable.from(cut(plain, span), { objectMode: false });
+  // Also when nothing was read of it.
+  return part.once("close", () => plain.destroy());
+}
+
+async function* cut(plain: Readable, { offset, length }: Span): AsyncGenerator<Buffer> {
+  let at = 0;
+  for await (const chunk of plain as AsyncIterable<Buffer>) {
+    const part = chunk.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
+    at += chunk.length;
+    if (part.length > 0) yield part;
+    if (at >= offset + length) return;
+  }
 }
 
 /** Null when there is no such file. Asked at once: a detour over the event loop would cost more than the answer. */

@@ -4,10 +4,10 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { systemCode } from "../support/errors.ts";
 import { type AboutQuery, isAbout } from "./about.ts";
 import { openKept } from "./kept-files.ts";
+import { Bytes } from "./payloads.ts";
 import { type FilePart, keptSegmentFiles, linesOf, segmentFiles } from "./segment-files.ts";
 import { ABOUT, KEPT_ENDS } from "./spool-names.ts";
 
@@ -30,6 +30,8 @@ interface RowLine {
   readonly sequence: string;
   /** Bytes of the batch. */
   readonly length: number;
+  /** Where the batch stands, where it does not follow on the one before; see `own-segments.ts`. */
+  readonly offset?: number;
   readonly rows: readonly number[];
   readonly sheetOf?: readonly number[];
   readonly sheets?: Readonly<Record<string, string>>;
@@ -79,50 +81,33 @@ async function* readingsOf(
   rows: FilePart,
   query: ReadingQuery,
 ): AsyncGenerator<FoundReading> {
-  const bytes = new Bytes(openKept(segment));
+  let bytes: Bytes | undefined;
   try {
+    let at = await beginningOf(rows);
     // A line of the index for each batch, in the same order.
     for await (const line of linesOf(rows)) {
       const facts = JSON.parse(line) as RowLine;
+      const offset = facts.offset ?? at;
+      if (bytes === undefined)
+        bytes = new Bytes(openKept(segment, { offset, length: Number.POSITIVE_INFINITY }));
+      else await bytes.skip(offset - at);
+      at = offset + facts.length;
       yield* inBatch(runId, facts, await bytes.take(facts.length), query);
     }
   } catch (thrown) {
     // Pruned while we looked.
     if (systemCode(thrown) !== "ENOENT") throw thrown;
   } finally {
-    bytes.close();
+    bytes?.close();
   }
 }
 
-/** Takes a stream in pieces of known lengths. */
-class Bytes {
-  readonly #source: Readable;
-  readonly #chunks: AsyncIterator<Buffer>;
-  #held: Buffer = Buffer.alloc(0);
-
-  constructor(source: Readable) {
-    this.#source = source;
-    this.#chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-  }
-
-  /** Fewer at the end of the stream. */
-  async take(length: number): Promise<Buffer> {
-    const parts = [this.#held];
-    let total = this.#held.length;
-    while (total < length) {
-      const next = await this.#chunks.next();
-      if (next.done === true) break;
-      parts.push(next.value);
-      total += next.value.length;
-    }
-    const all = Buffer.concat(parts);
-    this.#held = all.subarray(length);
-    return all.subarray(0, length);
-  }
-
-  close(): void {
-    this.#source.destroy();
-  }
+/** Offset of the first batch. Those of a run that shares its file with others end where its trailer begins, with an empty line. */
+async function beginningOf(rows: FilePart): Promise<number> {
+  if (rows.span === undefined) return 0;
+  let offset = rows.span.offset - 1;
+  for await (const line of linesOf(rows)) offset -= (JSON.parse(line) as RowLine).length;
+  return offset;
 }
 
 function* inBatch(

@@ -2,6 +2,7 @@
 import { rm } from "node:fs/promises";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Readable } from "node:stream";
+import type { Span } from "../mapping/segment-layout.ts";
 import type { BatchSlice, PushElement, PushReading, PushTarget } from "../model.ts";
 
 /** A reading with what identifies its variable. */
@@ -43,37 +44,77 @@ export function readingsOf(elements: readonly PushElement[]): readonly PayloadRe
   });
 }
 
-/** The bodies of slices of a segment, in the order of their offsets. Memory holds one of them. */
+/** Bytes of a part of a segment. */
+export type SegmentRead = (span: Span) => Readable;
+
+/**
+ * The bodies of slices of a segment, in the order of their offsets; fewer when the segment ends before. Memory holds one of them, and of the file only
+ * what lies between them is read: it may hold other runs too.
+ */
 export async function* bodiesOf(
-  segment: Readable,
+  read: SegmentRead,
   slices: readonly BatchSlice[],
 ): AsyncGenerator<{ readonly slice: BatchSlice; readonly body: Buffer }> {
   const ordered = slices.toSorted((a, b) => a.offset - b.offset);
-  let next = 0;
-  let at = 0;
-  let held: Buffer[] = [];
+  const [first, last] = [ordered[0], ordered.at(-1)];
+  if (first === undefined || last === undefined) return;
+  const bytes = new Bytes(read({ offset: first.offset, length: last.offset + last.length - first.offset }));
+  let at = first.offset;
   try {
-    for await (const chunk of segment as AsyncIterable<Buffer>) {
-      let rest = chunk;
-      for (let slice = ordered[next]; slice !== undefined && rest.length > 0; slice = ordered[next]) {
-        const skipped = Math.min(rest.length, Math.max(0, slice.offset - at));
-        at += skipped;
-        rest = rest.subarray(skipped);
-        const wanted = slice.offset + slice.length - at;
-        const part = rest.subarray(0, Math.max(0, wanted));
-        if (part.length > 0) held.push(part);
-        at += part.length;
-        rest = rest.subarray(part.length);
-        if (at < slice.offset + slice.length) break;
-        yield { slice, body: Buffer.concat(held) };
-        held = [];
-        next += 1;
-      }
-      at += rest.length;
-      if (next === ordered.length) return;
+    for (const slice of ordered) {
+      await bytes.skip(slice.offset - at);
+      const body = await bytes.take(slice.length);
+      if (body.length < slice.length) return;
+      at = slice.offset + slice.length;
+      yield { slice, body };
     }
   } finally {
-    segment.destroy();
+    bytes.close();
+  }
+}
+
+/** Takes a stream in pieces of known lengths. */
+export class Bytes {
+  readonly #source: Readable;
+  readonly #chunks: AsyncIterator<Buffer>;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(source: Readable) {
+    this.#source = source;
+    this.#chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  }
+
+  /** Fewer at the end of the stream. */
+  async take(length: number): Promise<Buffer> {
+    const parts = [this.#held];
+    let total = this.#held.length;
+    while (total < length) {
+      const next = await this.#chunks.next();
+      if (next.done === true) break;
+      parts.push(next.value);
+      total += next.value.length;
+    }
+    const all = Buffer.concat(parts);
+    this.#held = all.subarray(length);
+    return all.subarray(0, length);
+  }
+
+  async skip(length: number): Promise<void> {
+    let left = length;
+    while (left > this.#held.length) {
+      left -= this.#held.length;
+      const next = await this.#chunks.next();
+      if (next.done === true) {
+        this.#held = Buffer.alloc(0);
+        return;
+      }
+      this.#held = next.value;
+    }
+    this.#held = this.#held.subarray(left);
+  }
+
+  close(): void {
+    this.#source.destroy();
   }
 }
 

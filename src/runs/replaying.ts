@@ -7,7 +7,7 @@ import type { MappedFile } from "../mapping/mapping.ts";
 import { ROWS } from "../mapping/segment-layout.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
-import { sizeOf } from "./kept-files.ts";
+import { openKept, sizeOf } from "./kept-files.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
 import { linesOf, segmentFiles } from "./segment-files.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
@@ -173,7 +173,7 @@ async function rewriteSegment(
   const lines = linesOf(segmentFiles(path).rows ?? { path: `${path}${ROWS}` });
   try {
     let offset = 0;
-    for await (const { body } of bodiesOf(createReadStream(path), slices)) {
+    for await (const { body } of bodiesOf((span) => openKept(path, span), slices)) {
       const line = JSON.parse((await lines.next()).value ?? "{}") as RowLine;
       const { elements, kept } = without(parseBody(body), judge, left);
       if (elements.length === 0) continue;

@@ -13,6 +13,7 @@ import { readFacts, writeAbout } from "./about.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { keepSegment } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
+import type { SegmentRead } from "./payloads.ts";
 import { segmentFiles } from "./segment-files.ts";
 import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, spoolPlaces } from "./spool-names.ts";
 import { SpoolTogether } from "./spool-together.ts";
@@ -47,8 +48,8 @@ export interface Spool {
   holdsInput(runId: string): Promise<boolean>;
   /** Copies the input of a run into a file, synced. False when it is not kept any more. */
   copyInput(runId: string, to: string): Promise<boolean>;
-  /** The batches of a run, one after another; null when they are not kept any more. */
-  openSegment(runId: string): Promise<Readable | null>;
+  /** Where the batches of a run can be read; null when they are not kept any more. */
+  openSegment(runId: string): Promise<SegmentRead | null>;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
   /** The input of a run, kept or not; null when it is not here. */
@@ -142,7 +143,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       const place = exists(segmentPath(runId))
         ? segmentPath(runId)
         : keptPlace(names.keptOf(runId), "segment");
-      return place === null ? null : openKept(place);
+      return place === null ? null : (span) => openKept(place, span);
     },
     async openInput(runId) {
       const place = inputPlace(runId);
