@@ -70,39 +70,53 @@ async function* checkRun(run: Run, parts: CheckParts): AsyncGenerator<Finding> {
   const input = await isInputWhole(run, spool);
   if (input === false) {
     if (repair) await spool.discard(run.id, "input");
-    const what = "the input is not what was fetched";
-    yield { about: "input", subject, what, remedy: "it is fetched again", repaired: repair };
+    yield {
+      about: "input",
+      subject,
+      what: "the input is not what was fetched",
+      // One that lies in the segment goes alone: the batches may be whole, and all that there is of the file.
+      remedy: "it is removed, and fetched again when it is needed; batches that were made of it stay",
+      repaired: repair,
+    };
   }
-  const hasInput = input === true || (await spool.holdsInput(run.id));
-  if (WITH_BATCHES.includes(run.state)) yield* checkSegment(run, subject, hasInput, parts);
-  if (!hasInput) yield* checkSource(run, subject, parts);
+  const hasInput = input === true || ((input === null || repair) && (await spool.holdsInput(run.id)));
+  const hasBatches = WITH_BATCHES.includes(run.state) && (yield* checkSegment(run, subject, hasInput, parts));
+  // Whole batches are delivered whatever became of what they were made of.
+  if (!hasInput && !hasBatches) yield* checkSource(run, subject, parts);
 }
 
+/** Answers whether what of it is still to be delivered is whole. */
 async function* checkSegment(
   run: Run,
   subject: string,
   hasInput: boolean,
   { ledger, spool, repair }: CheckParts,
-): AsyncGenerator<Finding> {
+): AsyncGenerator<Finding, boolean> {
   const batches = await ledger.batches(run.id);
   const open = batches.filter(({ state }) => state === "ready" || state === "sending");
   const segment = await spool.openSegment(run.id);
   if (segment === null) {
-    if (open.length === 0) return;
+    if (open.length === 0) return true;
     const remedy = hasInput ? "the gateway makes it again, with equal bytes, from the input" : null;
     yield { about: "segment", subject, what: "the segment is not in the spool", remedy, repaired: false };
-    return;
+    return false;
   }
   const damaged = new Set(open.map(({ sequence }) => sequence));
   for await (const { slice, body } of bodiesOf(segment, open))
     if (createHash("sha256").update(body).digest("hex") === slice.digest) damaged.delete(slice.sequence);
-  if (damaged.size === 0) return;
+  if (damaged.size === 0) return true;
   const what = `the bytes of ${damaged.size === 1 ? "batch" : "batches"} ${[...damaged].join(", ")} are not those that the ledger has`;
   // Its whole batches are all that there is of the file when the input is gone.
-  const repaired = repair && hasInput;
+  const repaired = repair && hasInput && (await savesInput(run, spool));
   if (repaired) await spool.discard(run.id, "segment");
   const remedy = hasInput ? "it is removed, and the gateway makes it again, with equal bytes" : null;
   yield { about: "segment", subject, what, remedy, repaired };
+  return false;
+}
+
+/** The input may lie in the segment that is going to be removed. */
+async function savesInput({ id, sha256 }: Run, spool: Spool): Promise<boolean> {
+  return (await spool.hasInput(id)) || (await spool.restoreInput(id, id, sha256));
 }
 
 /** Only the drop has its bytes. */
@@ -149,7 +163,7 @@ async function* checkStrangers({ ledger, spool, repair }: CheckParts): AsyncGene
 }
 
 async function* checkKept(id: string, { ledger, spool, repair }: CheckParts): AsyncGenerator<Finding> {
-  const input = await spool.openInput(id);
+  const input = await spool.openInput(id, "kept");
   if (input === null) return;
   const digest = await digestOf(input);
   const run = await ledger.run(id);
@@ -160,15 +174,14 @@ async function* checkKept(id: string, { ledger, spool, repair }: CheckParts): As
     about: "kept input",
     subject: `run ${id}${run === null ? "" : ` of ${run.path}`}`,
     what,
-    remedy: "it is removed; a replay takes the file from its drop",
+    remedy: "it is removed, and nothing else of its run; a replay takes the file from its drop",
     repaired: repair,
   };
 }
 
-/** Null when the spool has none. */
+/** Null when the spool has none of a run on its way. */
 async function isInputWhole(run: Run, spool: Spool): Promise<boolean | null> {
-  if (run.sha256 === null || !(await spool.hasInput(run.id))) return null;
-  const input = await spool.openInput(run.id);
+  const input = run.sha256 === null ? null : await spool.openInput(run.id, "under way");
   return input === null ? null : (await digestOf(input)) === run.sha256;
 }
 

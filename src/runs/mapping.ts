@@ -16,7 +16,8 @@ const REASONS_SAID = 3;
 const MAPPER_CHANGED = "HG-MAP-002";
 
 export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
-  if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
+  const { id, sha256 } = run;
+  if (!(await steps.spool.hasInput(id)) && !(await steps.spool.restoreInput(id, id, sha256))) {
     // Small, it may be mapped with others next, into one file: what an attempt left beside that file is not its own.
     await steps.spool.discard(run.id, "segment");
     await steps.ledger.advanceRun(run.id, "fetched", "claimed", {
@@ -121,9 +122,9 @@ async function noteAbout(run: Run, result: MappedFile, steps: RunSteps): Promise
   if (about !== null) await steps.spool.note(run.id, about);
 }
 
-async function isInputHere({ id, replay }: Run, { spool }: RunSteps): Promise<boolean> {
-  if ((await spool.hasInput(id)) || (await spool.restoreInput(id))) return true;
-  return replay !== null && (await spool.restoreInput(id, replay.of));
+async function isInputHere({ id, replay, sha256 }: Run, { spool }: RunSteps): Promise<boolean> {
+  if ((await spool.hasInput(id)) || (await spool.restoreInput(id, id, sha256))) return true;
+  return replay !== null && (await spool.restoreInput(id, replay.of, sha256));
 }
 
 /** Maps again into the same segment; the batches must come out as the ledger has them (invariant 10). Null, or why that cannot be. */

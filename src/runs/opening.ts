@@ -16,7 +16,10 @@ const CLAIMED_AT_ONCE = 64;
 const NAMED_MAX = 3;
 
 export async function openContainer(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
-  if (!(await steps.spool.hasInput(run.id)) && !(await steps.spool.restoreInput(run.id))) {
+  if (
+    !(await steps.spool.hasInput(run.id)) &&
+    !(await steps.spool.restoreInput(run.id, run.id, run.sha256))
+  ) {
     await steps.ledger.advanceRun(run.id, "fetched", "claimed", {
       detail: "the spool lost the container; it is fetched again",
     });

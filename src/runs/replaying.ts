@@ -1,8 +1,6 @@
 /** The steps of a run that a person ordered again: its input comes from the spool, and what must not be sent is taken out of its segment. */
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
 import type { MappedFile } from "../mapping/mapping.ts";
 import { ROWS } from "../mapping/segment-layout.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
@@ -12,6 +10,7 @@ import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
 import { linesOf, segmentFiles } from "./segment-files.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./sparing.ts";
+import { digestOf } from "./spool-inputs.ts";
 import { PART } from "./spool-names.ts";
 import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
@@ -66,12 +65,6 @@ async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise
   }
   const { sha256 } = await fetchSource(run, steps.spool.inputPath(run.id), steps, signal);
   return run.sha256 === null || sha256 === run.sha256 ? sha256 : null;
-}
-
-async function digestOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return hash.digest("hex");
 }
 
 /** What came between has to be at rest: only then is it known which dates were delivered later. Null when nothing is in the way. */

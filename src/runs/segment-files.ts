@@ -1,10 +1,8 @@
 /**
  * Where the row index of a segment lies, and what its batches are about: in files beside it, or in its trailer (`segment-layout.ts`). Whoever reads
- * them asks here.
+ * them asks here. The input of its run may lie in it too (`spool-inputs.ts`).
  */
-import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import {
   ROWS,
   readSpan,
@@ -28,6 +26,8 @@ export interface SegmentFiles {
   readonly segment: string | null;
   readonly rows: FilePart | null;
   readonly about: FilePart | null;
+  /** Null too for one that lies elsewhere. */
+  readonly input: FilePart | null;
 }
 
 /** Of a segment by its full path. */
@@ -45,7 +45,7 @@ export function keptSegmentFiles(kept: string): SegmentFiles {
   const trailer = segment?.endsWith(KEPT_ENDS.segment.plain) === true ? trailerOf(segment, about) : null;
   if (segment !== null && trailer !== null) return { segment, ...within(segment, trailer) };
   const rows = keptPlace(kept, "rows");
-  return { segment, rows: rows === null ? null : { path: rows }, about: partAt(about) };
+  return { segment, rows: rows === null ? null : { path: rows }, about: partAt(about), input: null };
 }
 
 /** A trailer belongs to its segment whatever lies beside it; behind the children of splits it is only looked for when nothing does. */
@@ -58,12 +58,16 @@ function trailerOf(segment: string, about: string): Trailer | null {
   }
 }
 
-function within(path: string, { rows, about }: Trailer): Omit<SegmentFiles, "segment"> {
-  return { rows: { path, span: rows }, about: { path, span: about } };
+function within(path: string, { rows, about, input }: Trailer): Omit<SegmentFiles, "segment"> {
+  return {
+    rows: { path, span: rows },
+    about: { path, span: about },
+    input: input === null ? null : { path, span: input },
+  };
 }
 
 function beside(path: string): Omit<SegmentFiles, "segment"> {
-  return { rows: partAt(`${path}${ROWS}`), about: partAt(`${path}${ABOUT}`) };
+  return { rows: partAt(`${path}${ROWS}`), about: partAt(`${path}${ABOUT}`), input: null };
 }
 
 function partAt(path: string): FilePart | null {
@@ -79,14 +83,10 @@ export async function* linesOf({ path, span }: FilePart): AsyncGenerator<string>
     for (const line of readSpan(path, span).toString("utf8").split("\n")) if (line !== "") yield line;
     return;
   }
-  const input = span === undefined ? openKept(path) : openSpan(path, span);
+  const input = openKept(path, span);
   try {
     yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   } finally {
     input.destroy();
   }
-}
-
-function openSpan(path: string, { offset, length }: Span): Readable {
-  return createReadStream(path, { start: offset, end: offset + length - 1 });
 }

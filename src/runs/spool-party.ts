@@ -8,21 +8,16 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   unlinkSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import {
-  ROWS,
-  readSpan,
-  type SegmentPart,
-  type Trailer,
-  trailerAnywhere,
-} from "../mapping/segment-layout.ts";
+import { ROWS, type SegmentPart } from "../mapping/segment-layout.ts";
 import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
+import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
 import {
   ABOUT,
   KEPT_ENDS,
@@ -61,7 +56,7 @@ function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boole
 function giveName({ part, path }: SegmentPart): void {
   renameSync(part, path);
   // What another attempt, or another version of the gateway, left beside it would be taken for what it holds.
-  for (const end of [ROWS, ABOUT]) if (sizeOf(`${path}${end}`) !== null) unlinkSync(`${path}${end}`);
+  for (const end of [ROWS, ABOUT]) if (isThere(`${path}${end}`)) unlinkSync(`${path}${end}`);
 }
 
 function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {
@@ -70,14 +65,17 @@ function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlace
   // Once for all of them, before an input is removed whose bytes are in another file now.
   const isMoved = inputs.some((way) => way === "moved" || way === "packed");
   if (isMoved && !isDone(() => syncNamesNow(places.kept))) return runIds.map(() => false);
-  return runIds.map((runId, at) => {
+  const done = runIds.map((runId, at) => {
     const way = inputs[at] ?? null;
     if (way === null || way === "too large") return false;
     return isDone(() => {
       if (way === "packed") unlinkSync(places.input(runId));
-      keepRest(places.segment(runId), places.keptOf(runId));
+      keepRest(places.segment(runId), places.keptOf(runId), nowS);
     });
   });
+  // The input of a run that has none of its own is moved with its segment.
+  if (!inputs.includes("none") || isDone(() => syncNamesNow(places.kept))) return done;
+  return done.map((isKept, at) => isKept && inputs[at] !== "none");
 }
 
 function syncNow(path: string): void {
@@ -89,72 +87,37 @@ function syncNow(path: string): void {
   }
 }
 
-/** Of something that is a moment old anyway, in seconds. */
-const AGE_S = 60;
-
 type Way = "none" | "moved" | "packed" | "too large";
 
 function keepInput(runId: string, nowS: number, places: SpoolPlaces): Way {
   const input = places.input(runId);
   const status = statSync(input, { throwIfNoEntry: false });
   if (status === undefined) return "none";
-  // Its age counts from here; that of one which came a moment ago does so already, but for that moment.
-  if (Math.abs(nowS - status.mtimeMs / 1000) > AGE_S) utimesSync(input, nowS, nowS);
+  setAge(input, status.mtimeMs, nowS);
   return keep(input, status.size, places.keptOf(runId), "input", true);
 }
 
 /**
- * See `keepSegment`. What a replay writes beside under another name until it is complete is not looked for: none goes in a party, and what is left of one is
- * swept when the gateway starts.
+ * What a replay writes beside under another name until it is complete is not looked for: none goes in a party, and what is left of one is swept when the gateway
+ * starts.
  */
-function keepRest(segment: string, kept: string): void {
-  const size = sizeOf(segment);
-  const hasAbout = sizeOf(`${segment}${ABOUT}`) !== null;
-  const hasRows = sizeOf(`${segment}${ROWS}`) !== null;
-  if (hasAbout || hasRows) keepBeside(segment, { size, hasRows, hasAbout }, kept);
-  else if (size !== null) keepWhole(segment, size, kept);
-}
-
-/** With the row index and what it is about in files beside it. */
-function keepBeside(
-  segment: string,
-  { size, hasRows, hasAbout }: { size: number | null; hasRows: boolean; hasAbout: boolean },
-  kept: string,
-): void {
-  if (size !== null) moveOrPack(segment, size, kept, "segment");
-  if (hasRows) moveOrPack(`${segment}${ROWS}`, sizeOf(`${segment}${ROWS}`) ?? 0, kept, "rows");
-  faultPoint("spool.together.moved");
-  // Last, since a search begins with it.
-  if (hasAbout) renameSync(`${segment}${ABOUT}`, `${kept}${ABOUT}`);
-}
-
-/** With a trailer, of which a small one needs no look: all others have something beside them. */
-function keepWhole(segment: string, size: number, kept: string): void {
-  faultPoint("spool.together.moved");
-  if (size <= PLAIN_MAX) {
-    renameSync(segment, `${kept}${KEPT_ENDS.segment.plain}`);
-    return;
+function keepRest(segment: string, kept: string, nowS: number): void {
+  const packed: string[] = [];
+  const files = filesToKeep(segment);
+  for (const [at, file] of files.entries()) {
+    if (at === files.length - 1) faultPoint("spool.together.moved");
+    if ("end" in file) moveToKept(file, kept, nowS);
+    else if (moveOrPack(file, kept) === "packed") packed.push(file.from);
   }
-  const trailer = trailerAnywhere(segment);
-  const way = trailer === null ? "none" : keep(segment, size, kept, "segment", false);
-  if (way === "too large") throw new Error("it is compressed as a stream");
-  if (trailer !== null) copyOut(segment, trailer, kept);
-  unlinkSync(segment);
+  for (const path of packed) unlinkSync(path);
+  // Nobody knows what it is.
+  if (files.length === 0) rmSync(segment, { force: true });
 }
 
-function copyOut(segment: string, { rows, about }: Trailer, kept: string): void {
-  const rowsPart = `${segment}${ROWS}${PART}`;
-  writeFileSync(rowsPart, readSpan(segment, rows));
-  moveOrPack(rowsPart, rows.length, kept, "rows");
-  writeFileSync(`${kept}${ABOUT}${PART}`, readSpan(segment, about));
-  renameSync(`${kept}${ABOUT}${PART}`, `${kept}${ABOUT}`);
-}
-
-/** It is not here any more then. */
-function moveOrPack(from: string, size: number, kept: string, kind: KeptKind): void {
+function moveOrPack({ from, kind, size }: CompressibleFile, kept: string): Way {
   const way = keep(from, size, kept, kind, false);
   if (way === "too large") throw new Error("it is compressed as a stream");
-  if (way === "packed") unlinkSync(from);
+  return way;
 }
 
 /** See `keepFile`. */
@@ -178,8 +141,8 @@ function keep(from: string, size: number, kept: string, kind: KeptKind, synced: 
   return "packed";
 }
 
-function sizeOf(path: string): number | null {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function isDone(work: () => void): boolean {

@@ -1,27 +1,29 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
-import { createWriteStream, unlinkSync, utimesSync } from "node:fs";
-import { copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { unlinkSync, utimesSync } from "node:fs";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { ROWS, type RunAbout, type SegmentPart } from "../mapping/segment-layout.ts";
 import type { TargetFacts } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
-import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
+import { publishDurably, syncDirectory } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { readFacts, writeAbout } from "./about.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
-import { keepSegment } from "./kept-segments.ts";
+import { filesToKeep, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
 import type { SegmentRead } from "./payloads.ts";
 import { segmentFiles } from "./segment-files.ts";
-import { ABOUT, BESIDE_SEGMENT, KEPT_ENDS, PART, spoolPlaces } from "./spool-names.ts";
+import { shareOf } from "./spool-bytes.ts";
+import { type InputSide, SpoolInputs } from "./spool-inputs.ts";
+import { ABOUT, BESIDE_SEGMENT, PART, spoolPlaces } from "./spool-names.ts";
 import { SpoolTogether } from "./spool-together.ts";
 
 export interface Spool {
   readonly root: string;
   inputPath(runId: string): string;
   segmentPath(runId: string): string;
+  /** Whether its input has a file of its own here, so that it can be mapped. */
   hasInput(runId: string): Promise<boolean>;
   hasSegment(runId: string): Promise<boolean>;
   /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
@@ -40,11 +42,14 @@ export interface Spool {
   retireTogether(runIds: readonly string[]): Promise<void>;
   /** Runs whose files could not be put away when that was asked for. */
   readonly left: ReadonlySet<string>;
-  /** Brings a kept input back, also one of another run of the same file. False when it is not kept any more. */
-  restoreInput(runId: string, from?: string): Promise<boolean>;
+  /**
+   * Gives the input of a run a file of its own again, from where it lies, also that of another run of the same file. False when it is not here any more, or
+   * has another SHA-256 than is told (null: whichever it has).
+   */
+  restoreInput(runId: string, from?: string, sha256?: string | null): Promise<boolean>;
   /** Makes a synced file beside it the input of a run. */
   takeInput(runId: string, part: string): Promise<void>;
-  /** Whether it can be brought back. */
+  /** Whether it is here, in whichever place. */
   holdsInput(runId: string): Promise<boolean>;
   /** Copies the input of a run into a file, synced. False when it is not kept any more. */
   copyInput(runId: string, to: string): Promise<boolean>;
@@ -52,11 +57,11 @@ export interface Spool {
   openSegment(runId: string): Promise<SegmentRead | null>;
   /** Ids of runs that have an input or a segment here. */
   residents(): Promise<ReadonlySet<string>>;
-  /** The input of a run, kept or not; null when it is not here. */
-  openInput(runId: string): Promise<Readable | null>;
+  /** The input of a run, kept or not unless one of both is asked for; null when it is not here. */
+  openInput(runId: string, side?: InputSide): Promise<Readable | null>;
   /** Ids of runs whose inputs are kept. */
   keptInputs(): Promise<readonly string[]>;
-  /** Removes what is damaged or not wanted; a segment with what lies beside it. */
+  /** Removes what is damaged or not wanted: a segment with what lies beside it, and in it; an input without the segment that it may lie in. */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
   /** Removes what a crash left half-written. Only before anything is written. */
   sweep(): Promise<void>;
@@ -69,30 +74,15 @@ export interface Spool {
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const root = resolve(options.path);
   const names = spoolPlaces(root);
-  const { inputs, segments, kept, input: inputPath, segment: segmentPath } = names;
+  const { segments, kept, input: inputPath, segment: segmentPath } = names;
+  const folders = [names.inputs, segments, kept];
   try {
-    for (const folder of [inputs, segments, kept]) await mkdir(folder, { recursive: true });
+    for (const folder of folders) await mkdir(folder, { recursive: true });
     await syncDirectory(root);
   } catch (cause) {
     throw new ConfigError("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
   }
-  const inputPlace = (runId: string) =>
-    exists(inputPath(runId)) ? inputPath(runId) : keptPlace(names.keptOf(runId), "input");
-  const places = {
-    input: (runId: string) => [inputPath(runId)],
-    segment: (runId: string) => ["", ROWS, ABOUT].map((end) => `${segmentPath(runId)}${end}`),
-    kept: (runId: string) => Object.values(KEPT_ENDS.input).map((end) => join(kept, `${runId}${end}`)),
-  };
-
-  async function copyInput(runId: string, to: string): Promise<boolean> {
-    const from = inputPlace(runId);
-    if (from === null) return false;
-    if (from === inputPath(runId)) await copyFile(from, to);
-    else await pipeline(openKept(from), createWriteStream(to));
-    await syncFile(to);
-    return true;
-  }
-
+  const inputs = new SpoolInputs(names);
   const together = new SpoolTogether(root);
   const left = new Set<string>();
   const spool: Spool = guarded(left, {
@@ -123,48 +113,44 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       // Its age counts from here.
       const now = systemClock.now().epochMilliseconds / 1000;
       if (exists(inputPath(runId))) utimesSync(inputPath(runId), now, now);
-      if (await keepFile(inputPath(runId), place, "input", true)) {
+      const isAlone = await keepFile(inputPath(runId), place, "input", true);
+      if (isAlone) {
         await syncDirectory(kept);
         removeIfThere(inputPath(runId));
       }
-      await keepSegment(segmentPath(runId), place);
+      for (const file of filesToKeep(segmentPath(runId))) {
+        if ("end" in file) moveToKept(file, place, now);
+        else await keepFile(file.from, place, file.kind, false);
+      }
+      // One that has no file of its own is moved with the segment.
+      if (!isAlone) await syncDirectory(kept);
       for (const beside of BESIDE_SEGMENT) removeIfThere(`${segmentPath(runId)}${beside}`);
     },
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
-    async restoreInput(runId, from = runId) {
-      const temporary = `${inputPath(runId)}${PART}`;
-      if (!(await copyInput(from, temporary))) return false;
-      await publishDurably(temporary, inputPath(runId));
-      return true;
-    },
-    holdsInput: async (runId) => inputPlace(runId) !== null,
-    copyInput,
+    restoreInput: (runId, from = runId, sha256 = null) => inputs.restore(runId, from, sha256),
+    holdsInput: async (runId) => inputs.find(runId) !== null,
+    copyInput: (runId, to) => inputs.copy(runId, to),
     async openSegment(runId) {
       const place = exists(segmentPath(runId))
         ? segmentPath(runId)
         : keptPlace(names.keptOf(runId), "segment");
       return place === null ? null : (span) => openKept(place, span);
     },
-    async openInput(runId) {
-      const place = inputPlace(runId);
-      return place === null ? null : openKept(place);
+    async openInput(runId, side) {
+      const found = inputs.find(runId, side);
+      return found === null ? null : openKept(found.path, found.span);
     },
-    async keptInputs() {
-      const ends = Object.values(KEPT_ENDS.input);
-      return (await readdir(kept)).flatMap((name) => {
-        const end = ends.find((one) => name.endsWith(one));
-        return end === undefined ? [] : [name.slice(0, -end.length)];
-      });
-    },
+    keptInputs: () => inputs.kept(),
     async discard(runId, what) {
-      for (const path of places[what](runId)) await rm(path, { force: true });
+      if (what !== "segment") return inputs.remove(runId, what === "kept" ? "kept" : "under way");
+      for (const end of ["", ROWS, ABOUT]) await rm(`${segmentPath(runId)}${end}`, { force: true });
     },
     async residents() {
-      const names = [...(await readdir(inputs)), ...(await readdir(segments))];
-      return new Set(names.map((name) => name.split(".")[0] ?? name));
+      const found = [...(await readdir(names.inputs)), ...(await readdir(segments))];
+      return new Set(found.map((name) => name.split(".")[0] ?? name));
     },
     async sweep() {
-      for (const folder of [inputs, segments, kept]) {
+      for (const folder of folders) {
         for (const name of await readdir(folder)) {
           if (name.endsWith(PART)) await rm(join(folder, name), { force: true });
         }
@@ -222,18 +208,32 @@ function removeIfThere(path: string): void {
   if (exists(path)) unlinkSync(path);
 }
 
-/** What is kept of a run goes together. */
+interface KeptRun {
+  readonly paths: string[];
+  /** Of files that are its own. */
+  bytes: number;
+  /** Inodes of files that have more names. */
+  readonly packs: Set<number>;
+  modifiedMs: number;
+}
+
+/** What is kept of a run goes together. A pack goes with the last of its runs, so it counts with the newest of them, and with the others no more. */
 async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
-  const runs = new Map<string, { paths: string[]; bytes: number; modifiedMs: number }>();
+  const runs = new Map<string, KeptRun>();
+  /** Bytes of packs by their inodes, as far as their names are here. */
+  const packs = new Map<number, number>();
   for (const name of await readdir(folder)) {
     // On its way in: it is about to have another name.
     if (name.endsWith(PART)) continue;
     const path = join(folder, name);
     const facts = await stat(path);
     const runId = name.split(".")[0] ?? name;
-    const run = runs.get(runId) ?? { paths: [], bytes: 0, modifiedMs: 0 };
+    const run = runs.get(runId) ?? { paths: [], bytes: 0, packs: new Set(), modifiedMs: 0 };
     run.paths.push(path);
-    run.bytes += facts.size;
+    if (facts.nlink > 1) {
+      run.packs.add(facts.ino);
+      packs.set(facts.ino, (packs.get(facts.ino) ?? 0) + shareOf(facts));
+    } else run.bytes += facts.size;
     run.modifiedMs = Math.max(run.modifiedMs, facts.mtimeMs);
     runs.set(runId, run);
   }
@@ -241,6 +241,10 @@ async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], now
   let removed = 0;
   for (const run of [...runs.values()].sort((a, b) => b.modifiedMs - a.modifiedMs)) {
     total += run.bytes;
+    for (const pack of run.packs) {
+      total += packs.get(pack) ?? 0;
+      packs.delete(pack);
+    }
     if (total <= limits.size && nowMs - run.modifiedMs <= limits.age) continue;
     for (const path of run.paths) await rm(path, { force: true });
     removed += 1;

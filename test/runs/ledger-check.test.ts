@@ -1,10 +1,12 @@
 /** `headgate ledger check`, on what a gateway left whose service was away. */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Run } from "../../src/model.ts";
+import { digestOf } from "../../src/runs/spool-inputs.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
+import { BEHIND, layPack } from "./pack-laying.ts";
 
 let rig: GatewayRig;
 beforeEach(async () => {
@@ -95,4 +97,93 @@ it("finds a kept input that is torn, and removes it", async () => {
   expect((await check("--repair")).code).toBe(0);
   expect(existsSync(spool("kept", kept))).toBe(false);
   expect((await check()).found).toEqual([]);
+});
+
+describe("of a run in a pack", () => {
+  const OTHER = "01m7y3wv7m37a23mgyr2g8n1r1";
+  const segmentPath = (runId: string) => spool("segments", `${runId}.segment`);
+  const otherInput = Buffer.from("of the other run in the pack");
+
+  /** Whose file is at the drop no more. Answers where in the pack the input is; the batches begin at 0. */
+  async function inPack(variable: number): Promise<{ run: Run; inputAt: number }> {
+    const run = await sentInVain(variable);
+    const [batch = ""] = readFileSync(segmentPath(run.id), "utf8").split("\n");
+    const input = readFileSync(spool("inputs", run.id));
+    for (const path of [segmentPath(run.id), `${segmentPath(run.id)}.rows`, `${segmentPath(run.id)}.about`])
+      rmSync(path, { force: true });
+    rmSync(spool("inputs", run.id));
+    rmSync(join(rig.folder, "in/waits.csv"));
+    const runs = [
+      { runId: run.id, input, batches: [Buffer.from(batch)] },
+      { runId: OTHER, input: otherInput, batches: [Buffer.from("[]")] },
+    ];
+    const inputAt = layPack({ segmentPath }, runs, BEHIND).get(run.id)?.inputAt ?? 0;
+    return { run, inputAt };
+  }
+
+  function scribbleAt(path: string, at: number): void {
+    const bytes = readFileSync(path);
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(path, bytes);
+  }
+
+  const foundOf = async (run: Run, ...more: string[]) =>
+    (await check(...more)).found.flatMap(({ about, subject, repaired }) =>
+      subject.includes(run.id) ? [[about, repaired]] : [],
+    );
+
+  async function expectDelivered(run: Run, variable: number): Promise<void> {
+    const gateway = await rig.open({});
+    await until("it is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 4);
+    await until("it is at rest", () => gateway.isIdle());
+    expect((await gateway.ledger.run(run.id))?.state).toMatch(/^(accepted|confirmed)$/);
+    await gateway.stop();
+  }
+
+  it("finds a damaged input, takes it out, and what was made of it is delivered though nobody has the file any more", async () => {
+    const variable = await rig.variable("a", true);
+    const { run, inputAt } = await inPack(variable);
+    expect(await foundOf(run)).toEqual([]);
+    scribbleAt(segmentPath(run.id), inputAt + 3);
+    expect(await foundOf(run)).toEqual([["input", false]]);
+    expect(await foundOf(run, "--repair")).toEqual([["input", true]]);
+    expect(await foundOf(run)).toEqual([]);
+    await expectDelivered(run, variable);
+    expect(readdirSync(spool("inputs"))).toEqual([]);
+  });
+
+  it("finds a damaged batch, and makes it again from the input that lies in the same pack", async () => {
+    const variable = await rig.variable("a", true);
+    const { run } = await inPack(variable);
+    scribbleAt(segmentPath(run.id), 5);
+    expect(await foundOf(run)).toEqual([["segment", false]]);
+    expect(await foundOf(run, "--repair")).toEqual([["segment", true]]);
+    expect(existsSync(segmentPath(run.id))).toBe(false);
+    expect(await digestOf(spool("inputs", run.id))).toBe(run.sha256);
+    await expectDelivered(run, variable);
+  });
+
+  it("takes neither away when both are damaged and nobody has the file any more, and lets a person know by quarantine", async () => {
+    const { run, inputAt } = await inPack(await rig.variable("a"));
+    scribbleAt(segmentPath(run.id), 5);
+    scribbleAt(segmentPath(run.id), inputAt + 3);
+    expect(await foundOf(run, "--repair")).toEqual([
+      ["input", true],
+      ["segment", false],
+      ["drop", true],
+    ]);
+    expect(existsSync(segmentPath(run.id))).toBe(true);
+  });
+
+  it("finds a kept input that is damaged, and takes it out of what is kept", async () => {
+    const { run, inputAt } = await inPack(await rig.variable("a"));
+    for (const runId of [run.id, OTHER]) renameSync(segmentPath(runId), spool("kept", `${runId}.segment`));
+    scribbleAt(spool("kept", `${run.id}.segment`), inputAt + 3);
+    const kept = async (...more: string[]) =>
+      (await check(...more)).found.filter(({ about }) => about === "kept input");
+    expect(await kept()).toMatchObject([{ subject: expect.stringContaining(run.id), repaired: false }]);
+    expect(await kept("--repair")).toMatchObject([{ repaired: true }]);
+    expect(await kept()).toEqual([]);
+    expect(existsSync(spool("kept", `${run.id}.segment`))).toBe(true);
+  });
 });

@@ -83,7 +83,7 @@ export class ContainerCopies {
   }
 
   async #bringBack(container: Run, again: FetchAgain): Promise<void> {
-    if (await this.#spool.restoreInput(container.id)) return;
+    if (await this.#spool.restoreInput(container.id, container.id, container.sha256)) return;
     const path = this.#spool.inputPath(container.id);
     const temporary = `${path}.part`;
     const fetched = await again(temporary);
