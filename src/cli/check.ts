@@ -266,6 +266,7 @@ async function checkService(
   const nothing = () => Promise.reject(new Error("check sends no batches"));
   const delivery = createDelivery(options, config.push, {
     journal: { batches: nothing, advanceBatch: nothing, acceptBatch: nothing, splitBatch: nothing },
+    giveOwnFile: nothing,
     log: silentLog,
     webhook: webhookOf(config),
   });

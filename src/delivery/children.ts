@@ -1,6 +1,7 @@
 /** The children of a split batch: made from its elements, and made again, the same, when a lost segment was mapped anew. */
 import type { Batch, BatchSlice } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
+import type { GiveOwnFile } from "./delivery.ts";
 import { countReadings, halve, parseElements } from "./halving.ts";
 import { appendSlices, isIntact, readSlice, rewriteSlice } from "./slices.ts";
 
@@ -14,16 +15,21 @@ interface Child {
 export async function appendChildren(
   segmentPath: string,
   parent: BatchSlice,
+  giveOwnFile: GiveOwnFile,
 ): Promise<readonly BatchSlice[] | null> {
   const children = makeChildren(segmentPath, parent);
-  return children === null ? null : await appendSlices(segmentPath, children);
+  return children === null ? null : await appendSlices(segmentPath, children, giveOwnFile);
 }
 
 /**
  * A segment that was mapped again holds the batches as they were mapped, not the children that splits had appended. They are put back at
  * their recorded places, before anything else is appended there.
  */
-export async function restoreChildren(segmentPath: string, batches: readonly Batch[]): Promise<void> {
+export async function restoreChildren(
+  segmentPath: string,
+  batches: readonly Batch[],
+  giveOwnFile: GiveOwnFile,
+): Promise<void> {
   const parents = batches.filter(({ state }) => state === "split");
   if (parents.length === 0) return;
   const bySequence = new Map(batches.map((batch) => [batch.sequence, batch]));
@@ -41,7 +47,7 @@ export async function restoreChildren(segmentPath: string, batches: readonly Bat
           subject: made.sequence,
           message: `batch ${parent.operationId} was split, but has no child ${made.sequence}`,
         });
-      await rewriteSlice(segmentPath, child, made.bytes);
+      await rewriteSlice(segmentPath, child, made.bytes, giveOwnFile);
     }
   }
 }

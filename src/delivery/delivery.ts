@@ -129,6 +129,12 @@ export interface GuardRule {
   readonly idempotency: boolean;
 }
 
+/**
+ * Told before a segment is changed, since other runs may have a part in its file: when it resolves, the run has one of its own, in which everything lies where it
+ * did. Rejects as the disk does. Called for different segments at the same time.
+ */
+export type GiveOwnFile = (segmentPath: string) => Promise<void>;
+
 /** Who holds back what a gateway sends, beyond what the service itself asks for: a rate, a time of the day, the traffic of others. */
 export interface Admission {
   /**

@@ -8,7 +8,7 @@ import type { Tracer } from "../support/tracing.ts";
 import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
-import type { Admission, DeliveryJournal, KeptResult, WholeRun } from "./delivery.ts";
+import type { Admission, DeliveryJournal, GiveOwnFile, KeptResult, WholeRun } from "./delivery.ts";
 import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./doubt.ts";
 import { type Closure, type Gate, GateClosed, type GatedCall, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
@@ -32,6 +32,7 @@ export interface PusherParts {
   /** The service knows an Idempotency-Key again: had it stored an attempt, it would say so. */
   readonly idempotency: boolean;
   readonly journal: DeliveryJournal;
+  readonly giveOwnFile: GiveOwnFile;
   readonly options: PushOptions;
   readonly clock: Clock;
   readonly log: Logger;
@@ -286,7 +287,7 @@ export class BatchPusher {
     const turn = this.#splits.enter();
     try {
       await turn.mine;
-      return await appendChildren(segmentPath, batch);
+      return await appendChildren(segmentPath, batch, this.#parts.giveOwnFile);
     } finally {
       turn.pass();
     }

@@ -8,7 +8,7 @@ import { HeadgateError, InvariantError, TransientError, wordsOf } from "../suppo
 import type { ServiceClient } from "../wire/client/index.ts";
 import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
-import { type DeliveryJournal, OVERWRITTEN, type ReadBackResult } from "./delivery.ts";
+import { type DeliveryJournal, type GiveOwnFile, OVERWRITTEN, type ReadBackResult } from "./delivery.ts";
 import { parseElements } from "./halving.ts";
 import { readSlice } from "./slices.ts";
 import { type Meaning, type TargetResolver, variableOf } from "./targets.ts";
@@ -33,12 +33,19 @@ export class ReadBack {
   readonly #journal: DeliveryJournal;
   readonly #clock: Clock;
   readonly #targets: TargetResolver;
+  readonly #giveOwnFile: GiveOwnFile;
   /** Operations found complete, while others of their run are still looked for. */
   readonly #complete = new Map<string, Outcome>();
 
-  constructor(client: ServiceClient, journal: DeliveryJournal, clock: Clock, targets: TargetResolver) {
+  constructor(
+    client: ServiceClient,
+    { journal, giveOwnFile }: { readonly journal: DeliveryJournal; readonly giveOwnFile: GiveOwnFile },
+    clock: Clock,
+    targets: TargetResolver,
+  ) {
     this.#client = client;
     this.#journal = journal;
+    this.#giveOwnFile = giveOwnFile;
     this.#clock = clock;
     this.#targets = targets;
   }
@@ -47,7 +54,7 @@ export class ReadBack {
     try {
       const outcomes: Outcome[] = [];
       const batches = await this.#journal.batches(run.id);
-      await restoreChildren(segmentPath, batches);
+      await restoreChildren(segmentPath, batches, this.#giveOwnFile);
       for (const batch of batches) {
         if (batch.state !== "accepted" || batch.outcome !== null) continue;
         outcomes.push(

@@ -14,6 +14,7 @@ import type {
   DeliveryJournal,
   DeliveryResult,
   DeliveryStart,
+  GiveOwnFile,
   Inspection,
   KeptResult,
   ReadBackResult,
@@ -32,6 +33,7 @@ import { type ResolveOptions, TargetResolver } from "./targets.ts";
 
 export interface DeliveryParts {
   readonly journal: DeliveryJournal;
+  readonly giveOwnFile: GiveOwnFile;
   readonly log: Logger;
   readonly clock?: Clock;
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
@@ -62,6 +64,7 @@ class ServiceDelivery implements Delivery {
   readonly #auth: ServiceOptions["auth"];
   readonly #push: PushOptions;
   readonly #journal: DeliveryJournal;
+  readonly #giveOwnFile: GiveOwnFile;
   readonly #clock: Clock;
   readonly #pusher: BatchPusher;
   readonly #targets: TargetResolver;
@@ -87,6 +90,7 @@ class ServiceDelivery implements Delivery {
     this.#auth = service.auth;
     this.#push = push;
     this.#journal = parts.journal;
+    this.#giveOwnFile = parts.giveOwnFile;
     this.#clock = clock;
     this.#client = new ServiceClient(service, {
       connections: push.concurrency + READ_CONNECTIONS,
@@ -104,6 +108,7 @@ class ServiceDelivery implements Delivery {
       pace: new Pace(push.drainRate, clock),
       admission: parts.admission,
       journal: parts.journal,
+      giveOwnFile: parts.giveOwnFile,
       options: push,
       clock,
       log,
@@ -125,7 +130,7 @@ class ServiceDelivery implements Delivery {
       rule,
       backoff: push.retry,
     });
-    this.#readBack = new ReadBack(this.#client, parts.journal, clock, this.#targets);
+    this.#readBack = new ReadBack(this.#client, parts, clock, this.#targets);
   }
 
   deliver(
@@ -182,7 +187,7 @@ class ServiceDelivery implements Delivery {
     signal: AbortSignal,
     hands: number = this.#push.concurrency,
   ): Promise<DeliveryResult> {
-    await restoreChildren(segmentPath, batches);
+    await restoreChildren(segmentPath, batches, this.#giveOwnFile);
     let refused = batches.filter((batch) => batch.state === "rejected").length;
     const mayBisect = () => refused < this.#push.retry.refusedReadings;
     const context: PushContext = { segmentPath, mayBisect, whole };

@@ -5,6 +5,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { BatchSlice } from "../model.ts";
 import { InvariantError, systemCode, TransientError } from "../support/errors.ts";
+import type { GiveOwnFile } from "./delivery.ts";
 
 /** Bytes in memory for each batch that is sent. */
 const CHUNK_BYTES = 256 * 1024;
@@ -66,8 +67,10 @@ export function readSlice(segmentPath: string, slice: BatchSlice): Buffer {
 export async function appendSlices(
   segmentPath: string,
   parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
+  giveOwnFile: GiveOwnFile,
 ): Promise<readonly BatchSlice[]> {
   try {
+    await giveOwnFile(segmentPath);
     return await withSegment(segmentPath, (handle) => append(handle, parts));
   } catch (cause) {
     throw new TransientError("HG-PUSH-013", { operation: "split batch", subject: segmentPath, cause });
@@ -75,9 +78,15 @@ export async function appendSlices(
 }
 
 /** Puts the bytes of a recorded slice back at its place, durably. `InvariantError` when they are others. */
-export async function rewriteSlice(segmentPath: string, slice: BatchSlice, bytes: Buffer): Promise<void> {
+export async function rewriteSlice(
+  segmentPath: string,
+  slice: BatchSlice,
+  bytes: Buffer,
+  giveOwnFile: GiveOwnFile,
+): Promise<void> {
   assertDigest(segmentPath, slice, digestOf(bytes));
   try {
+    await giveOwnFile(segmentPath);
     await withSegment(segmentPath, (handle) => writeAll(handle, bytes, slice.offset));
   } catch (cause) {
     throw new TransientError("HG-PUSH-013", { operation: "restore batch", subject: segmentPath, cause });

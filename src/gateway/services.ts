@@ -8,6 +8,7 @@ import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
 import { confirmRule, webhookAddress } from "../runs/confirm-rule.ts";
+import { giveOwnFile } from "../runs/own-segments.ts";
 import type { ServicePost } from "../runs/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
@@ -91,6 +92,7 @@ export class ServicePosts {
     const delivery = createDelivery(options, push, {
       ...own,
       journal: ledger,
+      giveOwnFile,
       webhook: webhook !== null && push.confirm.by !== "read-back" ? { url: webhook } : null,
       ...(onRefused === undefined ? {} : { onRefused }),
     });

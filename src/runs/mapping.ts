@@ -5,6 +5,7 @@ import type { MappedFile, MapResult } from "../mapping/mapping.ts";
 import { aboutOf } from "../mapping/segment-layout.ts";
 import type { Batch, Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
+import { AGAIN, discardAgain, publishAgain } from "./own-segments.ts";
 import { spareDelivered, waitForEarlier } from "./replaying.ts";
 import { fetchSource, leaveToOthers } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -31,12 +32,14 @@ export async function mapInput(run: Run, steps: RunSteps, signal: AbortSignal): 
   }
   if (run.binding.mapper.digest === "") return await bindMapper(run, steps);
   await steps.ledger.advanceRun(run.id, "fetched", "mapping", { detail: mapperWords(run) });
-  const result = await mapAndSpare(run, steps, signal).catch(async (thrown) => {
-    await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
-      detail: "mapping was interrupted and is done again",
-    });
-    throw thrown;
-  });
+  const result = await mapAndSpare(run, steps.spool.segmentPath(run.id), steps, signal).catch(
+    async (thrown) => {
+      await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
+        detail: "mapping was interrupted and is done again",
+      });
+      throw thrown;
+    },
+  );
   steps.room.mapped(run.id);
   faultPoint("run.map.segment");
   return await recordResult(run, result, steps);
@@ -51,10 +54,15 @@ async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
   return REST;
 }
 
-async function mapAndSpare(run: Run, steps: RunSteps, signal: AbortSignal): Promise<MapResult> {
-  const result = await mapOnce(run, steps, signal);
+async function mapAndSpare(
+  run: Run,
+  segmentPath: string,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<MapResult> {
+  const result = await mapOnce(run, segmentPath, steps, signal);
   const sparing = run.replay !== null && result.status === "mapped";
-  return sparing ? await spareDelivered(run, run.replay, result, steps) : result;
+  return sparing ? await spareDelivered(run, run.replay, result, segmentPath, steps) : result;
 }
 
 /** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
@@ -144,20 +152,36 @@ export async function rebuildSegment(
       return "the spool lost the segment, and the file at the drop has other content now";
     await steps.spool.takeInput(run.id, part);
   }
-  const result = await mapAndSpare(run, steps, signal);
-  if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;
-  // What a split had appended is put back by delivery, which verifies it.
-  const roots = batches.filter((batch) => !batch.sequence.includes("."));
-  const differs = roots.some((batch, index) => result.batches[index]?.digest !== batch.digest);
-  if (!differs && result.batches.length === roots.length) {
-    await noteAbout(run, result, steps);
-    return null;
+  // Under another name until the batches lie where the ledger has them, which for a run that shared its file is not at the beginning.
+  const segment = steps.spool.segmentPath(run.id);
+  const again = `${segment}${AGAIN}`;
+  try {
+    const result = await mapAndSpare(run, again, steps, signal);
+    if (result.status === "failed") return `the segment cannot be made again: ${result.reason.message}`;
+    // What a split had appended is put back by delivery, which verifies it.
+    const roots = batches.filter((batch) => !batch.sequence.includes("."));
+    const moves = result.batches.flatMap((from, index) => {
+      const to = roots[index];
+      return to?.digest === from.digest ? [{ from, to }] : [];
+    });
+    if (moves.length === roots.length && result.batches.length === roots.length) {
+      await publishAgain(again, segment, moves);
+      await noteAbout(run, result, steps);
+      return null;
+    }
+  } finally {
+    await discardAgain(again);
   }
   await steps.spool.discard(run.id, "segment");
   return "mapped again, the file gives other bytes than the ledger has; nothing of it is sent";
 }
 
-async function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<MapResult> {
+async function mapOnce(
+  run: Run,
+  segmentPath: string,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<MapResult> {
   return await steps.pool.map(
     {
       runId: run.id,
@@ -166,7 +190,7 @@ async function mapOnce(run: Run, steps: RunSteps, signal: AbortSignal): Promise<
       filePath: run.path,
       binding: run.binding,
       lookups: await steps.lookups.filesFor(run.binding),
-      segmentPath: steps.spool.segmentPath(run.id),
+      segmentPath,
     },
     signal,
   );

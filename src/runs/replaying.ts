@@ -75,11 +75,12 @@ export async function waitForEarlier(run: Run, { ledger }: RunSteps): Promise<St
   return { move: "wait", ms: BLOCKED_WAIT_MS, reason, blockedBy: before.id };
 }
 
-/** The file as it is to be sent: what must be spared is out of the segment and its row index. */
+/** The file as it is to be sent: what must be spared is out of the segment at this path and its row index. */
 export async function spareDelivered(
   run: Run,
   replay: Replay,
   mapped: MappedFile,
+  path: string,
   steps: RunSteps,
 ): Promise<MappedFile> {
   const of = await steps.ledger.run(replay.of);
@@ -89,7 +90,6 @@ export async function spareDelivered(
   if (!replay.overwrite && replay.spared === undefined)
     await steps.ledger.noteRun(run.id, { replay: { ...replay, spared: later.map(({ id }) => id) } });
   if (later.length === 0 && !replay.rejectedOnly) return mapped;
-  const path = steps.spool.segmentPath(run.id);
   const spared = await whatToSpare(replay, later, await attemptsBefore(of, steps.ledger), path, steps);
   try {
     const { batches, left, targets } = await rewriteSegment(path, mapped.batches, (element) =>

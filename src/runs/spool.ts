@@ -152,7 +152,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     async sweep() {
       for (const folder of folders) {
         for (const name of await readdir(folder)) {
-          if (name.endsWith(PART)) await rm(join(folder, name), { force: true });
+          if (name.includes(PART)) await rm(join(folder, name), { force: true });
         }
       }
     },

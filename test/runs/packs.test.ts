@@ -1,15 +1,28 @@
 /** Runs that share one file in the spool: what each of them reads of it, changes, and gets back when it was lost. */
 import { hash } from "node:crypto";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { appendSlices } from "../../src/delivery/slices.ts";
+import { ROWS, readSpan, trailerAnywhere, trailerAtEnd } from "../../src/mapping/segment-layout.ts";
+import type { BatchSlice, TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
+import { AGAIN, discardAgain, giveOwnFile, publishAgain } from "../../src/runs/own-segments.ts";
 import { bodiesOf } from "../../src/runs/payloads.ts";
 import { openSpool, type Spool } from "../../src/runs/spool.ts";
-import { elementOf, type PackedFile, writePack } from "./packs.ts";
+import { elementOf, type PackedFile, type WrittenRun, writePack } from "./packs.ts";
 
 const RUNS = ["a", "b", "c"].map((end) => `01m7y3wv7m37a23mgyr2g8n1r${end}`);
 const [ONE = "", TWO = ""] = RUNS;
@@ -54,6 +67,159 @@ describe("a run in a pack", () => {
     expect(await found("shared", 102)).toMatchObject([{ runId: TWO, sequence: "1", row: 34, value: 102.25 }]);
     for (const runId of RUNS) renameSync(spool.segmentPath(runId), join(folder, "kept", `${runId}.segment`));
     expect(await found("N-0", 11)).toMatchObject([{ runId: ONE, sequence: "2", row: 52, value: 11.25 }]);
+  });
+});
+
+/** All that a run reads of its segment is what it was. */
+async function expectUnharmed(
+  { runId, input }: PackedFile,
+  { facts }: WrittenRun,
+  slices: readonly BatchSlice[],
+): Promise<void> {
+  const read = (await spool.openSegment(runId)) ?? expect.fail("no segment");
+  const bodies = await Array.fromAsync(bodiesOf(read, slices));
+  expect(bodies.map(({ body }) => hash("sha256", body))).toEqual(slices.map(({ digest }) => digest));
+  const told: TargetFacts[] = [];
+  expect(await spool.facts(runId, 5, async (part) => void told.push(...part))).toBe(true);
+  expect(told).toEqual(facts);
+  const span = trailerAnywhere(spool.segmentPath(runId))?.input ?? expect.fail("no input");
+  expect(readSpan(spool.segmentPath(runId), span).toString()).toBe(input);
+}
+
+const child = (sequence: string) => {
+  const bytes = Buffer.from(JSON.stringify([elementOf(`child-${sequence}`, 3)]));
+  return { sequence, points: 3, bytes };
+};
+
+describe("a split", () => {
+  it("gives a run in a pack a file of its own, and harms no other run of it, also when two are split at the same time", async () => {
+    const packed = files();
+    const written = writePack(folder, packed);
+    const pack = join(folder, "pack");
+    linkSync(spool.segmentPath(ONE), pack);
+    const before = readFileSync(pack);
+    const slices = new Map(RUNS.map((id) => [id, written.get(id)?.slices ?? []]));
+    const split = async (runId: string, ...sequences: string[]) => {
+      const made = await appendSlices(spool.segmentPath(runId), sequences.map(child), giveOwnFile);
+      slices.set(runId, [...(slices.get(runId) ?? []), ...made]);
+    };
+    const expectAllUnharmed = async () => {
+      for (const file of packed)
+        await expectUnharmed(
+          file,
+          written.get(file.runId) ?? expect.fail("not written"),
+          slices.get(file.runId) ?? [],
+        );
+      expect(readFileSync(pack).equals(before)).toBe(true);
+      expect(await found("N-1", 4)).toMatchObject([{ runId: TWO, sequence: "2", row: 45, value: 4.25 }]);
+      expect(await found("M-0", 4)).toMatchObject([{ runId: ONE, sequence: "1", row: 6, value: 4.25 }]);
+    };
+    await split(ONE, "1.1", "1.2");
+    await expectAllUnharmed();
+    await Promise.all([split(ONE, "2.1", "2.2"), split(TWO, "1.1", "1.2")]);
+    await expectAllUnharmed();
+    expect(RUNS.map((id) => statSync(spool.segmentPath(id)).nlink)).toEqual([1, 1, 2]);
+    // The last of them changes nothing in place either: what the ledger has of its offsets must not depend on others.
+    rmSync(pack);
+    const end = statSync(spool.segmentPath(RUNS[2] ?? "")).size;
+    await giveOwnFile(spool.segmentPath(RUNS[1] ?? ""));
+    await split(RUNS[2] ?? "", "1.1");
+    expect(slices.get(RUNS[2] ?? "")?.at(-1)?.offset).toBeLessThan(end);
+    expect(readdirSync(join(folder, "segments")).toSorted()).toEqual(RUNS.map((id) => `${id}.segment`));
+  });
+
+  it("copies what is its own, and no other run's bytes", async () => {
+    const large = { runId: ONE, input: "x".repeat(900_000), batches: [[elementOf("M-0", 9)]] };
+    const small = { runId: TWO, input: "meter;value\n", batches: [[elementOf("M-1", 9)]] };
+    const written = writePack(folder, [large, small]);
+    await giveOwnFile(spool.segmentPath(TWO));
+    expect(statSync(spool.segmentPath(TWO)).blocks * 512).toBeLessThan(100_000);
+    expect(trailerAtEnd(spool.segmentPath(TWO))).not.toBeNull();
+    await expectUnharmed(small, written.get(TWO) ?? expect.fail("no"), written.get(TWO)?.slices ?? []);
+  });
+
+  it("copies all there is where the row index does not tell what is its own, or a file is linked that is no pack", async () => {
+    const written = writePack(folder, files());
+    const path = spool.segmentPath(ONE);
+    const whole = readFileSync(path);
+    const at = trailerAtEnd(path)?.rows.offset ?? expect.fail("no trailer");
+    whole.write("?", at);
+    writeFileSync(path, whole);
+    await giveOwnFile(path);
+    const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
+    const bodies = await Array.fromAsync(bodiesOf(read, written.get(ONE)?.slices ?? []));
+    expect(bodies.map(({ body, slice }) => hash("sha256", body) === slice.digest)).toEqual([true, true]);
+    const backup = join(folder, "backup");
+    linkSync(path, backup);
+    const before = readFileSync(backup);
+    const [slice] = await appendSlices(path, [child("1.1")], giveOwnFile);
+    expect([readFileSync(backup).equals(before), slice?.offset]).toEqual([true, before.length]);
+  });
+});
+
+describe("a segment that is made again", () => {
+  const lay = (bodies: readonly Buffer[], path: string) => {
+    let offset = 0;
+    const slices = bodies.map((bytes, nth) => {
+      const slice = { sequence: String(nth + 1), offset, length: bytes.length, points: 1 };
+      offset += bytes.length;
+      return { ...slice, digest: hash("sha256", bytes) };
+    });
+    writeFileSync(path, Buffer.concat(bodies));
+    const line = ({ sequence, length }: BatchSlice, at: number) =>
+      `${JSON.stringify({ sequence, length, rows: Array.from({ length: 5 }, (_, nth) => 2 + nth + 5 * at) })}\n`;
+    writeFileSync(`${path}${ROWS}`, slices.map(line).join(""));
+    return slices;
+  };
+
+  it("has its batches where they were, whatever lay between them, and is traced to its rows and kept as any other", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat(60_000), { minLength: 1, maxLength: 4 }),
+        fc.boolean(),
+        async (gaps, isMany) => {
+          const path = spool.segmentPath(ONE);
+          const bodies = gaps.map((_, nth) => Buffer.from(JSON.stringify([elementOf(`M-${nth}`, 5)])));
+          const again = `${path}${AGAIN}`;
+          const slices = lay(bodies, again);
+          let at = 0;
+          const moves = slices.map((from, nth) => {
+            const offset = at + (gaps[nth] ?? 0);
+            at = offset + from.length;
+            return { from, to: { ...from, offset } };
+          });
+          writeFileSync(path, "what was damaged");
+          await publishAgain(again, path, moves);
+          await discardAgain(again);
+          const targets = moves.map((_, nth) => ({
+            target: { sourceSerialNumber: `M-${nth}`, mappingConfig: "kWh" },
+            ...{ points: 5, fromMs: 0, toMs: 0, untagged: 5 },
+          }));
+          await spool.note(ONE, { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets });
+          const expectThere = async () => {
+            const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
+            const there = await Array.fromAsync(
+              bodiesOf(
+                read,
+                moves.map(({ to }) => to),
+              ),
+            );
+            expect(there.map(({ body }) => body.toString())).toEqual(bodies.map(String));
+            for (const nth of moves.keys())
+              expect(await found(`M-${nth}`, 3)).toMatchObject([{ row: 5 + 5 * nth, value: 3.25 }]);
+          };
+          await expectThere();
+          const names = readdirSync(join(folder, "segments")).toSorted();
+          expect(names).toEqual(["", ".about", ".rows"].map((end) => `${ONE}.segment${end}`));
+          if (isMany) await spool.retireTogether([ONE]);
+          else await spool.retire(ONE);
+          expect(readdirSync(join(folder, "segments"))).toEqual([]);
+          await expectThere();
+          for (const name of readdirSync(join(folder, "kept"))) rmSync(join(folder, "kept", name));
+        },
+      ),
+      { numRuns: 25 },
+    );
   });
 });
 

@@ -26,6 +26,7 @@ import {
 import { createWholeSegmentPart } from "../../src/mapping/segment-writer.ts";
 import type { TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
+import { giveOwnFile } from "../../src/runs/own-segments.ts";
 import { bodiesOf } from "../../src/runs/payloads.ts";
 import { linesOf, segmentFiles } from "../../src/runs/segment-files.ts";
 import { openSpool, type Spool } from "../../src/runs/spool.ts";
@@ -112,7 +113,7 @@ describe("a segment in one file", () => {
                 bytes: Buffer.from(JSON.stringify([{ tags: { one } }])),
               },
             }));
-            slices.push(...(await appendSlices(segment, parts)));
+            slices.push(...(await appendSlices(segment, parts, giveOwnFile)));
           }
           // What a crash in the middle of a split leaves.
           if (splits.length === 3) appendFileSync(segment, '[{"tags":{"one":"half');

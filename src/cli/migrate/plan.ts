@@ -231,7 +231,11 @@ async function askService(
   const name = config.triggers[0]?.service ?? config.services[0]?.name;
   const options = config.services.find((service) => service.name === name);
   if (options === undefined || samples.length === 0) return { unfit: [], unaskedBecause: null };
-  const delivery = createDelivery(options, config.push, { journal: NO_JOURNAL, log: silentLog });
+  const delivery = createDelivery(options, config.push, {
+    journal: NO_JOURNAL,
+    giveOwnFile: unsent,
+    log: silentLog,
+  });
   try {
     const seen = await delivery.inspect(samples, signal);
     if (seen.status !== "seen") return { unfit: null, unaskedBecause: seen.reason };
