@@ -167,6 +167,11 @@ describe("of a run in a pack", () => {
     const { run, inputAt } = await inPack(await rig.variable("a"));
     scribbleAt(segmentPath(run.id), 5);
     scribbleAt(segmentPath(run.id), inputAt + 3);
+    expect(await foundOf(run)).toEqual([
+      ["input", false],
+      ["segment", false],
+      ["drop", false],
+    ]);
     expect(await foundOf(run, "--repair")).toEqual([
       ["input", true],
       ["segment", false],

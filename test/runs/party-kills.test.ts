@@ -22,6 +22,7 @@ import { keptSegmentFiles, linesOf } from "../../src/runs/segment-files.ts";
 import { openSpool, type Spool } from "../../src/runs/spool.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never } from "../drops/field.ts";
+import { layPack } from "./pack-laying.ts";
 import type { PartyOrder } from "./party-child.ts";
 
 const NAMES = ["a.csv", "in/b.csv", "in/c.csv"];
@@ -87,39 +88,53 @@ test.each(["drops.finish.before-rename#2", "drops.together.moved", "drops.finish
   },
 );
 
-test.each([
-  ["spool.together.kept", true],
-  ["spool.together.moved#2", true],
-  ["spool.together.kept", false],
-  ["spool.together.moved#2", false],
-])(
-  "at %s each run is retired by itself, with all that is to be kept of it (in one file: %s)",
-  async (point, isWhole) => {
-    const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
-    for (const [at, run] of RUNS.entries()) {
-      writeFileSync(spool.inputPath(run), contentOf(NAMES[at] ?? ""));
-      const ends = isWhole ? [""] : ["", ".rows"];
-      for (const end of ends) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
-      if (isWhole) appendFileSync(spool.segmentPath(run), trailerText(run.length, "rows\n", about).text);
-      else await spool.note(run, about);
-    }
-    killAt(point, { retire: RUNS });
-    await spool.sweep();
-    for (const run of RUNS) await spool.retire(run);
-    expect(await spool.residents()).toEqual(new Set());
-    const ends = isWhole ? [".input", ".segment"] : [".about", ".input", ".segment", ".segment.rows"];
-    expect(readdirSync(join(spool.root, "kept")).toSorted()).toEqual(
-      RUNS.flatMap((run, at) =>
-        ends.map((end) => `${run}${at === 0 && end === ".input" ? ".gz" : end}`),
-      ).toSorted(),
+type Layout = "beside" | "whole" | "pack";
+const KEPT_OF: Readonly<Record<Layout, readonly string[]>> = {
+  beside: [".about", ".input", ".segment", ".segment.rows"],
+  whole: [".input", ".segment"],
+  pack: [".segment"],
+};
+
+async function layRun(run: string, content: string, layout: "beside" | "whole"): Promise<void> {
+  const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
+  writeFileSync(spool.inputPath(run), content);
+  const ends = layout === "whole" ? [""] : ["", ".rows"];
+  for (const end of ends) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
+  if (layout === "whole")
+    appendFileSync(spool.segmentPath(run), trailerText(run.length, `${run}.rows\n`, about).text);
+  else await spool.note(run, about);
+}
+
+test.each<[string, Layout]>([
+  ["spool.together.kept", "whole"],
+  ["spool.together.moved#2", "whole"],
+  ["spool.together.kept", "beside"],
+  ["spool.together.moved#2", "beside"],
+  ["spool.together.moved#2", "pack"],
+])("at %s each run is retired by itself, with all that is to be kept of it (%s)", async (point, layout) => {
+  const contents = NAMES.map((name) => contentOf(name));
+  const inputs = RUNS.map((runId, at) => ({ runId, input: Buffer.from(contents[at] ?? "") }));
+  if (layout === "pack")
+    layPack(
+      spool,
+      inputs.map((run) => ({ ...run, batches: [Buffer.from(run.runId)], rows: `${run.runId}.rows\n` })),
     );
-    for (const [at, run] of RUNS.entries()) {
-      expect(await spool.restoreInput(run)).toBe(true);
-      expect(readFileSync(spool.inputPath(run), "utf8")).toBe(contentOf(NAMES[at] ?? ""));
-      const { rows, about: kept } = keptSegmentFiles(join(spool.root, "kept", run));
-      if (rows === null || kept === null) throw new Error("it is not kept as a whole");
-      expect(await Array.fromAsync(linesOf(rows))).toEqual([isWhole ? "rows" : `${run}.rows`]);
-      expect((await Array.fromAsync(linesOf(kept)))[0]).toContain('"count":0');
-    }
-  },
-);
+  else for (const [at, run] of RUNS.entries()) await layRun(run, contents[at] ?? "", layout);
+  killAt(point, { retire: RUNS });
+  await spool.sweep();
+  for (const run of RUNS) await spool.retire(run);
+  expect(await spool.residents()).toEqual(new Set());
+  expect(readdirSync(join(spool.root, "kept")).toSorted()).toEqual(
+    RUNS.flatMap((run, at) =>
+      KEPT_OF[layout].map((end) => `${run}${at === 0 && end === ".input" ? ".gz" : end}`),
+    ).toSorted(),
+  );
+  for (const [at, run] of RUNS.entries()) {
+    expect(await spool.restoreInput(run)).toBe(true);
+    expect(readFileSync(spool.inputPath(run), "utf8")).toBe(contents[at]);
+    const { rows, about } = keptSegmentFiles(join(spool.root, "kept", run));
+    if (rows === null || about === null) throw new Error("it is not kept as a whole");
+    expect(await Array.fromAsync(linesOf(rows))).toEqual([`${run}.rows`]);
+    expect((await Array.fromAsync(linesOf(about)))[0]).toContain('"count":0');
+  }
+});

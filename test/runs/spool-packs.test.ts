@@ -200,6 +200,23 @@ describe("a pack", () => {
     },
   );
 
+  it.each(["alone", "together"] as const)(
+    "is kept also of a run whose part of it is damaged, as the others have it too (%s)",
+    async (way) => {
+      layPack(
+        spool,
+        RUNS.map((runId) => runOf(runId, 10_000)),
+      );
+      const bytes = readFileSync(spool.segmentPath(B));
+      bytes.write("?", bytes.indexOf(`"run":"${B}"`));
+      writeFileSync(spool.segmentPath(B), bytes);
+      expect(await spool.holdsInput(B)).toBe(false);
+      await retire[way](RUNS);
+      expect(readdirSync(kept()).toSorted()).toEqual(RUNS.map((runId) => `${runId}.segment`));
+      expect((await spool.keptInputs()).toSorted()).toEqual([A, C]);
+    },
+  );
+
   it("counts once among what is kept, and goes as a whole when there is no room for it", async () => {
     const [first, second] = [[A, B], [C]].map((ids) => ids.map((runId) => runOf(runId, LIMIT / 3)));
     layPack(spool, first ?? []);
