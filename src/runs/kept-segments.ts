@@ -25,7 +25,7 @@ export interface CompressibleFile {
 
 /**
  * The files that are to be kept, in this order: a search begins with the last. A file that several runs share, a pack, is never compressed, since each of them
- * would have a copy; nor is one with an input in it, whose bytes are synced. A trailer goes with its segment, and is copied out of one that is to be
+ * would have a copy; nor is one that was, whose input is synced and whose batches begin anywhere. A trailer goes with its segment, and is copied out of one that is to be
  * compressed, so that a search need not unpack it.
  *
  * A segment of which it was never told what it is about is found by no search, but a replay asks for what was sent of it.

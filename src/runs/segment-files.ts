@@ -62,7 +62,8 @@ function within(path: string, { rows, about, input }: Trailer): Omit<SegmentFile
   return {
     rows: { path, span: rows },
     about: { path, span: about },
-    input: input === null ? null : { path, span: input },
+    // Without bytes it was taken out (`spool-inputs.ts`): a file that holds nothing gives no batches.
+    input: input === null || input.length === 0 ? null : { path, span: input },
   };
 }
 

@@ -3,7 +3,7 @@
  * wants its bytes asks here.
  */
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { constants, createReadStream, createWriteStream } from "node:fs";
 import { copyFile, open, readdir, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { readSpan } from "../mapping/segment-layout.ts";
@@ -82,7 +82,7 @@ export class SpoolInputs {
     }
     const { segment, keptOf } = this.#places;
     const of = side === "kept" ? keptSegmentFiles(keptOf(runId)) : segmentFiles(segment(runId));
-    await takeOut(of, found.path);
+    await takeOut(of, found);
   }
 }
 
@@ -94,20 +94,22 @@ export async function digestOf(path: string): Promise<string> {
 }
 
 /**
- * Gives a run that is in a pack a file of its own, in which everything lies where it did, but for which the input is elsewhere. Its batches are all that is left
- * of the file, and other runs have the rest of the pack.
+ * Gives a run that is in a pack a file of its own, in which everything lies where it did, but which says that no bytes are its input. Its batches may be all that
+ * is left of what was fetched, and other runs have the rest of the pack. A crash leaves either.
  */
-async function takeOut({ about }: SegmentFiles, path: string): Promise<void> {
-  if (about?.span === undefined) return;
+async function takeOut({ about }: SegmentFiles, { path, span }: FilePart): Promise<void> {
+  if (about?.span === undefined || span === undefined) return;
   const footerAt = about.span.offset + about.span.length;
   const [line = ""] = readSpan(path, { offset: footerAt, length: FOOTER_MAX })
     .toString("utf8")
     .split("\n", 1);
-  const { input: _input, ...footer } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  const footer = { ...(JSON.parse(line) as object), input: [span.offset, 0] };
   const part = `${path}${PART}`;
   const { atime, mtime } = await stat(path);
   try {
-    await copyFile(path, part);
+    // What the name may be a link to, left by a crash, stays as it is.
+    await rm(part, { force: true });
+    await copyFile(path, part, constants.COPYFILE_EXCL);
     const file = await open(part, "r+");
     try {
       // As many bytes as before: what follows stays where it is.

@@ -1,9 +1,7 @@
-/** Runs that share one file in the spool, as small files do that were taken in together; written by hand. */
-import { hash } from "node:crypto";
-import { linkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { packEndText, trailerText } from "../../src/mapping/segment-layout.ts";
+/** Runs of readings that share one file in the spool, as small files do that were taken in together. */
 import type { BatchSlice, PushElement, TargetFacts } from "../../src/model.ts";
+import { spoolPlaces } from "../../src/runs/spool-names.ts";
+import { layPack } from "./pack-laying.ts";
 
 export interface PackedFile {
   readonly runId: string;
@@ -19,40 +17,38 @@ export interface WrittenRun {
 
 /** In `segments` of a spool. Rows are counted from 2. */
 export function writePack(spool: string, files: readonly PackedFile[]): ReadonlyMap<string, WrittenRun> {
-  let text = files.map(({ input }) => input).join("");
-  const footers = new Map<string, number>();
-  const written = new Map<string, WrittenRun>();
-  let inputAt = 0;
-  for (const { runId, input, batches } of files) {
+  const runs = files.map(({ runId, input, batches }) => {
     let row = 2;
-    let rows = "";
-    const slices = batches.map((elements, at) => {
-      const bytes = Buffer.from(JSON.stringify(elements));
-      const points = elements.reduce((sum, { data }) => sum + data.length, 0);
-      const sequence = String(at + 1);
-      const slice = { sequence, offset: Buffer.byteLength(text), length: bytes.length, points };
-      text += bytes.toString();
-      rows += `${JSON.stringify({ sequence, length: bytes.length, rows: Array.from({ length: points }, () => row++) })}\n`;
-      return { ...slice, digest: hash("sha256", bytes) };
+    const lines = batches.map((elements, at) => {
+      const length = Buffer.byteLength(JSON.stringify(elements));
+      const rows = Array.from({ length: pointsOf(elements) }, () => row++);
+      return `${JSON.stringify({ sequence: String(at + 1), length, rows })}\n`;
     });
-    const facts = batches.flat().map(factsOf);
     const dates = batches
       .flat()
       .flatMap(({ data }) => data.map(({ date }) => date))
       .toSorted();
-    const about = { from: dates[0] ?? "", to: dates.at(-1) ?? "", targets: facts };
-    const length = Buffer.byteLength(input);
-    const of = { runId, input: { offset: inputAt, length } };
-    const trailer = trailerText(Buffer.byteLength(text), rows, about, of);
-    inputAt += length;
-    footers.set(runId, trailer.footerAt);
-    text += trailer.text;
-    written.set(runId, { slices, facts });
-  }
-  const [first, ...others] = files.map(({ runId }) => join(spool, "segments", `${runId}.segment`));
-  writeFileSync(first ?? "", `${text}${packEndText(footers)}`);
-  for (const other of others) linkSync(first ?? "", other);
-  return written;
+    const targets = batches.flat().map(factsOf);
+    return {
+      runId,
+      input: Buffer.from(input),
+      batches: batches.map((elements) => Buffer.from(JSON.stringify(elements))),
+      rows: lines.join(""),
+      about: { from: dates[0] ?? "", to: dates.at(-1) ?? "", targets },
+    };
+  });
+  const laid = layPack({ segmentPath: spoolPlaces(spool).segment }, runs);
+  return new Map(
+    files.map(({ runId, batches }, at) => {
+      const slices = laid.get(runId)?.slices ?? [];
+      const counted = slices.map((slice, nth) => ({ ...slice, points: pointsOf(batches[nth] ?? []) }));
+      return [runId, { slices: counted, facts: runs[at]?.about.targets ?? [] }];
+    }),
+  );
+}
+
+function pointsOf(elements: readonly PushElement[]): number {
+  return elements.reduce((sum, { data }) => sum + data.length, 0);
 }
 
 function factsOf({ data, tags: _tags, version: _version, ...target }: PushElement): TargetFacts {

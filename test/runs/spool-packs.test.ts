@@ -17,6 +17,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { appendSlices } from "../../src/delivery/slices.ts";
+import { giveOwnFile } from "../../src/runs/own-segments.ts";
 import { bodiesOf } from "../../src/runs/payloads.ts";
 import { keptSegmentFiles, linesOf, segmentFiles } from "../../src/runs/segment-files.ts";
 import { openSpool, type Spool } from "../../src/runs/spool.ts";
@@ -42,13 +44,16 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Of so many bytes. */
-const runOf = (runId: string, bytes = 100): LaidRun => ({
-  runId,
-  input: Buffer.from(`${runId};12,5\n`.repeat(bytes).slice(0, bytes)),
-  batches: [Buffer.from(JSON.stringify([{ data: [], tags: { of: runId } }]))],
-  rows: `{"of":"${runId}"}\n`,
-});
+/** With an input of so many bytes. */
+function runOf(runId: string, bytes = 100): LaidRun {
+  const batch = Buffer.from(JSON.stringify([{ data: [], tags: { of: runId } }]));
+  return {
+    runId,
+    input: Buffer.from(`${runId};12,5\n`.repeat(bytes).slice(0, bytes)),
+    batches: [batch],
+    rows: `${JSON.stringify({ sequence: "1", length: batch.length, rows: [], of: runId })}\n`,
+  };
+}
 const inputOf = (run: LaidRun) => run.input.toString("latin1");
 const kept = (name = "") => join(folder, "kept", name);
 const keptFile = (runId: string) => kept(`${runId}.segment`);
@@ -130,6 +135,8 @@ describe("the input of a run in a pack", () => {
       const path = (runId: string) => (isKept ? keptFile(runId) : spool.segmentPath(runId));
       const weekAgo = Math.floor(Date.now() / 1000) - 7 * 86_400;
       utimesSync(path(B), weekAgo, weekAgo);
+      // As a crash may have left it.
+      linkSync(path(B), `${path(B)}.part`);
       await spool.discard(B, isKept ? "kept" : "input");
       expect(await spool.holdsInput(B)).toBe(false);
       for (const run of runs) {
@@ -137,10 +144,12 @@ describe("the input of a run in a pack", () => {
         if (run.runId !== B) expect(await read(await spool.openInput(run.runId))).toBe(inputOf(run));
       }
       expect(statSync(path(A)).nlink).toBe(2);
+      expect(statSync(path(B)).nlink).toBe(1);
       expect(statSync(path(B)).mtimeMs, "it is no younger").toBe(weekAgo * 1000);
       if (isKept) expect((await spool.keptInputs()).toSorted()).toEqual([A, C]);
       await spool.retire(B);
       await expectBatches(runOf(B), factsOf(laid, B), true);
+      expect(readdirSync(kept()), "its batches do not begin at 0").toContain(`${B}.segment`);
       await spool.discard(A, isKept ? "kept" : "input");
       expect(await read(await spool.openInput(C))).toBe(inputOf(runOf(C, 10_000)));
     },
@@ -197,6 +206,27 @@ describe("a pack", () => {
       expect(await spool.prune(Date.now())).toBe(0);
       expect(await spool.prune(Date.now() + 31 * DAY_MS)).toBe(3);
       expect(readdirSync(kept())).toEqual([]);
+    },
+  );
+
+  it.each(["alone", "together"] as const)(
+    "leaves a run that was split with its input in the file of its own that it got, which is kept as it is (%s)",
+    async (way) => {
+      const runs = RUNS.map((runId) => runOf(runId, 10_000));
+      const laid = layPack(spool, runs);
+      const child = { sequence: "1.1", points: 1, bytes: Buffer.from("[1]") };
+      const children = await appendSlices(spool.segmentPath(B), [child], giveOwnFile);
+      await retire[way](RUNS);
+      expect(readdirSync(kept()).toSorted()).toEqual(RUNS.map((runId) => `${runId}.segment`));
+      expect(statSync(keptFile(A)).nlink).toBe(2);
+      for (const run of runs) {
+        expect(await read(await spool.openInput(run.runId))).toBe(inputOf(run));
+        await expectBatches(run, factsOf(laid, run.runId), true);
+      }
+      const segment = (await spool.openSegment(B)) ?? expect.fail("no segment");
+      expect((await Array.fromAsync(bodiesOf(segment, children))).map(({ body }) => body)).toEqual([
+        child.bytes,
+      ]);
     },
   );
 
