@@ -71,6 +71,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "drops/drop.ts",
     "mapping/mapping.ts",
     "mapping/segment-layout.ts",
+    "mapping/publish-pack.ts",
     "delivery/delivery.ts",
     "ledger/ledger.ts",
   ],

@@ -44,14 +44,16 @@ export interface Drop {
   finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
 
   /**
-   * `fetch` for many small files at once, for less than each would take alone. In the order of `wanted`: what `fetch` would have answered, or null for
-   * what has to be fetched alone, since something is unusual about it: nothing is thrown but for a bug. What lies at the destination of such a file is of no
-   * meaning. All are null when the signal is aborted. Paths of destinations are full. May run concurrently with other calls. Absent where nothing is gained.
+   * Copies many small files one after another into the one new local file `destination` (its full path), for less than each would take alone. It is not synced. In the
+   * order of `entries`: what `fetch` would have answered, and where in the file its bytes are, or null for what has to be fetched alone, since something is
+   * unusual about it: nothing is thrown but for a bug. All are null when the signal is aborted. Whatever lies in the file otherwise is of no meaning; it may not be
+   * there at all. May run concurrently with other calls. Absent where nothing is gained.
    */
   fetchTogether?(
-    wanted: readonly { readonly entry: FileEntry; readonly destination: string }[],
+    entries: readonly FileEntry[],
+    destination: string,
     signal: AbortSignal,
-  ): Promise<readonly (FetchedFile | null)[]>;
+  ): Promise<readonly (FetchedPart | null)[]>;
 
   /**
    * `finish` for many files at once, with the same promises for each: null for one that has to be finished alone, which goes on from whatever was done.
@@ -93,6 +95,12 @@ export interface Drop {
 
   /** Ends connections, watchers and timers. Calls in progress fail with `TransientError`. */
   close(): Promise<void>;
+}
+
+/** One of several files that were fetched into one. */
+export interface FetchedPart extends FetchedFile {
+  /** Of its first byte. */
+  readonly offset: number;
 }
 
 /** How a file came to the HTTP intake. */

@@ -8,8 +8,6 @@ import {
   closeSync,
   constants,
   fstatSync,
-  fsyncSync,
-  ftruncateSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -20,15 +18,10 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
-import type { FetchedFile, FileEntry, FinishResult } from "../model.ts";
+import type { FileEntry, FinishResult } from "../model.ts";
 import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
-
-export interface FetchWanted {
-  readonly entry: FileEntry;
-  /** Full path. */
-  readonly destination: string;
-}
+import type { FetchedPart } from "./drop.ts";
 
 export interface FinishWanted {
   readonly entry: FileEntry;
@@ -40,78 +33,70 @@ export interface FinishWanted {
 
 /** Paths in it were looked at: none is anything but a plain relative one. */
 export type LocalOrder =
-  | { readonly kind: "fetch"; readonly wanted: readonly FetchWanted[] }
+  | { readonly kind: "fetch"; readonly entries: readonly FileEntry[]; readonly destination: string }
   | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] };
 
 /** `overtaken`: of two uploads that slipped in, the older one is where the file was to be moved, and the newer one at the drop. */
 export type Finished = Exclude<FinishResult, "gone"> | "overtaken";
 
-export type LocalAnswer = readonly (FetchedFile | Finished | null)[];
+export type LocalAnswer = readonly (FetchedPart | Finished | null)[];
 
 type Facts = PartyFacts<{ readonly root: string }>;
 
-/** Bytes of a file that is copied in one piece; larger ones are copied alone. */
+/** Bytes of a file that is copied with others; larger ones are copied alone. */
 export const PIECE_MAX = 256 * 1024;
-/** Copies that are open at the same time, until they are synced one after another: that costs less than each by itself. */
-const OPEN_MAX = 32;
-
-// One byte more, to see whether a file has grown.
-const piece = Buffer.allocUnsafeSlow(PIECE_MAX + 1);
 
 export function performLocal(order: LocalOrder, facts: Facts): LocalAnswer {
   const folders = new Folders(facts.data.root);
   return order.kind === "fetch"
-    ? fetchParty(order.wanted, folders, facts)
+    ? fetchParty(order.entries, order.destination, folders, facts)
     : finishParty(order.wanted, folders, facts);
 }
 
-function fetchParty(wanted: readonly FetchWanted[], folders: Folders, facts: Facts): (FetchedFile | null)[] {
-  const fetched: (FetchedFile | null)[] = [];
-  for (let at = 0; at < wanted.length; at += OPEN_MAX) {
-    const copies = wanted.slice(at, at + OPEN_MAX).map((one) => triedOnce(() => copy(one, folders, facts)));
-    faultPoint("drops.together.copied");
-    for (const made of copies) fetched.push(made === null ? null : triedOnce(() => settle(made)));
-  }
-  return fetched;
-}
-
-interface Copy {
-  /** Open until it is settled. */
-  readonly file: number;
+interface Copy extends FetchedPart {
   readonly source: string;
   readonly entry: FileEntry;
-  readonly sha256: string;
 }
 
-/** The destination is touched last: a share that hangs is never waited for with half a copy that somebody else may make meanwhile. */
-function copy({ entry, destination }: FetchWanted, folders: Folders, facts: Facts): Copy | null {
-  const source = folders.find(entry.path);
-  if (source === null || entry.size > PIECE_MAX || !facts.isWanted() || !readWhole(source, entry))
-    return null;
-  const bytes = piece.subarray(0, entry.size);
-  const sha256 = hash("sha256", bytes, "hex");
-  if (!facts.isWanted()) return null;
-  const { file, isNew } = openCopy(destination);
+/** The destination is touched last: a share that hangs is never waited for with half a file that somebody else may make meanwhile. */
+function fetchParty(
+  entries: readonly FileEntry[],
+  destination: string,
+  folders: Folders,
+  facts: Facts,
+): (FetchedPart | null)[] {
+  const fits = entries.map((entry) => entry.size <= PIECE_MAX);
+  const room = entries.reduce((sum, { size }, at) => (fits[at] === true ? sum + size : sum), 0);
+  // One byte more, to see whether a file has grown.
+  const bytes = Buffer.allocUnsafeSlow(room + 1);
+  let length = 0;
+  const copies = entries.map((entry, at): Copy | null => {
+    const source = folders.find(entry.path);
+    const place = bytes.subarray(length, length + entry.size + 1);
+    const isRead = fits[at] === true && source !== null && facts.isWanted();
+    if (!isRead || triedOnce(() => readWhole(source, entry, place) || null) === null) return null;
+    const sha256 = hash("sha256", place.subarray(0, entry.size), "hex");
+    const copy = { source, entry, offset: length, bytes: entry.size, sha256 };
+    length += entry.size;
+    return copy;
+  });
+  if (!facts.isWanted() || copies.every((copy) => copy === null)) return entries.map(() => null);
+  writeNew(destination, bytes.subarray(0, length));
+  faultPoint("drops.together.copied");
+  return copies.map((copy) => (copy === null ? null : triedOnce(() => settle(copy))));
+}
+
+function writeNew(path: string, bytes: Buffer): void {
+  const file = openSync(path, "wx");
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
-    if (!isNew) ftruncateSync(file, bytes.length);
-  } catch (thrown) {
+  } finally {
     closeSync(file);
-    throw thrown;
   }
-  return { file, source, entry, sha256 };
 }
 
-/** What is there already is never emptied first: whoever made the same copy meanwhile may read it by now, and finds the same bytes. */
-function openCopy(destination: string): { readonly file: number; readonly isNew: boolean } {
-  const { O_WRONLY, O_CREAT, O_EXCL } = constants;
-  const fresh = triedOnce(() => openSync(destination, O_WRONLY | O_CREAT | O_EXCL));
-  if (fresh !== null) return { file: fresh, isNew: true };
-  return { file: openSync(destination, O_WRONLY | O_CREAT), isNew: false };
-}
-
-/** Into `piece`. False when it is not the entry's version, or not as many bytes. */
-function readWhole(path: string, entry: FileEntry): boolean {
+/** Into a buffer of one byte more. False when it is not the entry's version, or not as many bytes. */
+function readWhole(path: string, entry: FileEntry, into: Buffer): boolean {
   // A link is not followed, and a pipe of that name would be waited for.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   try {
@@ -120,7 +105,7 @@ function readWhole(path: string, entry: FileEntry): boolean {
     let read: number;
     // One that grows meanwhile shows by the byte more, or when it is looked at once more.
     do {
-      read = readSync(file, piece, bytes, entry.size + 1 - bytes, bytes);
+      read = readSync(file, into, bytes, entry.size + 1 - bytes, bytes);
       bytes += read;
     } while (read > 0 && bytes < entry.size);
     return bytes === entry.size;
@@ -129,14 +114,9 @@ function readWhole(path: string, entry: FileEntry): boolean {
   }
 }
 
-/** Synced, and the source looked at once more: what was changed or replaced while it was read is half of one version and half of another. */
-function settle({ file, source, entry, sha256 }: Copy): FetchedFile | null {
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  return liesThere(source, entry) ? { bytes: entry.size, sha256 } : null;
+/** The source is looked at once more: what was changed or replaced while it was read is half of one version and half of another. */
+function settle({ source, entry, bytes, sha256, offset }: Copy): FetchedPart | null {
+  return liesThere(source, entry) ? { bytes, sha256, offset } : null;
 }
 
 function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: Facts): (Finished | null)[] {

@@ -1,14 +1,13 @@
 /** The side of a local drop that hands parties of files to its thread (`local-party.ts`), and reads what it answers. */
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
 import { asideName } from "./archive-name.ts";
+import type { FetchedPart } from "./drop.ts";
 import { warnOfOvertaken } from "./finishing.ts";
-import type { FetchWanted, FinishWanted, LocalAnswer, LocalOrder } from "./local-party.ts";
+import type { FinishWanted, LocalAnswer, LocalOrder } from "./local-party.ts";
 import { isInside } from "./paths.ts";
-
-export type { FetchWanted };
 
 export interface FinishPlanned {
   readonly entry: FileEntry;
@@ -45,11 +44,15 @@ export class LocalTogether {
   }
 
   /** See `Drop.fetchTogether`. */
-  async fetch(wanted: readonly FetchWanted[], signal: AbortSignal): Promise<readonly (FetchedFile | null)[]> {
+  async fetch(
+    entries: readonly FileEntry[],
+    destination: string,
+    signal: AbortSignal,
+  ): Promise<readonly (FetchedPart | null)[]> {
     const { maxFileSize } = this.#facts;
-    const fits = wanted.map(({ entry }) => entry.size <= maxFileSize && isInside(entry.path));
-    const party = wanted.filter((_, at) => fits[at]);
-    const answer = party.length === 0 ? [] : await this.#thread.ask({ kind: "fetch", wanted: party }, signal);
+    const fits = entries.map(({ size, path }) => size <= maxFileSize && isInside(path));
+    const order = { kind: "fetch", entries: entries.filter((_, at) => fits[at]), destination } as const;
+    const answer = order.entries.length === 0 ? [] : await this.#thread.ask(order, signal);
     return merge(fits, answer, (result) => (typeof result === "object" ? result : null));
   }
 

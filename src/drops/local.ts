@@ -16,11 +16,11 @@ import {
 } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { EVERYTHING, oldest } from "./archive-clearing.ts";
-import type { Drop, ProbeFinding } from "./drop.ts";
+import type { Drop, FetchedPart, ProbeFinding } from "./drop.ts";
 import { finishSource, sameVersion } from "./finishing.ts";
 import { LocalEvents } from "./local-events.ts";
 import { entryOf, isMissing, listTree, readEntry } from "./local-listing.ts";
-import { type FetchWanted, type FinishPlanned, LocalTogether } from "./local-together.ts";
+import { type FinishPlanned, LocalTogether } from "./local-together.ts";
 import type { LocalOptions } from "./options.ts";
 import { insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probing.ts";
@@ -102,10 +102,11 @@ export class LocalDrop implements Drop {
   }
 
   fetchTogether(
-    wanted: readonly FetchWanted[],
+    entries: readonly FileEntry[],
+    destination: string,
     signal: AbortSignal,
-  ): Promise<readonly (FetchedFile | null)[]> {
-    return this.#together.fetch(wanted, signal);
+  ): Promise<readonly (FetchedPart | null)[]> {
+    return this.#together.fetch(entries, destination, signal);
   }
 
   finishTogether(

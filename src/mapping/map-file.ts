@@ -19,8 +19,10 @@ import type { BatchSink } from "./segment-writer.ts";
 import { parseSettings } from "./settings.ts";
 
 export interface MapFileRequest {
-  /** Local copy of the input. */
+  /** Local copy of the input, or the file that it is a part of. */
   readonly inputPath: string;
+  /** All of a small input, where it was read already. */
+  readonly content?: Buffer | undefined;
   /** Base name, and path at the drop. */
   readonly fileName: string;
   readonly filePath: string;
@@ -135,6 +137,7 @@ function readable(thrown: unknown): unknown {
 }
 
 function sizeOf(request: MapFileRequest): number {
+  if (request.content !== undefined) return request.content.length;
   try {
     return statSync(request.inputPath).size;
   } catch (cause) {

@@ -8,6 +8,7 @@ import type {
   RejectedRow,
   TargetFacts,
 } from "../model.ts";
+import type { Span } from "./segment-layout.ts";
 
 /** One file to map. Everything is plain data, since it crosses to a worker. */
 export interface MapJob {
@@ -22,6 +23,11 @@ export interface MapJob {
   readonly lookups?: readonly LookupFile[] | undefined;
   /** The segment is written beside it, under a name of its own that ends in `.part`, synced, and renamed when it is complete. */
   readonly segmentPath: string;
+}
+
+/** One of several files whose inputs lie in one. */
+export interface PackedJob extends Omit<MapJob, "inputPath"> {
+  readonly input: Span;
 }
 
 /** A lookup table for one file: a local copy, and how to read it. */
@@ -88,12 +94,17 @@ export interface MappingPool {
   map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
   /**
    * Maps small files by the same version of a mapper, with the results that `map` would give, in less time: one process takes them one after
-   * another, within the limits of one file. Null: nothing was done about this one, and `map` does it or tells why it cannot. So it is
+   * another, within the limits of one file. Their inputs lie one after another in the file `part`, which becomes a pack (`segment-layout.ts`) and gets the names of
+   * the segments that came of them as well; the caller removes `part`. Null: nothing was done about this one, and `map` does it or tells why it cannot. So it is
    * for what is bound to another version than the first, for what fails, for what is left when a part took a moment, and for all when the
    * process ends or takes too long.
    * Rejects with `TransientError` when cancelled.
    */
-  mapTogether(jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly (MapResult | null)[]>;
+  mapTogether(
+    part: string,
+    jobs: readonly PackedJob[],
+    signal: AbortSignal,
+  ): Promise<readonly (MapResult | null)[]>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /** What crosses between the gateway and the processes that mappers run in, by the channel between parent and child. */
 import type { ErrorCode } from "../support/errors.ts";
-import type { MapJob, MapResult } from "./mapping.ts";
+import type { MapJob, MapResult, PackedJob } from "./mapping.ts";
 
 /** A mapper's module, as exactly this version. */
 export interface MapperModule {
@@ -9,12 +9,6 @@ export interface MapperModule {
   readonly digest: string;
   /** Where it was copied from: packages that it imports are looked for from there. */
   readonly origin?: string | undefined;
-}
-
-/** One file of several. What they have in common crosses once, when it is the same object. */
-export interface PartyJob extends MapJob {
-  /** The segment is written under this name until it is complete. */
-  readonly partPath: string;
 }
 
 /** What a mapper logged about one file of several. */
@@ -37,6 +31,14 @@ export interface ChildStart {
   readonly own: MapperModule | null;
 }
 
+/** Small files, one after another, of which `part` has the inputs, and gets what comes of them. */
+export interface MapTogether {
+  /** Full path. */
+  readonly part: string;
+  /** What they have in common crosses once, when it is the same object. */
+  readonly jobs: readonly PackedJob[];
+}
+
 /** To a child: one thing to do. The next is sent after the answer. */
 export type ChildRequest =
   | ({
@@ -45,8 +47,7 @@ export type ChildRequest =
       /** The segment is written under this name until it is complete. */
       readonly partPath: string;
     } & MapperModule)
-  /** Small files, one after another. */
-  | ({ readonly kind: "map together"; readonly jobs: readonly PartyJob[] } & MapperModule)
+  | ({ readonly kind: "map together" } & MapTogether & MapperModule)
   /** What the mapper says of itself. */
   | ({ readonly kind: "describe" } & MapperModule)
   | ({

@@ -7,8 +7,8 @@ import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
 import type { MappingPool } from "./mapping.ts";
 import type { MappersOptions, WorkersOptions } from "./options.ts";
+import type { PublishPack } from "./party.ts";
 import { createMappingPool } from "./pool.ts";
-import type { NameSegments } from "./segment-writer.ts";
 
 /** A changed mapper that hangs keeps no gateway from starting: the version before it goes on. */
 const FIRST_LOOK_MS = 10_000;
@@ -31,13 +31,13 @@ export interface MappingMeans {
 /** Where mappers may write, and their versions are kept. */
 export interface MappingPlace {
   readonly root: string;
-  /** Names the segments of parties, for who has a thread for that disk. */
-  readonly publishTogether?: NameSegments;
+  /** For who has a thread for that disk. */
+  readonly publishPack?: PublishPack;
 }
 
 export function openMapping(
   options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
-  { root, publishTogether }: MappingPlace,
+  { root, publishPack }: MappingPlace,
   { log, clock, ledger }: MappingMeans,
 ): OpenMapping {
   const { folders } = options.mappers;
@@ -53,7 +53,7 @@ export function openMapping(
   const pool = createMappingPool(options.workers, folders, log, {
     locate: (name, digest) => versions.locate(name, digest),
     writable: [root],
-    name: publishTogether,
+    publishPack,
   });
   let stopWatching: (() => Promise<void>) | null = null;
   /** Read anew at each look. */

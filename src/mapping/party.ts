@@ -1,61 +1,54 @@
 /**
- * Small files that one process maps one after another, so that a process is asked once for all of them, and the disk is waited for once. Only
+ * Small files that one process maps one after another into one file, so that a process is asked once for all of them, and the disk is waited for once. Only
  * what goes well is done here: the rest is left as it was, to be mapped alone.
  */
 
 import type { MapperIdentity } from "../model.ts";
 import { randomHex } from "../support/random.ts";
-import type { MapJob, MapResult } from "./mapping.ts";
-import type { PartyJob } from "./messages.ts";
-import type { SegmentPart } from "./segment-layout.ts";
-import { discardPart, type NameSegments, publishTogether } from "./segment-writer.ts";
+import type { MapJob, MapResult, PackedJob } from "./mapping.ts";
+import type { MapTogether } from "./messages.ts";
+import { publishPackNow } from "./publish-pack.ts";
+import type { PackPart } from "./segment-layout.ts";
+
+/** Syncs a pack and gives it its names, for good. Answers for each whether it was done. */
+export type PublishPack = (pack: PackPart) => Promise<readonly boolean[]>;
 
 /** A name of its own: what a process that is about to end still writes does not get in the way of the next. */
 export function partPathOf(job: MapJob): string {
   return `${job.segmentPath}.${randomHex(4)}.part`;
 }
 
-interface Member {
-  /** Among the jobs that were given. */
-  readonly nth: number;
-  readonly job: PartyJob;
-}
-
-/** `ask` gives the results in the order of what it is asked for, null for none at all, and rejects when cancelled. `name` publishes. */
+/** `ask` gives the results in the order of what it is asked for, null for none at all, and rejects when cancelled. */
 export async function mapParty(
-  jobs: readonly MapJob[],
+  { part, jobs }: MapTogether,
   version: MapperIdentity,
-  ask: (jobs: readonly PartyJob[]) => Promise<readonly (MapResult | null)[] | null>,
-  name?: NameSegments,
+  ask: (jobs: readonly PackedJob[]) => Promise<readonly (MapResult | null)[] | null>,
+  publish: PublishPack = (pack) => Promise.resolve(publishPackNow(pack)),
 ): Promise<readonly (MapResult | null)[]> {
   const members = membersOf(jobs, version);
   const results: (MapResult | null)[] = jobs.map(() => null);
-  const discardAll = (some: readonly Member[]) =>
-    // What cannot be removed now is swept when the gateway starts.
-    Promise.all(some.map(({ job }) => discardPart(job.partPath).catch(() => undefined)));
-  const answered = await ask(members.map(({ job }) => job)).catch(async (thrown) => {
-    await discardAll(members);
-    throw thrown;
-  });
-  const left: Member[] = [];
-  const written: (Member & SegmentPart & { readonly result: MapResult })[] = [];
-  for (const [at, member] of members.entries()) {
-    const { nth, job } = member;
-    const result = answered?.[at] ?? null;
-    if (result?.status !== "mapped") left.push(member);
-    else if (result.batches.length === 0) results[nth] = result;
-    else written.push({ ...member, part: job.partPath, path: job.segmentPath, result });
+  const answered = (await ask(members.map(({ job }) => job))) ?? [];
+  const written: { readonly nth: number; readonly path: string; readonly result: MapResult }[] = [];
+  for (const [at, { nth, job }] of members.entries()) {
+    const result = answered[at];
+    if (result?.status !== "mapped") continue;
+    if (result.batches.length === 0) results[nth] = result;
+    else written.push({ nth, path: job.segmentPath, result });
   }
-  const published = await publishTogether(written, name);
-  for (const [at, member] of written.entries())
-    if (published[at] === true) results[member.nth] = member.result;
-    else left.push(member);
-  await discardAll(left);
+  if (written.length === 0) return results;
+  const published = await publish({ part, paths: written.map(({ path }) => path) });
+  for (const [at, { nth, result }] of written.entries()) if (published[at] === true) results[nth] = result;
   return results;
 }
 
+interface Member {
+  /** Among the jobs that were given. */
+  readonly nth: number;
+  readonly job: PackedJob;
+}
+
 /** Those of this version. Equal bindings become one object, which crosses to the process once. */
-function membersOf(jobs: readonly MapJob[], { name, digest }: MapperIdentity): readonly Member[] {
+function membersOf(jobs: readonly PackedJob[], { name, digest }: MapperIdentity): readonly Member[] {
   const shared = new Map<string, unknown>();
   const once = <Value>(value: Value): Value => {
     const key = JSON.stringify(value) ?? "";
@@ -68,6 +61,6 @@ function membersOf(jobs: readonly MapJob[], { name, digest }: MapperIdentity): r
     const { mapper, settings, rows, rejectShare, limits, version } = job.binding;
     if (mapper.name !== name || mapper.digest !== digest) return [];
     const binding = once({ mapper, settings, rows, rejectShare, limits, version });
-    return [{ nth, job: { ...job, binding, lookups: once(job.lookups), partPath: partPathOf(job) } }];
+    return [{ nth, job: { ...job, binding, lookups: once(job.lookups) } }];
   });
 }

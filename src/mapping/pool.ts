@@ -8,13 +8,13 @@ import { searchFolders } from "./catalogue.ts";
 import { reasonOf } from "./map-file.ts";
 import { digestMapper, locateMapper } from "./mapper-files.ts";
 import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
-import type { MapJob, MappingPool, MapResult } from "./mapping.ts";
-import type { ChildAnswer, MapperModule, PartyJob } from "./messages.ts";
+import type { MapJob, MappingPool, MapResult, PackedJob } from "./mapping.ts";
+import type { ChildAnswer, MapperModule, MapTogether } from "./messages.ts";
 import type { WorkersOptions } from "./options.ts";
-import { mapParty, partPathOf } from "./party.ts";
+import { mapParty, type PublishPack, partPathOf } from "./party.ts";
 import { PartyTurns } from "./party-turns.ts";
 import { keyOf, ProcessShelf } from "./process-shelf.ts";
-import { discardPart, type NameSegments, publishSegment } from "./segment-writer.ts";
+import { discardPart, publishSegment } from "./segment-writer.ts";
 import { Slots } from "./slots.ts";
 
 /** How long processes may take to end, in milliseconds. */
@@ -34,8 +34,8 @@ export interface PoolMeans {
   readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
   /** Folders that segments are written in. Default: anywhere. */
   readonly writable?: readonly string[];
-  /** Names the segments of a party. Default: here. */
-  readonly name?: NameSegments | undefined;
+  /** Default: in this thread. */
+  readonly publishPack?: PublishPack | undefined;
 }
 
 /** `folders` are absolute; the bundled mappers are added. */
@@ -95,13 +95,13 @@ export function createMappingPool(
   }
 
   /** Null when it came to nothing. */
-  async function askTogether(jobs: readonly PartyJob[], module: MapperModule, signal: AbortSignal) {
-    const [first] = jobs;
+  async function askTogether(party: MapTogether, module: MapperModule, signal: AbortSignal) {
+    const [first] = party.jobs;
     if (first === undefined) return null;
     const child = shelf.take(module, false);
-    const say = (job: MapJob, level: "info" | "warn", message: string) => log[level](jobFacts(job), message);
+    const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
     const outcome = await child.ask(
-      { kind: "map together", jobs, ...module },
+      { kind: "map together", ...party, ...module },
       { signal, timeLimit: options.timeLimit, log: (level, message) => say(first, level, message) },
     );
     if (outcome.end !== "answered") {
@@ -111,7 +111,7 @@ export function createMappingPool(
     }
     shelf.giveBack(child, module, leftWords(outcome.left, first));
     if (outcome.answer.kind !== "mapped together") return null;
-    for (const { nth, level, message } of outcome.answer.lines) say(jobs[nth] ?? first, level, message);
+    for (const { nth, level, message } of outcome.answer.lines) say(party.jobs[nth] ?? first, level, message);
     return outcome.answer.results;
   }
 
@@ -142,7 +142,7 @@ export function createMappingPool(
       if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
       return result;
     },
-    async mapTogether(jobs, signal) {
+    async mapTogether(part, jobs, signal) {
       const [first] = jobs;
       if (first === undefined) return [];
       const stop = AbortSignal.any([signal, closing.signal]);
@@ -150,12 +150,12 @@ export function createMappingPool(
       const { name, digest } = first.binding.mapper;
       const module = await locate(name, digest);
       if (module === null) return jobs.map(() => null);
-      const ask = async (party: readonly PartyJob[]) => {
-        const key = keyOf(module);
+      const key = keyOf(module);
+      const ask = async (party: readonly PackedJob[]) => {
         if (!(await turns.take(key, shelf.hasIdle(key), stop))) throw cancelled(first);
-        return await askTogether(party, module, stop).finally(() => turns.free(key));
+        return await askTogether({ part, jobs: party }, module, stop).finally(() => turns.free(key));
       };
-      return await mapParty(jobs, first.binding.mapper, ask, means.name);
+      return await mapParty({ part, jobs }, first.binding.mapper, ask, means.publishPack);
     },
     async close() {
       closing.abort();
@@ -229,12 +229,15 @@ function endReason(outcome: AskOutcome, job: MapJob, options: WorkersOptions): R
   return reasonOf("HG-MAP-011", `the mapper ${name} ${outcome.end === "gone" ? outcome.words : outcome.end}`);
 }
 
-function leftWords(left: readonly string[], job: MapJob): string | null {
+function leftWords(left: readonly string[], job: JobNames): string | null {
   if (left.length === 0) return null;
   return `the mapper ${job.binding.mapper.name} left ${left.join(", ")} behind after ${job.filePath}`;
 }
 
-function jobFacts(job: MapJob) {
+/** How a file is called in the log. */
+type JobNames = Pick<MapJob, "runId" | "filePath" | "binding">;
+
+function jobFacts(job: JobNames) {
   return { run: job.runId, file: job.filePath, mapper: job.binding.mapper.name };
 }
 
@@ -242,10 +245,10 @@ function failed(reason: Reason): MapResult {
   return { status: "failed", reason, rejected: [], rejectedCount: 0 };
 }
 
-function cancelled(job: MapJob): TransientError {
+function cancelled(job: JobNames): TransientError {
   return transient("HG-MAP-013", job, "mapping was cancelled");
 }
 
-function transient(code: ErrorCode, job: MapJob, message: string): TransientError {
+function transient(code: ErrorCode, job: JobNames, message: string): TransientError {
   return new TransientError(code, { operation: "map file", subject: job.filePath, message });
 }

@@ -16,11 +16,14 @@ import type { MappedFile } from "./mapping.ts";
 /** End of the name of a row index that lies beside its segment. */
 export const ROWS = ".rows";
 
-/** A segment that is complete. */
-export interface SegmentPart {
+/** End of the name of what the batches of a segment without a trailer are about, which lies beside it. */
+export const ABOUT = ".about";
+
+/** A pack that is complete, but for being synced and having its names. */
+export interface PackPart {
   readonly part: string;
-  /** The full path that it is to have. */
-  readonly path: string;
+  /** The full paths that it is to have, one for each of its runs. */
+  readonly paths: readonly string[];
 }
 
 export interface RunAbout {
@@ -132,7 +135,7 @@ export function trailerAtEnd(path: string): Trailer | null {
     const tail = read(file, Math.max(0, size - FOOTER_MAX), Math.min(size, FOOTER_MAX));
     const [at, packAt] = [tail.lastIndexOf(MARK), tail.lastIndexOf(PACK_MARK)];
     const tailAt = size - tail.length;
-    if (packAt !== -1)
+    if (packAt !== -1 && tail.indexOf(LINE_FEED, packAt + 1) === tail.length - 1)
       return trailerInPack(file, tail.subarray(packAt + 1), tailAt + packAt + 1, runOf(path));
     const found = at === -1 ? null : parsed(tail.subarray(at + 1), tailAt + at + 1, runOf(path));
     return found?.end === size ? found.trailer : null;

@@ -1,6 +1,6 @@
 /**
- * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it, or behind them in the same file), or into memory for
- * `headgate map`. A segment has its name only when it is complete and synced.
+ * Where batches go: into a segment (`<path>`, with the row index `<path>.rows` beside it), or into memory for `headgate map`; those of small files
+ * go into one file together (`pack-writer.ts`). A segment has its name only when it is complete and synced.
  */
 import { hash, randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
@@ -12,7 +12,7 @@ import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { BatchBody } from "./batches.ts";
 import type { MappedFile } from "./mapping.ts";
-import { aboutOf, PACK_MAX, ROWS, type SegmentPart, trailerText } from "./segment-layout.ts";
+import { ROWS } from "./segment-layout.ts";
 
 export interface BatchSink {
   /** Where readings may be kept meanwhile, in a file that loses its name at once. */
@@ -38,9 +38,15 @@ export interface RowIndexLine {
 
 const ROWS_PART = `${ROWS}.part`;
 
-class SliceCounter {
-  #offset = 0;
+/** Tells where each batch lies, and its digest. */
+export class SliceCounter {
+  #offset: number;
   #count = 0;
+
+  /** Where the first begins. */
+  constructor(offset = 0) {
+    this.#offset = offset;
+  }
 
   next(body: BatchBody): BatchSlice {
     this.#count += 1;
@@ -105,65 +111,6 @@ export function createSegmentPart(part: string): BatchSink {
   };
 }
 
-const HELD_FIRST = 64 * 1024;
-
-/** The memory of one that was written is used again: new pages would cost more than the copy. */
-let held: Buffer | null = null;
-
-const NOTHING: Buffer = Buffer.alloc(0);
-
-/**
- * A segment in one file, `<part>`, with the row index and what it is about behind the batches, that somebody else publishes. It is written at once, at the
- * end. Throws when it grows too large for that.
- */
-export function createWholeSegmentPart(part: string): BatchSink {
-  const counter = new SliceCounter();
-  let bytes = NOTHING;
-  let length = 0;
-  let rows = "";
-
-  function hold(more: number): void {
-    if (length + more > PACK_MAX) throw new Error("too many readings for a segment in one file");
-    if (bytes === NOTHING) {
-      bytes = held ?? Buffer.allocUnsafeSlow(HELD_FIRST);
-      held = null;
-    }
-    if (length + more <= bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(length + more, 2 * bytes.length));
-    bytes.copy(larger, 0, 0, length);
-    bytes = larger;
-  }
-
-  return {
-    spillPath: `${part}.spill.part`,
-    async append(body, sheetName) {
-      hold(body.bytes.length + rows.length);
-      const slice = counter.next(body);
-      body.bytes.copy(bytes, length);
-      length += body.bytes.length;
-      rows += `${rowIndexLine(slice, body, sheetName)}\n`;
-      return slice;
-    },
-    async publish(mapped) {
-      const about = length === 0 ? null : aboutOf(mapped);
-      if (about !== null) {
-        const { text: trailer } = trailerText(length, rows, about);
-        const more = Buffer.byteLength(trailer);
-        hold(more);
-        length += bytes.write(trailer, length, more, "utf8");
-        const file = create(part);
-        try {
-          writeAll(file, bytes.subarray(0, length));
-        } finally {
-          closeSync(file);
-        }
-      }
-      if (bytes.length === HELD_FIRST) held = bytes;
-    },
-    discard: () => discardPart(part),
-  };
-}
-
 function create(path: string): number {
   try {
     return openSync(path, "w");
@@ -186,44 +133,6 @@ export async function publishSegment(part: string, path: string): Promise<void> 
   await rename(rowsPart, `${path}${ROWS}`);
   await rename(part, path);
   await syncDirectory(dirname(path));
-}
-
-/** Syncs segments in one file each and gives them their names for good. Answers for each whether it was done. */
-export type NameSegments = (parts: readonly SegmentPart[]) => Promise<readonly boolean[]>;
-
-/** The same, side by side, or by who does so for many at once. */
-export async function publishTogether(
-  parts: readonly SegmentPart[],
-  name?: NameSegments,
-): Promise<readonly boolean[]> {
-  if (name !== undefined) return await name(parts.map(({ part, path }) => ({ part, path })));
-  const folders = new Map<string, Promise<boolean>>();
-  const renamed = await Promise.all(parts.map(({ part, path }) => succeeds(syncAndName(part, path))));
-  return await Promise.all(
-    parts.map(async ({ path }, nth) => {
-      if (renamed[nth] !== true) return false;
-      const folder = dirname(path);
-      const synced = folders.get(folder) ?? succeeds(syncDirectory(folder));
-      folders.set(folder, synced);
-      return await synced;
-    }),
-  );
-}
-
-async function syncAndName(part: string, path: string): Promise<void> {
-  await syncFile(part);
-  await rename(part, path);
-}
-
-/** False when the disk refuses. */
-async function succeeds(work: Promise<void>): Promise<boolean> {
-  try {
-    await work;
-    return true;
-  } catch (thrown) {
-    if (systemCode(thrown) === undefined) throw thrown;
-    return false;
-  }
 }
 
 /** Removes what somebody left who could not discard it. */
@@ -269,7 +178,7 @@ function writeAll(file: number, bytes: Buffer): void {
 }
 
 /** JSON of a `RowIndexLine`. */
-function rowIndexLine(
+export function rowIndexLine(
   { sequence, length }: BatchSlice,
   { rows, sheets }: BatchBody,
   sheetName: (index: number) => string | undefined,

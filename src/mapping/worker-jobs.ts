@@ -3,14 +3,21 @@ import { wordsOf } from "../support/errors.ts";
 import type { CappedLog, WriteLine } from "./capped-log.ts";
 import { mapFile } from "./map-file.ts";
 import type { Mapper } from "./mapper.ts";
-import type { MapJob, MapResult } from "./mapping.ts";
-import type { ChildAnswer, PartyJob, PartyLine } from "./messages.ts";
-import { type BatchSink, createSegmentPart, createWholeSegmentPart } from "./segment-writer.ts";
+import type { MapJob, MapResult, PackedJob } from "./mapping.ts";
+import type { ChildAnswer, MapTogether, PartyLine } from "./messages.ts";
+import { PackWriter } from "./pack-writer.ts";
+import { type BatchSink, createSegmentPart } from "./segment-writer.ts";
 
 type Log = Pick<CappedLog, "add">;
 
-export function mapJob(
-  job: MapJob,
+interface Source {
+  readonly inputPath: string;
+  readonly content?: Buffer;
+}
+
+function mapJob(
+  job: Omit<MapJob, "inputPath">,
+  source: Source,
   sink: BatchSink,
   mapper: Mapper,
   signal: AbortSignal,
@@ -18,7 +25,7 @@ export function mapJob(
 ): Promise<MapResult> {
   const { settings, rows, rejectShare, limits, version } = job.binding;
   return mapFile({
-    inputPath: job.inputPath,
+    ...source,
     fileName: job.fileName,
     filePath: job.filePath,
     mapper,
@@ -44,7 +51,7 @@ export function mapAlone(
   signal: AbortSignal,
   log: Log,
 ): Promise<MapResult> {
-  return mapJob(job, createSegmentPart(partPath), mapper, signal, log);
+  return mapJob(job, { inputPath: job.inputPath }, createSegmentPart(partPath), mapper, signal, log);
 }
 
 /** Files that take long have nothing to gain from each other, and would keep what is mapped already waiting, in milliseconds. */
@@ -52,47 +59,62 @@ const PARTY_MS = 1_000;
 
 /**
  * Each as if it were alone. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why. So is what
- * was not come to in time, or before the process was left unclean.
+ * was not come to in time, or before the process was left unclean, and all when the disk refuses.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
 export async function mapTogether(
-  jobs: readonly PartyJob[],
+  { part, jobs }: MapTogether,
   mapper: Mapper,
   signal: AbortSignal,
   begin: (write: WriteLine) => CappedLog,
   isClean: () => boolean,
 ): Promise<Extract<ChildAnswer, { kind: "mapped together" }>> {
+  const pack = onDisk(() => PackWriter.open(part));
   const results: (MapResult | null)[] = [];
   const lines: PartyLine[] = [];
   const begunMs = performance.now();
   for (const [nth, job] of jobs.entries()) {
-    if (performance.now() - begunMs > PARTY_MS || !isClean()) {
+    if (pack === null || performance.now() - begunMs > PARTY_MS || !isClean()) {
       results.push(null);
       continue;
     }
     const said: PartyLine[] = [];
     const log = begin((level, message) => said.push({ nth, level, message }));
-    const result = await mappedOrNull(withOwnSettings(job), mapper, signal, log);
+    const result = await mappedOrNull(withOwnSettings(job), { pack, part }, mapper, signal, log);
     log.end();
     results.push(result);
     if (result !== null) lines.push(...said);
   }
-  return { kind: "mapped together", results, lines };
+  if (pack === null || onDisk(() => pack.write() ?? true) !== null)
+    return { kind: "mapped together", results, lines };
+  return { kind: "mapped together", results: jobs.map(() => null), lines: [] };
+}
+
+/** Null where it refuses. */
+function onDisk<Value>(work: () => Value): Value | null {
+  try {
+    return work();
+  } catch {
+    // Each of them meets it again alone, and says it.
+    return null;
+  }
 }
 
 /** They came once for all, and a mapper may change what it is given. */
-function withOwnSettings(job: PartyJob): PartyJob {
+function withOwnSettings(job: PackedJob): PackedJob {
   return { ...job, binding: { ...job.binding, settings: structuredClone(job.binding.settings) } };
 }
 
 async function mappedOrNull(
-  job: PartyJob,
+  job: PackedJob,
+  { pack, part }: { readonly pack: PackWriter; readonly part: string },
   mapper: Mapper,
   signal: AbortSignal,
   log: Log,
 ): Promise<MapResult | null> {
   try {
-    const result = await mapJob(job, createWholeSegmentPart(job.partPath), mapper, signal, log);
+    const source = { inputPath: part, content: pack.input(job.input) };
+    const result = await mapJob(job, source, pack.sinkOf(job), mapper, signal, log);
     return result.status === "mapped" ? result : null;
   } catch (thrown) {
     // The next one would be left off as well.

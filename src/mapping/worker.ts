@@ -151,7 +151,7 @@ async function answer(
         return { kind: "mapped", result: await mapAlone(job, partPath, mapper, signal, log) };
       }
       case "map together":
-        return await mapTogether(request.jobs, mapper, signal, begin, isClean);
+        return await mapTogether(request, mapper, signal, begin, isClean);
       case "describe":
         return { kind: "facts", facts: factsOf(mapper) };
       case "settings":

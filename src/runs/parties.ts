@@ -30,6 +30,8 @@ const RUNS = { least: 2, good: 16, most: 64 } as const;
 /** How long that is, in milliseconds. */
 export const GATHER_MS = 100;
 const BYTES_MAX = 64 * 1024;
+/** Of all files of a party, which come into one file with what is made of them. */
+const TOGETHER_BYTES_MAX = 512 * 1024;
 
 export interface Formed {
   readonly parties: readonly Party[];
@@ -57,8 +59,7 @@ export class Parties {
       else groups.getOrInsert(place.key, { place, runs: [] }).runs.push(run);
     }
     for (const { place, runs: group } of groups.values())
-      for (let at = 0; at < group.length; at += RUNS.most) {
-        const some = group.slice(at, at + RUNS.most);
+      for (const some of partsOf(group)) {
         if (isCrowded && some.length < RUNS.good && this.#mayGather(place)) {
           formed.gathering.push(...some);
           continue;
@@ -87,6 +88,23 @@ export class Parties {
       return new Map();
     }
   }
+}
+
+/** So many that each part is of good size. */
+function partsOf(runs: readonly Run[]): readonly (readonly Run[])[] {
+  const parts: Run[][] = [];
+  let part: Run[] = [];
+  let bytes = 0;
+  for (const run of runs) {
+    if (part.length === 0 || part.length === RUNS.most || bytes + run.size > TOGETHER_BYTES_MAX) {
+      part = [];
+      bytes = 0;
+      parts.push(part);
+    }
+    part.push(run);
+    bytes += run.size;
+  }
+  return parts;
 }
 
 /** Null: it goes alone. */

@@ -1,6 +1,8 @@
 /** What lies where in the spool. The spool's thread loads it too, so it imports next to nothing. */
 import { join, sep } from "node:path";
-import { ROWS } from "../mapping/segment-layout.ts";
+import { ABOUT, ROWS } from "../mapping/segment-layout.ts";
+
+export { ABOUT };
 
 /** Kept, by the ends of their names behind the id of the run. */
 export const KEPT_ENDS = {
@@ -15,9 +17,6 @@ export type KeptKind = keyof typeof KEPT_ENDS;
 export const PLAIN_MAX = 8 * 1024;
 /** Bytes of a file that is compressed in one piece, since a stream costs more than it gains. */
 export const PIECE_MAX = 256 * 1024;
-
-/** End of the name of what the batches of a segment without a trailer are about, which lies beside it. */
-export const ABOUT = ".about";
 
 /** Until it is complete. */
 export const PART = ".part";

@@ -14,12 +14,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { ROWS, type SegmentPart } from "../mapping/segment-layout.ts";
+import { publishPackNow } from "../mapping/publish-pack.ts";
+import type { PackPart } from "../mapping/segment-layout.ts";
 import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
 import {
-  ABOUT,
   KEPT_ENDS,
   type KeptKind,
   PART,
@@ -30,7 +30,7 @@ import {
 } from "./spool-names.ts";
 
 export type SpoolOrder =
-  | { readonly kind: "publish"; readonly parts: readonly SegmentPart[] }
+  | { readonly kind: "publish"; readonly pack: PackPart }
   /** `nowS`: seconds since 1970, from which the age of what is kept counts. */
   | { readonly kind: "retire"; readonly runIds: readonly string[]; readonly nowS: number };
 
@@ -42,21 +42,8 @@ export function performSpool(
   { data, isHeard }: PartyFacts<{ root: string }>,
 ): SpoolAnswer {
   const places = spoolPlaces(data.root);
-  if (order.kind === "publish") return isHeard() ? publishParty(order.parts, places) : [];
+  if (order.kind === "publish") return isHeard() ? publishPackNow(order.pack) : [];
   return isHeard() ? retireParty(order.runIds, order.nowS, places) : order.runIds.map(() => false);
-}
-
-function publishParty(parts: readonly SegmentPart[], places: SpoolPlaces): boolean[] {
-  // One after another, when all are written: the first takes most of what the others would have to wait for.
-  const synced = parts.map(({ part }) => isDone(() => syncNow(part)));
-  const named = parts.map((segment, at) => synced[at] === true && isDone(() => giveName(segment)));
-  return isDone(() => syncNamesNow(places.segments)) ? named : named.map(() => false);
-}
-
-function giveName({ part, path }: SegmentPart): void {
-  renameSync(part, path);
-  // What another attempt, or another version of the gateway, left beside it would be taken for what it holds.
-  for (const end of [ROWS, ABOUT]) if (isThere(`${path}${end}`)) unlinkSync(`${path}${end}`);
 }
 
 function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {
@@ -76,15 +63,6 @@ function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlace
   // The input of a run that has none of its own is moved with its segment.
   if (!inputs.includes("none") || isDone(() => syncNamesNow(places.kept))) return done;
   return done.map((isKept, at) => isKept && inputs[at] !== "none");
-}
-
-function syncNow(path: string): void {
-  const file = openSync(path, "r+");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
 }
 
 type Way = "none" | "moved" | "packed" | "too large";
@@ -139,10 +117,6 @@ function keep(from: string, size: number, kept: string, kind: KeptKind, synced: 
   }
   renameSync(part, `${kept}${packed}`);
   return "packed";
-}
-
-function isThere(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function isDone(work: () => void): boolean {

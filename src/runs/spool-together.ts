@@ -1,5 +1,5 @@
 /** The side of the spool that hands parties of runs to its thread (`spool-party.ts`). What that does not do is done alone. */
-import type { SegmentPart } from "../mapping/segment-layout.ts";
+import type { PackPart } from "../mapping/segment-layout.ts";
 import { systemClock } from "../support/clock.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import type { SpoolAnswer, SpoolOrder } from "./spool-party.ts";
@@ -13,10 +13,10 @@ export class SpoolTogether {
     this.#thread = new DiskThread({ module: new URL(file, import.meta.url), data: { root } });
   }
 
-  /** See `Spool.publishTogether`. */
-  async publish(parts: readonly SegmentPart[]): Promise<readonly boolean[]> {
-    const answer = parts.length === 0 ? [] : await this.#thread.ask({ kind: "publish", parts });
-    return parts.map((_, at) => answer?.[at] === true);
+  /** See `Spool.publishPack`. */
+  async publish(pack: PackPart): Promise<readonly boolean[]> {
+    const answer = await this.#thread.ask({ kind: "publish", pack });
+    return pack.paths.map((_, at) => answer?.[at] === true);
   }
 
   /** See `Spool.retireTogether`. */

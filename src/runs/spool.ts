@@ -3,11 +3,12 @@ import { unlinkSync, utimesSync } from "node:fs";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { ROWS, type RunAbout, type SegmentPart } from "../mapping/segment-layout.ts";
+import { type PackPart, ROWS, type RunAbout } from "../mapping/segment-layout.ts";
 import type { TargetFacts } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory } from "../support/durable.ts";
 import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { randomHex } from "../support/random.ts";
 import { readFacts, writeAbout } from "./about.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
@@ -28,8 +29,10 @@ export interface Spool {
   hasSegment(runId: string): Promise<boolean>;
   /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
   note(runId: string, about: RunAbout): Promise<void>;
-  /** Syncs segments that are complete, each in one file, and gives them their names, for good. Answers for each whether it was done. */
-  publishTogether(parts: readonly SegmentPart[]): Promise<readonly boolean[]>;
+  /** Full path for a pack that begins with this run, until it has its names. */
+  newPack(runId: string): string;
+  /** Syncs a pack that is complete, and gives it its names, for good. Answers for each whether it was done. */
+  publishPack(pack: PackPart): Promise<readonly boolean[]>;
   /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
   facts(
     runId: string,
@@ -157,7 +160,8 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
-    publishTogether: (parts) => together.publish(parts),
+    newPack: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
+    publishPack: (pack) => together.publish(pack),
     retireTogether: (runIds) => together.retire(runIds, (runId) => spool.retire(runId)),
     close: () => together.close(),
   });

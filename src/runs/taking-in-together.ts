@@ -1,7 +1,9 @@
 /** `claimed → fetched → mapping → mapped` for the runs of a party: of one drop, and for one version of a mapper. */
+import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
-import type { MapJob, MappedFile } from "../mapping/mapping.ts";
-import type { FetchedFile, Run } from "../model.ts";
+import type { FetchedPart } from "../drops/drop.ts";
+import type { MappedFile, PackedJob } from "../mapping/mapping.ts";
+import type { Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
 import { mappedRecord, mapperWords } from "./mapping.ts";
 import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
@@ -9,7 +11,7 @@ import { tracedParty } from "./tracing.ts";
 
 interface Fetched {
   readonly run: Run;
-  readonly file: FetchedFile;
+  readonly file: FetchedPart;
 }
 
 interface Mapped extends Fetched {
@@ -25,11 +27,27 @@ export async function takeInTogether(
   if (first === undefined) return new Map();
   steps.pool.prepare(first.binding.mapper);
   const held = await holdAll(runs, steps);
-  const fetched = await tracedParty("fetch", held, steps, () => fetchAll(held, steps, signal));
+  const pack = steps.spool.newPack(first.id);
+  try {
+    return await takeIn(held, pack, steps, signal);
+  } finally {
+    // What cannot be removed now is swept when the gateway starts.
+    await rm(pack, { force: true }).catch(() => undefined);
+  }
+}
+
+/** `pack`: full path for the one file that all of them come to. */
+async function takeIn(
+  runs: readonly Run[],
+  pack: string,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, StepResult>> {
+  const fetched = await tracedParty("fetch", runs, steps, () => fetchAll(runs, pack, steps, signal));
   if (signal.aborted || fetched.length === 0) return new Map();
   faultPoint("run.fetch.stored");
   const taken = fetched.map(({ run }) => run);
-  const mapped = await tracedParty("map", taken, steps, () => mapAll(fetched, steps, signal));
+  const mapped = await tracedParty("map", taken, steps, () => mapAll(fetched, pack, steps, signal));
   faultPoint("run.map.segment");
   if (signal.aborted) return new Map();
   return await recordAll(mapped, steps);
@@ -44,17 +62,17 @@ async function holdAll(runs: readonly Run[], { ledger }: RunSteps): Promise<read
 /** Those for which there is room, and whose bytes came as they were listed. */
 async function fetchAll(
   runs: readonly Run[],
+  pack: string,
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Fetched[]> {
-  const { room, spool, dropPost } = steps;
+  const { room, dropPost } = steps;
   const roomy: Run[] = [];
   for (const run of runs) if ((await room.reserve(run.id, run.size, false)) === null) roomy.push(run);
   const drop = dropPost(roomy[0]?.drop ?? "")?.drop;
   const fetched: Fetched[] = [];
   try {
-    const wanted = roomy.map((run) => ({ entry: entryOf(run), destination: spool.inputPath(run.id) }));
-    const files = (await drop?.fetchTogether?.(wanted, signal)) ?? [];
+    const files = (await drop?.fetchTogether?.(roomy.map(entryOf), pack, signal)) ?? [];
     for (const [index, run] of roomy.entries()) {
       const file = files[index] ?? null;
       if (file !== null) fetched.push({ run, file });
@@ -69,12 +87,13 @@ async function fetchAll(
 /** Those that became batches, with their segments in the spool. */
 async function mapAll(
   fetched: readonly Fetched[],
+  pack: string,
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Mapped[]> {
   const { pool, room } = steps;
-  const jobs = await Promise.all(fetched.map(({ run }) => jobOf(run, steps)));
-  const results = await pool.mapTogether(jobs, signal);
+  const jobs = await Promise.all(fetched.map((one) => jobOf(one, steps)));
+  const results = await pool.mapTogether(pack, jobs, signal);
   const mapped: Mapped[] = [];
   for (const [index, one] of fetched.entries()) {
     const result = results[index] ?? null;
@@ -84,10 +103,11 @@ async function mapAll(
   return mapped;
 }
 
-async function jobOf({ id, path, binding }: Run, { lookups, spool }: RunSteps): Promise<MapJob> {
+async function jobOf({ run, file }: Fetched, { lookups, spool }: RunSteps): Promise<PackedJob> {
+  const { id, path, binding } = run;
   return {
     runId: id,
-    inputPath: spool.inputPath(id),
+    input: { offset: file.offset, length: file.bytes },
     fileName: basename(path),
     filePath: path,
     binding,

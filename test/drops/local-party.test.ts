@@ -49,10 +49,11 @@ const facts = (hooks: { isWanted?(): boolean; isHeard?(): boolean } = {}) => ({
 describe("a party that fetches", () => {
   const copy = () => join(ground, "copy");
   const fetchIt = (hooks: { isWanted(): boolean }) =>
-    performLocal({ kind: "fetch", wanted: [{ entry, destination: copy() }] }, facts(hooks));
+    performLocal({ kind: "fetch", entries: [entry], destination: copy() }, facts(hooks));
 
   test("leaves a file that was replaced while it was read", () => {
-    expect(fetchIt({ isWanted: () => true })).toEqual([{ bytes: 9, sha256: expect.any(String) }]);
+    expect(fetchIt({ isWanted: () => true })).toEqual([{ offset: 0, bytes: 9, sha256: expect.any(String) }]);
+    rmSync(copy());
     let asked = 0;
     const isWanted = () => {
       asked += 1;
@@ -102,7 +103,7 @@ describe.each(["archive", "delete"])("a party that finishes by %s", (action) => 
 test("answers nothing for a drop whose folder is not there", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: join(ground, "none") });
   const drop = createDrop(options, { log: silentLog });
-  expect(await drop.fetchTogether?.([{ entry, destination: join(ground, "copy") }], never)).toEqual([null]);
+  expect(await drop.fetchTogether?.([entry], join(ground, "copy"), never)).toEqual([null]);
   expect(await drop.finishTogether?.([{ entry, plan: { action: "delete" } }], never)).toEqual([null]);
   await drop.close();
 });

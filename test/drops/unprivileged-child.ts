@@ -16,7 +16,7 @@ const drop = createDrop(options, { log: silentLog });
 async function fetchIt(): Promise<unknown> {
   const entry = await entryAt(drop, "a.csv");
   const destination = join(spool, "copy");
-  await expectLeft(drop.fetchTogether?.([{ entry, destination }], never));
+  await expectLeft(drop.fetchTogether?.([entry], join(spool, "together"), never));
   return drop.fetch(entry, destination, never);
 }
 

@@ -1,6 +1,7 @@
 /** Takes many files at once as its arguments say, and is killed on the way when they name a point. Prints the answer. */
 import { createDrop } from "../../src/drops/create.ts";
 import { dropOptions } from "../../src/drops/options.ts";
+import type { PackPart } from "../../src/mapping/segment-layout.ts";
 import type { FileEntry, FinishPlan } from "../../src/model.ts";
 import { openSpool } from "../../src/runs/spool.ts";
 import { armFault } from "../../src/support/faults.ts";
@@ -9,13 +10,14 @@ import { silentLog } from "../../src/support/log.ts";
 export interface PartyOrder {
   readonly root: string;
   readonly spool: string;
-  readonly fetch?: readonly { entry: FileEntry; destination: string }[];
+  readonly fetch?: { readonly entries: readonly FileEntry[]; readonly destination: string };
+  readonly publish?: PackPart;
   readonly finish?: readonly { entry: FileEntry; plan: FinishPlan }[];
   readonly retire?: readonly string[];
 }
 
 const [point = "", order = ""] = process.argv.slice(2);
-const { root, spool: path, fetch, finish, retire } = JSON.parse(order) as PartyOrder;
+const { root, spool: path, fetch, publish, finish, retire } = JSON.parse(order) as PartyOrder;
 armFault(point);
 const never = new AbortController().signal;
 const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
@@ -23,6 +25,7 @@ const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: 
 });
 const keepInputs = { age: 1e12, size: 1e12 };
 const spool = await openSpool({ path, budget: 1e9, headroom: 0, keepInputs });
-if (fetch !== undefined) await drop.fetchTogether?.(fetch, never);
+if (fetch !== undefined) await drop.fetchTogether?.(fetch.entries, fetch.destination, never);
+if (publish !== undefined) await spool.publishPack(publish);
 if (finish !== undefined) await drop.finishTogether?.(finish, never);
 if (retire !== undefined) await spool.retireTogether(retire);

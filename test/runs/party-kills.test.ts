@@ -59,15 +59,32 @@ function killAt(point: string, order: Omit<PartyOrder, "root" | "spool">): void 
 }
 
 test("at drops.together.copied each file is fetched whole by itself", async () => {
-  const wanted = (await entries()).map((entry, at) => ({
-    entry,
-    destination: spool.inputPath(RUNS[at] ?? ""),
-  }));
-  killAt("drops.together.copied", { fetch: wanted });
-  for (const { entry, destination } of wanted) {
+  const wanted = await entries();
+  killAt("drops.together.copied", { fetch: { entries: wanted, destination: spool.newPack(RUNS[0] ?? "") } });
+  for (const [at, entry] of wanted.entries()) {
+    const destination = spool.inputPath(RUNS[at] ?? "");
     expect((await drop.fetch(entry, destination, never)).bytes).toBe(entry.size);
     expect(readFileSync(destination, "utf8")).toBe(contentOf(entry.path));
   }
+  await spool.sweep();
+  expect(readdirSync(join(spool.root, "segments"))).toEqual([]);
+});
+
+test("at spool.together.named a pack has all of its names or some, each of them whole, and gets them again", async () => {
+  const part = spool.newPack(RUNS[0] ?? "");
+  const paths = RUNS.map((run) => spool.segmentPath(run));
+  writeFileSync(part, "a pack");
+  killAt("spool.together.named#2", { publish: { part, paths } });
+  await spool.sweep();
+  const named = readdirSync(join(spool.root, "segments"));
+  expect(named).toEqual(RUNS.slice(0, 2).map((run) => `${run}.segment`));
+  const again = spool.newPack(RUNS[0] ?? "");
+  writeFileSync(again, "the same pack once more");
+  for (const path of paths) writeFileSync(`${path}.rows`, "of another attempt");
+  expect(await spool.publishPack({ part: again, paths })).toEqual([true, true, true]);
+  rmSync(again);
+  expect(readdirSync(join(spool.root, "segments"))).toEqual(RUNS.map((run) => `${run}.segment`));
+  for (const path of paths) expect(readFileSync(path, "utf8")).toBe("the same pack once more");
 });
 
 test.each(["drops.finish.before-rename#2", "drops.together.moved", "drops.finish.after-rename#2"])(

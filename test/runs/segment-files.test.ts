@@ -16,6 +16,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { appendSlices } from "../../src/delivery/slices.ts";
 import type { Reading } from "../../src/mapping/mapper.ts";
 import type { MappedFile } from "../../src/mapping/mapping.ts";
+import { PackWriter } from "../../src/mapping/pack-writer.ts";
+import { publishPackNow } from "../../src/mapping/publish-pack.ts";
 import {
   aboutOf,
   PACK_MAX,
@@ -23,7 +25,6 @@ import {
   trailerAtEnd,
   trailerText,
 } from "../../src/mapping/segment-layout.ts";
-import { createWholeSegmentPart } from "../../src/mapping/segment-writer.ts";
 import type { TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
 import { giveOwnFile } from "../../src/runs/own-segments.ts";
@@ -35,6 +36,7 @@ import { mapWith } from "../mapping/kit.ts";
 const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
 const AT = Date.UTC(2026, 2, 1);
 const QUARTER_MS = 900_000;
+const INPUT = "what was fetched";
 
 let folder: string;
 let spool: Spool;
@@ -55,7 +57,10 @@ async function write(
   targets: readonly Reading["target"][],
   { runId = RUN, count = 3, note = "" }: { runId?: string; count?: number; note?: string } = {},
 ): Promise<MappedFile> {
-  const part = `${spool.segmentPath(runId)}.part`;
+  const part = spool.newPack(runId);
+  writeFileSync(part, INPUT);
+  const pack = PackWriter.open(part);
+  const input = { offset: 0, length: INPUT.length };
   const { result } = await mapWith(
     ({ emit }) => {
       for (const [nth, target] of targets.entries())
@@ -64,10 +69,12 @@ async function write(
           emit({ target, date, value: at + nth / 10, at: { row: 2 + at, sheet: note }, tags: { note } });
         }
     },
-    { limits: { pointsMax: 100, bytesMax: 100_000 }, sink: createWholeSegmentPart(part) },
+    { limits: { pointsMax: 100, bytesMax: 100_000 }, sink: pack.sinkOf({ runId, input }) },
   );
   if (result.status !== "mapped") throw new Error(result.reason.message);
-  renameSync(part, spool.segmentPath(runId));
+  pack.write();
+  expect(publishPackNow({ part, paths: [spool.segmentPath(runId)] })).toEqual([true]);
+  rmSync(part);
   return result;
 }
 
@@ -119,7 +126,7 @@ describe("a segment in one file", () => {
           if (splits.length === 3) appendFileSync(segment, '[{"tags":{"one":"half');
           const bytes = readFileSync(segment);
           const batchBytes = mapped.batches.reduce((sum, { length }) => sum + length, 0);
-          expect(bytes.indexOf("\n")).toBe(batchBytes);
+          expect(bytes.indexOf("\n")).toBe(INPUT.length + batchBytes);
           const read = await Array.fromAsync(
             bodiesOf((await spool.openSegment(RUN)) ?? expect.fail("no segment"), slices),
           );
@@ -167,7 +174,8 @@ describe("a segment in one file", () => {
   it("has no trailer when the footer stands where it does not say, or is torn", async () => {
     await write([{ variableId: 1 }]);
     const whole = readFileSync(segment);
-    for (const bytes of [whole.subarray(1), whole.subarray(0, -1), whole.subarray(0, -20), Buffer.alloc(0)]) {
+    const torn = whole.subarray(0, whole.lastIndexOf('{"headgate-trailer"') + 30);
+    for (const bytes of [whole.subarray(1), torn, torn.subarray(0, -25), Buffer.alloc(0)]) {
       writeFileSync(segment, bytes);
       expect(trailerAnywhere(segment)).toBeNull();
       expect(await factsOf()).toBeNull();
@@ -188,7 +196,8 @@ describe("a segment in one file", () => {
     await write([{ variableId: 1 }], { count: 700 });
     renameSync(segment, part);
     for (const end of [".rows", ".about"]) writeFileSync(`${segment}${end}`, "{}\n");
-    expect(await spool.publishTogether([{ part, path: segment }])).toEqual([true]);
+    expect(await spool.publishPack({ part, paths: [segment] })).toEqual([true]);
+    rmSync(part);
     await spool.retireTogether([RUN]);
     const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
     expect(await Array.fromAsync(findReadings(folder, query))).toMatchObject([{ row: 6, value: 4 }]);

@@ -30,6 +30,8 @@ export interface FileFacts {
   readonly filePath: string;
   /** Bytes. */
   readonly size: number;
+  /** All of it, where it was read already. */
+  readonly content?: Buffer | undefined;
 }
 
 export function createMapperFile(
@@ -38,7 +40,7 @@ export function createMapperFile(
   refuse: RefuseRow,
   signal: AbortSignal,
 ): MapperFile {
-  const input: Input = { path: facts.inputPath, signal, size: facts.size };
+  const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content };
   const file = {
     name: basename(facts.fileName),
     path: facts.filePath,

@@ -85,7 +85,7 @@ async function* sheetRows(
   input: Input,
   wanted: string | number,
 ): AsyncGenerator<{ readonly rows: readonly ParsedRow[]; readonly sheet: string }> {
-  const archive = await ZipArchive.open(input.path);
+  const archive = await ZipArchive.open(input);
   try {
     const book = await openBook(archive);
     const { name, part } = findSheet(book, wanted);
@@ -120,7 +120,7 @@ export async function sheetNames(
   input: Input,
   options: { readonly hidden?: boolean | undefined },
 ): Promise<string[]> {
-  const archive = await ZipArchive.open(input.path);
+  const archive = await ZipArchive.open(input);
   try {
     const { sheets } = await openBook(archive);
     return (options.hidden === true ? sheets : sheets.filter(isVisible)).map(({ name }) => name);

@@ -8,7 +8,7 @@ const DECLARATION_BYTES = 1024;
 /** As declared by the mapper, else by the document. A byte order mark, which wins over both, is left to the decoder. */
 export async function xmlEncoding(input: Input, declared?: string): Promise<string> {
   if (declared !== undefined) return declared;
-  const head = await readHead(input.path);
+  const head = input.small?.subarray(0, DECLARATION_BYTES) ?? (await readHead(input.path));
   if (head.length >= 4 && head.readUInt32BE(0) === 0x003c003f) return "utf-16be";
   if (head.length >= 4 && head.readUInt32BE(0) === 0x3c003f00) return "utf-16le";
   const [, named] =

@@ -2,10 +2,11 @@
  * Entries of a ZIP archive by its central directory (PKWARE APPNOTE 4.3), so that they can be read in any order, without temporary files.
  * Stored and deflated entries; no encryption, no archives of 4 GB and more.
  */
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { crc32, createInflateRaw } from "node:zlib";
 import { UnreadableError } from "../row-error.ts";
+import type { Input } from "./decode.ts";
 import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./limits.ts";
 import { knownFormat } from "./magic.ts";
 
@@ -32,18 +33,41 @@ const STORED = 0;
 const DEFLATED = 8;
 const CHUNK_BYTES = 64 * 1024;
 
+/** What is read of a file, as of a `FileHandle`. */
+interface Bytes {
+  stat(): Promise<{ readonly size: number }>;
+  read(
+    into: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<{ readonly bytesRead: number }>;
+  close(): Promise<void>;
+}
+
+/** Of a file that was read as a whole. */
+function heldBytes(bytes: Buffer): Bytes {
+  return {
+    stat: async () => ({ size: bytes.length }),
+    read: async (into, offset, length, position) => ({
+      bytesRead: bytes.copy(into, offset, position, position + length),
+    }),
+    close: async () => undefined,
+  };
+}
+
 export class ZipArchive {
-  readonly #handle: FileHandle;
+  readonly #handle: Bytes;
   readonly #entries: ReadonlyMap<string, Entry>;
 
-  private constructor(handle: FileHandle, entries: ReadonlyMap<string, Entry>) {
+  private constructor(handle: Bytes, entries: ReadonlyMap<string, Entry>) {
     this.#handle = handle;
     this.#entries = entries;
   }
 
   /** Throws an `UnreadableError` for what is no archive. */
-  static async open(path: string): Promise<ZipArchive> {
-    const handle = await open(path, "r");
+  static async open({ path, small }: Pick<Input, "path" | "small">): Promise<ZipArchive> {
+    const handle = small === undefined ? await open(path, "r") : heldBytes(small);
     try {
       return new ZipArchive(handle, await readDirectory(handle));
     } catch (thrown) {
@@ -111,7 +135,7 @@ function limitUnpacked({ name, compressed }: Entry, unpacked: number, bytesMax: 
     );
 }
 
-async function* slices(handle: FileHandle, start: number, length: number): AsyncGenerator<Buffer> {
+async function* slices(handle: Bytes, start: number, length: number): AsyncGenerator<Buffer> {
   for (let done = 0; done < length; ) {
     const slice = await readExactly(handle, start + done, Math.min(CHUNK_BYTES, length - done));
     done += slice.length;
@@ -119,7 +143,7 @@ async function* slices(handle: FileHandle, start: number, length: number): Async
   }
 }
 
-async function readDirectory(handle: FileHandle): Promise<Map<string, Entry>> {
+async function readDirectory(handle: Bytes): Promise<Map<string, Entry>> {
   const { size } = await handle.stat();
   const tailBytes = Math.min(size, END_BYTES + COMMENT_BYTES_MAX);
   const tail = await readExactly(handle, size - tailBytes, tailBytes);
@@ -135,7 +159,7 @@ async function readDirectory(handle: FileHandle): Promise<Map<string, Entry>> {
 }
 
 /** Says what the file is instead. */
-async function noArchive(handle: FileHandle, size: number): Promise<UnreadableError> {
+async function noArchive(handle: Bytes, size: number): Promise<UnreadableError> {
   if (size === 0) return damaged("it is empty");
   const first = await readExactly(handle, 0, Math.min(size, 8));
   const { what = "no archive, or its end is missing" } = knownFormat(first) ?? {};
@@ -168,7 +192,7 @@ function parseDirectory(directory: Buffer, count: number): Map<string, Entry> {
   return entries;
 }
 
-async function readExactly(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+async function readExactly(handle: Bytes, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   for (let done = 0; done < length; ) {
     const { bytesRead } = await handle.read(buffer, done, length - done, position + done);
