@@ -121,12 +121,13 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
         await syncDirectory(kept);
         removeIfThere(inputPath(runId));
       }
-      for (const file of filesToKeep(segmentPath(runId))) {
+      const files = filesToKeep(segmentPath(runId));
+      for (const file of files) {
         if ("end" in file) moveToKept(file, place, now);
         else await keepFile(file.from, place, file.kind, false);
       }
       // One that has no file of its own is moved with the segment.
-      if (!isAlone) await syncDirectory(kept);
+      if (!isAlone && files.length > 0) await syncDirectory(kept);
       for (const beside of BESIDE_SEGMENT) removeIfThere(`${segmentPath(runId)}${beside}`);
     },
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
