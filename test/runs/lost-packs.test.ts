@@ -1,0 +1,113 @@
+/** A pack that was harmed while no gateway ran: each of its runs goes with the bytes that it had, and is split and traced as any other. */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Gateway } from "../../src/gateway.ts";
+import type { PushElement, Run } from "../../src/model.ts";
+import { findReadings } from "../../src/runs/kept-readings.ts";
+import { bodiesOf, parseBody } from "../../src/runs/payloads.ts";
+import { openSpool } from "../../src/runs/spool.ts";
+import { GatewayRig, until } from "./gateway-rig.ts";
+import { writePack } from "./packs.ts";
+
+let rig: GatewayRig;
+beforeEach(async () => {
+  // Refuses what is larger, which is split then.
+  rig = await GatewayRig.start({ limits: { body: "120B" } });
+});
+afterEach(() => rig.close());
+
+const root = () => join(rig.folder, "state/spool");
+const segmentOf = ({ id }: Run) => join(root(), "segments", `${id}.segment`);
+const day = (number: number) => `2026-03-${String(number).padStart(2, "0")}T00:00:00Z`;
+
+/** What is in the spool of these runs becomes one file, and the ledger has their batches there. */
+async function pack(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<() => void> {
+  const spool = await openSpool({
+    ...{ path: root(), budget: 1e9, headroom: 0 },
+    keepInputs: { age: 1e12, size: 1e12 },
+  });
+  const files: { runId: string; input: string; batches: PushElement[][] }[] = [];
+  for (const { id } of runs) {
+    const input = await text((await spool.openInput(id)) ?? expect.fail("no input"));
+    const read = (await spool.openSegment(id)) ?? expect.fail("no segment");
+    const bodies = await Array.fromAsync(bodiesOf(read, await ledger.batches(id)));
+    files.push({ runId: id, input, batches: bodies.map(({ body }) => [...parseBody(body)]) });
+  }
+  await spool.close();
+  return () => {
+    for (const { id } of runs) {
+      rmSync(spool.inputPath(id), { force: true });
+      for (const end of ["", ".rows", ".about"]) rmSync(`${spool.segmentPath(id)}${end}`, { force: true });
+    }
+    const written = writePack(root(), files);
+    const db = new DatabaseSync(join(rig.folder, "state/ledger.sqlite"));
+    for (const { id } of runs)
+      for (const { sequence, offset, digest } of written.get(id)?.slices ?? [])
+        expect(
+          db
+            .prepare("UPDATE batches SET offset = ? WHERE run_id = ? AND sequence = ? AND digest = ?")
+            .run(offset, id, sequence, digest).changes,
+        ).toBe(1);
+    db.close();
+  };
+}
+
+it("what was damaged or lost of it is made again where the ledger has it, split then, and traced to its rows", async () => {
+  const names = ["damaged", "whole", "lost"] as const;
+  const variables = new Map<string, number>();
+  for (const [at, name] of names.entries()) {
+    const variable = await rig.variable(name, true);
+    variables.set(name, variable);
+    const rows = Array.from({ length: 6 }, (_, nth) => `${variable},${day(nth + 1)},${10 * at + nth}\n`);
+    rig.put(`in/${name}.csv`, `variable_id,date,value\n${rows.join("")}`);
+  }
+  const push = { batch: { points: 4 }, confirm: { by: "read-back", pollEvery: "50ms" } };
+  // Nothing is asked, and so nothing is sent.
+  const away = rig.service("hub", "http://127.0.0.1:9");
+  const before = await rig.open({ services: [away], push });
+  await until("all are mapped", async () => {
+    const runs = await before.ledger.recentRuns(3);
+    return runs.length === 3 && runs.every(({ state }) => state === "mapped" || state === "held");
+  });
+  const runs = (await before.ledger.recentRuns(3)).toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  const [damaged, lost, whole] = runs;
+  if (damaged === undefined || lost === undefined || whole === undefined) throw new Error("no runs");
+  const operations = await Promise.all(runs.map(({ id }) => before.ledger.batches(id)));
+  const lay = await pack(runs, before.ledger);
+  await before.stop();
+  lay();
+  rmSync(segmentOf(lost));
+  const at = readFileSync(segmentOf(damaged)).indexOf(`"value":0}`);
+  const bytes = readFileSync(segmentOf(damaged));
+  bytes[at + 8] = 0x39;
+  writeFileSync(segmentOf(damaged), bytes);
+
+  const gateway = await rig.open({ push });
+  await until("all are confirmed", async () =>
+    (await gateway.ledger.recentRuns(3)).every(({ state }) => state === "confirmed"),
+  );
+  await until("the gateway is idle", () => gateway.isIdle());
+  for (const [nth, run] of runs.entries()) {
+    const batches = await gateway.ledger.batches(run.id);
+    const roots = batches.filter(({ sequence }) => !sequence.includes("."));
+    expect(roots.map(({ operationId, digest }) => [operationId, digest])).toEqual(
+      operations[nth]?.map(({ operationId, digest }) => [operationId, digest]),
+    );
+    expect(roots.map(({ state }) => state)).toContain("split");
+    const events = (await gateway.ledger.trace(run.id)).flatMap(({ events: all }) =>
+      all.map(({ what }) => what),
+    );
+    expect(events.includes("run.rebuilt")).toBe(run !== whole);
+  }
+  for (const [nth, name] of names.entries()) {
+    const variableId = variables.get(name) ?? 0;
+    expect(await rig.versions(variableId)).toBe(6);
+    const query = { words: `variableId=${variableId}`, fields: { variableId }, atMs: Date.parse(day(5)) };
+    expect(await Array.fromAsync(findReadings(root(), query))).toMatchObject([
+      { sequence: "2", row: 6, value: 10 * nth + 4 },
+    ]);
+  }
+});
