@@ -85,4 +85,39 @@ export function laneConformance(ledger: () => Ledger): void {
       { numRuns: 12 },
     );
   });
+
+  it("finds the one in front that shares a target, wherever it stands among few or many, and any of other kinds", async () => {
+    const STANDING = ["mapped", "delivering"] as const;
+    const crowd = async (lane: string, targets: readonly (readonly string[])[]) => {
+      const front: Run[] = [];
+      for (const [place, own] of targets.entries())
+        front.push(
+          await open(ledger(), lane, place, { state: STANDING[place % 2] ?? "mapped", targets: own }),
+        );
+      let place = targets.length;
+      const inFrontOf = async (...own: readonly string[]) => {
+        place += 1;
+        const run = await open(ledger(), lane, place, { state: "mapped", targets: own });
+        const before = await ledger().blockedBy(run);
+        await ledger().advanceRun(run.id, "mapped", "quarantined");
+        return front.findIndex(({ id }) => id === before?.id);
+      };
+      return { inFrontOf };
+    };
+    // Of two and of nine some are in each state: a few, and more than that.
+    for (const size of [2, 9]) {
+      const each = Array.from({ length: size }, (_, place) => [`ean ${place}`]);
+      const { inFrontOf } = await crowd(`crowd of ${size}`, each);
+      for (const place of each.keys()) expect(await inFrontOf("ean other", `ean ${place}`)).toBe(place);
+      expect(await inFrontOf("ean other")).toBe(-1);
+      expect(await inFrontOf("id other")).toBe(0);
+      expect(await inFrontOf("ean other", "id other")).toBe(0);
+    }
+    const { inFrontOf } = await crowd("several kinds", [["ean 1", "id 1"]]);
+    expect(await inFrontOf("ean 2", "id 2")).toBe(0);
+    for (const others of [0, 1]) {
+      const kinds = [["ean 1"], ["ean 2"]].with(others, ["id 1"]);
+      expect(await (await crowd(`other at ${others}`, kinds)).inFrontOf("ean 3")).toBe(others);
+    }
+  });
 }

@@ -5,7 +5,7 @@ import { ARRIVAL_TRANSITIONS, assertTransition, brokenInvariant } from "../state
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
-import { cells, execute, NO_LIMIT, row, rowEach, rows, type Steps, type Store } from "./store.ts";
+import { cells, execute, NO_LIMIT, perDialect, row, rowEach, rows, type Steps, type Store } from "./store.ts";
 
 type ArrivalMethods = Pick<
   Ledger,
@@ -112,19 +112,23 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
   return found.map(([id, path, mtime]) => ({ id, path, mtime }));
 }
 
-/** Inside a write or a look. */
-export function* duplicateOf(
-  { dialect }: Store,
-  arrival: Pick<Arrival, "id" | "drop" | "path">,
-  sha256: string,
-): Steps<Arrival | null> {
-  const found = yield* row<ArrivalRow>(
-    `SELECT * FROM arrivals ${dialect.indexedBy("arrivals_name")}
+const selectDuplicate = perDialect(
+  (dialect) => `SELECT * FROM arrivals ${dialect.indexedBy("arrivals_name")}
       WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND sha256 IS NOT NULL
         AND EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id
           AND (runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed')
             OR (runs.state = 'opened' AND (runs.settled = 0 OR runs.finished_at IS NOT NULL))))
       ORDER BY id DESC LIMIT 1`,
+);
+
+/** Inside a write or a look. */
+export function* duplicateOf(
+  store: Store,
+  arrival: Pick<Arrival, "id" | "drop" | "path">,
+  sha256: string,
+): Steps<Arrival | null> {
+  const found = yield* row<ArrivalRow>(
+    selectDuplicate(store),
     basename(arrival.path),
     arrival.path,
     arrival.drop,

@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import type { Run } from "../../model.ts";
 import type { TargetKey } from "../ledger.ts";
 import { UNMAPPED_RUN_STATES } from "../states.ts";
-import type { RunRow } from "./rows.ts";
-import { findRun, findRunRow } from "./runs.ts";
+import { RUN_CELLS, RUN_COLUMNS, type RunCells, type RunRow, toRunRow } from "./rows.ts";
+import { findRun } from "./runs.ts";
 import { DELIVERING, UNMAPPED } from "./shelves.ts";
-import { cells, executeEach, row, type Steps, type Store } from "./store.ts";
+import { cells, executeEach, perDialect, row, type Steps, type Store } from "./store.ts";
 
 /** Inside a write. */
 export function recordTargets(runId: string, targets: readonly TargetKey[]): Steps<void> {
@@ -27,68 +27,111 @@ export function digestOf({ kind, target }: TargetKey): bigint {
 }
 
 export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | null> {
-  const own = yield* findRunRow(id);
-  return own === null ? null : yield* inTheWayOf(store, own);
+  return (yield* inTheWayOf(store, id))?.before ?? null;
 }
 
-/** Earlier runs of a lane, as far as they have to be known. */
-type Ahead = readonly [
+/** Earlier runs of its lane, as far as they have to be known. Of those to deliver for each of their states, so that an index has them in order. */
+type AheadCells = readonly [
   /** The first that is not mapped yet. */
   unmapped: string | null,
-  /** Of those to deliver: how many, the first, and the first with targets of other kinds, or of several. */
-  count: number,
-  first: string | null,
-  otherKinds: string | null,
+  firstMapped: string | null,
+  firstDelivering: string | null,
+  /** The first with other kinds of targets than its own. */
+  othersMapped: string | null,
+  othersDelivering: string | null,
+  /** One behind a few. */
+  manyMapped: string | null,
+  manyDelivering: string | null,
 ];
 
 /** With more runs in front, their targets are found from its own, and not one after the other from theirs. */
 const FEW = 4;
 
+const selectAhead = perDialect((dialect) => {
+  const inFront = `runs.lane = own.lane AND runs.id < own.id`;
+  const delivering = (what: string, more = "") =>
+    ["mapped", "delivering"].map(
+      (state) =>
+        `(SELECT ${what} FROM runs ${dialect.indexedBy("runs_delivery")} WHERE runs.state = '${state}' AND ${inFront}${more})`,
+    );
+  const ahead = [
+    `(SELECT min(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND ${inFront})`,
+    ...delivering("min(runs.id)"),
+    // Nearly all have the same, so that this is asked first.
+    ...delivering("min(runs.id)", " AND runs.target_kinds <> own.target_kinds AND runs.target_kinds <> ''"),
+    ...delivering("runs.id", ` ORDER BY runs.id LIMIT 1 OFFSET ${FEW}`),
+  ];
+  return `SELECT ${RUN_COLUMNS.replaceAll("runs.", "own.")}, ${ahead.join(", ")}
+    FROM runs AS own JOIN bindings ON bindings.id = own.binding_id WHERE own.id = ?`;
+});
+
 /**
- * A run that this one has to wait for; the first of some, and not always of all. What is not mapped yet may share any target.
- * Targets of different kinds may name the same variable.
+ * The run, and one that it has to wait for; the first of some, and not always of all. What is not mapped yet may share any target.
+ * Targets of different kinds may name the same variable. Null when there is no such run.
  */
-export function* inTheWayOf(store: Store, { run: own, targetKinds }: RunRow): Steps<Run | null> {
-  const { dialect } = store;
-  const [ahead] = yield* cells<Ahead>(
-    `SELECT (SELECT min(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND runs.lane = ? AND runs.id < ?),
-        count(*), min(runs.id),
-        min(CASE WHEN runs.target_kinds <> '' AND (runs.target_kinds <> ? OR runs.target_kinds LIKE '%,%') THEN runs.id END)
-      FROM runs ${dialect.indexedBy("runs_delivery")} WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ?`,
-    own.lane,
-    own.id,
-    targetKinds,
-    own.lane,
-    own.id,
-  );
-  if (ahead === undefined) return null;
-  const [unmapped, count, first, otherKinds] = ahead;
+export function* inTheWayOf(
+  store: Store,
+  id: string,
+): Steps<{ readonly run: Run; readonly before: Run | null } | null> {
+  const [found] = yield* cells<RunCells>(selectAhead(store), id);
+  if (found === undefined) return null;
+  const own = toRunRow(found);
+  const ahead = found.slice(RUN_CELLS) as unknown as AheadCells;
+  const before = yield* firstInTheWay(store, own, ahead);
+  return { run: own.run, before: before === null ? null : yield* findRun(before) };
+}
+
+function* firstInTheWay(
+  store: Store,
+  { run: own, targetKinds }: RunRow,
+  [unmapped, firstMapped, firstDelivering, othersMapped, othersDelivering, ...many]: AheadCells,
+): Steps<string | null> {
+  const first = firstOf(firstMapped, firstDelivering);
   const states: readonly string[] = UNMAPPED_RUN_STATES;
-  if (states.includes(own.state)) return yield* firstOf([unmapped, first]);
-  if (targetKinds === "") return yield* firstOf([unmapped]);
-  if (unmapped !== null || otherKinds !== null) return yield* firstOf([unmapped, otherKinds]);
-  return first === null ? null : yield* firstOf([yield* sharesTarget(store, own, first, count <= FEW)]);
-}
-
-function* firstOf(ids: readonly (string | null)[]): Steps<Run | null> {
-  const [id] = ids.filter((one) => one !== null).sort();
-  return id === undefined ? null : yield* findRun(id);
-}
-
-/** Of few runs each is asked for its own targets; of many, each target for its runs since the first of these, wherever they stand now. */
-function* sharesTarget({ dialect }: Store, own: Run, first: string, few: boolean): Steps<string | null> {
-  const found = yield* row<{ id: string }>(
-    few
-      ? `SELECT runs.id FROM runs ${dialect.indexedBy("runs_delivery")} WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ? AND runs.id >= ?
-          AND EXISTS (SELECT 1 FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
-            WHERE own.run_id = ? AND other.run_id = runs.id) ORDER BY runs.id LIMIT 1`
-      : `SELECT runs.id FROM run_targets AS own CROSS JOIN run_targets AS other CROSS JOIN runs
-          WHERE ${DELIVERING} AND runs.lane = ? AND other.digest = own.digest AND other.run_id < ? AND other.run_id >= ?
-            AND own.run_id = ? AND runs.id = other.run_id LIMIT 1`,
-    own.lane,
-    own.id,
+  if (states.includes(own.state)) return firstOf(unmapped, first);
+  if (targetKinds === "" || (unmapped === null && first === null)) return unmapped;
+  const others = targetKinds.includes(",")
+    ? yield* firstWithTargets(store, own)
+    : firstOf(othersMapped, othersDelivering);
+  if (unmapped !== null || others !== null) return firstOf(unmapped, others);
+  if (first === null) return null;
+  return yield* sharesTarget(
+    store,
+    own,
     first,
+    many.every((one) => one === null),
+  );
+}
+
+function firstOf(...ids: readonly (string | null)[]): string | null {
+  return ids.filter((id) => id !== null).sort()[0] ?? null;
+}
+
+/** One of several kinds waits for all that have targets. */
+function* firstWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
+  const found = yield* row<{ id: string | null }>(
+    `SELECT min(runs.id) AS id FROM runs ${dialect.indexedBy("runs_delivery")}
+      WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ? AND runs.target_kinds <> ''`,
+    own.lane,
     own.id,
   );
   return found?.id ?? null;
 }
+
+/** Of few runs each is asked for its own targets; of many, each target for its runs since the first of these, wherever they stand now. */
+function* sharesTarget(store: Store, own: Run, first: string, few: boolean): Steps<string | null> {
+  const sql = few ? selectOfFew(store) : SELECT_OF_MANY;
+  const found = yield* row<{ id: string }>(sql, own.lane, own.id, first, own.id);
+  return found?.id ?? null;
+}
+
+const selectOfFew = perDialect(
+  (dialect) => `SELECT runs.id FROM runs ${dialect.indexedBy("runs_delivery")}
+    WHERE ${DELIVERING} AND runs.lane = ? AND runs.id < ? AND runs.id >= ?
+      AND EXISTS (SELECT 1 FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
+        WHERE own.run_id = ? AND other.run_id = runs.id) ORDER BY runs.id LIMIT 1`,
+);
+
+const SELECT_OF_MANY = `SELECT runs.id FROM run_targets AS own CROSS JOIN run_targets AS other CROSS JOIN runs
+  WHERE ${DELIVERING} AND runs.lane = ? AND other.digest = own.digest AND other.run_id < ? AND other.run_id >= ?
+    AND own.run_id = ? AND runs.id = other.run_id LIMIT 1`;

@@ -7,7 +7,7 @@ import type { BegunDelivery, Ledger } from "../ledger.ts";
 import { batchesOf } from "./batches.ts";
 import { blockedBy, inTheWayOf } from "./lanes.ts";
 import { overtakers } from "./operator.ts";
-import { advance, findRunRow, missingRun, moveRun, mustFindRun } from "./runs.ts";
+import { advance, missingRun, moveRun, mustFindRun } from "./runs.ts";
 import type { Steps, Store } from "./store.ts";
 
 export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resumeHeld"> {
@@ -19,12 +19,11 @@ export function orderMethods(store: Store): Pick<Ledger, "beginDelivery" | "resu
 }
 
 function* beginDelivery(store: Store, id: string, detail: string): Steps<BegunDelivery> {
-  const row = yield* findRunRow(id);
-  if (row === null) throw missingRun(id);
-  const before = yield* inTheWayOf(store, row);
-  if (before !== null) return { run: null, blockedBy: before };
+  const found = yield* inTheWayOf(store, id);
+  if (found === null) throw missingRun(id);
+  if (found.before !== null) return { run: null, blockedBy: found.before };
   yield* store.assertRun(id);
-  const run = yield* advance(store, row.run, "mapped", "delivering", { detail });
+  const run = yield* advance(store, found.run, "mapped", "delivering", { detail });
   return { run, blockedBy: null, batches: yield* batchesOf(id) };
 }
 

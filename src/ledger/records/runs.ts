@@ -5,7 +5,7 @@ import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts
 import { mustFindArrival } from "./arrivals.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
-import { type RunCells, type RunRow, SELECT_RUN, toRun, toRunRow } from "./rows.ts";
+import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { groupsOf, runsIn } from "./run-lists.ts";
 import { cells, execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
@@ -43,11 +43,6 @@ export function runMethods(store: Store): RunMethods {
 export function* findRun(id: string): Steps<Run | null> {
   const [found] = yield* cells<RunCells>(RUN_BY_ID, id);
   return found === undefined ? null : toRun(found);
-}
-
-export function* findRunRow(id: string): Steps<RunRow | null> {
-  const [found] = yield* cells<RunCells>(RUN_BY_ID, id);
-  return found === undefined ? null : toRunRow(found);
 }
 
 const RUN_BY_ID = `${SELECT_RUN} WHERE runs.id = ?`;

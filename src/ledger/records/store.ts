@@ -86,6 +86,16 @@ export interface Dialect {
   damage(most: number): Steps<readonly LedgerFault[]>;
 }
 
+/** A text that is put together once for each dialect, and not each time that it is asked. */
+export function perDialect(build: (dialect: Dialect) => string): (store: Store) => string {
+  const texts = new WeakMap<Dialect, string>();
+  return ({ dialect }) => {
+    const text = texts.get(dialect) ?? build(dialect);
+    texts.set(dialect, text);
+    return text;
+  };
+}
+
 export function* row<Row>(sql: string, ...values: Value[]): Steps<Row | undefined> {
   return (yield { want: "row", sql, values }) as Row | undefined;
 }
