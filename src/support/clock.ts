@@ -11,14 +11,15 @@ export interface Clock {
 /** Milliseconds; what `setTimeout` can hold. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-let current = Temporal.Instant.fromEpochMilliseconds(0);
+/** Beside the instant, since to ask that costs more than all the rest. */
+let current = { ms: 0, instant: Temporal.Instant.fromEpochMilliseconds(0) };
 
 export const systemClock: Clock = {
   // To the millisecond, as everything is recorded: what happens within one shares an instant, which is several times cheaper.
   now() {
     const ms = Date.now();
-    if (ms !== current.epochMilliseconds) current = Temporal.Instant.fromEpochMilliseconds(ms);
-    return current;
+    if (ms !== current.ms) current = { ms, instant: Temporal.Instant.fromEpochMilliseconds(ms) };
+    return current.instant;
   },
   monotonicMs: () => performance.now(),
   sleep: (ms, signal) =>
@@ -46,11 +47,15 @@ export const systemClock: Clock = {
     }),
 };
 
-/** What is recorded together has mostly the same millisecond, and to write a time costs more than to look at the last one. */
-let latest = { ms: 0, text: "1970-01-01T00:00:00.000Z" };
+/** What is recorded together has mostly the same instant, and to write a time costs more than to look at the last one. */
+let latest: { readonly instant: Temporal.Instant | null; readonly text: string } = {
+  instant: null,
+  text: "",
+};
 
 /** `2026-03-01T00:15:00.000Z`: always milliseconds, so that text order is time order. */
-export function isoInstant({ epochMilliseconds: ms }: Temporal.Instant): string {
-  if (ms !== latest.ms) latest = { ms, text: new Date(ms).toISOString() };
+export function isoInstant(instant: Temporal.Instant): string {
+  if (instant !== latest.instant)
+    latest = { instant, text: new Date(instant.epochMilliseconds).toISOString() };
   return latest.text;
 }

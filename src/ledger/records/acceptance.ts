@@ -1,10 +1,11 @@
 /** A batch is accepted, and with the last one its run, in the same transaction. */
 import type { BatchState, Run } from "../../model.ts";
 import type { Ledger, WholeRun } from "../ledger.ts";
+import { assertTransition } from "../states.ts";
 import { assertState, missingBatch } from "./batches.ts";
-import { appendEvent } from "./events.ts";
+import { appendEvent, appendEvents } from "./events.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRunRow } from "./rows.ts";
-import { advance, applyChange } from "./runs.ts";
+import { applyChange, eventOf } from "./runs.ts";
 import { cells, execute, type Steps, type Store } from "./store.ts";
 
 export function acceptanceMethods(store: Store): Pick<Ledger, "acceptBatch"> {
@@ -51,22 +52,18 @@ function* acceptBatch(
     store.now(),
     operationId,
   );
-  const { arrivalId } = run;
-  yield* appendEvent(
-    store,
-    { arrivalId, runId: run.id, operationId, what: "batch.accepted", detail: answer },
-    run,
-  );
+  const batchAccepted = { ...eventOf(run, "batch.accepted", answer), operationId };
   const accepted = acceptedBefore + own;
   const points = { accepted, rejected: refused + rejected };
   if (run.state !== "delivering" || left > 0) {
     yield* applyChange(store, run, run.state, { points }, {});
+    yield* appendEvent(store, batchAccepted, run);
     return null;
   }
-  return yield* advance(store, run, "delivering", "accepted", {
-    points,
-    reason: null,
-    detail: `${accepted} points accepted by ${service}`,
-    ...(finishPlan === undefined || run.finishPlan !== null ? {} : { finishPlan }),
-  });
+  assertTransition("run", run.id, run.state, "accepted");
+  const plan = finishPlan === undefined || run.finishPlan !== null ? {} : { finishPlan };
+  const after = yield* applyChange(store, run, "accepted", { points, reason: null, ...plan }, {});
+  const runAccepted = eventOf(run, "run.accepted", `${accepted} points accepted by ${service}`);
+  yield* appendEvents(store, [batchAccepted, runAccepted], run);
+  return after;
 }

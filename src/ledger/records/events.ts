@@ -2,25 +2,44 @@
 import type { LedgerEvent } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { type EventRow, toEvent } from "./rows.ts";
-import { type EventFile, execute, row, rows, type Steps, type Store } from "./store.ts";
+import {
+  type EventFile,
+  execute,
+  executeEach,
+  row,
+  rows,
+  type Steps,
+  type Store,
+  type Value,
+} from "./store.ts";
+
+type NewEvent = Omit<LedgerEvent, "at">;
+
+const INSERT =
+  "INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)";
+const TYPES = ["text", "bigint", "text", "text", "text", "text"] as const;
 
 /** Inside a write. `file`: what it is about, when that is known already. */
-export function* appendEvent(store: Store, event: Omit<LedgerEvent, "at">, file?: EventFile): Steps<void> {
+export function* appendEvent(store: Store, event: NewEvent, file?: EventFile): Steps<void> {
   const at = store.now();
-  yield* execute(
-    "INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)",
-    at,
-    event.arrivalId,
-    event.runId,
-    event.operationId,
-    event.what,
-    event.detail,
-  );
+  yield* execute(INSERT, ...valuesOf(event, at));
   store.announce({ ...event, at }, file);
 }
 
+/** Several lines of one file, in their order. Inside a write. */
+export function* appendEvents(store: Store, events: readonly NewEvent[], file: EventFile): Steps<void> {
+  const at = store.now();
+  const tuples = events.map((event) => valuesOf(event, at));
+  yield* executeEach(INSERT, TYPES, tuples);
+  for (const event of events) store.announce({ ...event, at }, file);
+}
+
+function valuesOf(event: NewEvent, at: string): readonly Value[] {
+  return [at, event.arrivalId, event.runId, event.operationId, event.what, event.detail];
+}
+
 /** Like `appendEvent`, but a repetition of the arrival's last event replaces it: a file that grows for hours is one line. Inside a write. */
-export function* appendOrRenewEvent(store: Store, event: Omit<LedgerEvent, "at">): Steps<void> {
+export function* appendOrRenewEvent(store: Store, event: NewEvent): Steps<void> {
   const last = yield* row<{ id: number; what: string }>(
     "SELECT id, what FROM events WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
     event.arrivalId,

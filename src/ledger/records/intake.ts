@@ -3,8 +3,10 @@ import type { ArrivalState, Run, RunState } from "../../model.ts";
 import type { IntakeRecord, Ledger } from "../ledger.ts";
 import { duplicateOf } from "./arrivals.ts";
 import { insertBatches } from "./batches.ts";
+import { appendEvents } from "./events.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
-import { addRejectedRows, applyChange, assertState, mustFindRun, tell } from "./runs.ts";
+import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "./rows.ts";
+import { addRejectedRows, applyChange, assertState, eventOf, missingRun } from "./runs.ts";
 import { cells, type Steps, type Store } from "./store.ts";
 
 const STATES: readonly RunState[] = ["fetched", "mapping", "mapped"];
@@ -16,9 +18,11 @@ export function intakeMethods(store: Store): Pick<Ledger, "recordIntake"> {
 
 function* recordIntake(store: Store, id: string, record: IntakeRecord): Steps<Run | null> {
   yield* store.assertRun(id);
-  const run = yield* mustFindRun(id);
+  const [found] = yield* cells<RunCells>(SELECT_STANDING, id);
+  if (found === undefined) throw missingRun(id);
+  const run = toRun(found);
   assertState(run, "claimed");
-  if (!(yield* isPlain(store, run, record))) return null;
+  if (!(yield* isPlain(store, run, found.slice(RUN_CELLS) as unknown as Standing, record))) return null;
   const { sha256, mapped } = record;
   const { points, rejectedCount, targets } = mapped;
   yield* insertBatches(run, mapped.batches);
@@ -31,21 +35,28 @@ function* recordIntake(store: Store, id: string, record: IntakeRecord): Steps<Ru
     { sha256, reason: null, points: { mapped: points, accepted: 0, rejected: rejectedCount } },
     { target_kinds: kindsOf(targets), refused: rejectedCount },
   );
-  yield* tell(store, run, "run.fetched", { detail: record.fetched });
-  yield* tell(store, run, "run.mapping", { detail: record.mapping });
-  yield* tell(store, run, "run.mapped", { detail: mapped.detail });
+  const lines = [
+    eventOf(run, "run.fetched", record.fetched),
+    eventOf(run, "run.mapping", record.mapping),
+    eventOf(run, "run.mapped", mapped.detail),
+  ];
+  yield* appendEvents(store, lines, run);
   return after;
 }
 
 type Standing = readonly [arrival: ArrivalState, mappedBefore: number];
 
-const SELECT_STANDING = `SELECT arrivals.state, CASE WHEN EXISTS (SELECT 1 FROM batches WHERE run_id = ?) THEN 1 ELSE 0 END
-  FROM arrivals WHERE arrivals.id = ?`;
+const SELECT_STANDING = `SELECT ${RUN_COLUMNS}, arrivals.state,
+    CASE WHEN EXISTS (SELECT 1 FROM batches WHERE batches.run_id = runs.id) THEN 1 ELSE 0 END
+  FROM runs JOIN bindings ON bindings.id = runs.binding_id JOIN arrivals ON arrivals.id = runs.arrival_id WHERE runs.id = ?`;
 
-function* isPlain(store: Store, run: Run, { sha256, duplicates }: IntakeRecord): Steps<boolean> {
-  if (run.replay !== null) return false;
-  const [standing] = yield* cells<Standing>(SELECT_STANDING, run.id, run.arrivalId);
-  if (standing === undefined || standing[0] === "duplicate" || standing[1] === 1) return false;
+function* isPlain(
+  store: Store,
+  run: Run,
+  [arrival, mappedBefore]: Standing,
+  { sha256, duplicates }: IntakeRecord,
+): Steps<boolean> {
+  if (run.replay !== null || arrival === "duplicate" || mappedBefore === 1) return false;
   if (duplicates === "process") return true;
   return (yield* duplicateOf(store, { ...run, id: run.arrivalId }, sha256)) === null;
 }

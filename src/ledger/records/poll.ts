@@ -3,12 +3,12 @@
  * remembered as one bit an arrival. An entry that is known costs a look-up and no write, so a poll with nothing new commits nothing.
  */
 import { basename } from "node:path/posix";
-import type { FileEntry, IsoInstant } from "../../model.ts";
+import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
 import { Marks } from "../../support/marks.ts";
 import type { PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { appendEvent, appendOrRenewEvent } from "./events.ts";
-import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
+import { type ArrivalRow, toArrival } from "./rows.ts";
 import { cells, change, execute, row, rowEach, type Steps, type Store } from "./store.ts";
 
 /** Arrivals that are marked as gone in one transaction. */
@@ -134,19 +134,34 @@ export class LedgerPoll implements PollRecord {
 
   *#add(entry: FileEntry): Steps<Sighting> {
     const now = this.#store.now();
-    const [added] = yield* cells<ArrivalCells>(
+    const { path, size, mtime } = entry;
+    const state = "settling";
+    const reason = "seen for the first time";
+    const [added] = yield* cells<readonly [id: number]>(
       `INSERT INTO arrivals (drop_name, path, name, size, mtime, state, reason, seen_at, changed_at)
-        VALUES (?, ?, ?, ?, ?, 'settling', 'seen for the first time', ?, ?) RETURNING ${ARRIVAL_COLUMNS}`,
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
       this.#drop,
-      entry.path,
-      basename(entry.path),
-      entry.size,
-      entry.mtime,
+      path,
+      basename(path),
+      size,
+      mtime,
+      state,
+      reason,
       now,
       now,
     );
-    if (added === undefined) throw brokenInvariant("record poll", entry.path, "no row came back");
-    const arrival = arrivalOfCells(added);
+    if (added === undefined) throw brokenInvariant("record poll", path, "no row came back");
+    const facts = {
+      drop: this.#drop,
+      path,
+      size,
+      mtime,
+      state,
+      reason,
+      seenAt: now,
+      changedAt: now,
+    } as const;
+    const arrival: Arrival = { ...facts, id: added[0], parentId: null, sha256: null, goneAt: null };
     const told = { arrivalId: arrival.id, runId: null, operationId: null };
     yield* appendEvent(this.#store, { ...told, what: "arrival.settling", detail: sizeWords(entry) }, arrival);
     return { arrival, seen: "new" };

@@ -1,9 +1,18 @@
-import type { Arrival, Binding, Points, RejectedRow, Replay, Run, RunState } from "../../model.ts";
+import type {
+  Arrival,
+  Binding,
+  LedgerEvent,
+  Points,
+  RejectedRow,
+  Replay,
+  Run,
+  RunState,
+} from "../../model.ts";
 import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { Ledger, RunChange, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
 import { mustFindArrival } from "./arrivals.ts";
-import { appendEvent } from "./events.ts";
+import { appendEvent, appendEvents } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { groupsOf, runsIn } from "./run-lists.ts";
@@ -101,13 +110,9 @@ function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: N
   );
   yield* reopenContainer(arrivalId, run.path);
   const told = { arrivalId, operationId: null };
-  if (arrival.state !== "matched")
-    yield* appendEvent(store, { ...told, runId: null, what: "arrival.matched", detail: reason }, run);
-  yield* appendEvent(
-    store,
-    { ...told, runId: id, what: "run.claimed", detail: claimWords(binding, replay) },
-    run,
-  );
+  const matched = { ...told, runId: null, what: "arrival.matched", detail: reason };
+  const claimed = { ...told, runId: id, what: "run.claimed", detail: claimWords(binding, replay) };
+  yield* appendEvents(store, arrival.state === "matched" ? [claimed] : [matched, claimed], run);
   if (refusal === undefined) return run;
   return yield* advance(store, run, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
 }
@@ -167,12 +172,21 @@ function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): s
 }
 
 function* bindingId(binding: Binding): Steps<number> {
-  const json = JSON.stringify(binding);
+  const json = jsonOfBinding(binding);
   const known = yield* row<{ id: number }>("SELECT id FROM bindings WHERE json = ?", json);
   if (known !== undefined) return known.id;
   const added = yield* row<{ id: number }>("INSERT INTO bindings (json) VALUES (?) RETURNING id", json);
   if (added === undefined) throw brokenInvariant("bind run", binding.trigger, "no row came back");
   return added.id;
+}
+
+/** Many runs share a binding, which nobody changes. */
+const bindingTexts = new WeakMap<Binding, string>();
+
+function jsonOfBinding(binding: Binding): string {
+  const text = bindingTexts.get(binding) ?? JSON.stringify(binding);
+  bindingTexts.set(binding, text);
+  return text;
 }
 
 /** Others may have to wait for it, or must not be overwritten by a replay. */
@@ -228,13 +242,12 @@ export function* noteRun(store: Store, id: string, change: RunChange): Steps<Run
 }
 
 /** An event of a run. Inside a write. */
-export function tell(store: Store, run: Run, what: string, { detail, reason }: RunChange): Steps<void> {
-  const { id: runId, arrivalId } = run;
-  return appendEvent(
-    store,
-    { arrivalId, runId, operationId: null, what, detail: detail ?? reason?.message ?? "" },
-    run,
-  );
+function tell(store: Store, run: Run, what: string, { detail, reason }: RunChange): Steps<void> {
+  return appendEvent(store, eventOf(run, what, detail ?? reason?.message ?? ""), run);
+}
+
+export function eventOf(run: Run, what: string, detail: string): Omit<LedgerEvent, "at"> {
+  return { arrivalId: run.arrivalId, runId: run.id, operationId: null, what, detail };
 }
 
 /** Answers the run as it is then. Inside a write, of which the caller asserts the transition and tells the event. */
