@@ -1,15 +1,26 @@
 /** How much lies in a folder of the spool. */
+import type { Stats } from "node:fs";
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
+import { PACK_MAX } from "../mapping/segment-layout.ts";
 import { systemCode } from "../support/errors.ts";
 
 /** What an intake remembers of its senders is there for good, and is no backlog. */
 const DATABASE = /\.sqlite(-wal|-shm)?$/;
 const FILES_AT_ONCE = 64;
 
-/** Bytes of a file that this one of its names stands for: a pack, which several runs have names of, counts once in all. */
-export function shareOf({ size, nlink }: { readonly size: number; readonly nlink: number }): number {
-  return size / Math.max(1, nlink);
+/** Of the files that have holes, and of those a disk may keep in less than a block. */
+const HOLED_MAX = 2 * PACK_MAX;
+const HOLED_MIN = 64 * 1024;
+const BLOCK_BYTES = 512;
+
+/**
+ * Bytes of a file that this one of its names stands for: a pack, which several runs have names of, counts once in all. Of a run that was taken out of one
+ * (`own-segments.ts`) the holes do not count. `blocks`: of 512 bytes; some file systems tell of none until later.
+ */
+export function shareOf({ size, nlink, blocks }: Pick<Stats, "size" | "nlink" | "blocks">): number {
+  const mayHaveHoles = size >= HOLED_MIN && size <= HOLED_MAX && blocks > 0;
+  return (mayHaveHoles ? Math.min(size, blocks * BLOCK_BYTES) : size) / Math.max(1, nlink);
 }
 
 /** Of files that come and go meanwhile, those that are seen; `onFile` hears of each, of one that has more names of its share. */
