@@ -232,9 +232,11 @@ describe("the guard before the first push", () => {
       reason: { message: expect.stringContaining("targets cannot be checked now") },
     });
     expect(await gateway.isIdle()).toBe(false);
-    const health = await fetch(`${gateway.operationsUrl}/health/ready`);
-    expect(health.status).toBe(503);
-    expect(await health.text()).toContain("targets cannot be checked now");
+    // Told a moment after the run has its reason.
+    await until("the gateway is not ready", async () => {
+      const health = await fetch(`${gateway.operationsUrl}/health/ready`);
+      return health.status === 503 && (await health.text()).includes("targets cannot be checked now");
+    });
     isAway = false;
     await untilState("waits.csv", "confirmed");
     expect(await rig.stored(id)).toEqual({ "2026-03-01": 5 });
@@ -247,7 +249,7 @@ describe("the guard before the first push", () => {
     const base = await proxy((url) => (url.pathname === "/sources" ? { status: 403, body: "{}" } : null));
     const services = [{ ...rig.service("hub"), base: base.url }];
     const strict = trigger("strict", { guard: { unreadable: "hold" }, drops: ["in"] });
-    const push = { ...PUSH, confirm: { ...PUSH.confirm, within: "700ms" } };
+    const push = { ...UNASKED, confirm: { ...PUSH.confirm, within: "700ms" } };
     await open(
       [
         { ...strict, fileNamePatternMatches: [{ filterType: "StartsWith", value: "strict" }] },
