@@ -246,7 +246,13 @@ describe("the guard before the first push", () => {
 
   it("goes by the rule of the trigger when the user may not read", async () => {
     await rig.variable("M-7");
-    const base = await proxy((url) => (url.pathname === "/sources" ? { status: 403, body: "{}" } : null));
+    const asked: string[] = [];
+    const base = await proxy((url) => {
+      if (url.pathname !== "/sources") return null;
+      // Runs of other tests that are held may be looked at again as well.
+      asked.push(...url.searchParams.getAll("SerialNumbers").filter((serial) => serial === "M-7"));
+      return { status: 403, body: "{}" };
+    });
     const services = [{ ...rig.service("hub"), base: base.url }];
     const strict = trigger("strict", { guard: { unreadable: "hold" }, drops: ["in"] });
     const push = { ...UNASKED, confirm: { ...PUSH.confirm, within: "700ms" } };
@@ -270,7 +276,8 @@ describe("the guard before the first push", () => {
     await until("nothing more is to come", async () =>
       (await eventsOf("unread.csv")).some((event) => event.startsWith("run.unconfirmed")),
     );
-    expect(base.seen.filter((call) => call === "GET /sources").length).toBeLessThan(5);
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.length).toBeLessThan(5);
     await gateway.stop();
     await base.close();
   });
