@@ -1,5 +1,5 @@
 /** `headgate ledger check`, on what a gateway left whose service was away. */
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Run } from "../../src/model.ts";
@@ -178,6 +178,31 @@ describe("of a run in a pack", () => {
       ["drop", true],
     ]);
     expect(existsSync(segmentPath(run.id))).toBe(true);
+  });
+
+  it("finds the one damaged input among files that were taken in together, and all of them are delivered and kept", async () => {
+    const variable = await rig.variable("a", true);
+    const days = ["01", "02", "03", "04", "05"];
+    for (const day of days) rig.put(`in/${day}.csv`, oneReading(variable, 4, `2026-03-${day}T00:00:00Z`));
+    const sending = await rig.open(away());
+    const countMapped = async () =>
+      (await sending.ledger.recentRuns(9)).filter(({ state }) => /^(mapped|delivering)$/.test(state)).length;
+    await until("all are mapped", async () => (await countMapped()) === days.length);
+    await sending.stop();
+    const names = readdirSync(spool("segments")).filter(
+      (name) => statSync(spool("segments", name)).nlink > 1,
+    );
+    expect(names.length).toBeGreaterThan(1);
+    expect(await check()).toEqual({ code: 0, found: [] });
+    // A pack begins with its inputs.
+    scribbleAt(spool("segments", names[0] ?? ""), 3);
+    expect((await check("--repair")).found).toMatchObject([{ about: "input", repaired: true }]);
+    const gateway = await rig.open({});
+    await until("all is done", () => gateway.isIdle());
+    expect(Object.keys(await rig.stored(variable))).toEqual(days.map((day) => `2026-03-${day}`));
+    await gateway.stop();
+    expect(readdirSync(spool("kept"))).toEqual(expect.arrayContaining(names));
+    expect(await check()).toEqual({ code: 0, found: [] });
   });
 
   it("finds a kept input that is damaged, and takes it out of what is kept", async () => {
