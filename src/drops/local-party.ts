@@ -82,6 +82,11 @@ function fetchParty(
   });
   if (!facts.isWanted() || copies.every((copy) => copy === null)) return entries.map(() => null);
   writeNew(destination, bytes.subarray(0, length));
+  if (!facts.isWanted()) {
+    // Whoever gave up has looked for it already, maybe before it was there.
+    unlinkSync(destination);
+    return entries.map(() => null);
+  }
   faultPoint("drops.together.copied");
   return copies.map((copy) => (copy === null ? null : triedOnce(() => settle(copy))));
 }

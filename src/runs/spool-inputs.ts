@@ -5,9 +5,10 @@
 import { createHash } from "node:crypto";
 import { constants, createReadStream, createWriteStream } from "node:fs";
 import { copyFile, open, readdir, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readSpan } from "../mapping/segment-layout.ts";
-import { publishDurably, syncFile } from "../support/durable.ts";
+import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { type FilePart, keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 import { KEPT_ENDS, PART, type SpoolPlaces } from "./spool-names.ts";
@@ -73,11 +74,13 @@ export class SpoolInputs {
     return [...ids];
   }
 
-  /** Removes the one that is found, and nothing else of its run. */
+  /** Removes the one that is found, for good, and nothing else of its run. */
   async remove(runId: string, side: InputSide): Promise<void> {
     const found = this.find(runId, side);
     if (found?.span === undefined) {
-      if (found !== null) await rm(found.path, { force: true });
+      if (found === null) return;
+      await rm(found.path, { force: true });
+      await syncDirectory(dirname(found.path));
       return;
     }
     const { segment, keptOf } = this.#places;

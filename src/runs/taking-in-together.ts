@@ -66,7 +66,7 @@ async function fetchAll(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Fetched[]> {
-  const { room, dropPost } = steps;
+  const { room, spool, dropPost } = steps;
   const roomy: Run[] = [];
   for (const run of runs) if ((await room.reserve(run.id, run.size, false)) === null) roomy.push(run);
   const drop = dropPost(roomy[0]?.drop ?? "")?.drop;
@@ -75,7 +75,10 @@ async function fetchAll(
     const files = (await drop?.fetchTogether?.(roomy.map(entryOf), pack, signal)) ?? [];
     for (const [index, run] of roomy.entries()) {
       const file = files[index] ?? null;
-      if (file !== null) fetched.push({ run, file });
+      if (file === null) continue;
+      // What an attempt by itself had brought of it, perhaps a part, would be taken for its input.
+      if (await spool.hasInput(run.id)) await spool.discard(run.id, "input");
+      fetched.push({ run, file });
     }
     return fetched;
   } finally {

@@ -61,7 +61,18 @@ describe("a party that fetches", () => {
       return true;
     };
     expect(fetchIt({ isWanted })).toEqual([null]);
-    expect(asked).toBe(2);
+    expect(asked).toBe(3);
+  });
+
+  test("leaves no copy when it was given up while it wrote, since nobody looks for it any more", () => {
+    const wasThere: boolean[] = [];
+    const isWanted = () => {
+      wasThere.push(existsSync(copy()));
+      return wasThere.at(-1) === false;
+    };
+    expect(fetchIt({ isWanted })).toEqual([null]);
+    expect(wasThere).toContain(true);
+    expect(existsSync(copy())).toBe(false);
   });
 
   test("touches no copy that somebody else may make by now, when it was given up while it read", () => {

@@ -1,9 +1,13 @@
 /** Runs of small files take steps together, and end as they would alone. */
+import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
+import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
+import { openSpool } from "../../src/runs/spool.ts";
 import { createLog } from "../../src/support/log.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
@@ -137,6 +141,32 @@ describe("files that lie at a drop together", () => {
     await until("all is done", () => gateway.isIdle());
     expect(readdirSync(join(rig.folder, path, "segments"))).toEqual([]);
     expect(readdirSync(join(rig.folder, path, "kept"))).toEqual([`${idOf("broken.csv")}.input`]);
+  });
+
+  it("have what was fetched as their inputs, and not what an attempt before had brought of it", async () => {
+    const variable = await rig.variable("meter");
+    layGood(variable);
+    rig.configure({});
+    const intakeRule = { isClosed: () => true, byGroups: false };
+    const before = await startGateway(loadGatewayConfig(rig.config), { log, intakeRule });
+    const claimed = () => before.ledger.runsIn(["claimed"]);
+    await until("all are claimed", async () => (await claimed()).length === GOOD);
+    const runs = await claimed();
+    await before.stop();
+    const path = join(rig.folder, "state/spool");
+    for (const { id } of runs) writeFileSync(join(path, "inputs", id), "variable_id,da");
+    const gateway = await rig.open({}, log);
+    await until("all is done", () => gateway.isIdle());
+    expect(parties.some(({ together }) => together > 1)).toBe(true);
+    const done = await gateway.ledger.recentRuns(GOOD);
+    await gateway.stop();
+    const keepInputs = { age: 1e12, size: 1e12 };
+    const spool = await openSpool({ path, budget: 1e9, headroom: 0, keepInputs });
+    for (const { id, sha256 } of done) {
+      const input = (await spool.openInput(id, "kept")) ?? expect.fail("no input");
+      expect(hash("sha256", await text(input))).toBe(sha256);
+    }
+    await spool.close();
   });
 
   it("are mapped alone when one of them ends the process of its mapper", async () => {
