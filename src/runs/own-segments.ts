@@ -4,9 +4,16 @@
  * anywhere in what was a pack. In both the file has holes where others were.
  */
 import { createWriteStream, statSync } from "node:fs";
-import { copyFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, rm, truncate, writeFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { ROWS, readSpan, type Span, type Trailer, trailerAtEnd } from "../mapping/segment-layout.ts";
+import {
+  PACK_MAX,
+  ROWS,
+  readSpan,
+  type Span,
+  type Trailer,
+  trailerAtEnd,
+} from "../mapping/segment-layout.ts";
 import type { BatchSlice } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
@@ -114,6 +121,8 @@ export async function discardAgain(again: string): Promise<void> {
 async function layOut(again: string, laid: string, moves: readonly Move[]): Promise<void> {
   await writeFile(laid, "");
   for (const { from, to } of moves) await copySpan(again, from, laid, to.offset);
+  // The children of later splits come behind whatever there was in what it was lost from: another node may have that still, and put them there as well.
+  await truncate(laid, Math.max(PACK_MAX, ...moves.map(({ to }) => to.offset + to.length)));
   await writeFile(`${laid}${ROWS}`, rowsMoved(again, moves));
   await syncFile(laid);
   await syncFile(`${laid}${ROWS}`);

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { appendSlices } from "../../src/delivery/slices.ts";
+import { appendSlices, rewriteSlice } from "../../src/delivery/slices.ts";
 import { ROWS, readSpan, trailerAnywhere, trailerAtEnd } from "../../src/mapping/segment-layout.ts";
 import type { BatchSlice, TargetFacts } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
@@ -160,21 +160,22 @@ describe("a split", () => {
   });
 });
 
-describe("a segment that is made again", () => {
-  const lay = (bodies: readonly Buffer[], path: string) => {
-    let offset = 0;
-    const slices = bodies.map((bytes, nth) => {
-      const slice = { sequence: String(nth + 1), offset, length: bytes.length, points: 1 };
-      offset += bytes.length;
-      return { ...slice, digest: hash("sha256", bytes) };
-    });
-    writeFileSync(path, Buffer.concat(bodies));
-    const line = ({ sequence, length }: BatchSlice, at: number) =>
-      `${JSON.stringify({ sequence, length, rows: Array.from({ length: 5 }, (_, nth) => 2 + nth + 5 * at) })}\n`;
-    writeFileSync(`${path}${ROWS}`, slices.map(line).join(""));
-    return slices;
-  };
+/** From its beginning, with the row index beside it. */
+function layAgain(bodies: readonly Buffer[], path: string): readonly BatchSlice[] {
+  let offset = 0;
+  const slices = bodies.map((bytes, nth) => {
+    const slice = { sequence: String(nth + 1), offset, length: bytes.length, points: 1 };
+    offset += bytes.length;
+    return { ...slice, digest: hash("sha256", bytes) };
+  });
+  writeFileSync(path, Buffer.concat(bodies));
+  const line = ({ sequence, length }: BatchSlice, at: number) =>
+    `${JSON.stringify({ sequence, length, rows: Array.from({ length: 5 }, (_, nth) => 2 + nth + 5 * at) })}\n`;
+  writeFileSync(`${path}${ROWS}`, slices.map(line).join(""));
+  return slices;
+}
 
+describe("a segment that is made again", () => {
   it("has its batches where they were, whatever lay between them, and is traced to its rows and kept as any other", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -184,7 +185,7 @@ describe("a segment that is made again", () => {
           const path = spool.segmentPath(ONE);
           const bodies = gaps.map((_, nth) => Buffer.from(JSON.stringify([elementOf(`M-${nth}`, 5)])));
           const again = `${path}${AGAIN}`;
-          const slices = lay(bodies, again);
+          const slices = layAgain(bodies, again);
           let at = 0;
           const moves = slices.map((from, nth) => {
             const offset = at + (gaps[nth] ?? 0);
@@ -223,6 +224,36 @@ describe("a segment that is made again", () => {
       ),
       { numRuns: 25 },
     );
+  });
+});
+
+describe("a run that another node has made again, and split", () => {
+  it("keeps all that it has in its pack, when it comes back with the children", async () => {
+    const packed = files();
+    const written = writePack(folder, packed);
+    const { slices } = written.get(ONE) ?? expect.fail("not written");
+    const bodies = await Array.fromAsync(
+      bodiesOf((await spool.openSegment(ONE)) ?? expect.fail("no segment"), slices),
+    );
+    const there = join(folder, `${ONE}.segment`);
+    const again = `${there}${AGAIN}`;
+    const made = layAgain(
+      bodies.map(({ body }) => body),
+      again,
+    );
+    const moves = made.map((from, nth) => ({ from, to: slices[nth] ?? expect.fail("no slice") }));
+    await publishAgain(again, there, moves);
+    const split = ["1.1", "1.2"].map(child);
+    const children = await appendSlices(there, split, giveOwnFile);
+    for (const [nth, slice] of children.entries())
+      await rewriteSlice(spool.segmentPath(ONE), slice, split[nth]?.bytes ?? Buffer.from(""), giveOwnFile);
+    for (const file of packed)
+      await expectUnharmed(
+        file,
+        written.get(file.runId) ?? expect.fail("not written"),
+        file.runId === ONE ? [...slices, ...children] : (written.get(file.runId)?.slices ?? []),
+      );
+    expect(await found("N-0", 11)).toMatchObject([{ runId: ONE, sequence: "2", row: 52, value: 11.25 }]);
   });
 });
 
