@@ -1,5 +1,6 @@
 import { basename } from "node:path/posix";
 import type { Arrival, ArrivalState } from "../../model.ts";
+import type { InvariantError } from "../../support/errors.ts";
 import type { ArrivalAge, Ledger } from "../ledger.ts";
 import { ARRIVAL_TRANSITIONS, assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
@@ -45,9 +46,12 @@ function* findArrivals(ids: readonly number[]): Steps<readonly Arrival[]> {
 
 export function* mustFindArrival(id: number): Steps<Arrival> {
   const arrival = yield* findArrival(id);
-  if (arrival === null)
-    throw brokenInvariant("find arrival", String(id), `there is no arrival ${id} in the ledger`);
+  if (arrival === null) throw missingArrival(id);
   return arrival;
+}
+
+export function missingArrival(id: number): InvariantError {
+  return brokenInvariant("find arrival", String(id), `there is no arrival ${id} in the ledger`);
 }
 
 /** Inside a write. A repetition of state and reason changes nothing; another reason for the same state is no event. */

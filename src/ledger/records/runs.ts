@@ -11,10 +11,17 @@ import type {
 import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { Ledger, RunChange, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
-import { mustFindArrival } from "./arrivals.ts";
+import { missingArrival } from "./arrivals.ts";
 import { appendEvent, appendEvents } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
-import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
+import {
+  ARRIVAL_COLUMNS,
+  type ArrivalCells,
+  arrivalOfCells,
+  type RunCells,
+  SELECT_RUN,
+  toRun,
+} from "./rows.ts";
 import { groupsOf, runsIn } from "./run-lists.ts";
 import { cells, execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
@@ -76,8 +83,17 @@ interface NewRun extends RunStart {
   readonly lane: string;
 }
 
+/** With the id of the binding, which is nearly always known. */
+type ArrivalToOpen = readonly [bindingId: number | null, ...ArrivalCells];
+
+const SELECT_TO_OPEN = `SELECT (SELECT bindings.id FROM bindings WHERE bindings.json = ?), ${ARRIVAL_COLUMNS}
+  FROM arrivals WHERE id = ?`;
+
 function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: NewRun): Steps<Run> {
-  const arrival = yield* mustFindArrival(arrivalId);
+  const [found] = yield* cells<ArrivalToOpen>(SELECT_TO_OPEN, jsonOfBinding(binding), arrivalId);
+  if (found === undefined) throw missingArrival(arrivalId);
+  const [knownBinding, ...ofArrival] = found;
+  const arrival = arrivalOfCells(ofArrival);
   if (replay !== undefined) yield* assertAtRest(arrival);
   else if (arrival.parentId === null) yield* store.assertDrop(arrival.drop, store.session);
   assertTransition("arrival", arrivalId, arrival.state, "matched");
@@ -94,7 +110,7 @@ function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: N
     run.size,
     run.mtime,
     run.sha256,
-    yield* bindingId(binding),
+    knownBinding ?? (yield* bindingId(binding)),
     lane,
     jsonOf(run.replay),
     now,
