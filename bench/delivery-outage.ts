@@ -141,8 +141,12 @@ function watchSpool(root: string): { stop(): number } {
 function bytesBelow(folder: string): number {
   let bytes = 0;
   try {
-    for (const item of readdirSync(folder, { recursive: true, withFileTypes: true }))
-      if (item.isFile()) bytes += statSync(join(item.parentPath, item.name)).size;
+    for (const item of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      if (!item.isFile()) continue;
+      // Runs that were taken in together share a file, which has a name for each.
+      const { size, nlink } = statSync(join(item.parentPath, item.name));
+      bytes += size / nlink;
+    }
   } catch {
     // It is not there yet, or a file has just gone: the next look sees it.
   }
