@@ -1,8 +1,9 @@
 /** `accepted → confirmed` or `discarded`, by the outcomes that the webhook told or that reading back found. */
-import { OVERWRITTEN } from "../delivery/delivery.ts";
+import { OVERWRITTEN, type ReadBackResult } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, Outcome, Reason, Run } from "../model.ts";
 import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
+import { isDamage } from "./delivering.ts";
 import { rebuildSegment } from "./mapping.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 
@@ -33,12 +34,7 @@ async function readBack(
   signal: AbortSignal,
 ): Promise<StepResult> {
   const late = sinceMs >= rule.withinMs;
-  const lost = await restoreSegment(run, late, steps, signal);
-  const delivery = steps.servicePost(run.binding.service)?.delivery;
-  const read =
-    lost === null
-      ? await delivery?.readBack(run, steps.spool.segmentPath(run.id), signal)
-      : ({ status: "unknown", reason: lost, retryAfterMs: 0 } as const);
+  const read = await readSegment(run, late, steps, signal);
   if (read === undefined) return REST;
   if (read.status === "read" && (read.missing === 0 || late)) {
     for (const outcome of read.outcomes) await steps.ledger.recordOutcome(outcome);
@@ -69,14 +65,35 @@ async function readBack(
   return REST;
 }
 
-/** What was sent is read from the segment, which another node may have had. Null when it is there, or why it cannot be had. */
+/** What was sent is read from the segment, which another node may have had, or made anew. Undefined when the service is not in the configuration any more. */
+async function readSegment(
+  run: Run,
+  late: boolean,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<ReadBackResult | undefined> {
+  const path = steps.spool.segmentPath(run.id);
+  const delivery = steps.servicePost(run.binding.service)?.delivery;
+  if (await steps.spool.hasSegment(run.id))
+    try {
+      return await delivery?.readBack(run, path, signal);
+    } catch (thrown) {
+      if (signal.aborted || !isDamage(thrown)) throw thrown;
+      steps.log.warn({ run: run.id, file: run.path, reason: thrown.message }, "a segment is damaged");
+    }
+  const lost = await restoreSegment(run, late, steps, signal);
+  return lost === null
+    ? await delivery?.readBack(run, path, signal)
+    : { status: "unknown", reason: lost, retryAfterMs: 0 };
+}
+
+/** Null when it is there now, or why it cannot be had. */
 async function restoreSegment(
   run: Run,
   late: boolean,
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (await steps.spool.hasSegment(run.id)) return null;
   try {
     return await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
   } catch (thrown) {

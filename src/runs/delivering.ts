@@ -57,14 +57,18 @@ async function deliver(
   try {
     result = await delivery.deliver(run, segment, signal, start);
   } catch (thrown) {
-    if (signal.aborted || !(thrown instanceof InvariantError) || thrown.code !== SEGMENT_DAMAGED)
-      throw thrown;
+    if (signal.aborted || !isDamage(thrown)) throw thrown;
     const fault = await remakeSegment(run, thrown, steps, signal);
     if (fault !== null) return await quarantine(run, "HG-SPOOL-002", fault, steps);
     const { finishPlan = null } = start;
     result = await delivery.deliver(run, segment, signal, { finishPlan });
   }
   return signal.aborted && result.status === "kept" ? REST : await conclude(run, result, steps);
+}
+
+/** Of a segment: its bytes are not those that the ledger has, or it is missing. */
+export function isDamage(thrown: unknown): thrown is InvariantError {
+  return thrown instanceof InvariantError && thrown.code === SEGMENT_DAMAGED;
 }
 
 function waitBehind({ id, path, state }: Run): StepResult {

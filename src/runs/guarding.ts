@@ -63,6 +63,10 @@ export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal
   if (found.verdict === "hold") return await stay(run, found.reason, again, steps);
   const overtaken = await overtakenWords(run, steps);
   if (overtaken.status === "wait") return overtaken.step;
+  if (overtaken.status === "overtaken" && overtaken.isDamaged === true) {
+    const { fault } = await rebuild(run, steps, signal);
+    return fault === null ? again : await quarantine(run, fault, steps);
+  }
   if (overtaken.status === "overtaken") {
     const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
     return await stay(run, reason, again, steps);

@@ -17,7 +17,8 @@ export interface OvertakingParts {
 export type Overtaken =
   /** With the later runs that were compared. */
   | { readonly status: "free"; readonly seen: readonly string[] }
-  | { readonly status: "overtaken"; readonly words: string }
+  /** `isDamaged`: or its own payload has to be made again before it is known. */
+  | { readonly status: "overtaken"; readonly words: string; readonly isDamaged?: boolean }
   /** A later run is delivering now. */
   | { readonly status: "wait"; readonly step: Extract<StepResult, { move: "wait" }> };
 
@@ -25,6 +26,7 @@ export type Overtaken =
 const RUNS_MAX = 200;
 const RUNS_NAMED = 3;
 const BLOCKED_WAIT_MS = 5_000;
+const DAMAGED = "its own payload is damaged";
 
 export async function overtakenWords(run: Run, parts: OvertakingParts): Promise<Overtaken> {
   const later = await parts.ledger.overtakers(run, RUNS_MAX);
@@ -48,9 +50,8 @@ export async function overtakenWords(run: Run, parts: OvertakingParts): Promise<
         words: `the later file ${gone.path} (run ${gone.id}) delivered to the same targets, and which dates is not known any more`,
       };
     const words = await commonReadings(run, set, parts);
-    return words === null
-      ? { status: "free", seen: later.map(({ id }) => id) }
-      : { status: "overtaken", words };
+    if (words === null) return { status: "free", seen: later.map(({ id }) => id) };
+    return { status: "overtaken", words, isDamaged: words === DAMAGED };
   } finally {
     await set.close();
   }
@@ -69,7 +70,9 @@ async function commonReadings(
   const own = await spool.openSegment(run.id);
   if (own === null) return "its own payload is lost";
   const batches = (await ledger.batches(run.id)).filter(({ state }) => state !== "split");
+  let read = 0;
   for await (const { body } of bodiesOf(own, batches)) {
+    read += 1;
     for (const reading of readingsOf(parseBody(body))) {
       const by = set.runOf(reading);
       if (by === undefined) continue;
@@ -79,6 +82,7 @@ async function commonReadings(
       toMs = Math.max(toMs, reading.atMs);
     }
   }
+  if (read < batches.length) return DAMAGED;
   if (readings === 0) return null;
   const named = [...runs].sort().slice(0, RUNS_NAMED).join(", ");
   const more = runs.size > RUNS_NAMED ? ` and ${runs.size - RUNS_NAMED} more` : "";

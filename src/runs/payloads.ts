@@ -1,4 +1,5 @@
 /** The readings in the batches of a run, as they lie in the spool; and sets of readings on the disk, since a file may hold any number. */
+import { hash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Readable } from "node:stream";
@@ -48,8 +49,9 @@ export function readingsOf(elements: readonly PushElement[]): readonly PayloadRe
 export type SegmentRead = (span: Span) => Readable;
 
 /**
- * The bodies of slices of a segment, in the order of their offsets; fewer when the segment ends before. Memory holds one of them, and of the file only
- * what lies between them is read: it may hold other runs too.
+ * The bodies of slices of a segment, in the order of their offsets; without those that are not there as the ledger has them. Another node may have made a segment
+ * that lies elsewhere in its file, and what is here in its place can be the body of another run. Memory holds one of them, and of the file only what lies between them
+ * is read.
  */
 export async function* bodiesOf(
   read: SegmentRead,
@@ -66,7 +68,7 @@ export async function* bodiesOf(
       const body = await bytes.take(slice.length);
       if (body.length < slice.length) return;
       at = slice.offset + slice.length;
-      yield { slice, body };
+      if (hash("sha256", body) === slice.digest) yield { slice, body };
     }
   } finally {
     bytes.close();

@@ -1,4 +1,4 @@
-import { truncateSync } from "node:fs";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -298,6 +298,15 @@ describe("a held run", () => {
       if (newer?.state === "held") await headgate("recheck", newer.id, "-c", config());
       return newer?.state === "confirmed";
     });
+    const path = join(rig.folder, "state/spool/segments", `${held.id}.segment`);
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.toString("latin1").replace("2026-03-01T", "2025-03-01T"), "latin1");
+    await headgate("recheck", "-c", config());
+    await until("it is known again which dates it holds", async () => {
+      const files = await gateway.ledger.trace(held.id);
+      return files.some(({ events }) => events.some(({ what }) => what === "run.rebuilt"));
+    });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
     await headgate("recheck", "-c", config());
     await until(
       "older is overtaken",

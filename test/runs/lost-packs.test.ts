@@ -9,7 +9,7 @@ import type { PushElement, Run } from "../../src/model.ts";
 import { findReadings } from "../../src/runs/kept-readings.ts";
 import { bodiesOf, parseBody } from "../../src/runs/payloads.ts";
 import { openSpool } from "../../src/runs/spool.ts";
-import { GatewayRig, until } from "./gateway-rig.ts";
+import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { writePack } from "./packs.ts";
 
 let rig: GatewayRig;
@@ -110,4 +110,23 @@ it("what was damaged or lost of it is made again where the ledger has it, split 
       { sequence: "2", row: 6, value: 10 * nth + 4 },
     ]);
   }
+});
+
+it("what was sent is made again to be read back, where the spool has it elsewhere than the ledger", async () => {
+  const variable = await rig.variable("elsewhere");
+  rig.put("in/elsewhere.csv", oneReading(variable, 5));
+  const triggers = [trigger("standard", { guard: "push" })];
+  // It takes what is sent, and cannot be asked.
+  const before = await rig.open({
+    services: [{ ...rig.service("hub"), base: "http://127.0.0.1:9" }],
+    triggers,
+  });
+  const runOf = async (gateway: Gateway) => (await gateway.ledger.recentRuns(1))[0];
+  await until("it is accepted", async () => (await runOf(before))?.state === "accepted");
+  const run = (await runOf(before)) ?? expect.fail("no run");
+  await before.stop();
+  // As this node had taken it in in another party, before another node took it over.
+  writeFileSync(segmentOf(run), `${" ".repeat(20)}${readFileSync(segmentOf(run))}`);
+  const gateway = await rig.open({ triggers });
+  await until("it is confirmed", async () => (await runOf(gateway))?.state === "confirmed");
 });

@@ -269,9 +269,10 @@ describe("slices of a segment", () => {
           const content = Buffer.concat([Buffer.alloc(before % 3 === 0 ? before : 0), bytes]);
           let at = content.length - bytes.length;
           const slices = gaps.map(([gap, length], nth) => {
-            const slice = { sequence: String(nth + 1), offset: at + gap, length, points: 1, digest: "" };
-            at = slice.offset + length;
-            return slice;
+            const offset = at + gap;
+            at = offset + length;
+            const digest = hash("sha256", content.subarray(offset, at));
+            return { sequence: String(nth + 1), offset, length, points: 1, digest };
           });
           const kept = join(folder, "kept", ONE);
           rmSync(`${kept}.zst`, { force: true });
@@ -288,5 +289,21 @@ describe("slices of a segment", () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  it("are not read where another run has its own, though these have the same lengths", async () => {
+    const [one, two] = files().map((file, at) => ({
+      ...file,
+      input: "meter;value",
+      batches: [[elementOf(`M-${at}`, 9)], [elementOf("shared", 9)]],
+    }));
+    if (one === undefined || two === undefined) throw new Error("no runs");
+    const slices = writePack(folder, [one]).get(ONE)?.slices ?? [];
+    rmSync(spool.segmentPath(ONE));
+    // As another node has it, which took them in in another order.
+    writePack(folder, [{ ...two, runId: ONE }]);
+    const read = (await spool.openSegment(ONE)) ?? expect.fail("no segment");
+    const bodies = await Array.fromAsync(bodiesOf(read, slices));
+    expect(bodies.map(({ slice }) => slice)).toEqual(slices.slice(1));
   });
 });
