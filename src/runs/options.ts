@@ -19,7 +19,7 @@ export const spoolOptions = z.strictObject({
     })
     .prefault({})
     .describe(
-      "How long the gateway keeps its own copy of each fetched input, compressed unless it is small, for replay.",
+      "How long the gateway keeps its own copy of each fetched input, for replay: compressed, unless it is small or was taken in together with others.",
     ),
 });
 export type SpoolOptions = z.output<typeof spoolOptions>;
