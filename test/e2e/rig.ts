@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, realpath, rm, utimes, writeFile } from "no
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
+import { OWN_PREFIX } from "../../src/drops/paths.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions } from "../../src/ledger/options.ts";
@@ -238,11 +239,11 @@ export class Stage {
     }
   }
 
-  /** Paths of the files below a folder, relative to it. */
+  /** Paths of the files below a folder, relative to it, but for the one by which a gateway tries whether events arrive: killed then, it leaves that to its next start. */
   async files(folder = this.drop): Promise<string[]> {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     return entries
-      .filter((entry) => entry.isFile())
+      .filter((entry) => entry.isFile() && !entry.name.startsWith(`${OWN_PREFIX}events-`))
       .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
       .sort();
   }

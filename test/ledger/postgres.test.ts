@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FleetWatch } from "../../src/ledger/fleet.ts";
 import { backupLedger, openLedger, restoreLedger } from "../../src/ledger/open.ts";
@@ -217,6 +218,15 @@ describe("writes that share a commit in PostgreSQL", () => {
 });
 
 describe("two nodes that decide about the order of a lane at the same moment", () => {
+  const STARTS = [
+    [0, 0],
+    [0, 2],
+    [0, 5],
+    [2, 0],
+    [0, 100],
+    [100, 0],
+  ] as const;
+
   it("never have a held run and a later one of its targets delivered side by side", async () => {
     const options = freshOptions();
     const [here, there] = [await open(options), await open({ ...options, node: "south" })];
@@ -227,7 +237,12 @@ describe("two nodes that decide about the order of a lane at the same moment", (
       await here.advanceRun(held.id, "mapped", "held");
       const later = await mapped(here, `later-${round}.csv`, targets);
       const to = round % 2 === 0 ? "mapped" : "delivering";
-      await Promise.all([here.resumeHeld(held.id, to, [], ""), there.beginDelivery(later.id, "")]);
+      // At once, and with some start for either: that each comes first is not to depend on how fast they are.
+      const [resumeMs, beginMs] = STARTS[Math.trunc(round / 2)] ?? [0, 0];
+      await Promise.all([
+        setTimeout(resumeMs).then(() => here.resumeHeld(held.id, to, [], "")),
+        setTimeout(beginMs).then(() => there.beginDelivery(later.id, "")),
+      ]);
       const states = [(await here.run(held.id))?.state, (await here.run(later.id))?.state];
       ends.add(states.join(" "));
     }
