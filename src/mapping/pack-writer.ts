@@ -1,5 +1,5 @@
 /** A pack (`segment-layout.ts`) as a process of mappers fills it: the inputs are in it already, and all that comes of them is written behind them at once. */
-import { closeSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { PackedJob } from "./mapping.ts";
 import { aboutOf, PACK_MAX, packEndText, type Span, trailerText } from "./segment-layout.ts";
 import { type BatchSink, rowIndexLine, SliceCounter } from "./segment-writer.ts";
@@ -25,19 +25,7 @@ export class PackWriter {
 
   /** Throws as the disk does. */
   static open(path: string): PackWriter {
-    const file = openSync(path, "r");
-    try {
-      const inputs = Buffer.allocUnsafe(fstatSync(file).size);
-      let count = 0;
-      for (let more = true; more && count < inputs.length; ) {
-        const read = readSync(file, inputs, count, inputs.length - count, count);
-        count += read;
-        more = read > 0;
-      }
-      return new PackWriter(path, inputs.subarray(0, count));
-    } finally {
-      closeSync(file);
-    }
+    return new PackWriter(path, readFileSync(path));
   }
 
   input({ offset, length }: Span): Buffer {

@@ -1,7 +1,7 @@
 /** A pack gets its names. The spool's thread loads it too, so it imports next to nothing. */
 import { closeSync, fsyncSync, linkSync, openSync, statSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
-import { syncNamesNow, triedOnce } from "../support/disk-work.ts";
+import { isDone, syncNamesNow } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import { ABOUT, type PackPart, ROWS } from "./segment-layout.ts";
 
@@ -32,8 +32,4 @@ function syncNow(path: string): void {
   } finally {
     closeSync(file);
   }
-}
-
-function isDone(work: () => void): boolean {
-  return triedOnce(() => work() ?? true) === true;
 }

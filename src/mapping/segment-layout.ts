@@ -65,6 +65,8 @@ export interface Trailer {
   readonly about: Span;
   /** The file that was mapped; null where it lies elsewhere. */
   readonly input: Span | null;
+  /** Its last line, with the end. */
+  readonly footer: Span;
 }
 
 /** Where the batches of a run end, and bytes of its row index and of what it is about, which follow. A footer says where it stands itself by them. */
@@ -138,7 +140,7 @@ export function trailerAtEnd(path: string): Trailer | null {
     if (packAt !== -1 && tail.indexOf(LINE_FEED, packAt + 1) === tail.length - 1)
       return trailerInPack(file, tail.subarray(packAt + 1), tailAt + packAt + 1, runOf(path));
     const found = at === -1 ? null : parsed(tail.subarray(at + 1), tailAt + at + 1, runOf(path));
-    return found?.end === size ? found.trailer : null;
+    return found !== null && found.footer.offset + found.footer.length === size ? found : null;
   });
 }
 
@@ -148,7 +150,7 @@ function trailerInPack(file: number, lastLine: Buffer, lastAt: number, run: stri
   if (end === null || !(end.directory <= lastAt)) return null;
   const footers = line<Readonly<Record<string, number>>>(read(file, lastAt - end.directory, end.directory));
   const at = footers?.[run];
-  return at === undefined ? null : (parsed(read(file, at, FOOTER_MAX), at, run)?.trailer ?? null);
+  return at === undefined ? null : parsed(read(file, at, FOOTER_MAX), at, run);
 }
 
 /** The trailer of the run that the name begins with wherever it is, looked for backwards; behind it are other runs of a pack, and the children of splits. */
@@ -164,7 +166,7 @@ export function trailerAnywhere(path: string): Trailer | null {
         at = at === 0 ? -1 : chunk.lastIndexOf(MARK, at - 1)
       ) {
         const found = parsed(chunk.subarray(at + 1), start + at + 1, runOf(path));
-        if (found !== null) return found.trailer;
+        if (found !== null) return found;
       }
       end = start;
     }
@@ -203,11 +205,7 @@ function read(file: number, offset: number, length: number): Buffer {
 }
 
 /** The footer of the run that these bytes begin with, which stand at the offset; null when they do not, or it says that it stands elsewhere. */
-function parsed(
-  bytes: Buffer,
-  offset: number,
-  of: string,
-): { readonly trailer: Trailer; readonly end: number } | null {
+function parsed(bytes: Buffer, offset: number, of: string): Trailer | null {
   const footer = line<Footer>(bytes);
   if (footer === null || (footer.run !== undefined && footer.run !== of)) return null;
   const rows = { offset: footer.batches + 1, length: footer.rows };
@@ -215,7 +213,7 @@ function parsed(
   if (about.offset + about.length !== offset) return null;
   const [at, length] = footer.input ?? [];
   const input = at === undefined || length === undefined ? null : { offset: at, length };
-  return { trailer: { rows, about, input }, end: offset + bytes.indexOf(LINE_FEED) + 1 };
+  return { rows, about, input, footer: { offset, length: bytes.indexOf(LINE_FEED) + 1 } };
 }
 
 /** The JSON of the line that the bytes begin with; null when it has no end, or is none. */

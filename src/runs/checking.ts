@@ -102,8 +102,7 @@ async function* checkSegment(
     return false;
   }
   const damaged = new Set(open.map(({ sequence }) => sequence));
-  for await (const { slice, body } of bodiesOf(segment, open))
-    if (createHash("sha256").update(body).digest("hex") === slice.digest) damaged.delete(slice.sequence);
+  for await (const { slice } of bodiesOf(segment, open)) damaged.delete(slice.sequence);
   if (damaged.size === 0) return true;
   const what = `the bytes of ${damaged.size === 1 ? "batch" : "batches"} ${[...damaged].join(", ")} are not those that the ledger has`;
   // Its whole batches are all that there is of the file when the input is gone.

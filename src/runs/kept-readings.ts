@@ -8,7 +8,7 @@ import { systemCode } from "../support/errors.ts";
 import { type AboutQuery, isAbout } from "./about.ts";
 import { openKept } from "./kept-files.ts";
 import { Bytes } from "./payloads.ts";
-import { type FilePart, keptSegmentFiles, linesOf, segmentFiles } from "./segment-files.ts";
+import { beginningOf, type FilePart, keptSegmentFiles, linesOf, segmentFiles } from "./segment-files.ts";
 import { ABOUT, KEPT_ENDS } from "./spool-names.ts";
 
 export type ReadingQuery = AboutQuery;
@@ -100,14 +100,6 @@ async function* readingsOf(
   } finally {
     bytes?.close();
   }
-}
-
-/** Offset of the first batch. Those of a run that shares its file with others end where its trailer begins, with an empty line. */
-async function beginningOf(rows: FilePart): Promise<number> {
-  if (rows.span === undefined) return 0;
-  let offset = rows.span.offset - 1;
-  for await (const line of linesOf(rows)) offset -= (JSON.parse(line) as RowLine).length;
-  return offset;
 }
 
 function* inBatch(

@@ -6,23 +6,13 @@
 import { createWriteStream, statSync } from "node:fs";
 import { copyFile, rm, truncate, writeFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import {
-  PACK_MAX,
-  ROWS,
-  readSpan,
-  type Span,
-  type Trailer,
-  trailerAtEnd,
-} from "../mapping/segment-layout.ts";
+import { PACK_MAX, ROWS, type Span, type Trailer, trailerAtEnd } from "../mapping/segment-layout.ts";
 import type { BatchSlice } from "../model.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { openKept } from "./kept-files.ts";
-import { linesOf } from "./segment-files.ts";
+import { beginningOf, linesOf } from "./segment-files.ts";
 import { PART } from "./spool-names.ts";
-
-/** Of the last line of a trailer, at least. */
-const FOOTER_MAX = 256;
 
 /**
  * Nothing happens to a segment that has a file of its own. Otherwise all that is of the run lies in one afterwards, where it did, with the trailer at its end;
@@ -31,7 +21,7 @@ const FOOTER_MAX = 256;
 export async function giveOwnFile(path: string): Promise<void> {
   const { nlink, size } = statSync(path);
   const trailer = trailerAtEnd(path);
-  const end = trailer === null ? size : endOf(path, trailer);
+  const end = trailer === null ? size : endOf(trailer.footer);
   // Behind the trailer of a run in a pack others follow, also when it is the last that has a name.
   if (nlink === 1 && end === size) return;
   const part = `${path}${PART}`;
@@ -39,7 +29,7 @@ export async function giveOwnFile(path: string): Promise<void> {
     // The name may be a link that a crash left: what it is a link to stays as it is.
     await rm(part, { force: true });
     if (trailer === null || end === size) await copyFile(path, part);
-    else await copySpans(path, part, spansOf(path, trailer, end));
+    else await copySpans(path, part, await spansOf(path, trailer));
     await syncFile(part);
     await publishDurably(part, path);
   } catch (thrown) {
@@ -48,28 +38,19 @@ export async function giveOwnFile(path: string): Promise<void> {
   }
 }
 
-function endOf(path: string, { about }: Trailer): number {
-  const offset = about.offset + about.length;
-  return offset + readSpan(path, { offset, length: FOOTER_MAX }).indexOf("\n") + 1;
+function endOf({ offset, length }: Span): number {
+  return offset + length;
 }
 
 /** The input, and from the first batch to the end of the trailer; all that there is when the row index does not tell where the first one begins. */
-function spansOf(path: string, { rows, input }: Trailer, end: number): readonly Span[] {
-  let offset = rows.offset - 1;
-  try {
-    for (const line of readSpan(path, rows).toString("utf8").split("\n"))
-      if (line !== "") offset -= (JSON.parse(line) as RowLine).length;
-  } catch (thrown) {
+async function spansOf(path: string, { rows, input, footer }: Trailer): Promise<readonly Span[]> {
+  const first = await beginningOf({ path, span: rows }).catch((thrown: unknown) => {
     if (!(thrown instanceof SyntaxError)) throw thrown;
-    offset = 0;
-  }
-  const own = { offset: Math.max(0, offset), length: end - Math.max(0, offset) };
+    return 0;
+  });
+  const offset = Math.max(0, first);
+  const own = { offset, length: endOf(footer) - offset };
   return input === null ? [own] : [input, own];
-}
-
-interface RowLine extends Readonly<Record<string, unknown>> {
-  /** Bytes of the batch. */
-  readonly length: number;
 }
 
 async function copySpans(from: string, to: string, spans: readonly Span[]): Promise<void> {
@@ -132,7 +113,7 @@ async function layOut(again: string, laid: string, moves: readonly Move[]): Prom
 async function* rowsMoved(again: string, moves: readonly Move[]): AsyncGenerator<string> {
   let nth = 0;
   for await (const line of linesOf({ path: `${again}${ROWS}` })) {
-    yield `${JSON.stringify({ ...(JSON.parse(line) as RowLine), offset: moves[nth]?.to.offset })}\n`;
+    yield `${JSON.stringify({ ...(JSON.parse(line) as object), offset: moves[nth]?.to.offset })}\n`;
     nth += 1;
   }
 }

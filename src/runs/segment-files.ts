@@ -91,3 +91,11 @@ export async function* linesOf({ path, span }: FilePart): AsyncGenerator<string>
     input.destroy();
   }
 }
+
+/** Offset of the first batch of a run with this row index. Those of a run that shares its file with others end where its trailer begins, with an empty line. */
+export async function beginningOf(rows: FilePart): Promise<number> {
+  if (rows.span === undefined) return 0;
+  let offset = rows.span.offset - 1;
+  for await (const line of linesOf(rows)) offset -= (JSON.parse(line) as { readonly length: number }).length;
+  return offset;
+}

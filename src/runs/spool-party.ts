@@ -16,7 +16,7 @@ import {
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { publishPackNow } from "../mapping/publish-pack.ts";
 import type { PackPart } from "../mapping/segment-layout.ts";
-import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
+import { isDone, type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
 import {
@@ -117,8 +117,4 @@ function keep(from: string, size: number, kept: string, kind: KeptKind, synced: 
   }
   renameSync(part, `${kept}${packed}`);
   return "packed";
-}
-
-function isDone(work: () => void): boolean {
-  return triedOnce(() => work() ?? true) === true;
 }

@@ -66,6 +66,11 @@ export function triedOnce<Value>(work: () => Value): Value | null {
   }
 }
 
+/** The same of what gives nothing: whether it was done. */
+export function isDone(work: () => void): boolean {
+  return triedOnce(() => work() ?? true) === true;
+}
+
 /** Makes the names in a directory durable. */
 export function syncNamesNow(directory: string): void {
   const file = openSync(directory, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0));
