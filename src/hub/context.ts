@@ -6,7 +6,7 @@ import type { HubStore } from "./store/store.ts";
 import type { Guard } from "./token/guard.ts";
 import type { KeyRing } from "./token/keys.ts";
 import type { Passwords } from "./token/passwords.ts";
-import type { Throttle } from "./token/throttle.ts";
+import type { TokenRates } from "./token/token-rates.ts";
 import type { Tokens } from "./token/tokens.ts";
 
 /** What the routes of every resource share. */
@@ -17,7 +17,7 @@ export interface HubContext {
   readonly clock: Clock;
   readonly passwords: Passwords;
   readonly keys: KeyRing;
-  readonly throttle: Throttle;
+  readonly rates: TokenRates;
   readonly tokens: Tokens;
   readonly guard: Guard;
   readonly ingestion: Ingestion;

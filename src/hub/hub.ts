@@ -5,10 +5,16 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type Clock, systemClock } from "../support/clock.ts";
+import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { ConfigError, systemCode } from "../support/errors.ts";
 import { endConnectionsOnClose } from "../support/farewell.ts";
 import type { Logger } from "../support/log.ts";
 import { once } from "../support/once.ts";
+import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";
+import { trustedProxies } from "../support/sign-in-options.ts";
+import { createSignInThrottle } from "../support/sign-in-throttle.ts";
+import { startFault } from "../support/start-fault.ts";
+import { packageVersion } from "../support/version.ts";
 import type { HubContext } from "./context.ts";
 import { removalRoutes } from "./data/removal.ts";
 import { dataRoutes } from "./data/routes.ts";
@@ -18,6 +24,7 @@ import { belowRoutes, installProblems } from "./http/problems.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installWarnings } from "./http/warnings.ts";
+import { createMetrics, type HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
 import { startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
@@ -39,7 +46,7 @@ import { createKeyRing } from "./token/keys.ts";
 import { createPasswords } from "./token/passwords.ts";
 import { tokenRoutes } from "./token/routes.ts";
 import { seedIdentities } from "./token/seed.ts";
-import { createThrottle } from "./token/throttle.ts";
+import { createTokenRates } from "./token/token-rates.ts";
 import { createTokens } from "./token/tokens.ts";
 
 export interface HubParts {
@@ -52,6 +59,8 @@ export interface HubParts {
 export interface RunningHub {
   /** `http://host:port`, without a slash at the end. */
   readonly url: string;
+  /** Where metrics are read; null where nothing listens for that. */
+  readonly metricsUrl: string | null;
   /** Every address that the hub answers at. */
   readonly routes: readonly HubRoute[];
   /** Completes requests and the operation in hand; the rest of the queue waits in the store. Once more is the same. */
@@ -64,60 +73,72 @@ const SILENCE_MS = 30_000;
 /** Usage of the days before is of no use any more. */
 const USAGE_MS = 2 * 86_400_000;
 
-/** Throws `ConfigError` when the store or the port cannot be had. */
+/** When the store or the port cannot be had: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
   const { log, clock = systemClock, fault = null } = parts;
-  const store = await openStore(options.store);
+  if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
+  const store = await openStore(options.store, log);
   const stops: (() => Promise<void>)[] = [() => store.close()];
   const stopAll = once(async () => {
     for (const stop of stops.toReversed()) await stop();
   });
   try {
     await seedIdentities(store.identity, options);
-    const passwords = await createPasswords(clock);
+    const { tokenThrottle } = options;
+    const throttle = createSignInThrottle(tokenThrottle, clock);
+    const passwords = await createPasswords(clock, throttle, tokenThrottle.queue);
     const keys = createKeyRing(store.identity, options, clock);
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
-    const throttle = createThrottle(options.tokenThrottle, clock);
-    const guard = createGuard({ identity: store.identity, tokens, passwords, throttle });
+    const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);
+    const guard = createGuard({ identity: store.identity, tokens, passwords });
     const webhooks = startWebhooks(store.operations, options.webhook, { log, clock });
     stops.push(() => webhooks.close());
     const { operations } = store;
     const ingestion = startIngestion({ options, operations, log, clock, fault, onFinished: webhooks.wake });
     stops.push(() => ingestion.close());
     stops.push(startPurge(store, options, log, clock));
-    const { app, routes } = buildServer({
+    const metrics = createMetrics(options, store, log);
+    stops.push(() => metrics.close());
+    const { app, routes } = buildServer(metrics, {
       options,
       store,
       log,
       clock,
       passwords,
       keys,
-      throttle,
+      rates,
       tokens,
       guard,
       ingestion,
     });
     stops.push(() => app.close());
     const url = await listen(app, options.listen);
-    log.info({ url }, "hub listens");
-    return { url, routes, close: stopAll };
+    const metricsUrl = await metrics.listen();
+    log.info({ ...startFacts(options), url, metricsUrl }, "hub listens");
+    return { url, metricsUrl, routes, close: stopAll };
   } catch (thrown) {
     await stopAll();
     throw thrown;
   }
 }
 
-function buildServer(context: HubContext): { app: FastifyInstance; routes: readonly HubRoute[] } {
+function buildServer(
+  metrics: HubMetrics,
+  context: HubContext,
+): { app: FastifyInstance; routes: readonly HubRoute[] } {
   const app = Fastify({
     bodyLimit: context.options.limits.requestBody,
     exposeHeadRoutes: false,
     ...belowRoutes,
-    trustProxy: context.options.trustProxy,
+    trustProxy: trustedProxies(context.options.trustProxy),
     forceCloseConnections: "idle",
+    http: serverLimits(context.options.http),
     routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
   });
   endConnectionsOnClose(app, SILENCE_MS);
+  limitConnections(app, context.options.http, context.log);
   takeEmptyJson(app);
+  metrics.watch(app);
   installProblems(app, context.log);
   const routes = installAccess(app, context.guard);
   installRates(app, context.options);
@@ -144,6 +165,12 @@ function buildServer(context: HubContext): { app: FastifyInstance; routes: reado
   for (const resource of resources) void app.register((scope) => resource(scope, context));
   void app.register((scope) => documentationRoutes(scope, context, routes));
   return { app, routes };
+}
+
+/** For the log of the start. */
+function startFacts({ store, accounts }: HubOptions) {
+  const place = store.kind === "sqlite" ? store.path : `postgres (schema ${store.schema})`;
+  return { version: packageVersion(), store: place, accounts: accounts.length };
 }
 
 /** Some clients name the type of a body with every call, also with a DELETE that has none. */
@@ -175,12 +202,12 @@ async function listen(app: FastifyInstance, address: string): Promise<string> {
   } catch (thrown) {
     if (!["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND"].includes(systemCode(thrown) ?? ""))
       throw thrown;
-    throw new ConfigError("HG-CONF-004", {
-      operation: "start hub",
-      subject: address,
-      message: `the hub cannot listen on ${address} (${systemCode(thrown)})`,
-      cause: thrown,
-    });
+    const message = `the hub cannot listen on ${address} (${systemCode(thrown)})`;
+    const facts = { operation: "start hub", subject: address, message, cause: thrown };
+    // A right that is missing does not come by itself.
+    throw systemCode(thrown) === "EACCES"
+      ? new ConfigError("HG-CONF-004", facts)
+      : startFault("HG-CONF-004", facts);
   }
   const bound = app.addresses()[0];
   if (bound === undefined || typeof bound === "string") throw new Error("the server listens nowhere");
@@ -194,7 +221,9 @@ function startPurge(store: HubStore, { keep }: HubOptions, log: Logger, clock: C
     do {
       const nowMs = clock.now().epochMilliseconds;
       try {
-        await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - keep.outcomes);
+        // An operation stays for its key, and would look unfinished without its outcome.
+        const outcomes = Math.max(keep.outcomes, keep.idempotencyKeys);
+        await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - outcomes);
         await store.usage.purge(isoOfMs(nowMs - USAGE_MS).slice(0, 10));
       } catch (thrown) {
         log.error({ err: thrown }, "old records of operations could not be removed; this is tried again");

@@ -1,7 +1,9 @@
 /** Configuration of `headgate hub -c FILE`. */
 import { z } from "zod";
+import { httpOptions } from "../support/http-options.ts";
 import { POSTGRES_LEAST } from "../support/postgres-version.ts";
 import { duration, size } from "../support/quantities.ts";
+import { signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
@@ -85,12 +87,20 @@ const webhook = z.strictObject({
     "Wait after the first failure, doubled after each further one; 1s by default.",
   ),
   backoffMax: duration("10m").describe("Longest wait between two attempts; 10m by default."),
-  concurrency: z.int().positive().default(8).describe("Deliveries at one time; 8 by default."),
+  concurrency: z
+    .int()
+    .positive()
+    .default(8)
+    .describe(
+      "Deliveries at one time, at most a quarter of them to one host, and three quarters for one account; 8 by default.",
+    ),
   hosts: z
     .array(z.string().min(1))
-    .optional()
-    .describe("Host names that `webhookUrl` may name; any when absent.")
-    .meta({ examples: [["gateway.example.org"]] }),
+    .default([])
+    .describe(
+      "Hosts that outcomes may be sent to beside public addresses at port 443 (https): `host` opens every port of it, also without TLS, `host:port` one. A gateway in the hub's own network is to be named here. None by default.",
+    )
+    .meta({ examples: [["gateway.example.org", "10.0.0.7:8080"]] }),
 });
 
 const limits = z.strictObject({
@@ -130,14 +140,14 @@ const signingKeys = z.strictObject({
 });
 
 const tokenThrottle = z.strictObject({
-  failures: z
+  ...signInLimits,
+  queue: z
     .int()
     .positive()
-    .default(10)
+    .default(200)
     .describe(
-      "Wrong secrets or passwords of one client or user from one address before 429; ten times as many for a user or an address alone. 10 by default.",
+      "Sign-ins that may wait for their password to be hashed; further ones are answered by 429. 200 by default.",
     ),
-  window: duration("5m").describe("Time after the first of them in which they count; 5m by default."),
   tokensPerMinute: z
     .int()
     .positive()
@@ -148,17 +158,20 @@ const tokenThrottle = z.strictObject({
 });
 
 const keep = z.strictObject({
-  idempotencyKeys: duration("7d").describe("How long an Idempotency-Key is remembered; 7d by default."),
+  idempotencyKeys: duration("90d").describe(
+    "How long an Idempotency-Key is remembered, at least as long as the longest outage that senders sit out; the keys of failed operations stay until these are applied again or dropped. 90d by default.",
+  ),
   outcomes: duration("90d").describe(
-    "How long the outcome of an operation can be asked for; 90d by default.",
+    "How long the outcome of an operation can be asked for, at least as long as keys are remembered; 90d by default.",
   ),
 });
 
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\]):/;
+const listenAddress = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port");
+
 export const hubOptions = z
   .strictObject({
-    listen: z
-      .string()
-      .regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port")
+    listen: listenAddress
       .default("127.0.0.1:8070")
       .describe("Address and port to listen on; port 0 takes any free one."),
     publicUrl: z
@@ -202,12 +215,8 @@ export const hubOptions = z
         }),
       ])
       .describe("Where structure, points and operations are kept."),
-    trustProxy: z
-      .boolean()
-      .default(false)
-      .describe(
-        "Whether callers' addresses are taken from X-Forwarded-For, which a proxy in front must set.",
-      ),
+    trustProxy,
+    http: httpOptions,
     tokenLifetime: duration("1h").describe("Lifetime of access tokens (`expires_in`); 1h by default."),
     signingKeys: signingKeys.prefault({}).describe("Keys that sign the access tokens."),
     tokenThrottle: tokenThrottle
@@ -219,6 +228,32 @@ export const hubOptions = z
     accounts: z.array(account).default([]).describe("Accounts to make or rename at start."),
     clients: z.array(client).default([]).describe("Clients of the token interface."),
     users: z.array(user).default([]).describe("Users; one that leaves this list can no longer sign in."),
+    metrics: z
+      .strictObject({
+        listen: listenAddress
+          .optional()
+          .describe(
+            "Address of a listener of its own for `GET /metrics` (Prometheus) and `GET /health`, such as 127.0.0.1:9465; nothing listens when absent.",
+          ),
+        token: z
+          .string()
+          .min(16)
+          .optional()
+          .meta({ secret: true })
+          .describe("What `GET /metrics` wants as `Authorization: Bearer …`; required beyond loopback."),
+      })
+      .prefault({})
+      .check(
+        z.superRefine<{ listen?: string | undefined; token?: string | undefined }>(
+          ({ listen, token }, context) => {
+            if (listen === undefined || token !== undefined || LOOPBACK.test(listen)) return;
+            const message =
+              "is required where `metrics.listen` is no loopback address: others could read the metrics";
+            context.addIssue({ code: "custom", path: ["token"], message });
+          },
+        ),
+      )
+      .describe("Metrics of the hub."),
     webhook: webhook.prefault({}).describe("Delivery of outcomes to the `webhookUrl` of a push."),
     limits: limits.prefault({}).describe("Named limits."),
     keep: keep.prefault({}).describe("How long records of operations are kept."),

@@ -12,11 +12,12 @@ export function isoOfUs(us: number): string {
 }
 
 export type ReadInstant =
-  | { readonly kind: "instant"; readonly ms: number }
+  /** `beyond`: decimals of the second beyond the millisecond, which are cut, without zeros at their end. */
+  | { readonly kind: "instant"; readonly ms: number; readonly beyond: string }
   | { readonly kind: "refused"; readonly reason: string };
 
 const ISO =
-  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
 /** What a local time means that a change of the clocks repeats or skips. */
 export interface LocalRule {
@@ -44,7 +45,7 @@ export function readInstant(text: string, zone: string, rule: LocalRule): ReadIn
     fraction = "",
     offset,
   ] = match;
-  if (/[1-9]/.test(fraction.slice(3))) return refused("the date is finer than a millisecond");
+  const beyond = fraction.slice(3).replace(/0+$/, "");
   const utc = Date.UTC(
     +year,
     +month - 1,
@@ -59,11 +60,11 @@ export function readInstant(text: string, zone: string, rule: LocalRule): ReadIn
   const whole =
     back.getUTCFullYear() === +year && back.getUTCMonth() === +month - 1 && back.getUTCDate() === +day;
   if (!whole || +hour > 23 || +minute > 59 || +second > 59) return refused("the date does not exist");
-  if (offset === undefined) return localInstant(utc, zone, rule);
-  if (offset === "Z" || offset === "z") return { kind: "instant", ms: utc };
+  if (offset === undefined) return localInstant(utc, beyond, zone, rule);
+  if (offset === "Z" || offset === "z") return { kind: "instant", ms: utc, beyond };
   const minutes = +offset.slice(1, 3) * 60 + +(offset.slice(3).replace(":", "") || 0);
   if (minutes > 18 * 60) return refused("the offset of the date does not exist");
-  return { kind: "instant", ms: utc - (offset.startsWith("-") ? -minutes : minutes) * 60_000 };
+  return { kind: "instant", beyond, ms: utc - (offset.startsWith("-") ? -minutes : minutes) * 60_000 };
 }
 
 let dayKey = -1;
@@ -115,13 +116,13 @@ function refused(reason: string): ReadInstant {
 }
 
 /** `wallMs`: the local wall time written as if it were UTC. */
-function localInstant(wallMs: number, zone: string, rule: LocalRule): ReadInstant {
-  if (zone === "UTC" || zone === "Etc/UTC") return { kind: "instant", ms: wallMs };
+function localInstant(wallMs: number, beyond: string, zone: string, rule: LocalRule): ReadInstant {
+  if (zone === "UTC" || zone === "Etc/UTC") return { kind: "instant", ms: wallMs, beyond };
   const wall = Temporal.Instant.fromEpochMilliseconds(wallMs).toZonedDateTimeISO("UTC").toPlainDateTime();
   const ms = wall.toZonedDateTime(zone, { disambiguation: rule.repeated }).epochMilliseconds;
   if (rule.skipped === "refuse" && ms + offsetMsAt(ms, zone) !== wallMs)
     return refused(`the local date does not exist in ${zone} (the clocks skip it)`);
-  return { kind: "instant", ms };
+  return { kind: "instant", ms, beyond };
 }
 
 export function offsetMsAt(ms: number, zone: string): number {

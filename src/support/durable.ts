@@ -1,8 +1,9 @@
 /** Files that survive a power cut: temporary name, fsync, rename, fsync of the directory. */
 import { type BigIntStats, closeSync, constants, fsync, openSync } from "node:fs";
-import { copyFile, mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
+import { copyFile, link, mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { dirname } from "node:path";
 import { systemCode } from "./errors.ts";
+import { extendedOnDisk, folderOnDisk, type PathOnDisk } from "./file-names.ts";
 
 interface DirectorySync {
   running: Promise<void>;
@@ -13,8 +14,8 @@ interface DirectorySync {
 const directorySyncs = new Map<string, DirectorySync>();
 
 /** Makes the names in a directory durable. Who asks while a sync is under way shares the next one with the others. */
-export function syncDirectory(directory: string): Promise<void> {
-  const sync = directorySyncs.get(directory);
+export function syncDirectory(directory: PathOnDisk): Promise<void> {
+  const sync = directorySyncs.get(keyOf(directory));
   if (sync === undefined) return beginSync(directory);
   sync.next ??= sync.running.then(
     () => beginSync(directory),
@@ -23,23 +24,27 @@ export function syncDirectory(directory: string): Promise<void> {
   return sync.next;
 }
 
-function beginSync(directory: string): Promise<void> {
+function beginSync(directory: PathOnDisk): Promise<void> {
   const sync: DirectorySync = { running: syncNames(directory), next: null };
-  directorySyncs.set(directory, sync);
+  directorySyncs.set(keyOf(directory), sync);
   const end = () => {
-    if (sync.next === null) directorySyncs.delete(directory);
+    if (sync.next === null) directorySyncs.delete(keyOf(directory));
   };
   sync.running.then(end, end);
   return sync.running;
 }
 
-async function syncNames(directory: string): Promise<void> {
+async function syncNames(directory: PathOnDisk): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0));
   try {
     await handle.sync();
   } finally {
     await handle.close();
   }
+}
+
+function keyOf(directory: PathOnDisk): string {
+  return typeof directory === "string" ? directory : directory.toString("latin1");
 }
 
 /** Of this machine's own disk: it is opened at once, and only the disk is waited for. */
@@ -83,28 +88,57 @@ export async function publishDurably(temporary: string, path: string): Promise<v
  * The destination must not exist; its directory is made. Answers the status of the source that was copied, since a copy has times
  * of its own; null after a rename.
  */
-export async function moveDurably(from: string, to: string): Promise<BigIntStats | null> {
+export async function moveDurably(from: PathOnDisk, to: PathOnDisk): Promise<BigIntStats | null> {
   const copied = await renamed(from, to).then((done) => (done ? null : copyAcross(from, to)));
-  await syncDirectory(dirname(to));
-  if (dirname(from) !== dirname(to)) await syncDirectory(dirname(from));
+  await syncMove(from, to);
   return copied;
 }
 
+/** Moves a file on one volume, as `moveDurably`; false, and nothing was done, when the two are on different ones. */
+export async function renameDurably(from: PathOnDisk, to: PathOnDisk): Promise<boolean> {
+  if (!(await renamed(from, to))) return false;
+  await syncMove(from, to);
+  return true;
+}
+
+/** The same, and it never takes the place of another file: false, and nothing was done, when one is there. */
+export async function restoreDurably(from: PathOnDisk, to: PathOnDisk): Promise<boolean> {
+  try {
+    await link(from, to);
+  } catch (thrown) {
+    if (systemCode(thrown) === "EEXIST") return false;
+    // A file system without hard links, or a system that keeps them from users who do not own the file.
+    if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"].includes(systemCode(thrown) ?? ""))
+      throw thrown;
+    await moveDurably(from, to);
+    return true;
+  }
+  await rm(from);
+  await syncMove(from, to);
+  return true;
+}
+
+async function syncMove(from: PathOnDisk, to: PathOnDisk): Promise<void> {
+  const [source, target] = [folderOnDisk(from), folderOnDisk(to)];
+  await syncDirectory(target);
+  if (keyOf(source) !== keyOf(target)) await syncDirectory(source);
+}
+
 /** False when the two are on different volumes. */
-async function renamed(from: string, to: string, isAgain = false): Promise<boolean> {
+async function renamed(from: PathOnDisk, to: PathOnDisk, isAgain = false): Promise<boolean> {
   try {
     await rename(from, to);
     return true;
   } catch (thrown) {
     if (systemCode(thrown) === "EXDEV") return false;
     if (systemCode(thrown) !== "ENOENT" || isAgain) throw thrown;
-    await mkdir(dirname(to), { recursive: true });
+    await mkdir(folderOnDisk(to), { recursive: true });
     return renamed(from, to, true);
   }
 }
 
 /** At a drop, which may be a share that hangs. */
-async function syncCopy(path: string): Promise<void> {
+async function syncCopy(path: PathOnDisk): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();
@@ -113,8 +147,8 @@ async function syncCopy(path: string): Promise<void> {
   }
 }
 
-async function copyAcross(from: string, to: string): Promise<BigIntStats> {
-  const temporary = `${to}.part`;
+async function copyAcross(from: PathOnDisk, to: PathOnDisk): Promise<BigIntStats> {
+  const temporary = extendedOnDisk(to, ".part");
   const before = await stat(from, { bigint: true });
   try {
     await copyFile(from, temporary);
@@ -129,7 +163,7 @@ async function copyAcross(from: string, to: string): Promise<BigIntStats> {
     await rm(temporary, { force: true }); // A full disk must not be filled further.
     throw thrown;
   }
-  await syncDirectory(dirname(to));
+  await syncDirectory(folderOnDisk(to));
   await rm(from);
   return before;
 }

@@ -8,6 +8,8 @@
  *
  * Each carries a stable code of the register (`register.ts`), the operation, the subject, and a hint that says what a person can do.
  */
+
+import type { RegisterEntry } from "./register/entry.ts";
 import { type ErrorCode, REGISTER } from "./register.ts";
 
 export type { ErrorCode };
@@ -28,7 +30,10 @@ export abstract class HeadgateError extends Error {
   readonly code: ErrorCode;
   readonly operation: string;
   readonly subject: string;
+  /** For a gateway that runs: what it does by itself comes first. */
   readonly hint: string;
+  /** For a command, which tries nothing again: what a person can do. */
+  readonly advice: string;
 
   constructor(code: ErrorCode, facts: ErrorFacts) {
     super(
@@ -39,7 +44,9 @@ export abstract class HeadgateError extends Error {
     this.code = code;
     this.operation = facts.operation;
     this.subject = facts.subject;
-    this.hint = facts.hint ?? REGISTER[code].hint;
+    const { hint, again }: RegisterEntry = REGISTER[code];
+    this.advice = facts.hint ?? hint;
+    this.hint = facts.hint ?? (again === undefined ? hint : `${again} ${hint}`);
   }
 }
 

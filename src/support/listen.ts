@@ -1,8 +1,9 @@
 /** Listening on `host:port` with an error that a person understands. */
 import type { FastifyInstance } from "fastify";
 import { ConfigError, systemCode } from "./errors.ts";
+import { startFault } from "./start-fault.ts";
 
-/** Starts listening and answers the URL. `setting` names the option in the message. Throws `ConfigError`. */
+/** Starts listening and answers the URL. `setting` names the option in the message. Throws `ConfigError`, or `TransientError` while the port is taken. */
 export async function listenOrExplain(
   app: FastifyInstance,
   address: string,
@@ -20,11 +21,11 @@ export async function listenOrExplain(
         : systemCode(cause) === "EACCES"
           ? `this user may not listen on port ${port}`
           : `it is not an address of this machine`;
-    throw new ConfigError("HG-CONF-004", {
-      operation: "listen",
-      subject: address,
-      message: `cannot listen on ${address} (${setting}): ${why}`,
-      cause,
-    });
+    const message = `cannot listen on ${address} (${setting}): ${why}`;
+    const facts = { operation: "listen", subject: address, message, cause };
+    // A right that is missing does not come by itself.
+    throw systemCode(cause) === "EACCES"
+      ? new ConfigError("HG-CONF-004", facts)
+      : startFault("HG-CONF-004", facts);
   }
 }

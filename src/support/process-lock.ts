@@ -3,6 +3,7 @@
  * when the process ends, however it ends; the file stays.
  */
 import { DatabaseSync } from "node:sqlite";
+import { createPrivateFile } from "./private-files.ts";
 
 const BUSY = 5;
 
@@ -14,6 +15,7 @@ export interface ProcessLock {
 export function takeProcessLock(path: string): ProcessLock | null {
   let db: DatabaseSync | undefined;
   try {
+    createPrivateFile(path);
     db = new DatabaseSync(path, { timeout: 0 });
     db.exec("BEGIN EXCLUSIVE");
   } catch (thrown) {

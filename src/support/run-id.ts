@@ -10,9 +10,13 @@ const BASE = DIGITS.length;
 const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 16;
 
-/** Answers the next id for a wall time in milliseconds. With `last`, every id is greater than that one as well. */
+/** Digits of the place of an entry in its container. */
+const PLACE_LENGTH = 7;
+
+/** Answers the next id for a wall time in milliseconds. With `last`, which may be of an entry, every id is greater than that one as well. */
 export function createRunIds(last = ""): (unixMs: number) => string {
-  let latest = last;
+  // The next one behind a container is also behind all of its entries.
+  let latest = last.slice(0, TIME_LENGTH + RANDOM_LENGTH);
   let time = { ms: 0, text: encodeTime(0) };
   return (unixMs) => {
     const ms = Math.trunc(unixMs);
@@ -23,6 +27,14 @@ export function createRunIds(last = ""): (unixMs: number) => string {
   };
 }
 
+/**
+ * The id of the run of an entry: that of the run of its container, and a place among the entries, from 0. It is greater than that of
+ * the container and less than any that was made after that one, so that the entry is delivered in the order of its container.
+ */
+export function entryRunId(container: string, place: number): string {
+  return container + encode(place, PLACE_LENGTH);
+}
+
 /** Unix milliseconds at which a run id was made. */
 export function runIdTimeMs(id: string): number {
   let ms = 0;
@@ -31,9 +43,13 @@ export function runIdTimeMs(id: string): number {
 }
 
 function encodeTime(ms: number): string {
-  let rest = ms;
+  return encode(ms, TIME_LENGTH);
+}
+
+function encode(number: number, length: number): string {
+  let rest = number;
   let text = "";
-  for (let at = 0; at < TIME_LENGTH; at += 1) {
+  for (let at = 0; at < length; at += 1) {
     text = (DIGITS[rest % BASE] ?? "") + text;
     rest = Math.floor(rest / BASE);
   }

@@ -6,6 +6,10 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
 export const SIGNATURE_HEADER = "x-headgate-signature";
+/** Header of ours, of answers that should tell their client more than their status does; several warnings are joined by "; ". */
+export const WARNING_HEADER = "x-headgate-warning";
+/** Begins the warning of a push whose outcome will not be sent to its `webhookUrl`. */
+export const WEBHOOK_WARNING = "webhookUrl:";
 /** A signature older or newer than this is refused. */
 export const SIGNATURE_TOLERANCE_SEC = 300;
 
@@ -19,6 +23,8 @@ export const webhookBody = z.object({
   /** Of the stored ones, those that replaced an earlier value or version. */
   replaced: z.number().int(),
   discarded: z.array(z.object({ target: z.string(), reason: z.string(), count: z.number().int() })),
+  /** What the sender should know of stored readings, each said once; absent: nothing. */
+  notices: z.array(z.string()).optional(),
   started: z.string(),
   finished: z.string(),
 });

@@ -114,6 +114,52 @@ describe("PATCH", () => {
     expect([status, problem.detail]).toEqual([400, expect.stringContaining("operation 1 of the patch")]);
     expect(await one(`/sites/${siteId}`)).toMatchObject({ name: "Site" });
   });
+
+  it("refuses a patch that makes the entity larger than a body may be, before it has grown", async () => {
+    const { sourceId } = await createChain(hub, {
+      source: { clientData: { F: { G: { x: "0123456789" } } } },
+    });
+    const doubling = Array.from({ length: 40 }, (_, round) => ({
+      op: "copy",
+      from: "/clientData",
+      path: `/clientData/c${round}`,
+    }));
+    const grown = await hub.call("PATCH", `/sources/${sourceId}`, { body: doubling, headers });
+    expect([grown.status, grown.body.detail]).toEqual([
+      400,
+      expect.stringMatching(/^operation 1\d of the patch makes the document larger than 4000000 bytes/),
+    ]);
+    const many = Array.from({ length: 1_001 }, () => ({ op: "test", path: "/name", value: "Source" }));
+    expect(await hub.call("PATCH", `/sources/${sourceId}`, { body: many, headers })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining("1001 operations") },
+    });
+    expect(await one(`/sources/${sourceId}`)).toMatchObject({
+      clientData: { F: { G: { x: "0123456789" } } },
+    });
+  });
+
+  it.each([
+    { op: "add", path: "/__proto__/admin", value: true },
+    { op: "add", path: "/clientData/__proto__", value: { admin: true } },
+    { op: "replace", path: "/constructor/prototype/admin", value: true },
+    { op: "add", path: "/constructor/headgateTest", value: true },
+    { op: "add", path: "/name/constructor/headgateTest", value: true },
+    { op: "add", path: "/toString/headgateTest", value: true },
+    { op: "replace", path: "/toString", value: 1 },
+    { op: "copy", from: "/valueOf", path: "/clientData/x" },
+    { op: "move", from: "/constructor", path: "/clientData/x" },
+    { op: "test", path: "/hasOwnProperty", value: null },
+    { op: "replace", path: "", value: {} },
+    { op: "copy", from: "/clientData/F~1G", path: "/clientData/x" },
+  ])("answers 400 to $op $path, which names no field of the entity", async (operation) => {
+    const { sourceId } = await createChain(hub, { source: { clientData: { F: {} } } });
+    const answer = await hub.call("PATCH", `/sources/${sourceId}`, { body: [operation], headers });
+    expect([answer.status, answer.body.code]).toEqual([400, "invalid-request"]);
+    expect(answer.body.detail).toContain("operation 0 of the patch");
+    for (const touched of [Object, String, Object.prototype.toString, Object.prototype, hub])
+      expect(Object.hasOwn(touched, "headgateTest") || Object.hasOwn(touched, "admin")).toBe(false);
+  });
 });
 
 describe("a variable with data", () => {

@@ -119,6 +119,11 @@ describe("an expression that cannot be read", () => {
   it.each([
     ["", "at position 1: the expression is empty"],
     ["Name", "at position 5: an operator is expected after name, not the end"],
+    ["Name constructor 'a'", "at position 6: an operator is expected after name, not constructor"],
+    ["Name not toString 'a'", "an operator is expected after name"],
+    ["Name __proto__ 'a'", "an operator is expected after name"],
+    ["constructor = 'a'", "at position 1: a source has no field constructor"],
+    ["constructor.name = 'a'", "at position 1: constructor is none of Site, Source and Variable"],
     ["Name = ", "at position 8: a value is expected after ="],
     ["Name == 'a' 'b'", 'at position 13: "and", "or" or the end is expected, not \'b\''],
     ["(Name = 'a'", 'at position 12: ")" is expected'],

@@ -102,7 +102,7 @@ export function rawOptions(directory: string, more: object = {}): object {
       { username: "plain", password: "plain-password", accounts: [1], roles: ["User"] },
       { username: "admin", password: "admin-password", accounts: [1], roles: ["Admin"] },
     ],
-    webhook: { secret: SECRET, backoff: "20ms", timeout: "2s" },
+    webhook: { secret: SECRET, backoff: "20ms", timeout: "2s", hosts: ["127.0.0.1"] },
     ...more,
   };
 }

@@ -56,7 +56,7 @@ describe("rates of requests", () => {
 });
 
 describe("quotas of a day", () => {
-  test("let in what fits, then answer 429 until midnight; what was refused or repeated is not counted", async () => {
+  test("let in what fits, then answer 429 until midnight; what was accepted before is answered again and costs nothing", async () => {
     const { variableIds } = await createChain(hub);
     const push = (count: number, key: string) =>
       hub.call("POST", "/push/api/data", {
@@ -64,8 +64,13 @@ describe("quotas of a day", () => {
         headers: { "idempotency-key": key },
       });
     expect(await push(6, "a")).toMatchObject({ status: 200 });
-    expect(await push(4, "b")).toMatchObject({ status: 200 });
+    const second = await push(4, "b");
+    expect(second).toMatchObject({ status: 200 });
     expect(await push(1, "c")).toMatchObject({ status: 429, body: { code: "quota-exceeded" } });
+    await hub.settled(second.body.operationId);
+    for (const _repeat of [1, 2])
+      expect(await push(4, "b")).toMatchObject({ status: 200, body: second.body });
+    expect(await push(3, "b")).toMatchObject({ status: 422, body: { code: "idempotency-conflict" } });
     await hub.restart();
     const refused = await push(1, "c");
     expect(refused.status).toBe(429);

@@ -32,6 +32,14 @@ describe("a parameter that the address does not know", () => {
     expect(headers.get("x-headgate-warning")).toMatch(/: Period; not converted/);
   });
 
+  test("may be named as what JavaScript gives every object", async () => {
+    for (const name of ["constructor", "toString", "hasOwnProperty"]) {
+      const answer = await hub.call("POST", "/data", { body: { VariableId: id, [name]: "x" } });
+      expect(answer).toMatchObject({ status: 200 });
+      expect(answer.headers.get("x-headgate-warning")).toMatch(new RegExp(`: ${name}$`));
+    }
+  });
+
   test("stops a removal, which would otherwise take all", async () => {
     const answer = await remove({ VariableIds: id, From: "2030-01-01", To: "2031-01-01" });
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("From, To") } });

@@ -8,8 +8,8 @@ import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { isDatabaseTrouble, openStore } from "../../src/hub/store/open.ts";
 import { createPool, transact } from "../../src/hub/store/postgres/database.ts";
-import { silentLog as log } from "../../src/support/log.ts";
-import type { TestDatabase } from "../support/postgres.ts";
+import { createLog, silentLog as log } from "../../src/support/log.ts";
+import { hastyUser, type TestDatabase, watchCommits } from "../support/postgres.ts";
 import {
   callsOf,
   createChain,
@@ -166,12 +166,18 @@ describe("a store that cannot be opened", () => {
   };
 
   test.each([
-    ["a wrong password", (url: URL) => (url.password = "wrong"), "password authentication failed"],
-    ["an unknown database", (url: URL) => (url.pathname = "/nowhere"), 'database "nowhere" does not exist'],
-    ["a port where nothing listens", (url: URL) => (url.port = "1"), "ECONNREFUSED"],
-  ])("%s is a configuration error that keeps the password to itself", async (_what, change, words) => {
+    ["a wrong password", (url: URL) => (url.password = "wrong"), "authentication failed", "ConfigError"],
+    [
+      "an unknown database",
+      (url: URL) => (url.pathname = "/nowhere"),
+      '"nowhere" does not exist',
+      "ConfigError",
+    ],
+    ["a port where nothing listens", (url: URL) => (url.port = "1"), "ECONNREFUSED", "TransientError"],
+  ])("%s is told without the password", async (_what, change, words, name) => {
     const starting = startHub(optionsWith(storeWith(change)), { log });
     await expect(starting).rejects.toMatchObject({
+      name,
       code: "HG-HUB-001",
       subject: expect.stringMatching(/^postgres:\/\/postgres@127\.0\.0\.1:\d+\/\w+$/),
       message: expect.stringContaining(words),
@@ -224,6 +230,28 @@ test("a hub that is closed twice closes once, also its store", async () => {
   await Promise.all([hub.close(), hub.close()]);
   const store = await openStore(optionsWith().store);
   await Promise.all([store.close(), store.close()]);
+});
+
+test("commits wait for the disk, also where the role of the hub is configured not to", async () => {
+  const { url } = await hastyUser(database);
+  const { store } = optionsWith();
+  const schema = store.kind === "postgres" ? store.schema : "";
+  const told: string[] = [];
+  const options = optionsWith({ store: { kind: "postgres", url, schema } });
+  const hub = await startHub(options, { log: createLog("warn", { write: (line) => void told.push(line) }) });
+  hubs.push(hub);
+  const commits = await watchCommits(database, schema);
+  const calls = callsOf(() => hub.url);
+  const { variableIds } = await createChain(calls, { variables: [{ isVersioned: true }] });
+  expect(await calls.push([{ variableId: variableIds[0], data }])).toMatchObject({ stored: data.length });
+  const seen = await commits();
+  expect(Object.keys(seen)).toEqual(["on"]);
+  expect(seen["on"]).toEqual(
+    expect.arrayContaining(["body", "operation", "outcome", "point", "point_version", "source"]),
+  );
+  // What no session can mend: the server of the tests runs without fsync.
+  const server = (await database.query("SHOW fsync"))[0]?.["fsync"];
+  expect(told.filter((line) => line.includes("fsync = off: a crash"))).toHaveLength(server === "off" ? 1 : 0);
 });
 
 test("a push that the store refuses does not count towards the quota", async () => {

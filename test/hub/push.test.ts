@@ -191,10 +191,10 @@ describe("readings", () => {
   test("dates and values that cannot be stored are discarded one by one, with reason, count and an example", async () => {
     const { variableIds } = await createChain(hub);
     const raw = `[{"variableId":${variableIds[0]},"data":[{"date":"${DATE}","value":1e999},{"date":"01/03/2026","value":1},{"date":"02/03/2026","value":1},
-      {"date":"2026-02-30T00:00:00Z","value":1},{"date":"2026-03-29T02:30:00","value":1},{"date":"2026-03-01T00:00:00.0001Z","value":1},{"date":"${DATE}","value":-7.25}]}]`;
+      {"date":"2026-02-30T00:00:00Z","value":1},{"date":"2026-03-29T02:30:00","value":1},{"date":"${DATE}","value":-7.25}]}]`;
     await hub.ok("POST", "/push/api/data?operationId=unfit", { raw });
     const outcome = await hub.settled("unfit");
-    expect(outcome).toMatchObject({ received: 7, stored: 1 });
+    expect(outcome).toMatchObject({ received: 6, stored: 1 });
     const reasons = outcome.discarded.map(
       ({ reason, count }: { reason: string; count: number }) => `${count} ${reason}`,
     );
@@ -203,10 +203,85 @@ describe("readings", () => {
       '2 the date is not ISO 8601: "01/03/2026"',
       '1 the date does not exist: "2026-02-30T00:00:00Z"',
       '1 the local date does not exist in Europe/Paris (the clocks skip it): "2026-03-29T02:30:00"',
-      '1 the date is finer than a millisecond: "2026-03-01T00:00:00.0001Z"',
     ]);
     expect(await read(variableIds[0])).toMatchObject([{ rawValue: -7.25 }]);
   });
+
+  test("dates finer than a millisecond are cut to it, which the outcome says once", async () => {
+    const { variableIds } = await createChain(hub, { zone: "UTC" });
+    const dates = [
+      "2026-03-01T00:00:00.123456Z",
+      "2026-03-01T00:00:01.1234567+00:00",
+      "2026-03-01t00:00:02,123456789z",
+      "2026-03-01T00:00:03.9999999",
+      "2026-03-01T00:00:04.5000000000Z",
+      "2026-03-01T00:00:05Z",
+    ];
+    const outcome = await hub.push([
+      { variableId: variableIds[0], data: dates.map((date, value) => ({ date, value })) },
+    ]);
+    expect(outcome).toMatchObject({ status: "stored", stored: 6, discarded: [] });
+    expect(outcome.notices).toEqual([
+      '4 dates finer than a millisecond were cut to it, the first: "2026-03-01T00:00:00.123456Z"',
+    ]);
+    expect((await read(variableIds[0])).map((row: { date: string }) => row.date)).toEqual([
+      "2026-03-01T00:00:00.123+00:00",
+      "2026-03-01T00:00:01.123+00:00",
+      "2026-03-01T00:00:02.123+00:00",
+      "2026-03-01T00:00:03.999+00:00",
+      "2026-03-01T00:00:04.500+00:00",
+      "2026-03-01T00:00:05+00:00",
+    ]);
+    const period = { From: "2026-03-01T00:00:00.123999Z", To: "2026-03-01t00:00:03,9999z" };
+    expect(await hub.get("/data", { VariableId: variableIds[0] ?? 0, ...period })).toHaveLength(3);
+    const removal = {
+      VariableIds: variableIds[0] ?? 0,
+      ToDateUtc: "2026-03-01T00:00:01.1239Z",
+      WhatIf: true,
+    };
+    expect(await hub.ok("DELETE", "/data", { query: removal })).toMatchObject({ points: 1 });
+  });
+
+  test.each([
+    { isVersioned: false, versions: [undefined, undefined], points: 0 },
+    { isVersioned: false, versions: ["a", "b"], points: 0 },
+    { isVersioned: true, versions: [undefined, undefined], points: 0 },
+    { isVersioned: true, versions: ["a", "a"], points: 0 },
+    { isVersioned: true, versions: ["a", "b"], points: 2 },
+  ])(
+    "dates that are the same once cut are discarded, both, where their values differ (versioned: $isVersioned, versions $versions)",
+    async ({ isVersioned, versions, points }) => {
+      const { variableIds } = await createChain(hub, { zone: "UTC", variables: [{ isVersioned }, {}] });
+      const [variableId, other] = variableIds;
+      const [first, second] = versions;
+      const outcome = await hub.push([
+        { variableId, version: first, data: [{ date: "2026-03-01T00:00:00.123Z", value: 1 }] },
+        { variableId: other, data: [{ date: "2026-03-01T00:00:00.1239Z", value: 7 }] },
+        {
+          variableId,
+          version: second,
+          data: [
+            { date: "2026-03-01T00:00:00.123999Z", value: 2 },
+            // Alike once cut, and of the same value: one reading, told twice.
+            { date: "2026-03-01T00:00:01.1231Z", value: 5 },
+            { date: "2026-03-01T00:00:01.1239Z", value: 5 },
+            // The same date again is no collision: the later value counts.
+            { date: "2026-03-01T00:00:02.1239Z", value: 5 },
+            { date: "2026-03-01T00:00:02.123900Z", value: 6 },
+          ],
+        },
+      ]);
+      const reason = expect.stringMatching(/^the date, cut to the millisecond, is that of another reading/);
+      expect(outcome).toMatchObject({ received: 7, stored: 5 + points });
+      expect(outcome.discarded).toEqual(
+        points === 0 ? [{ target: `variableId=${variableId}`, reason, count: 2 }] : [],
+      );
+      const rows = await hub.get("/data", { VariableId: variableId ?? 0, AllVersions: true });
+      const at = (value: number) =>
+        rows.filter(({ rawValue }: { rawValue: number }) => rawValue === value).length;
+      expect([at(1) + at(2), at(6)]).toEqual([points, 1]);
+    },
+  );
 
   test("pushes to one variable are stored in the order of their answers", async () => {
     const { variableIds } = await createChain(hub);

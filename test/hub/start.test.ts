@@ -18,13 +18,14 @@ afterEach(() => directory.remove());
 
 const optionsWith = (more: object = {}) => hubOptions.parse(rawOptions(directory.path, more));
 
-test("a taken port is a configuration error that names the address", async () => {
+test("a taken port names the address, and is worth another start", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   try {
     const listen = `127.0.0.1:${port}`;
     await expect(startHub(optionsWith({ listen }), { log })).rejects.toMatchObject({
+      name: "TransientError",
       code: "HG-CONF-004",
       subject: listen,
     });

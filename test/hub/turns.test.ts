@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { countReadings } from "../../src/hub/push/body.ts";
+import { DUE_RECEIVERS } from "../../src/hub/store/operation-rows.ts";
 import { openDatabase } from "../../src/hub/store/sqlite/database.ts";
 import { createPointStore } from "../../src/hub/store/sqlite/points.ts";
 import type { PointRange, VariableFacts } from "../../src/hub/store/store.ts";
@@ -85,4 +86,18 @@ test("a thousand variables without points are looked up in turns", async () => {
       for await (const chunk of points.read(variable(id), WHOLE)) expect(chunk).toEqual([]);
   };
   expect(await turnsOf(reading)).toBeGreaterThanOrEqual(15);
+});
+
+test("each receiver of outcomes is found by its account and host, not by reading all hosts of the account", () => {
+  const queue = openDatabase({
+    path: join(directory.path, "hub.sqlite.queue"),
+    migrations: "intake-migrations",
+    timeoutMs: 20,
+  });
+  try {
+    const plan = queue.prepare(`EXPLAIN QUERY PLAN ${DUE_RECEIVERS} SELECT * FROM at`).all();
+    expect(plan.map((step) => step["detail"]).join("\n")).toContain("(account_id=? AND webhook_host>?)");
+  } finally {
+    queue.close();
+  }
 });

@@ -26,6 +26,43 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** Another user of the database, who may do anything and whose commits do not wait for the disk, as a role can be configured. */
+export async function hastyUser(database: TestDatabase): Promise<{ readonly url: string }> {
+  const name = `hasty_${randomBytes(6).toString("hex")}`;
+  await database.query(`CREATE ROLE ${name} LOGIN SUPERUSER PASSWORD 'hasty'`);
+  await database.query(`ALTER ROLE ${name} SET synchronous_commit = off`);
+  const url = new URL(database.url);
+  url.username = name;
+  url.password = "hasty";
+  return { url: url.href };
+}
+
+/** From now on every change in the schema notes how its commit waits for the disk: the tables by that word. */
+export async function watchCommits(
+  { query }: TestDatabase,
+  schema: string,
+): Promise<() => Promise<Readonly<Record<string, readonly string[]>>>> {
+  const seen = `seen_${randomBytes(6).toString("hex")}`;
+  await query(`CREATE TABLE public.${seen} (commits TEXT, relation TEXT, UNIQUE (commits, relation))`);
+  await query(`CREATE FUNCTION public.${seen}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO public.${seen} VALUES (current_setting('synchronous_commit'), TG_TABLE_NAME) ON CONFLICT DO NOTHING;
+    RETURN NULL; END $$`);
+  const tables = await query(
+    "SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
+    [schema],
+  );
+  for (const { relname } of tables)
+    await query(`CREATE TRIGGER seen AFTER INSERT OR UPDATE OR DELETE ON ${schema}.${String(relname)}
+      FOR EACH STATEMENT EXECUTE FUNCTION public.${seen}()`);
+  return async () => {
+    const rows = await query(`SELECT commits, relation FROM public.${seen} ORDER BY relation`);
+    const byWord = Object.groupBy(rows, ({ commits }) => String(commits));
+    return Object.fromEntries(
+      Object.entries(byWord).map(([word, found = []]) => [word, found.map((row) => String(row["relation"]))]),
+    );
+  };
+}
+
 async function queryOnce(
   url: string,
   sql: string,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createRunIds, runIdTimeMs } from "../../src/support/run-id.ts";
+import { createRunIds, entryRunId, runIdTimeMs } from "../../src/support/run-id.ts";
 
 const time = fc.integer({ min: 0, max: 2 ** 47 });
 
@@ -36,4 +36,25 @@ it("tells when a run id was made", () => {
 
 it("carries to the next greater id when no more random ones fit behind the last", () => {
   expect(createRunIds("00000000010fzzzzzzzzzzzzzz")(0)).toBe("00000000010g00000000000000");
+});
+
+it("puts the runs of entries, also of containers in containers, between that of their container and the next one", () => {
+  fc.assert(
+    fc.property(
+      time,
+      time,
+      fc.uniqueArray(fc.nat(), { minLength: 1, maxLength: 5 }),
+      (first, then, places) => {
+        const next = createRunIds();
+        const container = next(first);
+        const entries = places.toSorted((a, b) => a - b).map((place) => entryRunId(container, place));
+        const inner = entries.flatMap((id) => [id, entryRunId(id, 0), entryRunId(id, 1)]);
+        // Also when the last one that a new process knows is that of an entry.
+        const ids = [container, ...inner, createRunIds(inner.at(-1))(then)];
+        expect(ids).toEqual([...ids].sort());
+        expect(next(then) > (inner.at(-1) ?? "")).toBe(true);
+        expect(runIdTimeMs(inner.at(-1) ?? "")).toBe(first);
+      },
+    ),
+  );
 });

@@ -102,6 +102,7 @@ describe("a token endpoint", () => {
     ["invalid_client", "HG-PUSH-002", "clientSecret"],
     ["invalid_grant", "HG-PUSH-003", "password"],
     ["invalid_scope", "HG-PUSH-004", "scopes"],
+    ["constructor", "HG-PUSH-006", ""],
   ])("that answers %s is told as what to correct", async (error, code, hint) => {
     service.tokenScript.push(json(401, { error, error_description: "its words" }));
     await expect(tokens.get(signal)).rejects.toMatchObject({

@@ -12,25 +12,25 @@ import { entityNamed, type FieldType, fieldNamed, nearestFields } from "./fields
 import { filterFault, type Token, tokensOf } from "./tokens.ts";
 
 const DEPTH_MAX = 100;
-const SIGNS: Readonly<Record<string, readonly [FilterOperator, negated: boolean]>> = {
-  "=": ["=", false],
-  "==": ["=", false],
-  "<>": ["=", true],
-  "!=": ["=", true],
-  ">": [">", false],
-  ">=": [">=", false],
-  "<": ["<", false],
-  "<=": ["<=", false],
-  "~": ["contains", false],
-  "!~": ["contains", true],
-  contains: ["contains", false],
-  like: ["like", false],
-  startswith: ["startswith", false],
-  endswith: ["endswith", false],
-  notlike: ["like", true],
-  notstartswith: ["startswith", true],
-  notendswith: ["endswith", true],
-};
+const SIGNS: ReadonlyMap<string, readonly [FilterOperator, negated: boolean]> = new Map([
+  ["=", ["=", false]],
+  ["==", ["=", false]],
+  ["<>", ["=", true]],
+  ["!=", ["=", true]],
+  [">", [">", false]],
+  [">=", [">=", false]],
+  ["<", ["<", false]],
+  ["<=", ["<=", false]],
+  ["~", ["contains", false]],
+  ["!~", ["contains", true]],
+  ["contains", ["contains", false]],
+  ["like", ["like", false]],
+  ["startswith", ["startswith", false]],
+  ["endswith", ["endswith", false]],
+  ["notlike", ["like", true]],
+  ["notstartswith", ["startswith", true]],
+  ["notendswith", ["endswith", true]],
+]);
 const OPERATORS =
   "=, <>, >, >=, <, <=, like, startswith, endswith (each also after not), is empty, is not empty";
 const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "contains", "startswith", "endswith"]);
@@ -107,7 +107,8 @@ class Parser {
     if (this.#takeWord("isempty")) return { kind: "empty", field: named.field };
     const before = this.#takeWord("not");
     const sign = this.#peek();
-    const known = sign.kind === "sign" || sign.kind === "word" ? SIGNS[sign.text.toLowerCase()] : undefined;
+    const known =
+      sign.kind === "sign" || sign.kind === "word" ? SIGNS.get(sign.text.toLowerCase()) : undefined;
     if (known === undefined)
       throw this.#fault(
         at,

@@ -12,7 +12,7 @@ export function parametersOf(request: FastifyRequest): Record<string, unknown> {
   const parameters: Record<string, unknown> = { ...(request.query as object) };
   for (const [name, value] of Object.entries(body).flatMap(flattened)) {
     if (value === null) continue;
-    const before = parameters[name];
+    const before = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     parameters[name] =
       before === undefined || String(before) === String(value) ? value : [before, value].flat();
   }

@@ -1,8 +1,8 @@
 /** What an answer of 200 should still tell its client: a header of ours, since the specification has no place for it. */
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { unknownNames } from "../../wire/caseless.ts";
+import { WARNING_HEADER } from "../../wire/index.ts";
 
-const WARNING_HEADER = "x-headgate-warning";
 /** Names that a warning quotes, and the characters of each; further ones are counted. */
 const NAMED_MAX = 10;
 const CHARACTERS_MAX = 60;

@@ -3,20 +3,13 @@
  * `received = stored + discarded`, always; what is discarded has a reason.
  */
 import { type Clock, isoInstant } from "../../support/clock.ts";
-import {
-  type IdentifierKind,
-  ianaZone,
-  identifierKind,
-  type PushElement,
-  type PushReading,
-  readPushParts,
-  targetWords,
-} from "../../wire/index.ts";
+import { type PushElement, type PushReading, readPushParts } from "../../wire/index.ts";
 import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
-import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
+import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
+import { createResolver, ReadingJudge, versionOf, wordsOf } from "./judgement.ts";
 import { unpacked } from "./packing.ts";
 
 export interface ApplyParts {
@@ -47,12 +40,12 @@ export async function applyOperations(
     const { accountId, timeoutSec } = operation;
     check = timeoutCheck(clock, timeoutSec);
     tallies.push(
-      await gather(transaction, operation, {
+      await gatherOperation(transaction, operation, {
         index,
         columns,
         write,
         check,
-        discards: new Discards(discardsMax),
+        discardsMax,
         lastMs: now.epochMilliseconds + (horizon.byAccount.get(accountId) ?? horizon.byDefault),
         started: isoInstant(now),
       }),
@@ -62,11 +55,12 @@ export async function applyOperations(
   if (columns.length > 0) await write();
   if (operations.length === 1) check();
   const finished = isoInstant(clock.now());
-  return tallies.map(({ received, stored, discards, started }, index) => ({
+  return tallies.map(({ received, stored, discards, notices, started }, index) => ({
     received,
     stored,
     replaced: replaced[index] ?? 0,
     discarded: discards.list(),
+    ...(notices.length === 0 ? {} : { notices }),
     started,
     finished,
   }));
@@ -92,6 +86,7 @@ interface Tally {
   readonly received: number;
   readonly stored: number;
   readonly discards: Discards;
+  readonly notices: string[];
   readonly started: string;
 }
 
@@ -99,7 +94,7 @@ interface Gathering {
   /** Of the operation in its group. */
   readonly index: number;
   readonly columns: ReadingColumns;
-  readonly discards: Discards;
+  readonly discardsMax: number;
   readonly started: string;
   /** The latest date that a reading may have. */
   readonly lastMs: number;
@@ -109,82 +104,78 @@ interface Gathering {
   check(): void;
 }
 
+/** Nearly all operations are gathered at once; one with finer dates, or larger than the columns, once it is known which dates collide. */
+async function gatherOperation(
+  transaction: IngestTransaction,
+  operation: QueuedOperation,
+  gathering: Gathering,
+): Promise<Tally> {
+  const { columns, lastMs, check } = gathering;
+  const begin = columns.length;
+  const tally = await gather(transaction, operation, gathering, null);
+  if (tally !== null) return tally;
+  columns.truncate(begin);
+  const colliding = await findColliding(transaction, operation, lastMs);
+  check();
+  const known = await gather(transaction, operation, gathering, colliding);
+  if (known === null) throw new RangeError("an operation whose collisions are known was not gathered");
+  return known;
+}
+
+/** `colliding`: readings to discard, by their order among those that can be stored; null: not known. The result is null when it must be. */
 async function gather(
   transaction: IngestTransaction,
   { accountId, body }: QueuedOperation,
   gathering: Gathering,
-): Promise<Tally> {
-  const { discards, started } = gathering;
-  let kindOfCall: IdentifierKind | null = null;
+  colliding: ReadonlySet<number> | null,
+): Promise<Tally | null> {
+  const discards = new Discards(gathering.discardsMax);
+  const cut = new CutNotice();
+  const resolve = createResolver(transaction, accountId);
+  const taking = { ...gathering, discards, cut, colliding, storable: 0 };
   let received = 0;
   let stored = 0;
   for (const element of readPushParts(unpacked(body))) {
     received += element.data.length;
-    const kind = identifierKind(element);
-    kindOfCall ??= kind;
-    const value = kind === null || kind !== kindOfCall ? undefined : element[kind];
-    if (kind === null || value === undefined) {
-      discards.add(
-        wordsOf(element),
-        kind === null ? incomplete(element) : mixed(kindOfCall),
-        element.data.length,
-      );
+    const variable = await resolve(element);
+    if (typeof variable === "string") {
+      discards.add(wordsOf(element), variable, element.data.length);
       continue;
     }
-    const { mappingConfig, variableTypeId } = element;
-    const target = { by: kind, value, mappingConfig, variableTypeId };
-    const variable = await transaction.findVariable(accountId, target);
-    if (variable === null)
-      discards.add(wordsOf(element), "no such variable in this account", element.data.length);
-    else stored += await judge(element, variable, gathering);
+    const count = await take(element, variable, taking);
+    if (count === null) return null;
+    stored += count;
   }
-  return { received, stored, discards, started };
+  const notice = cut.words();
+  return { received, stored, discards, notices: notice === null ? [] : [notice], started: gathering.started };
 }
 
-function wordsOf(element: PushElement): string {
-  return targetWords(element) || "(no target)";
+interface Taking extends Gathering {
+  readonly discards: Discards;
+  readonly cut: CutNotice;
+  readonly colliding: ReadonlySet<number> | null;
+  /** Readings so far that can be stored. */
+  storable: number;
 }
 
-function incomplete(element: PushElement): string {
-  return element.mappingConfig === undefined && element.variableTypeId === undefined
-    ? "names neither a variableId, nor a mappingConfig or variableTypeId beside a source"
-    : "names no source";
-}
-
-/** "One kind of source identifier a call": the kind met first is used (platform facts, *Push*). */
-function mixed(kind: IdentifierKind | null): string {
-  return `one kind of identifier a call: this call began with ${kind}`;
-}
-
-const BEYOND_HORIZON = "the date lies beyond the future horizon of the account";
-
-/** Adds the readings of an element that can be stored; returns how many. */
-async function judge(
-  element: PushElement,
-  variable: VariableFacts,
-  { index, columns, discards, write, check, lastMs }: Gathering,
-): Promise<number> {
-  const zone = ianaZone(variable.sourceZoneId) ?? "UTC";
+/** Adds the readings of an element that can be stored; returns how many. Null: as `gather`. */
+async function take(element: PushElement, variable: VariableFacts, taking: Taking): Promise<number | null> {
+  const { index, columns, discards, cut, colliding, write, check, lastMs } = taking;
   const batchTags = element.tags === undefined ? null : JSON.stringify(element.tags);
   const isBare = batchTags === null && element.version === undefined;
+  const judge = new ReadingJudge(element, variable, lastMs);
   let position = columns.positionOf(variable);
   let stored = 0;
   for (const reading of element.data) {
-    const at = instantOf(reading.date, zone);
-    if (typeof at === "string") {
-      discards.add(wordsOf(element), at, 1, reading.date);
+    const fault = judge.faultOf(reading);
+    if (fault !== null) {
+      discards.add(wordsOf(element), fault.reason, 1, fault.example);
       continue;
     }
-    if (!Number.isFinite(reading.value)) {
-      discards.add(wordsOf(element), "the value is beyond the range of a number", 1);
-      continue;
-    }
-    if ((reading.version || element.version)?.includes("\0") === true) {
-      discards.add(wordsOf(element), "the version holds a NUL character, which cannot be stored", 1);
-      continue;
-    }
-    if (at > lastMs) {
-      discards.add(wordsOf(element), BEYOND_HORIZON, 1, reading.date);
+    if (colliding === null && (judge.beyond !== "" || columns.isFull)) return null;
+    taking.storable += 1;
+    if (colliding?.has(taking.storable - 1) === true) {
+      discards.add(wordsOf(element), COLLIDING, 1, reading.date);
       continue;
     }
     if (columns.isFull) {
@@ -192,27 +183,20 @@ async function judge(
       check();
       position = columns.positionOf(variable);
     }
+    if (judge.beyond !== "") cut.add(reading.date);
     const labels =
       isBare && reading.version === undefined && reading.tags === undefined
         ? null
         : labelsOf(element, reading, batchTags);
-    columns.add(index, position, at, reading.value, labels);
+    columns.add(index, position, judge.atMs, reading.value, labels);
     stored += 1;
   }
   return stored;
 }
 
-/** Milliseconds, or why it is none. */
-function instantOf(date: string, zone: string): number | string {
-  const plain = plainInstantMs(date);
-  if (!Number.isNaN(plain)) return plain;
-  const at = readInstant(date, zone, READING_RULE);
-  return at.kind === "refused" ? at.reason : at.ms;
-}
-
 function labelsOf(element: PushElement, reading: PushReading, batchTags: string | null): Labels {
   // A tag with half a surrogate pair would be stored as another than the one that is compared.
-  const version = (reading.version || element.version)?.toWellFormed() || null;
+  const version = versionOf(element, reading)?.toWellFormed() || null;
   // "A VersionTag … is copied into the data point's tags" (Data versioning, 1).
   const tags = version === null ? reading.tags : { ...reading.tags, version };
   return { version, tags: tags === undefined ? null : JSON.stringify(tags), batchTags };

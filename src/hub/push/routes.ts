@@ -1,6 +1,6 @@
 /** POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*): durable first, then answered, then applied. */
 import { createHash, randomUUID } from "node:crypto";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { faultPoint } from "../../support/faults.ts";
 import {
   OPERATION_TIMEOUT_DEFAULT_SEC,
@@ -9,17 +9,20 @@ import {
   pushAccepted,
   pushBody,
   pushQuery,
+  WEBHOOK_WARNING,
 } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
-import type { Acceptance, NewOperation } from "../store/store.ts";
+import { warn } from "../http/warnings.ts";
+import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
 import { timeoutOf } from "./operations.ts";
 import { packed } from "./packing.ts";
 import { takeQuota } from "./quota.ts";
+import { reachOf } from "./receivers.ts";
 
 const KEY_CHARACTERS_MAX = 400;
 
@@ -35,7 +38,7 @@ export async function pushRoutes(app: FastifyInstance, context: HubContext): Pro
       faultPoint("hub.push.answered");
       context.ingestion.wake();
     },
-    handler: (request) => receive(context, request, callerOf(request)),
+    handler: (request, reply) => receive(context, request, reply, callerOf(request)),
   });
 }
 
@@ -56,6 +59,7 @@ const PUSH: RouteFacts = {
 async function receive(
   context: HubContext,
   request: FastifyRequest,
+  reply: FastifyReply,
   principal: Principal,
 ): Promise<PushAccepted> {
   const encoding = request.headers["content-encoding"];
@@ -67,20 +71,26 @@ async function receive(
     );
   const query = readQuery(request);
   const key = idempotencyKey(request);
-  const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts);
+  const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const received = await countReadings(body);
   const operationId = query.operationId || randomUUID();
+  const keyed: KeyedPush = {
+    accountId: principal.accountId,
+    idempotencyKey: key,
+    digest: createHash("sha256").update(body).digest("hex"),
+  };
+  // A repeat costs nothing, so that a used-up quota never refuses what was accepted before.
+  const before = await context.store.operations.earlier(keyed);
+  if (before !== null) return answerEarlier(before);
   const giveBack = await takeQuota(context, principal.accountId, {
     points: received,
     bytes: body.byteLength,
   });
   const accepting = acceptPacked(context, {
-    accountId: principal.accountId,
+    ...keyed,
     userId: principal.user.id,
     operationId,
-    idempotencyKey: key,
-    digest: createHash("sha256").update(body).digest("hex"),
     timeoutSec: timeoutOf(query) ?? OPERATION_TIMEOUT_DEFAULT_SEC,
     received,
     webhookUrl,
@@ -91,19 +101,25 @@ async function receive(
     await giveBack();
     throw thrown;
   });
-  if (acceptance.kind !== "accepted") await giveBack();
+  if (acceptance.kind !== "accepted") {
+    await giveBack();
+    return answerEarlier(acceptance);
+  }
+  faultPoint("hub.push.durable");
+  const { traceparent } = request.headers;
+  context.log.debug({ operationId, traceparent, received, bytes: body.byteLength }, "push accepted");
+  return { operationId, status: "accepted", received };
+}
+
+/** Throws a 422 when the key came with another body. */
+function answerEarlier(acceptance: EarlierAcceptance): PushAccepted {
   if (acceptance.kind === "conflict")
     throw new HttpProblem(
       422,
       "idempotency-conflict",
       `this Idempotency-Key came before with another body, as operation ${acceptance.operationId}`,
     );
-  if (acceptance.kind === "repeated")
-    return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
-  faultPoint("hub.push.durable");
-  const { traceparent } = request.headers;
-  context.log.debug({ operationId, traceparent, received, bytes: body.byteLength }, "push accepted");
-  return { operationId, status: "accepted", received };
+  return { operationId: acceptance.operationId, status: "accepted", received: acceptance.received };
 }
 
 async function acceptPacked({ store }: HubContext, operation: NewOperation): Promise<Acceptance> {
@@ -136,12 +152,20 @@ function idempotencyKey(request: FastifyRequest): string | null {
   return key;
 }
 
-function readWebhookUrl(text: string | undefined, hosts: readonly string[] | undefined): string | null {
+/** Null, and a warning: the push is taken, and its outcome is told by GET /operations/{operationId} alone. */
+function readWebhookUrl(
+  text: string | undefined,
+  hosts: readonly string[],
+  reply: FastifyReply,
+): string | null {
   if (text === undefined || text === "") return null;
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol))
     throw invalidField("webhookUrl", "is an http or https URL");
-  if (hosts !== undefined && !hosts.includes(url.hostname))
-    throw invalidField("webhookUrl", `this hub does not deliver to ${url.hostname}`);
-  return url.href;
+  if (reachOf(url, hosts) !== "refused") return url.href;
+  warn(
+    reply,
+    `${WEBHOOK_WARNING} the outcome will not be sent to ${url.host}: this hub sends outcomes to public addresses at port 443 (https), and to the hosts of its webhook.hosts`,
+  );
+  return null;
 }

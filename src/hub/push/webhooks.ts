@@ -1,4 +1,7 @@
-/** Delivers outcomes to the `webhookUrl` of their push: signed, retried with growing waits, resumed after a restart. */
+/**
+ * Delivers outcomes to the `webhookUrl` of their push: signed, retried with growing waits, resumed after a restart. Each account and each of
+ * its hosts has a share of the deliveries, so that receivers that are dead delay their own outcomes alone.
+ */
 import { request } from "undici";
 import type { Clock } from "../../support/clock.ts";
 import { wordsOf } from "../../support/errors.ts";
@@ -6,6 +9,7 @@ import type { Logger } from "../../support/log.ts";
 import { SIGNATURE_HEADER, signWebhook } from "../../wire/index.ts";
 import type { HubOptions } from "../options.ts";
 import type { DueWebhook, OperationStore } from "../store/store.ts";
+import { createReceivers, type LookUpAll, reachOf } from "./receivers.ts";
 
 export interface Webhooks {
   /** Looks for what is due. */
@@ -13,23 +17,33 @@ export interface Webhooks {
   close(): Promise<void>;
 }
 
+export interface WebhookParts {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Of names of receivers; the system's when absent. */
+  readonly lookUpAll?: LookUpAll | undefined;
+}
+
 const IDLE_MS = 60_000;
 
 export function startWebhooks(
   operations: OperationStore,
   options: HubOptions["webhook"],
-  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  { log, clock, lookUpAll }: WebhookParts,
 ): Webhooks {
   const closing = new AbortController();
+  const receivers = createReceivers(lookUpAll);
   let nap = new AbortController();
   let woken = false;
   const wake = () => {
     woken = true;
     nap.abort();
   };
+  const shares = createShares(options.concurrency, wake);
 
-  const rest = async (): Promise<void> => {
-    const next = await operations.nextWebhookMs();
+  /** `askedMs`: nothing more was due then. */
+  const rest = async (askedMs: number): Promise<void> => {
+    const next = shares.left === 0 ? null : await operations.nextWebhookMs(askedMs);
     const wait = next === null ? IDLE_MS : Math.max(1, next - clock.now().epochMilliseconds);
     nap = new AbortController();
     if (!woken && !closing.signal.aborted) await clock.sleep(Math.min(wait, IDLE_MS), nap.signal);
@@ -38,17 +52,30 @@ export function startWebhooks(
     while (!closing.signal.aborted) {
       woken = false;
       try {
-        const due = await operations.dueWebhooks(clock.now().epochMilliseconds, options.concurrency);
-        await Promise.all(due.map((webhook) => deliver(webhook)));
-        if (due.length === 0) await rest();
+        const nowMs = clock.now().epochMilliseconds;
+        // One at a time, since each that begins changes who has had a share.
+        const due = shares.left === 0 ? [] : await operations.dueWebhooks(nowMs, 1, shares.busy());
+        for (const webhook of due) shares.begin(webhook, () => deliver(webhook));
+        if (due.length === 0) await rest(nowMs);
       } catch (thrown) {
         log.error({ err: thrown }, "outcomes could not be delivered; this is tried again");
         await clock.sleep(options.backoff, closing.signal);
       }
     }
+    await shares.ended();
   };
   const deliver = async (webhook: DueWebhook): Promise<void> => {
-    const failure = await post(webhook, options, clock, closing.signal);
+    try {
+      await note(webhook, await post(webhook));
+    } catch (thrown) {
+      log.error(
+        { err: thrown },
+        "what became of the delivery of an outcome could not be noted; it is made again",
+      );
+      await clock.sleep(options.backoff, closing.signal);
+    }
+  };
+  const note = async (webhook: DueWebhook, failure: string | null): Promise<void> => {
     // A delivery that was cut short by closing counts as none: it is made again after the restart.
     if (failure !== null && closing.signal.aborted) return;
     if (failure === null) return operations.webhookDelivered(webhook.seq);
@@ -58,7 +85,32 @@ export function startWebhooks(
     const facts = { operationId: webhook.body.operationId, url: webhook.url, attempt: tried, failure };
     if (nextMs === null) log.error(facts, "the delivery of an outcome is given up");
     else log.warn(facts, "an outcome could not be delivered; it is tried again");
-    await operations.webhookFailed(webhook.seq, failure, nextMs);
+    await operations.webhookFailed(webhook.seq, NOT_TAKEN, nextMs);
+  };
+  /** Null when the receiver took it (2xx), otherwise why not. */
+  const post = async ({ url, body }: DueWebhook): Promise<string | null> => {
+    const target = URL.parse(url);
+    const reach = target === null ? "refused" : reachOf(target, options.hosts);
+    if (reach === "refused") return "the host is neither public nor in webhook.hosts";
+    const text = JSON.stringify(body);
+    const seconds = Math.floor(clock.now().epochMilliseconds / 1_000);
+    const signature =
+      options.secret === undefined ? {} : { [SIGNATURE_HEADER]: signWebhook(text, options.secret, seconds) };
+    try {
+      const response = await request(url, {
+        dispatcher: receivers.agentFor(reach),
+        method: "POST",
+        headers: { "content-type": "application/json", ...signature },
+        body: text,
+        signal: AbortSignal.any([AbortSignal.timeout(options.timeout), closing.signal]),
+      });
+      await response.body.dump();
+      return response.statusCode >= 200 && response.statusCode < 300
+        ? null
+        : `answered by ${response.statusCode}`;
+    } catch (thrown) {
+      return wordsOf(thrown);
+    }
   };
 
   const running = run();
@@ -68,33 +120,44 @@ export function startWebhooks(
       closing.abort();
       wake();
       await running;
+      await receivers.close();
     },
   };
 }
 
-/** Null when the receiver took it (2xx), otherwise why not. */
-async function post(
-  { url, body }: DueWebhook,
-  options: HubOptions["webhook"],
-  clock: Clock,
-  closing: AbortSignal,
-): Promise<string | null> {
-  const text = JSON.stringify(body);
-  const seconds = Math.floor(clock.now().epochMilliseconds / 1_000);
-  const signature =
-    options.secret === undefined ? {} : { [SIGNATURE_HEADER]: signWebhook(text, options.secret, seconds) };
-  try {
-    const response = await request(url, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...signature },
-      body: text,
-      signal: AbortSignal.any([AbortSignal.timeout(options.timeout), closing]),
-    });
-    await response.body.dump();
-    return response.statusCode >= 200 && response.statusCode < 300
-      ? null
-      : `answered by ${response.statusCode}`;
-  } catch (thrown) {
-    return wordsOf(thrown);
-  }
+/** All that a caller is told: which of the ways to fail it was would tell about the hub's network. The hub's log says more. */
+const NOT_TAKEN = "the receiver did not take it";
+
+/** Deliveries under way, and who has had a fair share of them. */
+function createShares(concurrency: number, onEnd: () => void) {
+  const perHost = Math.max(1, Math.floor(concurrency / 4));
+  const perAccount = Math.max(1, Math.floor((concurrency * 3) / 4));
+  const underWay = new Map<DueWebhook, Promise<void>>();
+  const count = (wanted: (webhook: DueWebhook) => boolean) => [...underWay.keys()].filter(wanted).length;
+  const ofHost = ({ accountId, host }: DueWebhook) =>
+    count((other) => other.accountId === accountId && other.host === host);
+  const ofAccount = ({ accountId }: DueWebhook) => count((other) => other.accountId === accountId);
+  return {
+    get left(): number {
+      return concurrency - underWay.size;
+    },
+    busy() {
+      const webhooks = [...underWay.keys()];
+      return {
+        seqs: webhooks.map(({ seq }) => seq),
+        hosts: webhooks.filter((webhook) => ofHost(webhook) >= perHost),
+        accounts: webhooks
+          .filter((webhook) => ofAccount(webhook) >= perAccount)
+          .map(({ accountId }) => accountId),
+      };
+    },
+    begin(webhook: DueWebhook, deliver: () => Promise<void>): void {
+      const delivery = deliver().finally(() => {
+        underWay.delete(webhook);
+        onEnd();
+      });
+      underWay.set(webhook, delivery);
+    },
+    ended: async () => void (await Promise.all(underWay.values())),
+  };
 }

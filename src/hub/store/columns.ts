@@ -60,6 +60,12 @@ export class ReadingColumns {
     this.labels[index] = labels;
   }
 
+  /** Takes the latest readings back, so that `length` are left. */
+  truncate(length: number): void {
+    this.length = length;
+    this.labels.length = length;
+  }
+
   clear(): void {
     this.length = 0;
     this.labels.length = 0;

@@ -1,5 +1,6 @@
 /** Chooses the implementation of the store by its configured kind. */
 import type { Clock } from "../../support/clock.ts";
+import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
 import { isPostgresTrouble } from "./postgres/database.ts";
 import { openPostgresStore } from "./postgres/index.ts";
@@ -10,8 +11,8 @@ import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
 
-export function openStore(options: HubOptions["store"]): Promise<HubStore> {
-  return options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options);
+export function openStore(options: HubOptions["store"], log: Logger = silentLog): Promise<HubStore> {
+  return options.kind === "sqlite" ? openSqliteStore(options.path) : openPostgresStore(options, log);
 }
 
 /** For the thread that applies operations; after `openStore`. */

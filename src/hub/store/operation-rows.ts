@@ -1,6 +1,13 @@
 /** Operations and their outcomes as rows of both databases. */
 import { isoOfMs } from "../time.ts";
-import type { Acceptance, DueWebhook, NewOperation, OperationRecord, Outcome } from "./store.ts";
+import type {
+  DueWebhook,
+  EarlierAcceptance,
+  KeyedPush,
+  NewOperation,
+  OperationRecord,
+  Outcome,
+} from "./store.ts";
 import { text } from "./structure-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -36,14 +43,22 @@ export function outcomeOf(row: Row): Outcome {
     stored: Number(row["stored"]),
     replaced: Number(row["replaced"]),
     discarded: JSON.parse(String(row["discarded"])),
+    ...(typeof row["notices"] === "string" ? { notices: JSON.parse(row["notices"]) } : {}),
     started: isoOfMs(Number(row["started_ms"])),
     finished: isoOfMs(Number(row["finished_ms"])),
   };
 }
 
+/** Null: there are none. */
+export function noticesText({ notices }: Outcome): string | null {
+  return notices === undefined ? null : JSON.stringify(notices);
+}
+
 export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
   return {
     seq: Number(row["seq"]),
+    accountId: Number(row["account_id"]),
+    host: String(row["webhook_host"]),
     url: String(row["webhook_url"]),
     attempts: Number(row["webhook_attempts"]),
     body: {
@@ -56,7 +71,7 @@ export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
 
 /** The columns of a new operation that waits, in the order of `NEW_OPERATION`. */
 export const NEW_OPERATION =
-  "account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms, webhook_url, webhook_state, state";
+  "account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms, webhook_url, webhook_host, webhook_state, state";
 
 export function newOperationValues(operation: NewOperation): (string | number | null)[] {
   return [
@@ -69,15 +84,35 @@ export function newOperationValues(operation: NewOperation): (string | number | 
     operation.received,
     operation.acceptedMs,
     operation.webhookUrl,
+    operation.webhookUrl === null ? null : (URL.parse(operation.webhookUrl)?.host ?? ""),
     operation.webhookUrl === null ? null : "waiting",
     "accepted",
   ];
 }
 
+/** Parameters: account and key. */
+export const KEY_HOLDER =
+  "SELECT operation_id, digest, received FROM operation WHERE account_id = ? AND idempotency_key = ?";
+
 /** What an operation is answered whose Idempotency-Key another one holds. */
-export function earlierAcceptance(holder: Row, { digest }: NewOperation): Acceptance {
+export function earlierAcceptance(holder: Row, { digest }: KeyedPush): EarlierAcceptance {
   const operationId = String(holder["operation_id"]);
   return holder["digest"] === digest
     ? { kind: "repeated", operationId, received: Number(holder["received"]) }
     : { kind: "conflict", operationId };
 }
+
+/**
+ * The accounts and hosts that have due webhooks, found by one step of the index for each, however many are due: `at` is a row of each. The
+ * text that follows selects from it. No comparison of (account_id, webhook_host) as one: SQLite would search by the account alone, and read
+ * all of its hosts at each step.
+ */
+export const DUE_RECEIVERS = `WITH RECURSIVE at AS (
+    SELECT * FROM (SELECT account_id, webhook_host FROM operation WHERE webhook_state = 'due'
+      ORDER BY account_id, webhook_host LIMIT 1) AS first
+    UNION ALL
+    SELECT next.account_id, next.webhook_host FROM at JOIN operation AS next ON next.seq = coalesce(
+      (SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id = at.account_id AND webhook_host > at.webhook_host
+        ORDER BY account_id, webhook_host LIMIT 1),
+      (SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id > at.account_id ORDER BY account_id, webhook_host LIMIT 1))
+  )`;

@@ -4,9 +4,10 @@
  * Ids of accounts are parameters everywhere: the store is where accounts are walls.
  */
 
-import type { SiteBody, SourceBody, VariableBody, View, ViewBody, WebhookBody } from "../../wire/index.ts";
+import type { SiteBody, SourceBody, VariableBody, View, ViewBody } from "../../wire/index.ts";
 import type { ReadingColumns } from "./columns.ts";
 import type { FilterNode } from "./filter.ts";
+import type { OperationStore, Outcome } from "./operations.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 
 // ───────────────────────────────────────────────────────────── identity
@@ -241,78 +242,9 @@ export interface PointStore {
   remove(variableId: number, fromMs: number | null, toMs: number | null): Promise<Holding>;
 }
 
-// ───────────────────────────────────────────────────────────── operations
+// ───────────────────────────────────────────────────────────── operations: `operations.ts`
 
-export interface NewOperation {
-  readonly accountId: number;
-  readonly userId: number;
-  readonly operationId: string;
-  readonly idempotencyKey: string | null;
-  /** SHA-256 of the body, lower-case hexadecimal. */
-  readonly digest: string;
-  readonly timeoutSec: number;
-  /** Readings in the body. */
-  readonly received: number;
-  readonly webhookUrl: string | null;
-  readonly acceptedMs: number;
-  /** As it came, or packed (`push/packing.ts`). */
-  readonly body: Uint8Array;
-}
-
-export type Acceptance =
-  | { readonly kind: "accepted"; readonly seq: number }
-  /** The same key came with the same body before: this was its answer. */
-  | { readonly kind: "repeated"; readonly operationId: string; readonly received: number }
-  /** The same key came with another body before. */
-  | { readonly kind: "conflict"; readonly operationId: string };
-
-export type Outcome = Omit<WebhookBody, "operationId" | "account">;
-
-export interface OperationRecord {
-  readonly operationId: string;
-  readonly accountId: number;
-  readonly state: "accepted" | "done" | "failed";
-  readonly received: number;
-  readonly acceptedMs: number;
-  readonly webhook: {
-    readonly state: string;
-    readonly attempts: number;
-    readonly error: string | null;
-  } | null;
-  readonly outcome: Outcome | null;
-}
-
-export interface DueWebhook {
-  readonly seq: number;
-  readonly url: string;
-  readonly attempts: number;
-  readonly body: WebhookBody;
-}
-
-export interface OperationStore {
-  /** Durable when it resolves. The order of calls is the order in which operations are applied. */
-  accept(operation: NewOperation): Promise<Acceptance>;
-  /** Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. What has no outcome is passed over. */
-  finish(seqs: readonly number[]): Promise<void>;
-  /** The newest operation of that id. */
-  operation(accountId: number, operationId: string): Promise<OperationRecord | null>;
-  /** Of all accounts: operations that wait to be applied, and failed ones whose bodies are kept. */
-  counts(): Promise<{ readonly waiting: number; readonly failed: number }>;
-  /** In the order of their acceptance. */
-  list(accountId: number, state: "accepted" | "failed", page: Page): Promise<Listing<OperationRecord>>;
-  /** Failed operations of that id wait to be applied again, with another time when one is given; returns how many. */
-  applyAgain(accountId: number, operationId: string, timeoutSec: number | null): Promise<number>;
-  /** Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay. Returns how many. */
-  dropFailed(accountId: number, operationId: string): Promise<number>;
-  dueWebhooks(nowMs: number, limit: number): Promise<readonly DueWebhook[]>;
-  /** When the next webhook is due; null: none waits. */
-  nextWebhookMs(): Promise<number | null>;
-  webhookDelivered(seq: number): Promise<void>;
-  /** `nextMs` null: given up. */
-  webhookFailed(seq: number, error: string, nextMs: number | null): Promise<void>;
-  /** Forgets idempotency keys and finished operations older than these. */
-  purge(keysBeforeMs: number, outcomesBeforeMs: number): Promise<void>;
-}
+export type * from "./operations.ts";
 
 /** Of accounts with a quota; days are written `2026-03-01`, in UTC. */
 export interface UsageStore {

@@ -3,7 +3,7 @@
  * (`docs/hub-choices.md`, *Changing structure*).
  */
 
-import jsonPatch, { type Operation } from "fast-json-patch";
+import type { Operation } from "fast-json-patch";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { caseless, queryBoolean } from "../../wire/caseless.ts";
@@ -14,10 +14,10 @@ import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/probl
 import { described, type RouteFacts, type Tag } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
+import { applyPatch, type Fields } from "./json-patch.ts";
 import { requireKnown } from "./known.ts";
 import { notFound, ONE, pathId } from "./paging.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
 /** What a request makes of the fields as they are. */
 type Edit = (current: Fields) => Fields;
 
@@ -70,6 +70,7 @@ function optionsOf(entity: StructureEntity) {
 }
 
 export async function changeRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
+  const bytesMax = context.options.limits.requestBody;
   for (const type of ["application/json-patch+json", "application/merge-patch+json"])
     app.addContentTypeParser(type, { parseAs: "string" }, app.getDefaultJsonParser("error", "error"));
 
@@ -87,7 +88,14 @@ export async function changeRoutes(app: FastifyInstance, context: HubContext): P
       change(context, request, reply, entity, pathId(request.params.id), given(request.body)),
     );
     app.patch<WithId>(withId, options.patch, (request, reply) =>
-      change(context, request, reply, entity, pathId(request.params.id), patch(request.body, entity)),
+      change(
+        context,
+        request,
+        reply,
+        entity,
+        pathId(request.params.id),
+        patch(request.body, entity, bytesMax),
+      ),
     );
     app.delete<WithId>(withId, options.remove, (request) =>
       remove(context, request, entity, pathId(request.params.id)),
@@ -239,26 +247,12 @@ function given(body: unknown): Edit {
 }
 
 /** A list is a JSON Patch (RFC 6902), an object a merge patch (RFC 7396), in which null clears a field. */
-function patch(body: unknown, entity: StructureEntity): Edit {
+function patch(body: unknown, entity: StructureEntity, bytesMax: number): Edit {
   if (isObject(body)) return (current) => merged(current, Object.entries(body));
   if (!Array.isArray(body))
     throw invalidRequest("the body must be a JSON Patch (a list) or an object of fields");
   const operations = body.map((operation) => respelled(operation, entity)) as Operation[];
-  return (current) => {
-    const document = structuredClone(current);
-    for (const [index, operation] of operations.entries()) applyOne(document, operation, index);
-    return document;
-  };
-}
-
-function applyOne(document: Fields, operation: Operation, index: number): void {
-  try {
-    jsonPatch.applyOperation(document, operation, true, true, true, index);
-  } catch (thrown) {
-    if (!(thrown instanceof jsonPatch.JsonPatchError)) throw thrown;
-    const why = thrown.message.split("\n")[0];
-    throw invalidRequest(`operation ${index} of the patch cannot be done: ${thrown.name}: ${why}`);
-  }
+  return (current) => applyPatch(current, operations, bytesMax);
 }
 
 /** Names of fields are matched without regard to case. */

@@ -6,8 +6,7 @@ import { HttpProblem } from "../http/problems.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import type { Passwords } from "./passwords.ts";
 import { defaultAccount, hasRight, mayEnter, RIGHT_WORDS } from "./rights.ts";
-import type { Throttle } from "./throttle.ts";
-import type { Tokens } from "./tokens.ts";
+import { generationOf, type Tokens } from "./tokens.ts";
 
 export interface Principal {
   readonly user: UserRecord;
@@ -25,10 +24,9 @@ export interface GuardParts {
   readonly identity: IdentityStore;
   readonly tokens: Tokens;
   readonly passwords: Passwords;
-  readonly throttle: Throttle;
 }
 
-export function createGuard({ identity, tokens, passwords, throttle }: GuardParts): Guard {
+export function createGuard({ identity, tokens, passwords }: GuardParts): Guard {
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
     const [scheme, token] = authorization(request);
     if (scheme !== "bearer" || token === "")
@@ -37,9 +35,14 @@ export function createGuard({ identity, tokens, passwords, throttle }: GuardPart
     if (claims === null) throw unauthenticated("the access token is not valid or has expired");
     if (!scopes.some((scope) => claims.scopes.includes(scope)))
       throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scopes.join(" or ")}`);
-    const user = await identity.userById(claims.userId);
+    const [user, client] = await Promise.all([
+      identity.userById(claims.userId),
+      identity.client(claims.clientId),
+    ]);
     if (user === null || !mayEnter(user, claims.accountId))
       throw unauthenticated("the user of the access token may no longer enter its account");
+    if (client === null || generationOf(user, client) !== claims.generation)
+      throw unauthenticated("the client of the access token was removed, or its password or secret changed");
     return { user, accountId: claims.accountId, clientId: claims.clientId };
   };
   const byPassword = async (credentials: string, address: string): Promise<Principal> => {
@@ -48,21 +51,13 @@ export function createGuard({ identity, tokens, passwords, throttle }: GuardPart
     if (colon < 0 || decoded.includes("\0"))
       throw unauthenticated("Basic credentials are `user:password` in base64");
     const attempt = { address, name: `user ${decoded.slice(0, colon)}` };
-    const wait = throttle.waitSec(attempt);
-    if (wait > 0)
-      throw new HttpProblem(429, "too-many-requests", "too many wrong passwords", undefined, wait);
     const user = await identity.userByName(decoded.slice(0, colon));
-    const right = await passwords.verify(
-      `user ${user?.username}`,
-      decoded.slice(colon + 1),
-      user?.passwordHash ?? null,
-    );
+    const verdict = await passwords.check(attempt, decoded.slice(colon + 1), user?.passwordHash ?? null);
+    if (verdict.kind === "later")
+      throw new HttpProblem(429, "too-many-requests", verdict.why, undefined, verdict.seconds);
     const accountId = user === null ? undefined : defaultAccount(user);
-    if (!right || user === null || accountId === undefined) {
-      throttle.failed(attempt);
+    if (verdict.kind === "wrong" || user === null || accountId === undefined)
       throw unauthenticated("wrong user name or password");
-    }
-    throttle.succeeded(attempt);
     return { user, accountId, clientId: null };
   };
   return {

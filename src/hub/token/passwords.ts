@@ -2,6 +2,7 @@
 import { type Argon2Parameters, argon2, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import type { Clock } from "../../support/clock.ts";
+import type { Attempt, SignInThrottle } from "../../support/sign-in-throttle.ts";
 
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const;
 const derive = promisify<"argon2id", Argon2Parameters, Buffer>(argon2);
@@ -38,45 +39,126 @@ const REMEMBERED_MAX = 1_000;
 const REMEMBERED_MS = 300_000;
 /** Hashes at one time; more would only take each other's memory and the thread pool. */
 const HASHING_MAX = 2;
+/** With a full queue, the next place is free after some hashes. */
+const BUSY_SEC = 2;
+
+export type Verdict =
+  | { readonly kind: "right" | "wrong" }
+  /** Nothing was compared. */
+  | { readonly kind: "later"; readonly why: string; readonly seconds: number };
 
 export interface Passwords {
   /** Takes as long for an unknown name (`encoded` null) as for a wrong password. */
-  verify(name: string, password: string, encoded: string | null): Promise<boolean>;
+  check(attempt: Attempt, password: string, encoded: string | null): Promise<Verdict>;
 }
 
-export async function createPasswords(clock: Clock): Promise<Passwords> {
+export async function createPasswords(
+  clock: Clock,
+  throttle: SignInThrottle,
+  queueMax: number,
+): Promise<Passwords> {
   const key = randomBytes(32);
   const decoy = await hashPassword(randomBytes(16).toString("hex"));
   const remembered = new Map<string, number>();
-  const hashing = limited(HASHING_MAX);
+  const checking = new Map<string, Promise<Verdict>>();
+  const hashing = new FairQueue(HASHING_MAX, queueMax);
+  const remember = (digest: string) => {
+    const oldest = remembered.size >= REMEMBERED_MAX ? remembered.keys().next().value : undefined;
+    if (oldest !== undefined) remembered.delete(oldest);
+    remembered.set(digest, clock.monotonicMs() + REMEMBERED_MS);
+  };
+  const compare = async (attempt: Attempt, password: string, encoded: string | null) => {
+    try {
+      const right = await hashing.run(attempt.address, () => verifyPassword(password, encoded ?? decoy));
+      const kind: "right" | "wrong" = right && encoded !== null ? "right" : "wrong";
+      if (kind === "right") throttle.succeeded(attempt);
+      else throttle.failed(attempt);
+      return { kind };
+    } catch (thrown) {
+      throttle.abandoned(attempt);
+      throw thrown;
+    }
+  };
   return {
-    async verify(name, password, encoded) {
+    // Nothing is waited for between the count and what follows from it: else attempts at one time would see each other's counts.
+    check(attempt, password, encoded) {
       const digest = createHmac("sha256", key)
-        .update(JSON.stringify([name, password, encoded]))
+        .update(JSON.stringify([attempt.name, password, encoded]))
         .digest("base64");
-      if ((remembered.get(digest) ?? 0) > clock.monotonicMs()) return true;
-      const right = await hashing(() => verifyPassword(password, encoded ?? decoy));
-      if (!right || encoded === null) return false;
-      const oldest = remembered.size >= REMEMBERED_MAX ? remembered.keys().next().value : undefined;
-      if (oldest !== undefined) remembered.delete(oldest);
-      remembered.set(digest, clock.monotonicMs() + REMEMBERED_MS);
-      return true;
+      // The same guess from the same address again is no second guess: a client may begin with many calls at once.
+      const asked = JSON.stringify([attempt.address, digest]);
+      const running = checking.get(asked);
+      if (running !== undefined) return running;
+      const seconds = throttle.begin(attempt);
+      if (seconds > 0) return later("too many wrong credentials", seconds);
+      if ((remembered.get(digest) ?? 0) > clock.monotonicMs()) {
+        throttle.succeeded(attempt);
+        return Promise.resolve({ kind: "right" });
+      }
+      if (hashing.isFull) {
+        throttle.abandoned(attempt);
+        return later("too many sign-ins at one time", BUSY_SEC);
+      }
+      const verdict = compare(attempt, password, encoded).then((found) => {
+        if (found.kind === "right") remember(digest);
+        return found;
+      });
+      checking.set(asked, verdict);
+      const done = () => void checking.delete(asked);
+      verdict.then(done, done);
+      return verdict;
     },
   };
 }
 
-function limited(most: number) {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
+function later(why: string, seconds: number): Promise<Verdict> {
+  return Promise.resolve({ kind: "later", why, seconds });
+}
+
+/** So many at one time; of those that wait, one of each caller in turn, so that a caller with many delays no other. */
+class FairQueue {
+  readonly #most: number;
+  readonly #waitingMax: number;
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #running = 0;
+  #count = 0;
+
+  constructor(most: number, waitingMax: number) {
+    this.#most = most;
+    this.#waitingMax = waitingMax;
+  }
+
+  get isFull(): boolean {
+    return this.#running >= this.#most && this.#count >= this.#waitingMax;
+  }
+
+  async run<T>(caller: string, work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#most) await this.#turn(caller);
+    else this.#running += 1;
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
+      this.#next();
     }
-  };
+  }
+
+  #turn(caller: string): Promise<void> {
+    const own = this.#waiting.get(caller) ?? [];
+    this.#waiting.set(caller, own);
+    this.#count += 1;
+    return new Promise((resolve) => own.push(resolve));
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) {
+      this.#running -= 1;
+      return;
+    }
+    const [caller, [next, ...rest]] = first;
+    this.#waiting.delete(caller);
+    if (rest.length > 0) this.#waiting.set(caller, rest);
+    this.#count -= 1;
+    next?.();
+  }
 }

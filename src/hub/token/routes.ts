@@ -1,6 +1,7 @@
 /** POST {token_url}: the password grant (specification, *Authentication* 1 to 3 and 8; platform facts, *Tokens*). */
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Attempt } from "../../support/sign-in-throttle.ts";
 import {
   SCOPES,
   type TokenError,
@@ -15,7 +16,7 @@ import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
 import { issuerOf } from "./discovery.ts";
 import { defaultAccount, mayEnter } from "./rights.ts";
-import type { Attempt, Throttle } from "./throttle.ts";
+import { generationOf } from "./tokens.ts";
 
 /** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];
@@ -71,10 +72,10 @@ async function grant(
   const scopes = grantedScopes(form.scope, client);
   const user = await checkUser(context, request, form);
   const accountId = await chosenAccount(context, form, user);
-  const wait = context.throttle.issuing(JSON.stringify([client.id, user.username]));
+  const wait = context.rates.issuing(JSON.stringify([client.id, user.username]));
   if (wait > 0) throw tooMany("keep a token until it expires instead of asking for one at every call", wait);
   const token = await context.tokens.issue(
-    { userId: user.id, accountId, scopes, clientId: client.id },
+    { userId: user.id, accountId, scopes, clientId: client.id, generation: generationOf(user, client) },
     { username: user.username, issuer: issuerOf(context, request) },
   );
   return {
@@ -116,48 +117,41 @@ function unescaped(text: string): string {
 }
 
 async function checkClient(
-  { store, passwords, throttle }: HubContext,
+  context: HubContext,
   { ip }: FastifyRequest,
   form: TokenRequest,
 ): Promise<ClientRecord> {
+  const client = await context.store.identity.client(form.client_id);
   const attempt = { address: ip, name: `client ${form.client_id}` };
-  refuseThrottled(throttle, attempt);
-  const client = await store.identity.client(form.client_id);
-  const right = await passwords.verify(
-    `client ${form.client_id}`,
-    form.client_secret,
-    client?.secretHash ?? null,
-  );
-  if (!right || client === null) {
-    throttle.failed(attempt);
+  const isRight = await isSecretRight(context, attempt, form.client_secret, client?.secretHash);
+  if (!isRight || client === null)
     throw new OAuthError(401, "invalid_client", "wrong client_id or client_secret");
-  }
-  throttle.succeeded(attempt);
   return client;
 }
 
 async function checkUser(
-  { store, passwords, throttle }: HubContext,
+  context: HubContext,
   { ip }: FastifyRequest,
   form: TokenRequest,
 ): Promise<UserRecord> {
   if (form.username === undefined || form.password === undefined)
     throw new OAuthError(400, "invalid_request", "the password grant needs username and password");
+  const user = await context.store.identity.userByName(form.username);
   const attempt = { address: ip, name: `user ${form.username}` };
-  refuseThrottled(throttle, attempt);
-  const user = await store.identity.userByName(form.username);
-  const right = await passwords.verify(`user ${user?.username}`, form.password, user?.passwordHash ?? null);
-  if (!right || user === null) {
-    throttle.failed(attempt);
-    throw new OAuthError(401, "invalid_grant", "wrong username or password");
-  }
-  throttle.succeeded(attempt);
+  const isRight = await isSecretRight(context, attempt, form.password, user?.passwordHash);
+  if (!isRight || user === null) throw new OAuthError(401, "invalid_grant", "wrong username or password");
   return user;
 }
 
-function refuseThrottled(throttle: Throttle, attempt: Attempt): void {
-  const wait = throttle.waitSec(attempt);
-  if (wait > 0) throw tooMany("too many wrong credentials", wait);
+async function isSecretRight(
+  { passwords }: HubContext,
+  attempt: Attempt,
+  secret: string,
+  encoded: string | undefined,
+): Promise<boolean> {
+  const verdict = await passwords.check(attempt, secret, encoded ?? null);
+  if (verdict.kind === "later") throw tooMany(verdict.why, verdict.seconds);
+  return verdict.kind === "right";
 }
 
 /** RFC 6749 has no word for it; `slow_down` is that of RFC 8628. */

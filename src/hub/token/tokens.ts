@@ -1,5 +1,5 @@
 /** Access tokens: JWT (ES256) of a key of the ring. */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { type JWTPayload, jwtVerify, SignJWT } from "jose";
 import { JOSEError } from "jose/errors";
 import type { Clock } from "../../support/clock.ts";
@@ -12,6 +12,13 @@ export interface TokenClaims {
   readonly accountId: number;
   readonly scopes: readonly string[];
   readonly clientId: string;
+  /** Of the password and the client secret that it was issued for (`generationOf`); tokens of earlier versions have none. */
+  readonly generation?: string | undefined;
+}
+
+/** Another one when the password or the client secret is changed. What it is made of is salted and hashed, and tells nothing. */
+export function generationOf(user: { passwordHash: string }, client: { secretHash: string }): string {
+  return hash("sha256", `${user.passwordHash} ${client.secretHash}`, "base64url").slice(0, 22);
 }
 
 export interface Tokens {
@@ -27,10 +34,11 @@ export function createTokens(
   const verified = new Map<string, { claims: TokenClaims; expiresMs: number }>();
 
   return {
-    async issue({ userId, accountId, scopes, clientId }, { username, issuer }) {
+    async issue({ userId, accountId, scopes, clientId, generation }, { username, issuer }) {
       const nowSec = Math.floor(clock.now().epochMilliseconds / 1_000);
       const { kid, key } = await keys.signer();
-      return new SignJWT({ account: accountId, scope: scopes.join(" "), name: username, client_id: clientId })
+      const claims = { account: accountId, scope: scopes.join(" "), name: username, client_id: clientId };
+      return new SignJWT({ ...claims, generation })
         .setProtectedHeader({ alg: ALGORITHM, typ: "at+jwt", kid })
         .setSubject(String(userId))
         .setIssuer(issuer)
@@ -79,7 +87,9 @@ function claimsOf(payload: JWTPayload): TokenClaims | null {
   const accountId = payload["account"];
   const scope = payload["scope"];
   const clientId = payload["client_id"];
+  const generation = payload["generation"];
   if (!Number.isInteger(userId) || typeof accountId !== "number") return null;
   if (typeof scope !== "string" || typeof clientId !== "string") return null;
-  return { userId, accountId, scopes: scope.split(" "), clientId };
+  const claims = { userId, accountId, scopes: scope.split(" "), clientId };
+  return typeof generation === "string" ? { ...claims, generation } : claims;
 }

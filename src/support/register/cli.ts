@@ -36,4 +36,8 @@ export const COMMAND_ERRORS = {
     title: "the folder of the demo cannot be used",
     hint: "Check that this user may write there, or name another folder with --state.",
   },
+  "HG-CLI-009": {
+    title: "the file is there already",
+    hint: "It was not touched. Name another file with --output, or move this one away.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

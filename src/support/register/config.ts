@@ -4,7 +4,7 @@ import type { RegisterEntry } from "./entry.ts";
 export const CONFIG_ERRORS = {
   "HG-CONF-001": {
     title: "the configuration file cannot be read",
-    hint: "Check the path given with -c, and that this user may read it.",
+    hint: "Name the file with -c or in HEADGATE_CONFIG; otherwise it is gateway.yaml (hub.yaml for the hub) in the current folder. Check that this user may read it; `headgate init` writes a new one.",
   },
   "HG-CONF-002": {
     title: "the configuration is not valid",
@@ -17,5 +17,9 @@ export const CONFIG_ERRORS = {
   "HG-CONF-004": {
     title: "an address cannot be listened on",
     hint: "Another program may use this port: choose another in the configuration, or 0 for any free one.",
+  },
+  "HG-CONF-005": {
+    title: "other users can read files of the state",
+    hint: "Run: chmod -R go-rwx PATH, for the path that is named.",
   },
 } as const satisfies Record<string, RegisterEntry>;

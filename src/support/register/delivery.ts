@@ -52,7 +52,8 @@ export const DELIVERY_ERRORS = {
   },
   "HG-PUSH-013": {
     title: "the segment of a run cannot be read or written now",
-    hint: "Check space, rights and health of the disk that holds the spool; it is tried again.",
+    hint: "Check space, rights and health of the disk that holds the spool.",
+    again: "It is tried again.",
   },
   "HG-PUSH-014": {
     title: "the service knows an operationId with other bytes",

@@ -4,7 +4,8 @@ import type { RegisterEntry } from "./entry.ts";
 export const DROP_ERRORS = {
   "HG-DROP-001": {
     title: "the drop cannot be reached",
-    hint: "It is tried again at every poll. Check the host, the port and the network.",
+    hint: "Check the host, the port and the network.",
+    again: "It is tried again at every poll.",
   },
   "HG-DROP-002": {
     title: "the folder of the drop does not exist",
@@ -36,7 +37,8 @@ export const DROP_ERRORS = {
   },
   "HG-DROP-009": {
     title: "the source file could not be archived or deleted",
-    hint: "It still lies at the drop and is tried again. Check rights and space at the drop.",
+    hint: "The file is still at the drop. Check rights and space there.",
+    again: "It is tried again.",
   },
   "HG-DROP-010": {
     title: "the file is larger than the drop allows",
@@ -54,6 +56,15 @@ export const DROP_ERRORS = {
     title: "the fetched copy cannot be written",
     hint: "Check the space and the rights of the spool's folder. The source file is untouched.",
   },
+  "HG-DROP-021": {
+    title: "a listing of the drop broke off",
+    hint: "Of a server that never ends its last line, two equal listings in a row are taken.",
+    again: "It is tried again, and nothing counts as gone meanwhile.",
+  },
+  "HG-DROP-022": {
+    title: "the name of the file cannot be used",
+    hint: "Set `names: latin-1` at the drop when its senders write names in Latin-1, or have the file renamed there.",
+  },
 
   "HG-INTK-001": {
     title: "the folder of the intake cannot be opened",
@@ -67,8 +78,16 @@ export const DROP_ERRORS = {
     title: "the intake holds bodies of a ledger of its own",
     hint: "They were answered, and no other ledger knows them. Start the gateway with the ledger that it had until they are delivered (`headgate gateway --until-idle`), and then with the shared one.",
   },
+  "HG-INTK-004": {
+    title: "the body is not what the sender was answered for",
+    hint: "The disk or the database of the intake has changed or lost bytes: check its health, and have the sender send the body again.",
+  },
   "HG-DROP-017": {
     title: "the server shows only a part of a folder",
     hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that fewer lie there. What is listed is taken all the same.",
+  },
+  "HG-DROP-030": {
+    title: "folders lie deeper than they are looked into",
+    hint: "Raise `depthMax` of the drop, or leave them out by `exclude` (such as `loop/**`): a link that leads back into itself has no end. What is listed above is taken all the same.",
   },
 } as const satisfies Record<string, RegisterEntry>;

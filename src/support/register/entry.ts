@@ -2,4 +2,6 @@
 export interface RegisterEntry {
   readonly title: string;
   readonly hint: string;
+  /** What a gateway that runs does about it by itself. A command does not, and leaves it out. */
+  readonly again?: string;
 }

@@ -34,4 +34,8 @@ export const GUARD_ERRORS = {
     title: "the missing structure cannot be created",
     hint: "Correct the `provision` template of the trigger, or have a manager of the account create what is missing; the run goes on by itself then.",
   },
+  "HG-GUARD-009": {
+    title: "readings of a released run would be discarded",
+    hint: "Create their targets (`headgate provision RUN` where the trigger has a `provision` template), or correct the mapper and `headgate replay RUN`. `headgate release RUN --yes` pushes it all the same.",
+  },
 } as const satisfies Record<string, RegisterEntry>;

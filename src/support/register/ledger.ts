@@ -16,7 +16,8 @@ export const LEDGER_ERRORS = {
   },
   "HG-LEDG-004": {
     title: "the ledger cannot be written or read now",
-    hint: "Nothing was changed, and it is tried again. Check that its disk is neither full nor read-only.",
+    hint: "Nothing was changed. Check that its disk is neither full nor read-only.",
+    again: "It is tried again.",
   },
   "HG-LEDG-005": {
     title: "a file mapped again gives other bytes than before",
@@ -49,6 +50,7 @@ export const LEDGER_ERRORS = {
   },
   "HG-LEDG-012": {
     title: "another process that shares the ledger is at it",
-    hint: "It waits and is tried again. If the other process hangs (`headgate runs` shows which nodes are heard of), stop it.",
+    hint: "If the other process hangs (`headgate runs` shows which nodes are heard of), stop it.",
+    again: "It waits and is tried again.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -3,8 +3,12 @@ import type { RegisterEntry } from "./entry.ts";
 
 export const OPERATIONS_ERRORS = {
   "HG-OPS-001": {
-    title: "an alarm was not accepted",
-    hint: "It is sent again. Check `operations.alarm.url`.",
+    title: "a notification was not accepted",
+    hint: "It is sent again. Check the receiver in `notifications`; `headgate notify test` tries them all.",
+  },
+  "HG-OPS-003": {
+    title: "no receiver of notifications is configured",
+    hint: "Name one in `notifications.receivers`, a webhook or an e-mail; docs/operating.md#notifications has examples.",
   },
   "HG-OPS-002": {
     title: "the gateway does not take the order",

@@ -56,6 +56,19 @@ export const RUN_ERRORS = {
     title: "nobody can tell which dates later runs have delivered",
     hint: "Nothing was sent. `--overwrite` sends every reading, also those that later files have corrected.",
   },
+  "HG-RUN-016": {
+    title: "a part of the same bytes was accepted before",
+    hint: "`headgate replay RUN --rejected` with the run that is named delivers what the service has not accepted.",
+  },
+  "HG-RUN-017": {
+    title: "the drop lists the file and does not give it",
+    hint: "Look at the file with a client of your own: its name, its rights, and whether it is there at all. Then `headgate replay RUN`.",
+  },
+
+  "HG-RUN-014": {
+    title: "the readings of the file are lost before they were all delivered",
+    hint: "A newer version of the file is delivered by itself. If it lacks readings of this one, send those again; then `headgate cancel RUN` puts this run away.",
+  },
 
   "HG-PACK-001": {
     title: "the container cannot be unpacked",
@@ -83,7 +96,8 @@ export const RUN_ERRORS = {
   },
   "HG-PACK-007": {
     title: "the copy of the container cannot be read or written now",
-    hint: "Check space, rights and health of the disk that holds the spool; it is tried again.",
+    hint: "Check space, rights and health of the disk that holds the spool.",
+    again: "It is tried again.",
   },
   "HG-PACK-008": {
     title: "not every entry of the container was delivered",
@@ -113,5 +127,9 @@ export const RUN_ERRORS = {
   "HG-SPOOL-006": {
     title: "the disk of the spool is nearly full",
     hint: "Free some of it, or lower `spool.headroom` or `spool.keepInputs.size`. Files are taken again by themselves.",
+  },
+  "HG-SPOOL-007": {
+    title: "an input in the spool is not what was fetched",
+    hint: "The disk of the spool has changed or lost bytes: check its health. The damaged copy is made again from the kept copy or from the drop.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,5 +1,6 @@
 /** What an answer says, for people and for the retry table. */
 import { problem } from "../problem.ts";
+import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
 import type { HttpAnswer } from "./http.ts";
 
 const WORDS_MAX = 500;
@@ -72,4 +73,17 @@ export function retryAfterMs(headers: HttpAnswer["headers"], now: Temporal.Insta
 /** A login page or a proxy's notice where the service should answer. */
 export function isWebPage(answer: HttpAnswer): boolean {
   return /^(text\/html|application\/xhtml)/i.test(answer.headers["content-type"] ?? "");
+}
+
+const REFUSAL_CHARACTERS_MAX = 300;
+
+/** Of the warnings of an answer to a push, the one about its `webhookUrl`. */
+export function webhookRefusalOf(headers: HttpAnswer["headers"]): string | undefined {
+  const warnings = headers[WARNING_HEADER] ?? "";
+  const at = `; ${warnings}`.indexOf(`; ${WEBHOOK_WARNING}`);
+  if (at < 0) return undefined;
+  return warnings
+    .slice(at + WEBHOOK_WARNING.length)
+    .trim()
+    .slice(0, REFUSAL_CHARACTERS_MAX);
 }

@@ -20,7 +20,7 @@ import {
   variable,
 } from "../structure.ts";
 import { type ListedUnit, listedUnit } from "../units.ts";
-import { answerWords, isWebPage, parseJson, retryAfterMs } from "./answers.ts";
+import { answerWords, isWebPage, parseJson, retryAfterMs, webhookRefusalOf } from "./answers.ts";
 import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
 import { type Token, type TokenAccess, TokenSource } from "./token.ts";
 
@@ -61,6 +61,8 @@ export interface PushAnswer {
   readonly retryAfterMs: number | null;
   /** A web page was answered: this is not the service. */
   readonly webPage: boolean;
+  /** Why the service will not send the outcome to the `webhookUrl` of the call; absent: it said nothing of the kind. */
+  readonly webhookRefusal?: string | undefined;
 }
 
 export interface Page<Item> {
@@ -140,6 +142,7 @@ export class ServiceClient {
       retryAfterMs:
         answer.headers["retry-after"] === undefined ? null : retryAfterMs(answer.headers, this.#clock.now()),
       webPage: isWebPage(answer),
+      webhookRefusal: webhookRefusalOf(answer.headers),
     };
   }
 

@@ -40,12 +40,12 @@ const PAUSE_FIRST_MS = 1_000;
 const PAUSE_LAST_MS = 30_000;
 
 /** OAuth error codes (RFC 6749, 5.2) and what they say about the configuration. */
-const REFUSALS: Readonly<Record<string, ErrorCode>> = {
-  invalid_client: "HG-PUSH-002",
-  unauthorized_client: "HG-PUSH-002",
-  invalid_grant: "HG-PUSH-003",
-  invalid_scope: "HG-PUSH-004",
-};
+const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
+  ["invalid_client", "HG-PUSH-002"],
+  ["unauthorized_client", "HG-PUSH-002"],
+  ["invalid_grant", "HG-PUSH-003"],
+  ["invalid_scope", "HG-PUSH-004"],
+]);
 
 export class TokenSource {
   readonly #access: TokenAccess;
@@ -176,7 +176,7 @@ export class TokenSource {
     const refused = tokenError.safeParse(body);
     if (refused.success && answer.status >= 400) {
       const { error, error_description: description } = refused.data;
-      return new ConfigError(REFUSALS[error] ?? "HG-PUSH-006", {
+      return new ConfigError(REFUSALS.get(error) ?? "HG-PUSH-006", {
         ...facts,
         message: `the token endpoint answered ${answer.status} ${error}${description === undefined ? "" : `: ${description}`}`,
       });

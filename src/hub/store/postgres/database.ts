@@ -1,13 +1,16 @@
 /** Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and which errors may pass by themselves. */
 import pg from "pg";
 import { ConfigError, systemCode, wordsOf } from "../../../support/errors.ts";
+import type { Logger } from "../../../support/log.ts";
+import { commitDurably, durabilityRisks } from "../../../support/postgres-durability.ts";
+import { startFault } from "../../../support/start-fault.ts";
 import type { HubOptions } from "../../options.ts";
 import type { SqlValue } from "../filter-sql.ts";
 import { migrate } from "./migrate.ts";
 
 export type PostgresOptions = Extract<HubOptions["store"], { readonly kind: "postgres" }>;
 export type Row = Readonly<Record<string, unknown>>;
-export type Value = SqlValue | Uint8Array;
+export type Value = SqlValue | Uint8Array | readonly (string | null)[];
 
 /** Whole numbers of the hub fit a number of JavaScript; JSON is read where it is needed. */
 const INT8 = 20;
@@ -35,6 +38,7 @@ export function createPool(options: PostgresOptions, { max, settings = {} }: Poo
     types,
     connectionTimeoutMillis: options.connectTimeout,
     keepAlive: true,
+    onConnect: commitDurably,
     application_name: "headgate-hub",
     options: Object.entries(all)
       .map(([name, value]) => `-c ${name}=${value}`)
@@ -47,17 +51,18 @@ export function createPool(options: PostgresOptions, { max, settings = {} }: Poo
   return pool;
 }
 
-/** Opens a pool and brings the schema up to date. Throws `ConfigError`. */
-export async function openPool(options: PostgresOptions): Promise<pg.Pool> {
+/** Opens a pool and brings the schema up to date. Throws `ConfigError`, or `TransientError` while the server is away. */
+export async function openPool(options: PostgresOptions, log: Logger): Promise<pg.Pool> {
   // Compiling a statement takes longer than any of ours.
   const pool = createPool(options, { max: options.pool, settings: { jit: "off" } });
   try {
     await migrate(pool, options.schema, serverOf(options.url));
+    for (const risk of await durabilityRisks(pool)) log.warn({ store: serverOf(options.url) }, risk);
     return pool;
   } catch (thrown) {
     await pool.end();
     if (thrown instanceof ConfigError) throw thrown;
-    throw new ConfigError("HG-HUB-001", {
+    throw startFault("HG-HUB-001", {
       operation: "open store",
       subject: serverOf(options.url),
       message: `the store of the hub cannot be opened: ${wordsOf(thrown)}`,

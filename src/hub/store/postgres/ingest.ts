@@ -5,6 +5,7 @@
  */
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
+import { noticesText } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestStore,
@@ -199,12 +200,13 @@ async function record(
   const seqs = operations.map(({ seq }) => seq);
   const msOf = (text: string) => Temporal.Instant.from(text).epochMilliseconds;
   await sql.run(
-    `INSERT INTO outcome (seq, stored, replaced, discarded, started_ms, finished_ms) SELECT * FROM unnest(CAST(? AS BIGINT[]),
-      CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS JSON[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))`,
+    `INSERT INTO outcome (seq, stored, replaced, discarded, notices, started_ms, finished_ms) SELECT * FROM unnest(CAST(? AS BIGINT[]),
+      CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS JSON[]), CAST(? AS TEXT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))`,
     seqs,
     outcomes.map(({ stored }) => stored),
     outcomes.map(({ replaced }) => replaced),
     outcomes.map(({ discarded }) => JSON.stringify(discarded)),
+    outcomes.map(noticesText),
     outcomes.map(({ started }) => msOf(started)),
     outcomes.map(({ finished }) => msOf(finished)),
   );

@@ -1,17 +1,26 @@
 import type pg from "pg";
 import {
+  DUE_RECEIVERS,
   dueWebhookOf,
   earlierAcceptance,
+  KEY_HOLDER,
   NEW_OPERATION,
   newOperationValues,
   outcomeOf,
   recordOf,
 } from "../operation-rows.ts";
-import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
+import type {
+  Acceptance,
+  EarlierAcceptance,
+  KeyedPush,
+  NewOperation,
+  OperationRecord,
+  OperationStore,
+} from "../store.ts";
 import { type Row, type Sql, sqlOn, transact } from "./database.ts";
 
 const OUTCOME =
-  "outcome.stored, outcome.replaced, outcome.discarded, outcome.started_ms, outcome.finished_ms";
+  "outcome.stored, outcome.replaced, outcome.discarded, outcome.notices, outcome.started_ms, outcome.finished_ms";
 const WITH_OUTCOME = `SELECT operation.*, ${OUTCOME} FROM operation LEFT JOIN outcome USING (seq)`;
 
 export interface PostgresOperations extends OperationStore {
@@ -23,6 +32,7 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
   const sql = sqlOn(pool);
   return {
     ...webhooks(sql),
+    earlier: (push) => earlier(sql, push),
     accept: (operation) => accept(sql, operation),
     // What became of them is known since their points were written; what is left is to drop bodies, without delaying the writer of points.
     async finish(seqs) {
@@ -84,40 +94,47 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
       );
       return Number(row?.["total"]);
     },
-    purge: (keysBeforeMs, outcomesBeforeMs) =>
-      transact(pool, async ({ run }) => {
-        await run(
-          "UPDATE operation SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL AND accepted_ms < ?",
-          keysBeforeMs,
-        );
-        await run(
-          `DELETE FROM operation WHERE state = 'done' AND accepted_ms < ? AND idempotency_key IS NULL
-            AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up'))`,
-          outcomesBeforeMs,
-        );
-        // Of operations whose node ended between applying and `finish`.
-        await run("DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done'");
-      }),
+    async purge(keysBeforeMs, outcomesBeforeMs) {
+      await inSteps(() => sql.run(FORGET_KEYS, keysBeforeMs));
+      await inSteps(() => sql.run(FORGET_OPERATIONS, outcomesBeforeMs));
+      // Of operations whose node ended between applying and `finish`.
+      await sql.run("DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done'");
+    },
   };
 }
 
+/** Rows that one statement of `purge` changes, so that none holds its locks for long. */
+const PURGE_ROWS = 1_000;
+
+const FORGET_KEYS = `UPDATE operation SET idempotency_key = NULL WHERE seq IN (SELECT seq FROM operation
+  WHERE idempotency_key IS NOT NULL AND accepted_ms < ? AND state = 'done' LIMIT ${PURGE_ROWS})`;
+const FORGET_OPERATIONS = `DELETE FROM operation WHERE seq IN (SELECT seq FROM operation
+  WHERE accepted_ms < ? AND state = 'done' AND idempotency_key IS NULL
+    AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up')) LIMIT ${PURGE_ROWS})`;
+
+async function inSteps(step: () => Promise<number>): Promise<void> {
+  while ((await step()) === PURGE_ROWS);
+}
+
 const ACCEPT = `WITH accepted AS (
-    INSERT INTO operation (${NEW_OPERATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO operation (${NEW_OPERATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING seq
   ) INSERT INTO body (seq, bytes) SELECT seq, ? FROM accepted RETURNING seq`;
 
 /** Each pass finds either room for the key, or who holds it. */
-async function accept({ get }: Sql, operation: NewOperation): Promise<Acceptance> {
+async function accept(sql: Sql, operation: NewOperation): Promise<Acceptance> {
   for (;;) {
-    const row = await get(ACCEPT, ...newOperationValues(operation), operation.body);
+    const row = await sql.get(ACCEPT, ...newOperationValues(operation), operation.body);
     if (row !== undefined) return { kind: "accepted", seq: Number(row["seq"]) };
-    const holder = await get(
-      "SELECT operation_id, digest, received FROM operation WHERE account_id = ? AND idempotency_key = ?",
-      operation.accountId,
-      operation.idempotencyKey,
-    );
-    if (holder !== undefined) return earlierAcceptance(holder, operation);
+    const before = await earlier(sql, operation);
+    if (before !== null) return before;
   }
+}
+
+async function earlier({ get }: Sql, push: KeyedPush): Promise<EarlierAcceptance | null> {
+  if (push.idempotencyKey === null) return null;
+  const holder = await get(KEY_HOLDER, push.accountId, push.idempotencyKey);
+  return holder === undefined ? null : earlierAcceptance(holder, push);
 }
 
 /** How long a node may take to deliver what it took; then another one does. */
@@ -131,15 +148,23 @@ type Webhooks = Pick<
 function webhooks({ get, all, run }: Sql): Webhooks {
   const taken = new Set<number>();
   return {
-    async dueWebhooks(nowMs, limit) {
+    async dueWebhooks(nowMs, limit, { seqs, hosts, accounts }) {
       const rows = await all(
-        `WITH due AS (
-          SELECT seq, webhook_next_ms FROM operation WHERE webhook_state = 'due' AND webhook_next_ms <= ?
-          ORDER BY webhook_next_ms, seq LIMIT ? FOR UPDATE SKIP LOCKED
+        `${DUE_RECEIVERS}, due AS (
+          SELECT longest.* FROM at CROSS JOIN LATERAL (
+            SELECT seq, webhook_next_ms FROM operation WHERE webhook_state = 'due' AND account_id = at.account_id
+              AND webhook_host = at.webhook_host AND webhook_next_ms <= ? AND seq <> ALL (CAST(? AS BIGINT[]))
+            ORDER BY webhook_next_ms, seq LIMIT 1 FOR UPDATE SKIP LOCKED
+          ) AS longest
+          WHERE at.account_id <> ALL (CAST(? AS BIGINT[])) AND at.account_id || ' ' || at.webhook_host <> ALL (CAST(? AS TEXT[]))
+          ORDER BY webhook_next_ms, seq LIMIT ?
         ), taken AS (
           UPDATE operation SET webhook_next_ms = ? FROM due WHERE operation.seq = due.seq RETURNING operation.*, due.webhook_next_ms AS was_ms
         ) SELECT taken.*, ${OUTCOME} FROM taken JOIN outcome USING (seq) ORDER BY was_ms, seq`,
         nowMs,
+        seqs,
+        accounts,
+        hosts.map(({ accountId, host }) => `${accountId} ${host}`),
         limit,
         nowMs + LEASE_MS,
       );
@@ -148,8 +173,11 @@ function webhooks({ get, all, run }: Sql): Webhooks {
         return dueWebhookOf(row, outcomeOf(row));
       });
     },
-    async nextWebhookMs() {
-      const row = await get("SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due'");
+    async nextWebhookMs(afterMs) {
+      const row = await get(
+        "SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due' AND webhook_next_ms > ?",
+        afterMs,
+      );
       const next = row?.["next"];
       return typeof next === "number" ? next : null;
     },

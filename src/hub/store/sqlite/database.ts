@@ -2,7 +2,9 @@
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { ConfigError, wordsOf } from "../../../support/errors.ts";
+import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
+import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-files.ts";
+import { startFault } from "../../../support/start-fault.ts";
 
 const BUSY_WAIT_MS = 5;
 const BUSY_WAITS_MAX = 12_000;
@@ -34,7 +36,8 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
     checkpointPages = 4_000,
   } = options;
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+    if (!readOnly) createPrivateFile(path);
     const database = new DatabaseSync(path, { timeout: timeoutMs, readOnly });
     if (!readOnly) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
     database.exec(
@@ -48,8 +51,8 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
   }
 }
 
-function cannotOpen(path: string, cause: unknown): ConfigError {
-  return new ConfigError("HG-HUB-001", {
+function cannotOpen(path: string, cause: unknown): HeadgateError {
+  return startFault("HG-HUB-001", {
     operation: "open store",
     subject: path,
     message: `the store of the hub cannot be opened: ${wordsOf(cause)}`,
@@ -76,7 +79,8 @@ function migrate(database: DatabaseSync, folder: string, path: string): void {
 export function lockStore(path: string): DatabaseSync {
   let lock: DatabaseSync | null = null;
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+    createPrivateFile(`${path}.lock`);
     lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return lock;

@@ -1,6 +1,7 @@
 /** The writer of points: its own thread, its own connections; one transaction a group of operations. */
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../../support/clock.ts";
+import { noticesText } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestStore,
@@ -108,13 +109,14 @@ function recordOutcome(
 ): void {
   if (outcome === undefined) throw new RangeError("an operation of the group has no outcome");
   run(
-    `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, started_ms, finished_ms, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, notices, started_ms, finished_ms, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     queueId,
     seq,
     outcome.received,
     outcome.stored,
     outcome.replaced,
     JSON.stringify(outcome.discarded),
+    noticesText(outcome),
     Temporal.Instant.from(outcome.started).epochMilliseconds,
     Temporal.Instant.from(outcome.finished).epochMilliseconds,
     state === "failed" ? 1 : 0,

@@ -6,12 +6,20 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import {
   earlierAcceptance,
+  KEY_HOLDER,
   NEW_OPERATION,
   newOperationValues,
   outcomeOf,
   recordOf,
 } from "../operation-rows.ts";
-import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
+import type {
+  Acceptance,
+  EarlierAcceptance,
+  KeyedPush,
+  NewOperation,
+  OperationRecord,
+  OperationStore,
+} from "../store.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
 import { createWebhooks } from "./webhooks.ts";
 
@@ -46,6 +54,7 @@ export function createOperationStore(
       const row = outcomeRow(both, seq);
       return row === undefined ? null : outcomeOf(row);
     }),
+    earlier: async (push) => earlier(queue, push),
     accept: acceptTogether(intake, queue),
     finish: (seqs) => finish(both, seqs),
     async operation(accountId, operationId) {
@@ -141,35 +150,34 @@ async function applyAgain(
   return write(intake, () => seqs.reduce((sum, seq) => sum + queue.run(sql, timeoutSec, seq).changes, 0));
 }
 
+/** Rows that one transaction of `purge` changes: pushes and requests have their turns between two of them. */
+const PURGE_ROWS = 1_000;
+
+const FORGET_KEYS = `UPDATE operation SET idempotency_key = NULL WHERE seq IN (SELECT seq FROM operation
+  WHERE idempotency_key IS NOT NULL AND accepted_ms < ? AND state = 'done' LIMIT ${PURGE_ROWS})`;
+const FORGET_OPERATIONS = `DELETE FROM operation WHERE seq IN (SELECT seq FROM operation
+  WHERE accepted_ms < ? AND state = 'done' AND idempotency_key IS NULL
+    AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up')) LIMIT ${PURGE_ROWS})`;
+const FORGET_OUTCOMES = `DELETE FROM outcome WHERE (intake_id, seq) IN (SELECT intake_id, seq FROM outcome
+  WHERE finished_ms < ? AND (intake_id <> ? OR seq NOT IN (SELECT value FROM json_each(?))) LIMIT ${PURGE_ROWS})`;
+
 async function purge(
   { intake, main, queue, outcomes, queueId }: Both,
   keysBeforeMs: number,
   outcomesBeforeMs: number,
 ): Promise<void> {
-  await write(intake, () => {
-    queue.run(
-      "UPDATE operation SET idempotency_key = NULL WHERE idempotency_key IS NOT NULL AND accepted_ms < ?",
-      keysBeforeMs,
-    );
-    queue.run(
-      `DELETE FROM operation WHERE state = 'done' AND accepted_ms < ? AND idempotency_key IS NULL
-        AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up'))`,
-      outcomesBeforeMs,
-    );
-  });
+  await inSteps(intake, () => queue.run(FORGET_KEYS, keysBeforeMs).changes);
+  await inSteps(intake, () => queue.run(FORGET_OPERATIONS, outcomesBeforeMs).changes);
   // Without the outcome of an operation that still stands in the queue, it would be applied again.
-  const kept = queue.all(
-    "SELECT seq FROM operation WHERE accepted_ms < ? OR state = 'accepted'",
-    outcomesBeforeMs,
-  );
-  await write(main, () =>
-    outcomes.run(
-      "DELETE FROM outcome WHERE finished_ms < ? AND (intake_id <> ? OR seq NOT IN (SELECT value FROM json_each(?)))",
-      outcomesBeforeMs,
-      queueId,
-      JSON.stringify(kept.map((row) => Number(row["seq"]))),
-    ),
-  );
+  const sql =
+    "SELECT seq FROM operation WHERE accepted_ms < ? UNION SELECT seq FROM operation WHERE state = 'accepted'";
+  const kept = JSON.stringify(queue.all(sql, outcomesBeforeMs).map((row) => Number(row["seq"])));
+  await inSteps(main, () => outcomes.run(FORGET_OUTCOMES, outcomesBeforeMs, queueId, kept).changes);
+}
+
+async function inSteps(database: DatabaseSync, step: () => number): Promise<void> {
+  while ((await write(database, step)) === PURGE_ROWS)
+    await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 /** Operations that come at the same moment are durable by one commit: each costs the disk a few milliseconds. */
@@ -197,15 +205,18 @@ function acceptTogether(intake: DatabaseSync, queue: Statements): OperationStore
     });
 }
 
-function accept({ get, run }: Statements, operation: NewOperation): Acceptance {
-  if (operation.idempotencyKey !== null) {
-    const sql =
-      "SELECT operation_id, digest, received FROM operation WHERE account_id = ? AND idempotency_key = ?";
-    const holder = get(sql, operation.accountId, operation.idempotencyKey);
-    if (holder !== undefined) return earlierAcceptance(holder, operation);
-  }
+function earlier({ get }: Statements, push: KeyedPush): EarlierAcceptance | null {
+  if (push.idempotencyKey === null) return null;
+  const holder = get(KEY_HOLDER, push.accountId, push.idempotencyKey);
+  return holder === undefined ? null : earlierAcceptance(holder, push);
+}
+
+function accept(queue: Statements, operation: NewOperation): Acceptance {
+  const before = earlier(queue, operation);
+  if (before !== null) return before;
   const values = newOperationValues(operation);
   const places = values.map(() => "?").join(", ");
+  const { run } = queue;
   const { id } = run(`INSERT INTO operation (${NEW_OPERATION}) VALUES (${places})`, ...values);
   run("INSERT INTO body (seq, bytes) VALUES (?, ?)", id, operation.body);
   return { kind: "accepted", seq: id };

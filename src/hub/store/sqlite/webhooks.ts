@@ -1,6 +1,6 @@
 /** Webhooks that are due, as the queue has them. */
 import type { DatabaseSync } from "node:sqlite";
-import { dueWebhookOf } from "../operation-rows.ts";
+import { DUE_RECEIVERS, dueWebhookOf } from "../operation-rows.ts";
 import type { OperationStore, Outcome } from "../store.ts";
 import { type Statements, write } from "./database.ts";
 
@@ -14,19 +14,33 @@ export function createWebhooks(
   outcomeWith: (seq: number) => Outcome | null,
 ): Webhooks {
   return {
-    async dueWebhooks(nowMs, limit) {
-      const sql =
-        "SELECT * FROM operation WHERE webhook_state = 'due' AND webhook_next_ms <= ? ORDER BY webhook_next_ms, seq LIMIT ?";
-      return all(sql, nowMs, limit).flatMap((row) => {
-        const seq = Number(row["seq"]);
-        const outcome = outcomeWith(seq);
-        if (outcome !== null) return [dueWebhookOf(row, outcome)];
-        run("UPDATE operation SET webhook_state = 'given-up', webhook_error = ? WHERE seq = ?", GONE, seq);
-        return [];
-      });
+    async dueWebhooks(nowMs, limit, { seqs, hosts, accounts }) {
+      const sql = `${DUE_RECEIVERS} SELECT operation.* FROM at JOIN operation ON operation.seq = (
+          SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id = at.account_id AND webhook_host = at.webhook_host
+            AND webhook_next_ms <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY webhook_next_ms, seq LIMIT 1)
+        WHERE at.account_id NOT IN (SELECT value FROM json_each(?))
+          AND at.account_id || ' ' || at.webhook_host NOT IN (SELECT value FROM json_each(?))
+        ORDER BY operation.webhook_next_ms, operation.seq LIMIT ?`;
+      const full = hosts.map(({ accountId, host }) => `${accountId} ${host}`);
+      const lists = [seqs, accounts, full].map((list) => JSON.stringify(list));
+      for (;;) {
+        const rows = all(sql, nowMs, ...lists, limit);
+        const due = rows.flatMap((row) => {
+          const seq = Number(row["seq"]);
+          const outcome = outcomeWith(seq);
+          if (outcome !== null) return [dueWebhookOf(row, outcome)];
+          run("UPDATE operation SET webhook_state = 'given-up', webhook_error = ? WHERE seq = ?", GONE, seq);
+          return [];
+        });
+        // Those that were given up stood in the place of others.
+        if (due.length > 0 || rows.length === 0) return due;
+      }
     },
-    async nextWebhookMs() {
-      const row = get("SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due'");
+    async nextWebhookMs(afterMs) {
+      const row = get(
+        "SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due' AND webhook_next_ms > ?",
+        afterMs,
+      );
       const next = row?.["next"];
       return typeof next === "number" ? next : null;
     },

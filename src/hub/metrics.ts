@@ -1,0 +1,73 @@
+/** Prometheus metrics of the hub, at a listener of their own: nothing of them is at the address that clients use. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import Fastify, { type FastifyInstance } from "fastify";
+import { Gauge, Histogram, Registry } from "prom-client";
+import { limitConnections, serverLimits } from "../support/connection-limits.ts";
+import { listenOrExplain } from "../support/listen.ts";
+import type { Logger } from "../support/log.ts";
+import type { HubOptions } from "./options.ts";
+import type { HubStore } from "./store/store.ts";
+
+const SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
+
+export interface HubMetrics {
+  /** Counts the requests of this server from now on; before its routes are added. */
+  watch(app: FastifyInstance): void;
+  /** Returns the URL, or null where no listener is configured. */
+  listen(): Promise<string | null>;
+  close(): Promise<void>;
+}
+
+export function createMetrics(
+  options: HubOptions,
+  { operations }: Pick<HubStore, "operations">,
+  log: Logger,
+): HubMetrics {
+  const registry = new Registry();
+  const requests = new Histogram({
+    name: "headgate_hub_request_duration_seconds",
+    help: "Requests that were answered, by method and by the class of the status (2xx, 4xx, 5xx)",
+    labelNames: ["method", "status"],
+    buckets: SECONDS,
+    registers: [registry],
+  });
+  const counts = (name: string, help: string, of: "waiting" | "failed") =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set((await operations.counts())[of]);
+      },
+    });
+  counts("headgate_hub_operations_pending", "Pushes that were accepted and are not applied yet", "waiting");
+  counts("headgate_hub_operations_failed", "Pushes that failed, whose bodies are kept", "failed");
+  const app = Fastify({ forceCloseConnections: true, http: serverLimits(options.http) });
+  limitConnections(app, options.http, log);
+  const { listen, token } = options.metrics;
+  app.get("/health", () => ({ status: "ok" }));
+  app.get("/metrics", async (request, reply) => {
+    if (token !== undefined && !isBearer(request.headers.authorization, token))
+      return reply
+        .code(401)
+        .header("www-authenticate", "Bearer")
+        .send({ title: "Unauthorized", status: 401 });
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
+  return {
+    watch(server) {
+      server.addHook("onResponse", async (request, reply) => {
+        const status = `${Math.floor(reply.statusCode / 100)}xx`;
+        requests.observe({ method: request.method, status }, reply.elapsedTime / 1000);
+      });
+    },
+    listen: async () => (listen === undefined ? null : listenOrExplain(app, listen, "metrics.listen")),
+    close: () => app.close(),
+  };
+}
+
+/** In constant time. */
+function isBearer(authorization: string | undefined, token: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));
+}

@@ -1,0 +1,90 @@
+/** What of an operation can be stored: which variable an element names, and which readings have a date and a value. */
+import {
+  type IdentifierKind,
+  ianaZone,
+  identifierKind,
+  type PushElement,
+  type PushReading,
+  targetWords,
+} from "../../wire/index.ts";
+import type { IngestTransaction, VariableFacts } from "../store/store.ts";
+import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
+
+/** The variable that an element names, or why it names none. The elements of one operation in their order: the first settles the kind. */
+export type Resolve = (element: PushElement) => Promise<VariableFacts | string>;
+
+export function createResolver(transaction: IngestTransaction, accountId: number): Resolve {
+  let kindOfCall: IdentifierKind | null = null;
+  return async (element) => {
+    const kind = identifierKind(element);
+    kindOfCall ??= kind;
+    if (kind === null) return incomplete(element);
+    const value = kind === kindOfCall ? element[kind] : undefined;
+    // "One kind of source identifier a call": the kind met first is used (platform facts, *Push*).
+    if (value === undefined) return `one kind of identifier a call: this call began with ${kindOfCall}`;
+    const { mappingConfig, variableTypeId } = element;
+    const variable = await transaction.findVariable(accountId, {
+      by: kind,
+      value,
+      mappingConfig,
+      variableTypeId,
+    });
+    return variable ?? "no such variable in this account";
+  };
+}
+
+export function wordsOf(element: PushElement): string {
+  return targetWords(element) || "(no target)";
+}
+
+function incomplete(element: PushElement): string {
+  return element.mappingConfig === undefined && element.variableTypeId === undefined
+    ? "names neither a variableId, nor a mappingConfig or variableTypeId beside a source"
+    : "names no source";
+}
+
+/** Why a reading cannot be stored, and the text to quote. */
+export interface ReadingFault {
+  readonly reason: string;
+  readonly example?: string;
+}
+
+const BEYOND_HORIZON = "the date lies beyond the future horizon of the account";
+
+/** Of the readings of one element; what it found of the latest stands in its fields, to spare an object a reading. */
+export class ReadingJudge {
+  /** Milliseconds since 1970 in UTC. */
+  atMs = Number.NaN;
+  /** Decimals of the date beyond the millisecond, which were cut; mostly none. */
+  beyond = "";
+  readonly #element: PushElement;
+  readonly #zone: string;
+  readonly #lastMs: number;
+
+  /** `lastMs`: the latest date that a reading may have. */
+  constructor(element: PushElement, variable: VariableFacts, lastMs: number) {
+    this.#element = element;
+    this.#zone = ianaZone(variable.sourceZoneId) ?? "UTC";
+    this.#lastMs = lastMs;
+  }
+
+  faultOf(reading: PushReading): ReadingFault | null {
+    this.beyond = "";
+    this.atMs = plainInstantMs(reading.date);
+    if (Number.isNaN(this.atMs)) {
+      const read = readInstant(reading.date, this.#zone, READING_RULE);
+      if (read.kind === "refused") return { reason: read.reason, example: reading.date };
+      this.atMs = read.ms;
+      this.beyond = read.beyond;
+    }
+    if (!Number.isFinite(reading.value)) return { reason: "the value is beyond the range of a number" };
+    if (versionOf(this.#element, reading)?.includes("\0") === true)
+      return { reason: "the version holds a NUL character, which cannot be stored" };
+    if (this.atMs > this.#lastMs) return { reason: BEYOND_HORIZON, example: reading.date };
+    return null;
+  }
+}
+
+export function versionOf(element: PushElement, reading: PushReading): string | undefined {
+  return reading.version || element.version;
+}

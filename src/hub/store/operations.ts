@@ -1,0 +1,91 @@
+/** The contract of the queue of operations and of their outcomes, a part of `store.ts`. */
+import type { WebhookBody } from "../../wire/index.ts";
+import type { Listing, Page } from "./store.ts";
+
+export interface NewOperation {
+  readonly accountId: number;
+  readonly userId: number;
+  readonly operationId: string;
+  readonly idempotencyKey: string | null;
+  /** SHA-256 of the body, lower-case hexadecimal. */
+  readonly digest: string;
+  readonly timeoutSec: number;
+  /** Readings in the body. */
+  readonly received: number;
+  readonly webhookUrl: string | null;
+  readonly acceptedMs: number;
+  /** As it came, or packed (`push/packing.ts`). */
+  readonly body: Uint8Array;
+}
+
+export type KeyedPush = Pick<NewOperation, "accountId" | "idempotencyKey" | "digest">;
+
+export type Acceptance = { readonly kind: "accepted"; readonly seq: number } | EarlierAcceptance;
+
+export type EarlierAcceptance =
+  /** The same key came with the same body before: this was its answer. */
+  | { readonly kind: "repeated"; readonly operationId: string; readonly received: number }
+  /** The same key came with another body before. */
+  | { readonly kind: "conflict"; readonly operationId: string };
+
+export type Outcome = Omit<WebhookBody, "operationId" | "account">;
+
+export interface OperationRecord {
+  readonly operationId: string;
+  readonly accountId: number;
+  readonly state: "accepted" | "done" | "failed";
+  readonly received: number;
+  readonly acceptedMs: number;
+  readonly webhook: {
+    readonly state: string;
+    readonly attempts: number;
+    readonly error: string | null;
+  } | null;
+  readonly outcome: Outcome | null;
+}
+
+export interface DueWebhook {
+  readonly seq: number;
+  readonly accountId: number;
+  /** With its port. */
+  readonly host: string;
+  readonly url: string;
+  readonly attempts: number;
+  readonly body: WebhookBody;
+}
+
+/** What is not to be delivered now: that is being delivered, or has its share of deliveries. */
+export interface BusyReceivers {
+  readonly seqs: readonly number[];
+  /** Of an account, each. */
+  readonly hosts: readonly { readonly accountId: number; readonly host: string }[];
+  readonly accounts: readonly number[];
+}
+
+export interface OperationStore {
+  /** What a push is answered whose Idempotency-Key an accepted operation holds; null: no operation holds it. */
+  earlier(push: KeyedPush): Promise<EarlierAcceptance | null>;
+  /** Durable when it resolves. The order of calls is the order in which operations are applied. */
+  accept(operation: NewOperation): Promise<Acceptance>;
+  /** Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. What has no outcome is passed over. */
+  finish(seqs: readonly number[]): Promise<void>;
+  /** The newest operation of that id. */
+  operation(accountId: number, operationId: string): Promise<OperationRecord | null>;
+  /** Of all accounts: operations that wait to be applied, and failed ones whose bodies are kept. */
+  counts(): Promise<{ readonly waiting: number; readonly failed: number }>;
+  /** In the order of their acceptance. */
+  list(accountId: number, state: "accepted" | "failed", page: Page): Promise<Listing<OperationRecord>>;
+  /** Failed operations of that id wait to be applied again, with another time when one is given; returns how many. */
+  applyAgain(accountId: number, operationId: string, timeoutSec: number | null): Promise<number>;
+  /** Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay. Returns how many. */
+  dropFailed(accountId: number, operationId: string): Promise<number>;
+  /** At most one of each account and host, the longest due first. */
+  dueWebhooks(nowMs: number, limit: number, busy: BusyReceivers): Promise<readonly DueWebhook[]>;
+  /** When the next webhook after that time is due; null: none waits for a later time. */
+  nextWebhookMs(afterMs: number): Promise<number | null>;
+  webhookDelivered(seq: number): Promise<void>;
+  /** `nextMs` null: given up. */
+  webhookFailed(seq: number, error: string, nextMs: number | null): Promise<void>;
+  /** Forgets the idempotency keys of done operations, and done operations without a key, accepted before these times. In small steps. */
+  purge(keysBeforeMs: number, outcomesBeforeMs: number): Promise<void>;
+}

@@ -1,0 +1,91 @@
+/**
+ * Applies a JSON Patch (RFC 6902) to the fields of an entity. Paths reach own properties alone, never what JavaScript gives every object,
+ * and growth is counted at each operation, since a row of `copy` doubles a document again and again.
+ */
+import jsonPatch, { type Operation } from "fast-json-patch";
+import { invalidRequest } from "../http/problems.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Operations of one patch. */
+const OPERATIONS_MAX = 1_000;
+/** Names of the prototype chain; as the name of a field each would mislead the code that reads it. */
+const RESERVED: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+/** Operations whose path must exist already. */
+const AT_WHAT_IS_THERE: ReadonlySet<string> = new Set(["remove", "replace", "test"]);
+
+/** `bytesMax`: what the document may grow to. Throws a 400 that names the operation; the fields given are left as they are. */
+export function applyPatch(current: Fields, operations: readonly Operation[], bytesMax: number): Fields {
+  if (operations.length > OPERATIONS_MAX)
+    throw invalidRequest(
+      `the patch has ${operations.length} operations, and at most ${OPERATIONS_MAX} are taken: send it in parts`,
+    );
+  const document = structuredClone(current);
+  let bytesLeft = Math.max(0, bytesMax - sizeOf(current));
+  for (const [index, operation] of operations.entries()) {
+    requireOwn(document, operation, index);
+    bytesLeft -= growthBy(document, operation);
+    if (bytesLeft < 0)
+      throw invalidRequest(
+        `operation ${index} of the patch makes the document larger than ${bytesMax} bytes; nothing was changed`,
+      );
+    applyOne(document, operation, index);
+  }
+  return document;
+}
+
+function applyOne(document: Fields, operation: Operation, index: number): void {
+  try {
+    jsonPatch.applyOperation(document, operation, true, true, true, index);
+  } catch (thrown) {
+    if (!(thrown instanceof jsonPatch.JsonPatchError)) throw thrown;
+    const why = thrown.message.split("\n")[0];
+    throw invalidRequest(`operation ${index} of the patch cannot be done: ${thrown.name}: ${why}`);
+  }
+}
+
+/** An upper bound: what an operation takes away is not counted. */
+function growthBy(document: Fields, operation: Operation): number {
+  if (operation.op === "add" || operation.op === "replace") return sizeOf(operation.value);
+  return operation.op === "copy" ? sizeOf(valueAt(document, stepsOf(operation.from))) : 0;
+}
+
+function sizeOf(value: unknown): number {
+  return (JSON.stringify(value) ?? "").length;
+}
+
+/** What is no pointer at all is left to the library, which says so. */
+function requireOwn(document: Fields, operation: Operation, index: number): void {
+  if (typeof operation !== "object" || operation === null) return;
+  const refuse = (path: string, why: string) =>
+    invalidRequest(`operation ${index} of the patch cannot be done: the path ${path.slice(0, 200)} ${why}`);
+  const { path, from } = operation as { readonly path?: unknown; readonly from?: unknown };
+  for (const pointer of [path, from]) {
+    if (typeof pointer !== "string") continue;
+    const steps = stepsOf(pointer);
+    const reserved = steps.find((step) => RESERVED.has(step));
+    if (reserved !== undefined) throw refuse(pointer, `names ${reserved}, which is no name of a field`);
+    if (steps.length === 0 && operation.op !== "test")
+      throw refuse('""', "is the whole entity; name its fields");
+    const mayBeNew = pointer === path && !AT_WHAT_IS_THERE.has(operation.op);
+    const known = mayBeNew ? steps.slice(0, -1) : steps;
+    if (valueAt(document, known) === undefined) throw refuse(pointer, "leads to nothing");
+  }
+}
+
+function stepsOf(pointer: string): string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** Undefined: there is nothing. */
+function valueAt(document: Fields, steps: readonly string[]): unknown {
+  let value: unknown = document;
+  for (const step of steps) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Fields)[step];
+  }
+  return value;
+}

@@ -1,0 +1,97 @@
+/**
+ * Which files another process has open for writing, where the system tells: on Linux, of the processes that this user may look into.
+ * Nothing is told elsewhere, nor of other users' processes, so that "none" never proves that nobody writes.
+ */
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+const PROC = "/proc";
+/** Milliseconds for which a scan of all processes counts: so many times as long as it took, so that it costs a small share, within bounds. */
+const KEPT = { leastMs: 200, mostMs: 2_000, costs: 50 };
+/** Flags of `open` that only a writer has: O_WRONLY and O_RDWR. */
+const WRITING = 0o3;
+
+interface Look {
+  /** For each path, one process and descriptor by which it is open for writing. */
+  readonly writers: ReadonlyMap<string, { readonly process: string; readonly descriptor: string }>;
+  readonly untilMs: number;
+}
+
+let latest: Look | null = null;
+let running: Promise<Look> | null = null;
+
+/** For each of the files (full paths without symbolic links) the process that has it open for writing, such as `process 4711 (logger)`, or null. */
+export async function openForWriting(paths: readonly string[]): Promise<readonly (string | null)[]> {
+  if (process.platform !== "linux") return paths.map(() => null);
+  const { writers } = await lookAtAll();
+  return paths.map((path) => {
+    const found = writers.get(path);
+    // It may have been closed since all processes were looked at.
+    if (found === undefined || !isOpenForWriting(found.process, found.descriptor, path)) return null;
+    return `process ${found.process} (${nameOf(found.process)})`;
+  });
+}
+
+/** The next call scans all processes, however short ago the last scan was. */
+export function forgetScan(): void {
+  latest = null;
+}
+
+async function lookAtAll(): Promise<Look> {
+  if (latest !== null && performance.now() < latest.untilMs) return latest;
+  running ??= look().finally(() => {
+    running = null;
+  });
+  latest = await running;
+  return latest;
+}
+
+async function look(): Promise<Look> {
+  const writers = new Map<string, { process: string; descriptor: string }>();
+  let costMs = 0;
+  for (const process of namesIn(PROC)) {
+    if (!/^\d+$/.test(process)) continue;
+    const begunMs = performance.now();
+    for (const descriptor of namesIn(`${PROC}/${process}/fd`)) {
+      const path = linkOf(process, descriptor);
+      // Sockets, pipes and devices are no files of a drop.
+      if (path?.startsWith("/") !== true || path.startsWith("/dev/")) continue;
+      if (isForWriting(process, descriptor)) writers.set(path, { process, descriptor });
+    }
+    costMs += performance.now() - begunMs;
+    // Thousands of descriptors must not hold up everything else.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const keptMs = Math.min(KEPT.mostMs, Math.max(KEPT.leastMs, costMs * KEPT.costs));
+  return { writers, untilMs: performance.now() + keptMs };
+}
+
+function isOpenForWriting(process: string, descriptor: string, path: string): boolean {
+  return linkOf(process, descriptor) === path && isForWriting(process, descriptor);
+}
+
+function linkOf(process: string, descriptor: string): string | null {
+  return orNull(() => readlinkSync(`${PROC}/${process}/fd/${descriptor}`));
+}
+
+function isForWriting(process: string, descriptor: string): boolean {
+  const info = orNull(() => readFileSync(`${PROC}/${process}/fdinfo/${descriptor}`, "latin1"));
+  const flags = /^flags:\s*([0-7]+)/m.exec(info ?? "")?.[1];
+  return flags !== undefined && (Number.parseInt(flags, 8) & WRITING) !== 0;
+}
+
+function nameOf(process: string): string {
+  return orNull(() => readFileSync(`${PROC}/${process}/comm`, "utf8").trim()) ?? "unknown";
+}
+
+/** Empty for a process that has ended, or that this user must not look into. */
+function namesIn(folder: string): readonly string[] {
+  return orNull(() => readdirSync(folder)) ?? [];
+}
+
+function orNull<Value>(work: () => Value): Value | null {
+  try {
+    return work();
+  } catch {
+    return null; // A process ends at any moment.
+  }
+}

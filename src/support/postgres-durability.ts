@@ -1,0 +1,35 @@
+/** What a commit in PostgreSQL promises: that it outlives a crash of the server. Ledger and hub answer after it. */
+import type { ClientBase, Pool } from "pg";
+
+/**
+ * For each new connection. A role or a database may be configured with `synchronous_commit = off`, which lets a commit be answered before
+ * it is on a disk. The other values wait for the server's own disk, and say how far standbys are waited for: they stay as configured.
+ */
+export async function commitDurably(client: ClientBase): Promise<void> {
+  await client.query(
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+  );
+}
+
+const SERVER_RISKS: ReadonlyMap<string, string> = new Map([
+  [
+    "fsync",
+    "fsync = off: a crash of the server's machine loses what was answered as stored, and may damage the database",
+  ],
+  [
+    "full_page_writes",
+    "full_page_writes = off: a crash of the server's machine may damage pages of the database, unless its file system never writes a page in part",
+  ],
+]);
+
+/** What no session can change, one sentence each; none: commits are as durable as the server's disk. */
+export async function durabilityRisks(connection: ClientBase | Pool): Promise<string[]> {
+  const { rows } = await connection.query<{ name: string }>(
+    "SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting = 'off' ORDER BY name",
+    [[...SERVER_RISKS.keys()]],
+  );
+  return rows.map(
+    ({ name }) =>
+      `PostgreSQL runs with ${SERVER_RISKS.get(name) ?? name}. Set ${name} = on in the server's configuration, and reload it.`,
+  );
+}

@@ -1,0 +1,165 @@
+/**
+ * Slows down guessing of passwords. Counted are wrong attempts by name and address together, by address, and by name. An attempt counts as
+ * wrong from the moment it begins, so that many at once are no way around the limit. Nobody can lock a name for others: what is wrong
+ * from many addresses leaves each address that is new one attempt. In memory, for each process.
+ */
+import { createHash } from "node:crypto";
+import { isIPv6 } from "node:net";
+import type { Clock } from "./clock.ts";
+
+/** Names and addresses are the caller's, so that their number and length have no end of their own. */
+const KEYS_MAX = 10_000;
+const NAME_CHARACTERS_MAX = 100;
+/** Many people may share an address, and a name is used from several: both may fail more often than one name from one address. */
+const ADDRESS_FACTOR = 3;
+const ADDRESS_LEAST = 30;
+const NAME_FACTOR = 10;
+/** While other attempts are being checked, the next one is due soon. */
+const PENDING_SEC = 1;
+
+export interface Attempt {
+  readonly address: string;
+  /** `client gateway`, `user manager`. */
+  readonly name: string;
+}
+
+export interface SignInLimits {
+  /** Wrong attempts of one name from one address. */
+  readonly failures: number;
+  /** Wrong attempts from one address, whatever the names. */
+  readonly addressFailures?: number | undefined;
+  /** Milliseconds after the first of them. */
+  readonly window: number;
+}
+
+/** Of each attempt that `begin` answered with 0, exactly one of the other three is called. */
+export interface SignInThrottle {
+  /** Counts the attempt. Seconds to wait, and nothing is counted; 0: it may be checked. */
+  begin(attempt: Attempt): number;
+  failed(attempt: Attempt): void;
+  /** Forgets the failures of this name from this address. */
+  succeeded(attempt: Attempt): void;
+  /** It was not checked after all. */
+  abandoned(attempt: Attempt): void;
+}
+
+export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignInThrottle {
+  const { failures, addressFailures = Math.max(ADDRESS_LEAST, failures * ADDRESS_FACTOR), window } = limits;
+  const pairs = new Counter(window, clock);
+  const addresses = new Counter(window, clock);
+  const names = new Counter(window, clock);
+  const all = (attempt: Attempt, step: (counter: Counter, key: string) => void) => {
+    const [address, name] = [addressKey(attempt.address), nameKey(attempt.name)];
+    step(pairs, JSON.stringify([name, address]));
+    step(addresses, address);
+    step(names, name);
+  };
+  return {
+    begin(attempt) {
+      const [address, name] = [addressKey(attempt.address), nameKey(attempt.name)];
+      const isUnderAttack = names.failures(name) >= failures * NAME_FACTOR;
+      const wait = Math.max(
+        pairs.waitSec(JSON.stringify([name, address]), isUnderAttack ? 1 : failures),
+        addresses.waitSec(address, addressFailures),
+      );
+      if (wait === 0) all(attempt, (counter, key) => counter.begin(key));
+      return wait;
+    },
+    failed: (attempt) => all(attempt, (counter, key) => counter.end(key, 1)),
+    succeeded(attempt) {
+      all(attempt, (counter, key) => counter.end(key, 0));
+      pairs.forget(JSON.stringify([nameKey(attempt.name), addressKey(attempt.address)]));
+    },
+    abandoned: (attempt) => all(attempt, (counter, key) => counter.end(key, 0)),
+  };
+}
+
+interface Count {
+  failed: number;
+  /** Attempts that are being checked. */
+  pending: number;
+  untilMs: number;
+}
+
+/** Counts by key in windows that begin with the first count. */
+class Counter {
+  readonly #windowMs: number;
+  readonly #clock: Clock;
+  readonly #counts = new Map<string, Count>();
+
+  constructor(windowMs: number, clock: Clock) {
+    this.#windowMs = windowMs;
+    this.#clock = clock;
+  }
+
+  failures(key: string): number {
+    return this.#current(key)?.failed ?? 0;
+  }
+
+  waitSec(key: string, most: number): number {
+    const found = this.#current(key);
+    if (found === undefined || found.failed + found.pending < most) return 0;
+    if (found.failed < most) return PENDING_SEC;
+    return Math.max(1, Math.ceil((found.untilMs - this.#clock.monotonicMs()) / 1_000));
+  }
+
+  begin(key: string): void {
+    const found = this.#current(key) ?? {
+      failed: 0,
+      pending: 0,
+      untilMs: this.#clock.monotonicMs() + this.#windowMs,
+    };
+    found.pending += 1;
+    this.#counts.delete(key);
+    this.#counts.set(key, found);
+    const [oldest] = this.#counts.keys();
+    if (this.#counts.size > KEYS_MAX && oldest !== undefined) this.#counts.delete(oldest);
+  }
+
+  end(key: string, failures: 0 | 1): void {
+    const found = this.#counts.get(key);
+    if (found === undefined) return;
+    found.pending = Math.max(0, found.pending - 1);
+    found.failed += failures;
+    if (found.failed === 0 && found.pending === 0) this.#counts.delete(key);
+  }
+
+  forget(key: string): void {
+    const found = this.#counts.get(key);
+    if (found === undefined) return;
+    found.failed = 0;
+    if (found.pending === 0) this.#counts.delete(key);
+  }
+
+  #current(key: string): Count | undefined {
+    const found = this.#counts.get(key);
+    if (found === undefined || found.untilMs > this.#clock.monotonicMs()) return found;
+    if (found.pending === 0) {
+      this.#counts.delete(key);
+      return undefined;
+    }
+    found.failed = 0;
+    found.untilMs = this.#clock.monotonicMs() + this.#windowMs;
+    return found;
+  }
+}
+
+function nameKey(name: string): string {
+  if (name.length <= NAME_CHARACTERS_MAX) return name;
+  return createHash("sha256").update(name).digest("base64");
+}
+
+/** One subscriber has a whole /64 of IPv6, so that it counts as one address. */
+export function addressKey(address: string): string {
+  const plain = address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.)/i, "");
+  if (!isIPv6(plain)) return plain;
+  const [head = "", tail] = plain.split("::");
+  const parts = head.split(":").filter((part) => part !== "");
+  const rest = tail?.split(":").filter((part) => part !== "") ?? [];
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - parts.length - rest.length);
+  const whole = [...parts, ...Array<string>(zeros).fill("0"), ...rest];
+  return `${whole
+    .slice(0, 4)
+    .map((part) => Number.parseInt(part, 16).toString(16))
+    .join(":")}::/64`;
+}
