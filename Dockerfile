@@ -18,9 +18,10 @@ COPY config ./config
 RUN mkdir -p /var/lib/headgate && chown node:node /var/lib/headgate
 USER node
 VOLUME /var/lib/headgate
-EXPOSE 9464
-HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:9464/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+EXPOSE 9464 8070
+# For a gateway as for a hub: what the first process of the container is.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=20s \
+  CMD ["node", "/opt/headgate/src/main.ts", "health"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["node", "/opt/headgate/src/main.ts"]
 CMD ["gateway", "-c", "/etc/headgate/gateway.yaml"]

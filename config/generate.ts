@@ -8,6 +8,7 @@ import { z } from "zod";
 import { gatewayConfig } from "../src/config/gateway-config.ts";
 import { hubOptions } from "../src/hub/options.ts";
 import { metricsReference } from "../src/operations/metrics-reference.ts";
+import type { RegisterEntry } from "../src/support/register/entry.ts";
 import { REGISTER } from "../src/support/register.ts";
 import { specificationCoverage } from "./specification-coverage.ts";
 
@@ -109,7 +110,8 @@ function defaultWords(schema: JsonSchema): string {
 
 function errorsPage(): string {
   const rows = Object.entries(REGISTER).map(
-    ([code, { title, hint }]) => `| \`${code}\` | ${title} | ${hint} |`,
+    ([code, { title, hint, again }]: readonly [string, RegisterEntry]) =>
+      `| \`${code}\` | ${title} | ${again === undefined ? "" : `${again} `}${hint} |`,
   );
   return [
     "# Errors",

@@ -6,21 +6,23 @@ import { countedLedger } from "./gateway/counted-ledger.ts";
 import { Field, intakeFacts } from "./gateway/drops.ts";
 import { type Exchange, exchangeParts } from "./gateway/exchanging.ts";
 import { FleetMember } from "./gateway/fleet.ts";
-import { lateFiles } from "./gateway/late-files.ts";
 import { liveConfig } from "./gateway/live-config.ts";
+import { watchAttention } from "./gateway/notifications.ts";
 import { type FileEvent, openObservers } from "./gateway/observers.ts";
 import { openOffice } from "./gateway/office.ts";
 import type { ProvisioningTies } from "./gateway/provisioning.ts";
 import type { ConfigurationMeans } from "./gateway/reloading.ts";
-import { claimParts, intakeHands, joinSteps } from "./gateway/runs.ts";
+import { claimParts, finishGuard, intakeHands, joinSteps } from "./gateway/runs.ts";
 import { ServicePosts } from "./gateway/services.ts";
+import { startSummary } from "./gateway/start-summary.ts";
+import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { openLedger } from "./ledger/open.ts";
 import { openMapping } from "./mapping/open.ts";
-import type { Arrival, Run, Summary } from "./model.ts";
+import type { Run, Summary } from "./model.ts";
 import { concernsOf, summarise } from "./operations/state-of-work.ts";
-import { claimArrivals } from "./runs/claiming.ts";
+import { claimsBy } from "./runs/claiming.ts";
 import { Conductor } from "./runs/conductor.ts";
 import type { IntakeRule } from "./runs/desks.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
@@ -39,6 +41,8 @@ export interface GatewayMeans {
   readonly clock?: Clock;
   /** Called after each event was committed, for whoever watches. */
   readonly onEvent?: (event: FileEvent) => void;
+  /** Where the configuration was read, for the log. */
+  readonly configFile?: string;
   /** What is known of the configuration's file, where somebody watches it. */
   readonly configuration?: ConfigurationMeans;
   /** Who holds back what is sent. */
@@ -53,6 +57,8 @@ export interface Gateway {
   readonly ledger: Ledger;
   /** Such as `http://127.0.0.1:9464`. */
   readonly operationsUrl: string;
+  /** By which this process may ask it everything: `Authorization: Bearer <token>`. */
+  readonly operationsToken: string;
   /** Where the HTTP intakes can be reached, by the names of their drops. */
   readonly intakes: Readonly<Record<string, string>>;
   /** Steps of runs are under way. */
@@ -61,8 +67,8 @@ export interface Gateway {
   serviceWaits(): ReadonlyMap<string, string>;
   /** Why a run is not in hand, as far as that is known. */
   waitReason(run: Run): string | undefined;
-  /** Nothing settles, every run is at rest, and every drop was looked through after that. */
-  isIdle(): Promise<boolean>;
+  /** Nothing settles, every run is at rest, and every drop was looked through after that. `withoutStuck`: runs that only fail are not waited for. */
+  isIdle(withoutStuck?: boolean): Promise<boolean>;
   /** Files that lie at the drops or were worked on since the start, and the points of runs worked on since. */
   summary(): Promise<Summary>;
   /** What a person has to look at: quarantined, held, discarded or unsent runs, drops that cannot be used. */
@@ -98,9 +104,10 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const observers = await openObservers(config, { log, onEvent: means.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
   means.configuration?.register(metrics.registry);
+  protectState(config, log);
   const fleet = new FleetMember();
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
-  const ledger = countedLedger(opened, (run, mappedNow) => metrics.countRun(run, mappedNow));
+  const ledger = countedLedger(opened, observers.onRun);
   closers.push(() => ledger.close());
   const onRun = (id?: string) => conductor.wake(id);
   const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
@@ -113,14 +120,14 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
   const field = new Field({ log, intake }, () => ({
-    ...{ journal: ledger, claim, clock, log, pauses, fleet },
+    ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => field.close());
   const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   const services = new ServicePosts({
-    ...{ ledger, log, clock, tracer, operationsUrl: office.url },
+    ...{ ledger, log, clock, tracer, webhookUrl: office.webhookUrl },
     onPush: metrics,
     onRefused: means.configuration?.lookAgain,
     admission: means.admission,
@@ -130,8 +137,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const dropPost = (name: string) => field.post(name);
   const servicePost = (name: string) => services.get(name);
   const shared = { ledger, log, dropPost, lookups, versions };
-  const parts = claimParts(config, { ...shared, registry, pauses, onRun });
-  const claim = (arrivals: readonly Arrival[]) => claimArrivals(arrivals, parts);
+  const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
+  const { claim, lanesOf } = claimsBy(parts);
   const more = { spool, room, pool, clock, tracer, servicePost, claim, ties: means.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
@@ -140,39 +147,37 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     ...intakeHands(config.workers),
     deliveryHands: config.push.concurrency,
     intakeRule: means.intakeRule,
+    onService: observers.onService,
   });
   closers.push(() => conductor.stop());
 
   field.add(config.drops);
   closers.push(() => field.stopWatching());
-  const late = lateFiles(config, ledger, { metrics, clock, log, startedAt });
-  closers.push(() => late.stop());
   const { configuration } = means;
   const stores = { ledger, spool, room, pauses, lookups, versions };
-  const known = { ...stores, field, services, conductor, late, clock, log };
-  joinAnswers(office.answers, config, { ...known, configuration });
+  const known = { ...stores, field, services, conductor, clock, log };
+  const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
+  joinAnswers(office.answers, config, { ...known, ...attention, configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await field.open();
+  const guard = finishGuard(config, { ledger, dropPost, clock, log, scratch: spool.root });
   closers.push(() => fleet.leave());
   const configured = () => config.drops.map(({ name }) => name);
   await fleet.join({ ledger, conductor, watchers: () => field.watchers(), configured, pauses, clock, log });
+  closers.push(guard.start());
   await field.start();
-  late.start();
+  attention.start();
   conductor.wake();
   closers.push(startHousekeeping({ ...stores, conductor, clock, log, keepMs: config.ledger.keep }));
-  log.info({ ...recovery, operations: office.url, intakes: field.intakes() }, "gateway started");
+  const places = { operations: office.url, intakes: field.intakes() };
+  log.info({ ...startSummary(config, means.configFile), ...recovery, ...places }, "gateway started");
 
-  const rest = async (graceMs: number) => {
-    await field.stopWatching();
-    const over = new AbortController();
-    const atRest = Promise.all([services.rest(), conductor.rest()]).finally(() => over.abort());
-    await clock.sleep(graceMs, over.signal);
-    atRest.catch(() => undefined); // What has not ended by now is ended when it stops.
-  };
+  const rest = (graceMs: number) => drain({ field, services, conductor, clock }, graceMs);
   return {
     ledger,
     operationsUrl: office.url,
+    operationsToken: office.token,
     get intakes() {
       return field.intakes();
     },
@@ -181,7 +186,8 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     },
     serviceWaits: () => conductor.serviceWaits(),
     waitReason: (run) => conductor.waitReason(run),
-    isIdle: () => isIdle(field.watchers(), conductor),
+    isIdle: async (withoutStuck = false) =>
+      guard.isIdle && (await isIdle(field.watchers(), conductor, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
     concerns: async () => concernsOf(field.statuses(), ledger, (await conductor.pending()).runs, startedAt),
     exchange: (next) =>
@@ -194,4 +200,21 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
       log.info("gateway stopped");
     },
   };
+}
+
+/** Begins nothing any more, and waits for what is under way, or until the time is over. */
+async function drain(
+  parts: {
+    readonly field: Field;
+    readonly services: ServicePosts;
+    readonly conductor: Conductor;
+    readonly clock: Clock;
+  },
+  graceMs: number,
+): Promise<void> {
+  await parts.field.stopWatching();
+  const over = new AbortController();
+  const drained = Promise.all([parts.services.rest(), parts.conductor.rest()]).finally(() => over.abort());
+  await parts.clock.sleep(graceMs, over.signal);
+  drained.catch(() => undefined); // What has not ended by now is ended when it stops.
 }

@@ -61,7 +61,8 @@ export type FinishRule =
 /** The decision what to do with a source file, durable in the ledger before the file is touched. */
 export type FinishPlan =
   | { readonly action: "leave" }
-  | { readonly action: "delete" }
+  /** `tag` tells it from another version of the same size and time; absent in plans of earlier versions. */
+  | { readonly action: "delete"; readonly tag?: string }
   /** `to` is the full destination, relative to the drop's root, unique by construction. */
   | { readonly action: "archive"; readonly to: string };
 
@@ -105,6 +106,7 @@ export type RunState =
   | "delivering"
   | "accepted"
   | "confirmed"
+  | "unconfirmed"
   | "empty"
   | "held"
   | "discarded"
@@ -131,6 +133,8 @@ export interface Reason {
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
   /** When targets hold a run: the first of them. */
   readonly targets?: readonly TargetFinding[] | undefined;
+  /** Readings of targets that do not exist: pushed as they are, the service would discard them. */
+  readonly discards?: number | undefined;
 }
 
 /** What the guard found about one target before the first push. */
@@ -251,8 +255,20 @@ export interface Run {
   readonly replay: Replay | null;
   /** The node that works on it, or did last; null where one process owns the ledger, and before somebody has begun. */
   readonly node: string | null;
+  /** How long its outcome was waited for; null until that was counted. */
+  readonly confirmClock: ConfirmClock | null;
   readonly createdAt: IsoInstant;
   readonly changedAt: IsoInstant;
+}
+
+/** How long the outcome of an accepted run was waited for, in milliseconds. What passed while no gateway ran is in neither. */
+export interface ConfirmClock {
+  /** While its service could be asked. */
+  readonly askableMs: number;
+  /** While it could not. */
+  readonly awayMs: number;
+  /** Counted up to here. */
+  readonly until: IsoInstant;
 }
 
 /** What a run does again, and how. */
@@ -354,6 +370,7 @@ export interface LedgerEvent {
 /** Where a file stands, for the summary line: the arrival's state, or how its latest run ended. */
 export type FileStanding =
   | "delivered"
+  | "unconfirmed"
   | "empty"
   | "quarantined"
   | "unmatched"

@@ -71,6 +71,28 @@ describe("the package, installed into an empty folder", () => {
     ]);
   });
 
+  it("makes and runs mappers beside a package.json that says commonjs", async () => {
+    const cwd = join(site, "plain");
+    await mkdir(join(cwd, "mappers"), { recursive: true });
+    await writeFile(join(cwd, "package.json"), '{ "private": true, "type": "commonjs" }\n');
+    await writeFile(join(cwd, "own.csv"), "meter,when,kWh\nM-1,2026-03-01T00:00:00Z,1.5\n");
+    await writeFile(join(cwd, "standard.csv"), "date,value,variable_id\n2026-03-01T00:00:00Z,2.5,7\n");
+    const headgateThere = async (...args: string[]) =>
+      (await run(join(site, "node_modules/.bin/headgate"), args, { cwd, env, timeout: 120_000 })).stdout;
+    expect(await headgateThere("mapper", "new", "own", "--sample", "own.csv")).toContain(
+      "1 points of 1 target",
+    );
+    const data = (value: number) => [{ data: [{ date: "2026-03-01T00:00:00Z", value }] }];
+    for (const [mapper, value] of [
+      ["own", 1.5],
+      ["standard", 2.5],
+    ] as const)
+      expect(JSON.parse(await headgateThere("map", `${mapper}.csv`, "--mapper", mapper))).toMatchObject(
+        data(value),
+      );
+    expect(await headgateThere("mapper", "test", "own")).toContain("ok");
+  });
+
   it("brings the bundled mappers, and sources in JavaScript alone", async () => {
     const { stdout } = await headgate("mapper", "list", "--json");
     const names = (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name);

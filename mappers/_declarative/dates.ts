@@ -33,7 +33,7 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
   const source = bindText(settings.date, scope);
   const zoneOf = settings.timeZone === undefined ? undefined : bindTemplate(settings.timeZone, scope);
   const parse = parser(time, formatsOf(settings.date));
-  const shift = createShift(settings.shift);
+  const shift = createShift(time, settings.shift);
   const ordered = settings.dst === "byOrder";
   const mayPass = settings.shift === undefined && formatsOf(settings.date).includes("iso");
   let latestText: string | undefined;
@@ -152,6 +152,7 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
   return (text, zone, policy, isTyped) => {
     if (text === "") throw new RowError("the date is empty");
     const tried = isTyped ? typed : formats;
+    if (tried.length > 1) refuseAmbiguous(time, tried, text, zone);
     for (const format of tried) {
       try {
         return parseAs(time, format, text, zone, policy);
@@ -167,15 +168,42 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
   };
 }
 
-/** Whether the text is a date in the format, and daylight saving its only fault. */
-function fits(time: TimeTools, format: string, text: string, zone: string | undefined): boolean {
+/** 03/04/2026 is a date both day first and month first: which of two formats is meant cannot be told row by row. */
+function refuseAmbiguous(
+  time: TimeTools,
+  formats: readonly string[],
+  text: string,
+  zone: string | undefined,
+): void {
+  let first: { readonly format: string; readonly ms: number } | undefined;
+  for (const format of formats) {
+    const ms = msIn(time, format, text, zone);
+    if (ms === undefined) continue;
+    first ??= { format, ms };
+    if (ms !== first.ms)
+      throw new RowError(
+        `"${text.slice(0, 60)}" is a date in the format ${first.format} and another one in the format ${format}`,
+        {
+          text,
+          hint: "Give `date.format` the one format of the file; files of the other take a trigger of their own.",
+        },
+      );
+  }
+}
+
+/** Undefined where the text is no date in the format. */
+function msIn(time: TimeTools, format: string, text: string, zone: string | undefined): number | undefined {
   try {
-    parseAs(time, format, text, zone, "later");
-    return true;
+    return epochMs(parseAs(time, format, text, zone, "later"));
   } catch (thrown) {
-    if (thrown instanceof RowError) return false;
+    if (thrown instanceof RowError) return undefined;
     throw thrown;
   }
+}
+
+/** Whether the text is a date in the format, and daylight saving its only fault. */
+function fits(time: TimeTools, format: string, text: string, zone: string | undefined): boolean {
+  return msIn(time, format, text, zone) !== undefined;
 }
 
 const DAY_ALONE = /^\d{4}-\d\d-\d\d$/;
@@ -198,7 +226,7 @@ function parseAs(
       : time.iso(text, zone, policy);
   }
   const factor = EPOCHS[format];
-  if (factor !== undefined) return fromEpoch(text, factor);
+  if (factor !== undefined) return fromEpoch(time, text, factor);
   if (zone === undefined) throw noZone(text);
   const zeroDays = SERIAL_ZERO_DAYS[format];
   if (zeroDays !== undefined) return time.iso(serialWall(text, zeroDays), zone, policy);
@@ -213,8 +241,15 @@ function serialWall(text: string, zeroDays: number): string {
   return new Date(Math.round((serial - zeroDays) * 86_400) * 1000).toISOString().slice(0, -1);
 }
 
-function fromEpoch(text: string, factor: number): Date {
+/** Decimals beyond the millisecond are cut by `time.iso`, as those of other texts are. */
+function fromEpoch(time: TimeTools, text: string, factor: number): Temporal.Instant | Date {
+  const decimals = factor === 1 ? /^(\d+)(\d{3})\.(\d+)$/.exec(text) : /^(\d+)()\.(\d{4,})$/.exec(text);
   const ms = Math.round(Number(text) * factor);
+  if (decimals !== null && !Number.isNaN(new Date(ms).getTime())) {
+    const [, seconds, milliseconds = "", rest = ""] = decimals;
+    const second = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
+    return time.iso(`${second}.${milliseconds}${rest}Z`);
+  }
   if (!/^-?\d+(?:\.\d+)?$/.test(text) || Number.isNaN(new Date(ms).getTime()))
     throw new RowError(`"${text.slice(0, 60)}" is no count of ${factor === 1 ? "milliseconds" : "seconds"}`, {
       text,
@@ -233,15 +268,15 @@ function noZone(text: string): Error {
 export type Shift = (date: Temporal.Instant | Date, zone: string | undefined) => Temporal.Instant | Date;
 
 /** Days are days of the zone's calendar, so that midnight stays midnight. */
-export function createShift(duration: string | undefined): Shift {
+export function createShift(time: TimeTools, duration: string | undefined): Shift {
   if (duration === undefined) return (date) => date;
   const ms = durationMs(duration);
-  if (!duration.endsWith("d")) return (date) => new Date(epochMs(date) + ms);
-  const days = Number(duration.slice(0, -1));
+  const days = duration.endsWith("d") ? Number(duration.slice(0, -1)) : undefined;
   return (date, zone) => {
-    if (zone === undefined) return new Date(epochMs(date) + ms);
-    const local = Temporal.Instant.fromEpochMilliseconds(epochMs(date)).toZonedDateTimeISO(zone);
-    return local.add({ days }).toInstant();
+    const instant = date instanceof Date ? Temporal.Instant.fromEpochMilliseconds(date.getTime()) : date;
+    return days === undefined || zone === undefined
+      ? time.addMinutes(instant, ms / 60_000)
+      : time.addDays(instant, days, zone);
   };
 }
 

@@ -33,7 +33,7 @@ export function bindDay(
   const zoneOf = bindTemplate(layout.timeZone ?? "UTC", scope);
   const planOf = plannerByZone(tools, layout, day);
   const quantity = bindQuantity(tools, layout, valueSettings(layout, {}), layout.target ?? {}, scope);
-  const shift = createShift(layout.shift);
+  const shift = createShift(tools.time, layout.shift);
   const act = day.flags === undefined ? undefined : bindActions(day.flags);
 
   return (cells, rowTags) => {

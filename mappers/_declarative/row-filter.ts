@@ -18,20 +18,24 @@ interface Filters {
   readonly endAt?: string | undefined;
 }
 
+/** Why a row is left out: it fits `skipRows`, or comes after the data. */
+export type LeftOut = "skipped" | "ended" | undefined;
+
 /** Whether a row is to be left out; undefined when none is. */
 export function rowFilter(
   { skipRows, endAt }: Filters,
   delimiter: string,
-): ((cells: Cells) => boolean) | undefined {
+): ((cells: Cells) => LeftOut) | undefined {
   if (skipRows === undefined && endAt === undefined) return undefined;
   const skipped = (skipRows ?? []).map((one) => new RegExp(one, "u"));
   const end = endAt === undefined ? undefined : new RegExp(endAt, "u");
   let ended = false;
   return (cells) => {
-    if (ended) return true;
+    if (ended) return "ended";
     const line = lineOf(cells, delimiter);
     ended = end?.test(line) === true;
-    return ended || skipped.some((one) => one.test(line));
+    if (ended) return "ended";
+    return skipped.some((one) => one.test(line)) ? "skipped" : undefined;
   };
 }
 

@@ -4,14 +4,24 @@ import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
 import { attempt } from "./faults.ts";
 import type { Layout } from "./settings.ts";
+import {
+  type ColumnReading,
+  createRowEmitter,
+  mayShareTargets,
+  type TargetColumn,
+} from "./shared-targets.ts";
 import { bindStatus, type Tags } from "./statuses.ts";
-import { seriesColumns } from "./targets.ts";
-import { type Cells, cellText, type Scope } from "./template.ts";
+import { seriesColumns, targetFields } from "./targets.ts";
+import { bindTemplate, type Cells, cellText, type Scope } from "./template.ts";
 import { bindQuantity, type Counts, type Quantity, type Tools } from "./values.ts";
 import { eachCell, joined, matchingColumns, valueSettings } from "./wide.ts";
 
 /** Takes one row; throws a `RowError` for a row to be refused. */
-export type TakeRow = (cells: Cells) => void;
+export interface TakeRow {
+  (cells: Cells): void;
+  /** Only tells where its series stands in a repeated hour; for rows that are left out. Absent where nothing follows the order of rows. */
+  readonly follow?: (cells: Cells) => void;
+}
 
 export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Counts): TakeRow {
   const status = bindStatus(layout.status, scope);
@@ -26,12 +36,15 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
   const { dateOf, take } = bindValues(tools, layout, scope, counts);
   // A row that is dropped or refused tells all the same where its series stands in the repeated hour, but its date may be none.
   const isFollowed = layout.dst === "byOrder";
-  return (cells) => {
+  const takeRow = (cells: Cells) => {
     const date = isFollowed ? attempt(() => dateOf(cells)) : undefined;
     const tags = status?.(cells);
     if (tags === "drop") counts.dropped += 1;
     else take(cells, date === undefined ? dateOf(cells) : date(), tags);
   };
+  if (!isFollowed) return takeRow;
+  // What is left out may be no row of data at all, and then it tells nothing.
+  return Object.assign(takeRow, { follow: (cells: Cells) => void attempt(() => dateOf(cells)) });
 }
 
 /** What a row may have less or more than the header. */
@@ -43,19 +56,22 @@ export interface Raggedness {
 /** Refuses rows that were cut off, or whose cells slipped; leaves out those that hold nothing. */
 export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedness): TakeRow {
   const { width } = columns;
-  return (cells) => {
+  const checked = (cells: Cells) => {
     if (width !== undefined && cells.length !== width) {
       if (cells.every(isEmpty)) return;
       const isLong = !ragged.mayBeLong && cells.slice(width).some((cell) => !isEmpty(cell));
-      if (isLong || (cells.length < width && !ragged.mayBeShort))
+      if (isLong || (cells.length < width && !ragged.mayBeShort)) {
+        take.follow?.(cells);
         throw new RowError(`the row has ${cells.length} cells where the header has ${width}`, {
           hint: isLong
             ? "A cell that holds the delimiter has to be quoted; if such rows are as they should be, set `ragged: allow`."
             : "Was the file cut off here, or are these lines after the data? Name those by `endAt` or `skipRows`, or set `ragged: allow`.",
         });
+      }
     } else if (isEmpty(cells[0]) && cells.every(isEmpty)) return;
     take(cells);
   };
+  return take.follow === undefined ? checked : Object.assign(checked, { follow: take.follow });
 }
 
 function isEmpty(cell: Cells[number] | undefined): boolean {
@@ -64,8 +80,7 @@ function isEmpty(cell: Cells[number] | undefined): boolean {
   );
 }
 
-interface BoundColumn {
-  readonly at: number;
+interface BoundColumn extends TargetColumn {
   readonly quantity: Quantity;
   /** Columns that its target is made of. */
   readonly series: readonly number[];
@@ -83,12 +98,14 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
   // Rows of one series are those whose targets are made of the same cells.
   const series = layout.dst === "byOrder" ? [...new Set(columns.flatMap(({ series }) => series))] : [];
   const [only] = columns;
+  const emitRow = mayShareTargets(columns, scope) ? createRowEmitter(tools, scope) : undefined;
 
   function takeOne(
     { at, quantity }: BoundColumn,
     when: Reading["date"],
     cells: Cells,
     rowTags: Tags | undefined,
+    emit: (reading: Reading) => void,
   ): void {
     if (quantity.isKnown?.(cells) === false) {
       counts.dropped += 1;
@@ -104,7 +121,7 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
       counts.dropped += 1;
       return;
     }
-    tools.emit({
+    emit({
       target: quantity.target(cells),
       date: when,
       value,
@@ -114,6 +131,23 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
     });
   }
 
+  /** The columns whose readings are good are compared, whatever is wrong with the others. */
+  function takeCompared(
+    when: Reading["date"],
+    cells: Cells,
+    rowTags: Tags | undefined,
+    emitAll: ReturnType<typeof createRowEmitter>,
+  ): void {
+    const readings: ColumnReading[] = [];
+    const work = [
+      ...columns.map((column) => () => {
+        takeOne(column, when, cells, rowTags, (reading) => readings.push({ at: column.at, reading }));
+      }),
+      () => emitAll(cells, readings),
+    ];
+    eachCell(tools, cells, work, (step) => step());
+  }
+
   return {
     dateOf(cells) {
       let key = "";
@@ -121,8 +155,10 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
       return date.read(cells, key);
     },
     take(cells, when, rowTags) {
-      if (columns.length === 1 && only !== undefined) takeOne(only, when, cells, rowTags);
-      else eachCell(tools, cells, columns, (column) => takeOne(column, when, cells, rowTags));
+      if (columns.length === 1 && only !== undefined) takeOne(only, when, cells, rowTags, tools.emit);
+      else if (emitRow === undefined)
+        eachCell(tools, cells, columns, (column) => takeOne(column, when, cells, rowTags, tools.emit));
+      else takeCompared(when, cells, rowTags, emitRow);
     },
   };
 }
@@ -136,8 +172,16 @@ function boundColumns(tools: Tools, layout: Layout, scope: Scope): readonly Boun
     const facts = new Map([...scope.facts, ["column", scope.columns.name(at)], ...Object.entries(groups)]);
     const target = { ...layout.target, ...entry.target };
     const inner = { ...scope, facts };
-    const quantity = bindQuantity(tools, layout, valueSettings(layout, entry), target, inner);
-    return { at, quantity, series: seriesColumns(target, inner) };
+    const all = valueSettings(layout, entry);
+    const quantity = bindQuantity(tools, layout, all, target, inner);
+    const version = all.version === undefined ? undefined : bindTemplate(all.version, inner);
+    return {
+      at,
+      quantity,
+      version,
+      fields: targetFields(target, inner),
+      series: seriesColumns(target, inner),
+    };
   };
   if (layout.values === undefined) return [bind(scope.columns.find(layout.value ?? 1), {}, {})];
   return layout.values.flatMap((entry) => {

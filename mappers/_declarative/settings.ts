@@ -51,7 +51,7 @@ const date = z
       .union([text, z.array(text).min(1)])
       .default("iso")
       .describe(
-        "Format, or formats of which the first that fits counts: in letters such as `dd/MM/yyyy HH:mm`, or `iso`, `unix` (seconds), `unixMs`, `serial` (days of a spreadsheet), `serial1904`.",
+        "Format, or formats of which one has to fit each date: in letters such as `dd/MM/yyyy HH:mm`, or `iso`, `unix` (seconds), `unixMs`, `serial` (days of a spreadsheet), `serial1904`.",
       ),
   })
   .superRefine((value, check) => {

@@ -46,6 +46,7 @@ export function bindTableCell(
   const key = bind(table.settings.key);
   return {
     uses: key.uses,
+    source: `${JSON.stringify(name)} of ${key.source}`,
     read(cells) {
       const row = table.rows.require(key.read(cells));
       const cell = row[column];

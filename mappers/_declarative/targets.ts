@@ -8,15 +8,20 @@ export type TargetReader = (cells: Cells) => Target;
 
 const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"]);
 
-interface Field {
+export interface Field {
   readonly name: string;
   readonly template: Template;
 }
 
-export function bindTarget(settings: TargetSettings, scope: Scope): TargetReader {
-  const fields: Field[] = Object.entries(settings).flatMap(([name, text]) =>
+/** The fields that a target of this file has. */
+export function targetFields(settings: TargetSettings, scope: Scope): readonly Field[] {
+  return Object.entries(settings).flatMap(([name, text]) =>
     text === undefined ? [] : [{ name, template: bindTemplate(text, scope) }],
   );
+}
+
+export function bindTarget(settings: TargetSettings, scope: Scope): TargetReader {
+  const fields = targetFields(settings, scope);
   const uses = [...new Set(fields.flatMap(({ template }) => template.uses))];
   const known = new Map<string, Target>();
   const [first] = uses;
@@ -42,10 +47,7 @@ export function bindTarget(settings: TargetSettings, scope: Scope): TargetReader
 
 /** Columns that tell series of the file apart. */
 export function seriesColumns(settings: TargetSettings, scope: Scope): readonly number[] {
-  const used = Object.values(settings).flatMap((text) =>
-    text === undefined ? [] : bindTemplate(text, scope).uses,
-  );
-  return [...new Set(used)];
+  return [...new Set(targetFields(settings, scope).flatMap(({ template }) => template.uses))];
 }
 
 function keyOf(cell: Cells[number] | undefined): string {

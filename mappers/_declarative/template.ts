@@ -19,6 +19,10 @@ export interface Template {
   readonly uses: readonly number[];
   /** The column, when it is nothing but its cell. */
   readonly only?: number;
+  /** Its text, when no row changes it. */
+  readonly constant?: string;
+  /** What it is made of, with the facts of the file filled in: equal for templates that always give equal texts. */
+  readonly source: string;
   /** Throws a `RowError` for a cell that is no text. */
   read(cells: Cells): string;
 }
@@ -33,10 +37,11 @@ export function bindTemplate(template: string | number, scope: Scope): Template 
   if (bound.length === 1 && typeof first === "object") return first;
   if (bound.every((part) => typeof part === "string")) {
     const constant = bound.join("");
-    return { uses, read: () => constant };
+    return { uses, constant, source: JSON.stringify(constant), read: () => constant };
   }
   return {
     uses,
+    source: JSON.stringify(bound.map((part) => (typeof part === "string" ? part : [part.source]))),
     read(cells) {
       let text = "";
       for (const part of bound) text += typeof part === "string" ? part : part.read(cells);
@@ -53,12 +58,16 @@ function bindPart({ name, digits }: Exclude<Part, string>, scope: Scope): Templa
     bindTableCell(name, scope.table, (key) => bindTemplate(key, scope)) ??
     bindColumn(scope.columns.find(name), scope.columns);
   if (digits === 0) return found;
-  return { uses: found.uses, read: (cells) => found.read(cells).padStart(digits, "0") };
+  return {
+    uses: found.uses,
+    source: `${found.source}|${digits}`,
+    read: (cells) => found.read(cells).padStart(digits, "0"),
+  };
 }
 
 function bindColumn(at: number, columns: Columns): Template {
   const name = columns.name(at);
-  return { uses: [at], only: at, read: (cells) => cellText(cells[at], name) };
+  return { uses: [at], only: at, source: `{${at}}`, read: (cells) => cellText(cells[at], name) };
 }
 
 /** From here on a spreadsheet or a parser has rounded the last digits of a number. */

@@ -85,6 +85,7 @@ export default defineMapper({
   name: "delimited",
   summary: "CSV and other delimited text, by settings alone: long, a column a quantity, or a row a day",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map(context) {
@@ -111,8 +112,13 @@ export default defineMapper({
         if (header.length === headerRows) take = begin();
         return;
       }
-      if (isLeftOut?.(cells) === true) return;
+      const leftOut = isLeftOut?.(cells);
+      if (leftOut === "ended") return;
       take ??= begin();
+      if (leftOut === "skipped") {
+        take.follow?.(cells);
+        return;
+      }
       take(cells);
     });
     if (header.length < headerRows)

@@ -7,7 +7,6 @@ import type { Converter } from "../_formats/units.ts";
 import { type Cells, type Head, type Layout, textAt, withField } from "./layout.ts";
 import type { Settings } from "./settings.ts";
 
-const MINUTE_MS = 60_000;
 const PRM = /^\d{14}$/;
 const OFFSET = /(?:Z|[+-]\d{2}:?\d{2})$/i;
 const MISSING: ReadonlySet<string> = new Set(["", "NA", "NAN", "NULL"]);
@@ -23,6 +22,8 @@ export class Values {
   /** The stage of processing by target: raw and corrected values of one step would overwrite each other. */
   readonly #stages = new Map<Target, string>();
   #layout: Layout | undefined;
+  /** The column of each target of the row at hand. */
+  readonly #columns = new Map<Target, string>();
   /** Cells that each row below the header must have. */
   #cells = 0;
   missing = 0;
@@ -37,6 +38,7 @@ export class Values {
     for (const { at, field } of layout.head) head = withField(head, field, textAt(cells, at));
     this.#checkWidth(cells, layout);
     const tags = this.#tagsOf(cells, layout);
+    this.#columns.clear();
     for (const value of layout.values) this.#takeValue(cells, layout, head, value, tags);
     return head;
   }
@@ -85,6 +87,7 @@ export class Values {
       return;
     }
     const { target, date } = place();
+    this.#refuseShared(target, column.name);
     const read =
       typeof cell === "number"
         ? cell
@@ -97,6 +100,17 @@ export class Values {
       unit: energyUnit === "" ? undefined : converter.unitOf(energyUnit),
       tags,
     });
+  }
+
+  /** Two columns of one target would overwrite each other in every row. */
+  #refuseShared(target: Target, column: string): void {
+    const other = this.#columns.get(target);
+    this.#columns.set(target, column);
+    if (other !== undefined)
+      throw new FileError(`the columns "${other}" and "${column}" become the same target`, {
+        column: `${other} and ${column}`,
+        hint: "Tell them apart in the setting `target`, by {column} in mappingConfig.",
+      });
   }
 
   #targetOf(head: Head, column: string, unit: string): Target {
@@ -168,8 +182,8 @@ export class Values {
           ),
     );
     if (settings.stamp === "asIs" || settings.stamp === settings.horodate || isIndex) return at;
-    const step = this.#stepOf(head) * MINUTE_MS;
-    return new Date(at.epochMilliseconds + (settings.stamp === "end" ? step : -step));
+    const step = this.#stepOf(head);
+    return time.addMinutes(at, settings.stamp === "end" ? step : -step);
   }
 
   #zoneOf(text: string): string {

@@ -14,6 +14,7 @@ export default defineMapper({
   name: "fluvius",
   summary: "Fluvius consumption histories (Belgium): electricity and gas by quarter-hour, hour and day",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {

@@ -59,19 +59,24 @@ export class Times {
   #wall(cells: TextCells, date: ColumnName, time: ColumnName): { text: string; format: string } {
     const day = this.#columns.text(cells, date);
     const clock = this.#columns.text(cells, time);
-    const dayFormat = day.includes("/") ? "dd/MM/yyyy" : day.startsWith("20") ? "yyyy-MM-dd" : "dd-MM-yyyy";
+    const dayFormat = dayFormatOf(day);
     if (clock === "") return { text: day, format: dayFormat };
     return { text: `${day} ${clock}`, format: `${dayFormat} ${clock.length > 5 ? "HH:mm:ss" : "HH:mm"}` };
   }
 
   #hasRepeatedHour(day: string): boolean {
     if (day !== this.#day) {
-      const format = day.includes("/") ? "dd/MM/yyyy" : day.startsWith("20") ? "yyyy-MM-dd" : "dd-MM-yyyy";
-      this.#isLong = this.#time.dayLength(day, format, this.#zone) > DAY_MINUTES;
+      this.#isLong = this.#time.dayLength(day, dayFormatOf(day), this.#zone) > DAY_MINUTES;
       this.#day = day;
     }
     return this.#isLong;
   }
+}
+
+/** Told by where the four digits of the year stand: 20-10-2021 begins like a year, and is none. */
+function dayFormatOf(day: string): string {
+  if (/^\d{4}-/.test(day)) return "yyyy-MM-dd";
+  return day.includes("/") ? "dd/MM/yyyy" : "dd-MM-yyyy";
 }
 
 function minutesOf(text: string): number {

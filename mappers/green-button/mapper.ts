@@ -12,6 +12,7 @@ export default defineMapper({
   name: "green-button",
   summary: "Green Button files (ESPI Atom XML): electricity, gas and water by interval",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map({ file, settings, emit, reject, eachRow, unit, log }) {

@@ -134,6 +134,7 @@ export default defineMapper({
   summary:
     "Half-hourly exports of the United Kingdom: a row a day, 48 columns, 46 and 50 when the clock changes",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map(context) {
@@ -148,7 +149,7 @@ export default defineMapper({
       : bind(context, { columns: numberedColumns(), facts }, counts);
     await context.eachRow(file.csv({ delimiter, encoding, skipLines: head.lines }), (cells) => {
       if (take === undefined) take = bind(context, { columns: headedColumns([cells]), facts }, counts);
-      else if (isLeftOut?.(cells) !== true) take(cells);
+      else if (isLeftOut?.(cells) === undefined) take(cells);
     });
     if (take === undefined) throw new FileError("the file is empty: it has not even a header");
     tellCounts(context.log, counts);

@@ -16,6 +16,7 @@ export default defineMapper({
   name: "nem12",
   summary: "NEM12 and NEM13 meter data files of the Australian market: intervals, registers, quality flags",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {

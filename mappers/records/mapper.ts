@@ -80,6 +80,7 @@ export default defineMapper({
   summary:
     "JSON and NDJSON, by settings alone: records and their fields by path, nested arrays, columns as arrays",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map(context) {

@@ -22,6 +22,7 @@ export default defineMapper({
   name: "toa5",
   summary: "Campbell Scientific logger tables (TOA5): units and names from the header, NAN left out",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map({ file, settings, emit, reject, eachRow, number, time, unit, log }) {
@@ -41,6 +42,7 @@ export default defineMapper({
       if (lines.length < HEADER_LINES) return;
       header = readHeader(lines, 1, settings.spellings);
       columns = chosen(header, settings).map((field) => ({ ...field, target: targetOf(field.identifiers) }));
+      refuseShared(columns);
       for (const name of header.times) left.add(name);
       lines = [];
     }
@@ -104,6 +106,21 @@ function chosen({ fields }: Header, { only, except }: Settings): readonly Field[
       hint: `It has ${fields.map(({ name }) => name).join(", ")}.`,
     });
   return fields.filter(({ name }) => (only?.includes(name) ?? true) && !except.includes(name));
+}
+
+/** Two fields of one target would overwrite each other in every record. */
+function refuseShared(columns: readonly Column[]): void {
+  const taken = new Map<string, string>();
+  for (const { name, target } of columns) {
+    const key = JSON.stringify(target);
+    const other = taken.get(key);
+    if (other !== undefined)
+      throw new FileError(`the fields "${other}" and "${name}" become the same target`, {
+        column: `${other} and ${name}`,
+        hint: "Tell them apart in the settings `target` (by {field}) and `rename`, or leave one out by `except`.",
+      });
+    taken.set(key, name);
+  }
 }
 
 async function refuseBinary(file: MapperFile): Promise<void> {

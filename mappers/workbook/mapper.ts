@@ -80,6 +80,7 @@ export default defineMapper({
   name: "workbook",
   summary: "Workbooks (XLSX), by settings alone: long, a column a quantity, or a row a day",
   version: "1.0.0",
+  conflicts: "refuse",
   settings,
 
   async map(context) {
@@ -143,8 +144,13 @@ async function readSheet(
       if (header.length === headerRows) take = begin();
       return;
     }
-    if (isLeftOut?.(cells) === true) return;
+    const leftOut = isLeftOut?.(cells);
+    if (leftOut === "ended") return;
     take ??= begin();
+    if (leftOut === "skipped") {
+      take.follow?.(cells);
+      return;
+    }
     take(cells);
   });
   if (header.length < headerRows)

@@ -1,5 +1,34 @@
 /** Asks the person at the terminal. */
 import { createInterface } from "node:readline/promises";
+import { ConfigError } from "../support/errors.ts";
+
+export interface Confirmation {
+  /** Said before; then nobody is asked. */
+  readonly yes?: boolean;
+  /** Of the command, for the error. */
+  readonly operation: string;
+  readonly subject: string;
+}
+
+/**
+ * Whether the person at the terminal says yes. Where nobody can be asked, throws a `ConfigError` that names `--yes`.
+ */
+export async function isConfirmed(
+  question: string,
+  { yes = false, operation, subject }: Confirmation,
+  signal: AbortSignal,
+  terminal: Terminal = TERMINAL,
+): Promise<boolean> {
+  if (yes) return true;
+  if (!canAsk(terminal))
+    throw new ConfigError("HG-CLI-001", {
+      operation,
+      subject,
+      message: "nothing was changed: without a terminal nobody can be asked",
+      hint: "Say it with --yes; --dry-run, where the command has it, shows what would be done.",
+    });
+  return /^y(es)?$/i.test(await ask(`${question} [y/N] `, signal, terminal));
+}
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };

@@ -1,34 +1,67 @@
-/** `headgate cancel`: a run that was not delivered is given up. */
+/** `headgate cancel`: runs that were not delivered are given up. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import type { Run } from "../model.ts";
+import type { CancelledRun } from "../runs/orders.ts";
+import { isConfirmed } from "./asking.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson } from "./output.ts";
+import { findRuns } from "./run-names.ts";
 
-export function addCancel({ program, action }: CommandFrame): void {
+interface CancelOptions extends SaidOptions {
+  readonly yes?: boolean;
+}
+
+export function addCancel({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
-    "cancel <run>",
-    "Gives a run up that was not delivered. What the service has accepted of it stays; the file stays at its drop.",
-    ['headgate cancel 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "wrong month"'],
+    "cancel <runs...>",
+    "Gives runs up that were not delivered, named by their ids or their files. What the service has accepted of them stays; the files stay at their drops.",
+    [
+      'headgate cancel 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "wrong month"',
+      "headgate cancel meters_2026-03.csv -c gateway.yaml --yes",
+    ],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
+    .option("-y, --yes", "do not ask")
     .option("--reason <words>", "why, for those who ask later")
     .option("--by <name>", "who (default: the user who runs the command)")
     .option("--json", "as JSON")
-    .action(action((run: string, options: SaidOptions) => cancel(run, options)));
+    .action(action((names: string[], options: CancelOptions) => cancel(names, options, stop)));
 }
 
-async function cancel(run: string, options: SaidOptions): Promise<number> {
+async function cancel(names: readonly string[], options: CancelOptions, stop: AbortSignal): Promise<number> {
   const config = loadGatewayConfig(options.config);
-  const { answer, daemon } = await giveOrder(config, { order: "cancel", run, ...saidBy(options) });
-  if (options.json === true) {
-    printJson(answer);
-    return 0;
+  const runs = await findRuns(names, "cancel run", options.config, config);
+  const isJson = options.json === true;
+  if (!isJson && options.yes !== true) for (const run of runs) print(consequenceOf(run));
+  const confirmation = { ...options, operation: "cancel run", subject: names.join(", ") };
+  if (!(await isConfirmed(`Give ${runs.length === 1 ? "it" : "them"} up?`, confirmation, stop))) {
+    print("nothing was cancelled");
+    return 1;
   }
-  print(`cancelled: run ${answer.run} of ${answer.file}, which was ${answer.was}`);
-  if (answer.acceptedPoints > 0) print(`${answer.acceptedPoints} points were accepted before, and stay`);
-  for (const operation of answer.unknown)
-    print(`the outcome of ${operation} is not known: it was sent, and no answer came`);
-  if (daemon === null) print(daemonWords(daemon));
+  const cancelled: CancelledRun[] = [];
+  let isWithoutDaemon = false;
+  for (const { id } of runs) {
+    const { answer, daemon } = await giveOrder(config, { order: "cancel", run: id, ...saidBy(options) });
+    cancelled.push(answer);
+    isWithoutDaemon ||= daemon === null;
+    if (!isJson) printCancelled(answer);
+  }
+  // One run named is one object, as it was before several could be named.
+  if (isJson) printJson(names.length === 1 ? cancelled[0] : cancelled);
+  else if (isWithoutDaemon) print(daemonWords(null));
   return 0;
+}
+
+function consequenceOf({ id, path, drop, state, points }: Run): string {
+  const accepted = points.accepted === 0 ? "" : `; ${points.accepted} of its points were accepted and stay`;
+  return `run ${id} of ${path} at ${drop} is ${state}: its readings are not delivered${accepted}`;
+}
+
+function printCancelled({ run, file, was, acceptedPoints, unknown }: CancelledRun): void {
+  print(`cancelled: run ${run} of ${file}, which was ${was}`);
+  if (acceptedPoints > 0) print(`${acceptedPoints} points were accepted before, and stay`);
+  for (const operation of unknown)
+    print(`the outcome of ${operation} is not known: it was sent, and no answer came`);
 }

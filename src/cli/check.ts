@@ -14,6 +14,7 @@ import { createCatalogue } from "../mapping/catalogue.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
 import { heldRuns } from "../operations/held-runs.ts";
 import { usedWords } from "../operations/spool-state.ts";
+import { webhookAddress } from "../runs/confirm-rule.ts";
 import { SpoolRoom } from "../runs/spool-room.ts";
 import { isContainerName } from "../runs/unpacking/container.ts";
 import { systemClock } from "../support/clock.ts";
@@ -21,7 +22,9 @@ import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { lintTriggers } from "../triggers/lint.ts";
 import { createRegistry, type TriggerRegistry } from "../triggers/registry.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { checkTemplates } from "./check-templates.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { dropHistory } from "./drop-history.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
 import { printJson, sizeWords } from "./output.ts";
 
@@ -35,7 +38,7 @@ export function addCheck({ program, stop, action }: CommandFrame): void {
     "Validates the configuration, then tries every drop, the services and the spool.",
     ["headgate check -c gateway.yaml"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--json", "as JSON")
     .action(action((options: { config: string; json?: boolean }) => check(options, stop)));
 }
@@ -64,6 +67,7 @@ async function check(
     await ledger?.close();
   }
   for (const service of config.services) await checkService(config, service, say, stop);
+  await checkTemplates(config, say, stop);
   if (options.json === true) printJson(findings);
   return findings.some((finding) => finding.level === "failed") ? 1 : 0;
 }
@@ -120,7 +124,7 @@ async function checkLookups({ lookups }: GatewayConfig, say: Say, stop: AbortSig
       say({ part, level: "ok", what: `${(await open(name)).size} rows by ${key}` });
     } catch (thrown) {
       if (!(thrown instanceof ConfigError)) throw thrown;
-      say({ part, level: "failed", what: `${path}: ${thrown.message}`, hint: thrown.hint });
+      say({ part, level: "failed", what: `${path}: ${thrown.message}`, hint: thrown.advice });
     }
   }
 }
@@ -181,7 +185,7 @@ async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promis
       part,
       level: isMissing ? "ok" : "failed",
       what,
-      ...(isMissing ? {} : { hint: thrown.hint }),
+      ...(isMissing ? {} : { hint: thrown.advice }),
     });
     return null;
   }
@@ -212,13 +216,15 @@ async function checkDrop(
     for (const finding of found) say({ part, ...finding });
     if (!found.some(({ about, level }) => about === "listing" && level === "ok")) return;
     say({ part, level: "ok", about: "triggers", what: claims.words() });
+    for (const finding of ledger === null ? [] : await dropHistory(ledger, options))
+      say({ part, ...finding });
     if (options.initial !== "process") say({ part, level: "ok", about: "initial", what: forecast.words() });
   } catch (thrown) {
     say({
       part,
       level: "failed",
       what: wordsOf(thrown),
-      hint: thrown instanceof Error && "hint" in thrown ? String(thrown.hint) : undefined,
+      hint: thrown instanceof HeadgateError ? thrown.advice : undefined,
     });
   } finally {
     await drop.close();
@@ -281,6 +287,6 @@ async function checkService(
 
 /** As the gateway would name it to services; null where outcomes are not told by webhook. */
 function webhookOf({ operations, push }: GatewayConfig): { readonly url: string } | null {
-  const { publicUrl } = operations.webhook;
-  return publicUrl === undefined || push.confirm.by === "read-back" ? null : { url: publicUrl };
+  const url = webhookAddress(operations.webhook.publicUrl, `http://${operations.listen}`);
+  return url === null || push.confirm.by === "read-back" ? null : { url };
 }

@@ -1,5 +1,6 @@
 /** What commands have in common. */
-import type { Command } from "commander";
+import { existsSync } from "node:fs";
+import { type Command, Option } from "commander";
 
 /** What every command is given. It answers the exit code: 0 success, 1 a failure of the work, 2 wrong usage or configuration. */
 export interface CommandFrame {
@@ -10,6 +11,24 @@ export interface CommandFrame {
   action<Arguments extends unknown[]>(
     work: (...args: Arguments) => Promise<number>,
   ): (...args: Arguments) => Promise<void>;
+}
+
+/** Names a configuration where `-c` does not. */
+export const CONFIG_VARIABLE = "HEADGATE_CONFIG";
+export const CONFIG_FILES = { gateway: "./gateway.yaml", hub: "./hub.yaml" } as const;
+
+/** `-c`: what is given, else what `HEADGATE_CONFIG` names, else the usual file in the current folder. */
+export function configOption(
+  of: keyof typeof CONFIG_FILES = "gateway",
+  words = `configuration of the ${of}`,
+): Option {
+  return new Option("-c, --config <file>", words).env(CONFIG_VARIABLE).default(CONFIG_FILES[of]);
+}
+
+/** `-c` of a command that does without a configuration: the usual file counts where it exists. */
+export function optionalConfigOption(words: string): Option {
+  const option = new Option("-c, --config <file>", words).env(CONFIG_VARIABLE);
+  return existsSync(CONFIG_FILES.gateway) ? option.default(CONFIG_FILES.gateway) : option;
 }
 
 /** A command with its description and an example for `--help`. Subcommands inherit how the program ends. */

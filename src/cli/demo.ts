@@ -65,7 +65,7 @@ async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number>
         options.untilIdle === true ? (parseDuration(options.timeout) ?? 120_000) : Number.POSITIVE_INFINITY,
       );
       const ended = await compareWithScenario(ground.scenario, gateway.ledger);
-      if (!quiet) printEnd(ended, ground);
+      if (!quiet) printEnd(ended, ground, options.untilIdle !== true);
       if (options.untilIdle !== true && idle === "idle") await untilStopped(stop, say);
       const summary = await gateway.summary();
       if (quiet) printJson(summary);
@@ -86,7 +86,8 @@ function printGround(ground: DemoGround, say: (line: string) => void): void {
   say(`  ftp         ftp://meter@127.0.0.1:${ground.ftpPort}  (${ground.folders.ftp})`);
 }
 
-function printEnd(ended: readonly Ended[], ground: DemoGround): void {
+/** `staysUp`: the hub answers until somebody ends the demo. */
+function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean): void {
   print("");
   print(styled("bold", "Where each file went"));
   printTable(
@@ -106,7 +107,12 @@ function printEnd(ended: readonly Ended[], ground: DemoGround): void {
   print(styled("bold", "Look for yourself"));
   print(`  npx headgate trace standard_corrected_2026-03-20.csv -c ${config}   # why it rests in quarantine`);
   print(`  npx headgate runs -c ${config}`);
-  print(`  ${ground.queryCommand}   # stored points`);
+  // Of a hub that ends with this command nobody can ask anything.
+  if (staysUp) print(`  ${ground.queryCommand}   # stored points`);
+  else
+    print(
+      "  npm start   # the same with a hub that stays up, and the command that asks it for stored points",
+    );
   print("");
 }
 

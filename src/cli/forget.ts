@@ -1,49 +1,78 @@
 /** `headgate forget`: the ledger forgets a file, so that what lies there is taken as if it were new. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { isConfirmed } from "./asking.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson } from "./output.ts";
+import { withLedger } from "./run-names.ts";
 
 interface ForgetOptions extends SaidOptions {
   readonly drop?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
-export function addForget({ program, action }: CommandFrame): void {
+export function addForget({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "forget <path>",
     "The ledger forgets every version of a file, so that what lies at its drop is taken as if it were new. Refused while a run of it is under way.",
-    ["headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field"],
+    [
+      "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --dry-run",
+      "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --yes",
+    ],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--drop <name>", "its drop, where several have such a path")
+    .option("--dry-run", "show what would be forgotten, and forget nothing")
+    .option("-y, --yes", "do not ask")
     .option("--reason <words>", "why, for those who ask later")
     .option("--by <name>", "who (default: the user who runs the command)")
     .option("--json", "as JSON")
-    .action(action((path: string, options: ForgetOptions) => forget(path, options)));
+    .action(action((path: string, options: ForgetOptions) => forget(path, options, stop)));
 }
 
-async function forget(path: string, options: ForgetOptions): Promise<number> {
+async function forget(path: string, options: ForgetOptions, stop: AbortSignal): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const file = await findFile(path, options, config);
+  const isDryRun = options.dryRun === true;
+  if (isDryRun || options.yes !== true) {
+    const known = await withLedger(options.config, (ledger) => ledger.forgettable(file.drop, file.path));
+    if (isDryRun && options.json === true) printJson({ ...file, ...known });
+    else if (options.json !== true) printForgotten("would be forgotten", file, known);
+    if (isDryRun) return 0;
+    const confirmation = { operation: "forget", subject: file.path };
+    if (!(await isConfirmed("Forget it?", confirmation, stop))) {
+      print("nothing was forgotten");
+      return 1;
+    }
+  }
   const { answer, daemon } = await giveOrder(config, { order: "forget", ...file, ...saidBy(options) });
   if (options.json === true) {
     printJson(answer);
     return 0;
   }
-  const { arrivals, runs, acceptedPoints, unanswered } = answer;
+  printForgotten("forgotten", file, answer);
+  if (daemon === null) print(daemonWords(daemon));
+  return 0;
+}
+
+function printForgotten(
+  what: string,
+  file: { readonly drop: string; readonly path: string },
+  { arrivals, runs, acceptedPoints, unanswered }: Forgotten,
+): void {
   print(
-    `forgotten: ${file.path} at ${file.drop}, ${arrivals} ${arrivals === 1 ? "arrival" : "arrivals"}, ${runs.length} ${runs.length === 1 ? "run" : "runs"}`,
+    `${what}: ${file.path} at ${file.drop}, ${arrivals} ${arrivals === 1 ? "arrival" : "arrivals"}, ${runs.length} ${runs.length === 1 ? "run" : "runs"}`,
   );
   for (const run of runs) print(`  run ${run}`);
   if (acceptedPoints > 0)
     print(`${acceptedPoints} points of it had been accepted: if it still lies there, they are sent again`);
   if (unanswered > 0) print(`${unanswered} of its batches were sent and never answered`);
-  if (daemon === null) print(daemonWords(daemon));
-  return 0;
 }
 
 /** As the ledger has it: by the path at a drop, or by a path into the folder of a local drop. */

@@ -1,15 +1,14 @@
 /** `headgate gateway`: the daemon; with `--until-idle` for cron. */
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
-import { secretsOf } from "../config/secrets.ts";
 import { Reloading } from "../gateway/reloading.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { ServiceManager } from "../operations/service-manager.ts";
 import { ConfigError } from "../support/errors.ts";
 import { createLog } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
-import { print, printJson, styled, summaryLine } from "./output.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
 import { waitUntilIdle } from "./until-idle.ts";
 
 interface GatewayOptions {
@@ -24,7 +23,7 @@ export function addGateway({ program, stop, action }: CommandFrame): void {
     "headgate gateway -c /etc/headgate/gateway.yaml",
     "headgate gateway -c gateway.yaml --until-idle --timeout 30m",
   ])
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option(
       "--until-idle",
       "take what is there, deliver it, exit; exit 1 when something is quarantined, held or unsent",
@@ -45,8 +44,8 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
   }
   if (options.untilIdle !== true) return await runDaemon(options.config, stop);
   const config = loadGatewayConfig(options.config);
-  const secrets = secretsOf(config);
-  const gateway = await startGateway(config, { log: createLog(config.log.level, undefined, () => secrets) });
+  const log = createLog(config.log.level);
+  const gateway = await startGateway(config, { log, configFile: options.config });
   try {
     const idle = await waitUntilIdle(gateway, stop, timeoutMs);
     return await reportEnd(gateway, idle, options);
@@ -57,9 +56,11 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
 
 /** Until it is stopped. A changed configuration takes effect while it runs, at once with SIGHUP. */
 async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
-  /** Also those of before, which may still be told of. */
-  const secrets = new Set<string>();
-  const log = createLog("info", undefined, () => secrets);
+  return await startAndServe(path, stop).catch(passingAsFailure);
+}
+
+async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
+  const log = createLog("info");
   const manager = new ServiceManager({
     program: "systemd-notify",
     socket: environmentVariable("NOTIFY_SOCKET"),
@@ -72,12 +73,11 @@ async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
   const daemon = await Reloading.start({
     load(files) {
       const config = loadGatewayConfig(path, files);
-      for (const secret of secretsOf(config)) secrets.add(secret);
       return config;
     },
     start(config, configuration) {
       log.level = config.log.level;
-      return startGateway(config, { log, configuration });
+      return startGateway(config, { log, configuration, configFile: path });
     },
     onReload: (phase) =>
       void (phase === "begins" ? manager.reloading() : manager.reloaded(daemon.health().reason)),
@@ -110,8 +110,7 @@ async function reportEnd(
     concerns.unshift(
       `not everything is done after ${options.timeout}; the next start goes on where this one stood`,
     );
-  for (const concern of concerns)
-    process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
+  for (const concern of concerns) printConcern(concern);
   if (options.json === true) printJson(summary);
   else print(summaryLine(summary));
   return idle === "idle" && concerns.length === 0 ? 0 : 1;

@@ -3,22 +3,23 @@ import { loadHubOptions } from "../config/hub-config.ts";
 import { startHub } from "../hub/hub.ts";
 import { armedFault } from "../support/faults.ts";
 import { createLog } from "../support/log.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
-import { print } from "./output.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { passingAsFailure, print } from "./output.ts";
 
 export function addHub({ program, stop, action }: CommandFrame): void {
   addCommand(program, "hub", "The measurement data service: token, push, read and management interfaces.", [
     "headgate hub -c /etc/headgate/hub.yaml",
   ])
-    .requiredOption("-c, --config <file>", "configuration of the hub")
+    .addOption(configOption("hub"))
     .action(
       action(async ({ config }: { config: string }) => {
         const options = loadHubOptions(config);
         const fault = armedFault();
-        const hub = await startHub(options, {
-          log: createLog(options.log.level),
-          ...(fault === undefined ? {} : { fault }),
-        });
+        const log = createLog(options.log.level);
+        const hub = await startHub(options, { log, ...(fault === undefined ? {} : { fault }) }).catch(
+          passingAsFailure,
+        );
+        if (typeof hub === "number") return hub;
         print(`hub: base ${hub.url} · push ${hub.url}/push · token ${hub.url}/connect/token`);
         if (!stop.aborted)
           await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));

@@ -1,16 +1,18 @@
 /** `headgate ledger check`: whether ledger, spool and drops agree; with `--repair` what can be put right is. */
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
+import { archiveFolders } from "../drops/archive-clearing.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import type { FileEntry } from "../model.ts";
+import { type ArchiveCheckParts, checkArchives } from "../runs/archive-check.ts";
 import { checkAll, type Finding } from "../runs/checking.ts";
 import { openSpool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { silentLog } from "../support/log.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { requireLedger } from "./orders.ts";
 import { print, printJson, styled } from "./output.ts";
 
@@ -33,7 +35,7 @@ export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: Comma
     "Whether ledger, spool and drops agree, also beside a gateway that runs. Exit 1 when something is wrong that was not repaired.",
     ["headgate ledger check -c gateway.yaml", "headgate ledger check -c gateway.yaml --repair"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--repair", "put right what can be put right; only while no gateway runs")
     .option("--no-drops", "do not ask the drops for files that only they have")
     .option("--json", "as JSON")
@@ -59,6 +61,13 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
       findings.push(finding);
       if (options.json !== true) printFinding(finding);
     }
+    if (options.drops) {
+      const parts = archiveParts(config, drops, ledger, spool.root, repair);
+      for await (const finding of checkArchives(parts, stop)) {
+        findings.push(finding);
+        if (options.json !== true) printFinding(finding);
+      }
+    }
   } finally {
     for (const drop of drops.values()) await drop.close();
     await ledger.close();
@@ -68,6 +77,21 @@ async function check(options: CheckOptions, stop: AbortSignal): Promise<number> 
   else if (findings.length === 0) print("ledger, spool and drops agree");
   else print(`${findings.length} found, ${findings.length - left.length} repaired${advice(left, repair)}`);
   return left.length === 0 ? 0 : 1;
+}
+
+function archiveParts(
+  config: GatewayConfig,
+  drops: Map<string, Drop>,
+  ledger: Ledger,
+  scratch: string,
+  repair: boolean,
+): ArchiveCheckParts {
+  const asked = config.drops.filter(({ kind }) => kind !== "http");
+  const archives = async (name: string) => {
+    const now = asked.filter((one) => one.name === name).flatMap(({ finish }) => archiveFolders(finish));
+    return [...new Set([...now, ...(await ledger.finishedFiles.archives(name))])];
+  };
+  return { ledger, archives, scratch, repair, drops: asked.map((one) => dropOf(one, drops)) };
 }
 
 /** Of a body that lies in the ledger. Null for an intake that has its files in the spool. */

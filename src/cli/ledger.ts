@@ -2,7 +2,7 @@
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { backupLedger, ledgerWords, restoreLedger } from "../ledger/open.ts";
 import { systemClock } from "../support/clock.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { addLedgerCheck } from "./ledger-check.ts";
 import { requireLedger } from "./orders.ts";
 import { print, printJson, styled } from "./output.ts";
@@ -23,7 +23,7 @@ export function addLedger({ program, stop, action }: CommandFrame): void {
     "A consistent copy of the ledger, also while a gateway writes it. An existing file is not touched.",
     ["headgate ledger backup /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--json", "as JSON")
     .action(action((file: string, options: LedgerOptions) => backup(file, options)));
   addCommand(
@@ -32,7 +32,7 @@ export function addLedger({ program, stop, action }: CommandFrame): void {
     "Puts a backup in the place of the ledger, and keeps the old one beside it. Refused while a gateway runs.",
     ["headgate ledger restore /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--json", "as JSON")
     .action(action((file: string, options: LedgerOptions) => restore(file, options)));
 }

@@ -4,11 +4,11 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import { createCatalogue } from "../mapping/catalogue.ts";
 import { lookupFile } from "../mapping/lookup.ts";
 import { locateMapper } from "../mapping/mapper-files.ts";
-import type { LookupFile, MapResult } from "../mapping/mapping.ts";
+import { conflictWords, cutWords, type LookupFile, type MapResult } from "../mapping/mapping.ts";
 import { workersOptions } from "../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, optionalConfigOption } from "./command.ts";
 import { mapApart } from "./dry-run.ts";
 import { mustBeFile } from "./must-be-file.ts";
 import {
@@ -55,7 +55,7 @@ export function addMap({ program, stop, action }: CommandFrame): void {
       (folder, before: readonly string[]) => [...before, folder],
       ["./mappers"],
     )
-    .option("-c, --config <file>", "configuration of the gateway, for its lookups and folders of mappers")
+    .addOption(optionalConfigOption("configuration of the gateway, for its lookups and folders of mappers"))
     .option(
       "--lookup <name=path>",
       "lookup table, by its first column, before those of the configuration; may be repeated",
@@ -220,10 +220,17 @@ function printSummary(result: MapResult, json: boolean): void {
     return;
   }
   if (result.status === "mapped") {
-    const { points, targets, period, superseded, rejectedCount } = result;
+    const { points, targets, period, superseded, conflicts, cutDate, rejectedCount } = result;
     print(
-      `${points} points of ${targets.length} targets, ${superseded} superseded rows, ${rejectedCount} refused rows`,
+      `${points} points of ${targets.length} targets, ${superseded - (conflicts?.count ?? 0)} superseded rows, ${rejectedCount} refused rows`,
     );
+    if (conflicts !== undefined) {
+      print(styled("yellow", `${conflicts.count} rows have another value than one that counts instead:`));
+      for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
+      if (conflicts.count > conflicts.shown.length)
+        print(`  … and ${conflicts.count - conflicts.shown.length} more`);
+    }
+    if (cutDate !== undefined) print(styled("yellow", cutWords(cutDate)));
     if (period !== null) print(`from ${period.from} to ${period.to}`);
     printTable(
       ["target", "points", "unit"],

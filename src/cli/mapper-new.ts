@@ -43,6 +43,7 @@ export async function newMapper(name: string, options: NewOptions, stop: AbortSi
         modulePath: written.modulePath,
         case: written.first,
         declarative: sketch?.proposal.declarative ?? null,
+        assumed: sketch?.proposal.assumed ?? [],
       });
     else tell(name, written, sketch?.proposal ?? null);
     return 0;
@@ -114,6 +115,7 @@ function tell(name: string, { modulePath, first }: WrittenMapper, proposal: Prop
       `${styled(failed ? "yellow" : "green", "case")} ${shown(first.folder)}: ${outcomeWords(first.outcome, failed)}`,
     );
   }
+  for (const one of proposal?.assumed ?? []) print(`${styled("yellow", "check")} ${one}`);
   if (proposal?.declarative !== null && proposal?.declarative !== undefined) {
     const { mapper, settings } = proposal.declarative;
     print(`\nThe bundled mapper ${mapper} may take these files without code, by the trigger's settings:\n`);

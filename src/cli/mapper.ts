@@ -7,6 +7,7 @@ import type { CatalogueEntry } from "../mapping/mapping.ts";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "../mapping/testing/index.ts";
 import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
+import { differences } from "./differences.ts";
 import { type NewOptions, newMapper } from "./mapper-new.ts";
 import { print, printError, printJson, printTable, styled } from "./output.ts";
 
@@ -158,7 +159,7 @@ async function testCase(
     await updateCase(modulePath, outcome);
     return { case: name, result: "updated" };
   }
-  const detail = `expected ${shorten(outcome.expected)}\nfound    ${shorten(outcome.actual)}`;
+  const detail = differences(outcome.expected, outcome.actual).join("\n");
   return { case: name, result: "differs", detail };
 }
 
@@ -214,9 +215,4 @@ async function mustFind(
     subject: name,
     message: `there is no mapper ${name}; there are ${known.join(", ")}`,
   });
-}
-
-function shorten(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
 }

@@ -15,7 +15,7 @@ import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { versionTag } from "../triggers/options.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import {
   addCareOptions,
   type CareFlags,
@@ -34,10 +34,10 @@ import { MigrationStructure, type ToldStructure } from "./migrate/structure.ts";
 import { printStructure, weightyWords } from "./migrate/structure-table.ts";
 import { type UndoOptions, undoMigration } from "./migrate/undo.ts";
 import { type SaidOptions, saidBy } from "./orders.ts";
-import { print, printJson, printTable, sizeWords, styled, summaryLine } from "./output.ts";
+import { print, printConcern, printJson, printTable, sizeWords, summaryLine } from "./output.ts";
 
 interface MigrateOptions extends CareFlags {
-  readonly config?: string;
+  readonly config: string;
   readonly mapper?: string;
   readonly settings: string;
   readonly service?: string;
@@ -62,7 +62,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
       `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
     ],
   )
-    .option("-c, --config <file>", "configuration of the gateway: services, lookups, push (required)")
+    .addOption(configOption("gateway", "configuration of the gateway: services, lookups, push"))
     .option("-m, --mapper <name>", "mapper of all files; without it the triggers of the configuration choose")
     .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
     .option("--service <name>", "service that the readings go to, where there are several")
@@ -86,7 +86,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     )
     .option(
       "--sample <what>",
-      "with --dry-run: how much is read, `all`, a number of files or a size such as 1GB; unless given, 300 files and 200MB, spread over names and sizes",
+      "with --dry-run: how much is read, `all`, a number of files or a size such as 1GB; unless given, 300 files and 200MB, spread over names and sizes, or all of a history that is up to half as large again",
     )
     .option(
       "--provision <file>",
@@ -135,8 +135,6 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
 
 /** Not required by the parser, since the commands below share it. */
 function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
-  if (config === undefined)
-    throw invalid("--config", "it is missing: it names the configuration of the gateway");
   return loadGatewayConfig(config);
 }
 
@@ -252,9 +250,8 @@ async function conclude(
       : null;
   const written = await writeReport(migration, ledger, found);
   const concerns = [...ofFiles, ...weightyWords(structure)];
-  for (const concern of concerns)
-    process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${concern}\n`);
-  if (found !== null && options.json !== true) printReconciliation(found);
+  for (const concern of concerns) printConcern(concern);
+  if (found !== null && options.json !== true) printReconciliation(found, written.report.findings);
   // No outcome is waited for: what is stored is known when it was compared.
   const stored = found?.differences.length === 0 ? found.points : null;
   const points = {

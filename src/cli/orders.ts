@@ -141,7 +141,7 @@ async function askDaemon<Asked extends Order>(
 /** The error as it was thrown in the daemon. */
 function refusalOf(said: unknown, order: string, url: string): RejectedError {
   const { code, operation, subject, detail, hint } = said as Record<string, string | undefined>;
-  const known = code !== undefined && code in REGISTER ? (code as ErrorCode) : "HG-OPS-002";
+  const known = code !== undefined && Object.hasOwn(REGISTER, code) ? (code as ErrorCode) : "HG-OPS-002";
   return new RejectedError(known, {
     operation: operation ?? `order ${order}`,
     subject: subject ?? url,

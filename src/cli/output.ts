@@ -3,6 +3,8 @@ import { styleText } from "node:util";
 import Table from "cli-table3";
 import type { FileStanding, Place, RejectedReason, Summary, TargetFinding } from "../model.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
+import { masked } from "../support/secrets.ts";
+import { isWorthARestart } from "../support/start-fault.ts";
 
 export type Style = Parameters<typeof styleText>[0];
 
@@ -11,11 +13,28 @@ export function styled(style: Style, text: string, stream: NodeJS.WriteStream = 
 }
 
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${shown(masked(text), process.stdout)}\n`);
+}
+
+const ESCAPE = String.fromCharCode(0x1b);
+
+/** What files and services say may hold control characters that command a terminal; our own are line breaks, tabs and colours. */
+export function shown(text: string, stream: { readonly isTTY?: boolean }): string {
+  if (stream.isTTY !== true) return text;
+  const isOurs = (one: string, at: number) =>
+    one === "\n" || one === "\t" || (one === ESCAPE && /^\[[\d;]*m/.test(text.slice(at + 1, at + 16)));
+  return text.replace(/\p{Cc}/gu, (one: string, at: number) =>
+    isOurs(one, at) ? one : `\\x${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
+  );
 }
 
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
+}
+
+/** What a person has to look at. */
+export function printConcern(concern: string): void {
+  process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${masked(concern)}\n`);
 }
 
 /** Columns aligned, no lines between. */
@@ -49,9 +68,17 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   print(lines.map((line) => line.trimEnd()).join("\n"));
 }
 
+let isJsonWanted = false;
+
+/** Whether an error is one line with a JSON object from now on, as programs read it. */
+export function printErrorsAsJson(wanted: boolean): void {
+  isJsonWanted = wanted;
+}
+
 /** What failed, why, what to do. */
 export function printError(thrown: unknown): void {
-  const error = (line: string) => process.stderr.write(`${line}\n`);
+  const error = (line: string) => process.stderr.write(`${shown(masked(line), process.stderr)}\n`);
+  if (isJsonWanted) return void error(JSON.stringify({ error: errorFacts(thrown) }));
   if (!(thrown instanceof HeadgateError)) {
     error(
       `${styled("red", "failed", process.stderr)}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : wordsOf(thrown)}`,
@@ -60,7 +87,21 @@ export function printError(thrown: unknown): void {
   }
   error(`${styled("red", "failed", process.stderr)}: ${thrown.operation} ${thrown.subject}`);
   error(`   why: ${wordsOf(thrown)} [${thrown.code}]`);
-  error(`    do: ${thrown.hint}`);
+  error(`    do: ${thrown.advice}`);
+}
+
+/** For daemons: what may pass by itself ends with 1, so that a service manager starts them again. */
+export function passingAsFailure(thrown: unknown): number {
+  if (!isWorthARestart(thrown)) throw thrown;
+  printError(thrown);
+  return 1;
+}
+
+/** `code`, `operation`, `subject`, `message` and `hint`; of a bug the message alone. */
+function errorFacts(thrown: unknown): Readonly<Record<string, string>> {
+  if (!(thrown instanceof HeadgateError)) return { message: wordsOf(thrown) };
+  const { code, operation, subject, advice } = thrown;
+  return { code, operation, subject, message: wordsOf(thrown), hint: advice };
 }
 
 export function exitCodeOf(thrown: unknown): number {
@@ -69,6 +110,7 @@ export function exitCodeOf(thrown: unknown): number {
 
 const STANDINGS: readonly FileStanding[] = [
   "delivered",
+  "unconfirmed",
   "empty",
   "duplicate",
   "skipped",

@@ -3,7 +3,7 @@ import { nearestName } from "../config/document.ts";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson } from "./output.ts";
 
@@ -37,7 +37,7 @@ function addOne(
   work: (name: string, options: PauseOptions) => Promise<number>,
 ): void {
   addCommand(program, `${name} <name>`, description, [example])
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--drop", "the drop of this name, where a trigger has the same one")
     .option("--trigger", "the trigger of this name, where a drop has the same one")
     .option("--reason <words>", "why, for those who ask later")

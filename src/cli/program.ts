@@ -1,14 +1,17 @@
 /** The commands of `headgate`, and what they have in common: `--help` with an example, exit 0, 1 or 2, errors in three parts. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { ConfigError } from "../support/errors.ts";
+import { keepNewFilesPrivate } from "../support/private-files.ts";
+import { packageVersion } from "../support/version.ts";
 import type { CommandFrame } from "./command.ts";
-import { exitCodeOf, printError } from "./output.ts";
+import { exitCodeOf, printError, printErrorsAsJson } from "./output.ts";
 
 type AddCommand = (frame: CommandFrame) => void;
 
 /** In the order of `--help`. Each brings its own modules, so that a command starts without those of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   demo: async () => (await import("./demo.ts")).addDemo,
+  init: async () => (await import("./init.ts")).addInit,
   gateway: async () => (await import("./gateway.ts")).addGateway,
   hub: async () => (await import("./hub.ts")).addHub,
   check: async () => (await import("./check.ts")).addCheck,
@@ -27,8 +30,17 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   pause: async () => (await import("./pause.ts")).addPause,
   resume: async () => (await import("./pause.ts")).addPause,
   forget: async () => (await import("./forget.ts")).addForget,
+  health: async () => (await import("./health.ts")).addHealth,
+  notify: async () => (await import("./notify.ts")).addNotify,
   migrate: async () => (await import("./migrate.ts")).addMigrate,
+  completion: async () => (await import("./completion.ts")).addCompletion,
 };
+
+/** Commands that write what authors share; whatever the others write is state. */
+const FOR_OTHERS = ["mapper", "map"];
+
+/** Completion shows what all the others take. */
+const NEEDS_ALL = "completion";
 
 export async function runCli(argv: readonly string[], stop: AbortSignal): Promise<number> {
   let exitCode = 0;
@@ -49,28 +61,45 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
         exitCode = await work(...args);
       },
   };
+  const isJsonWanted = wantsJson(argv);
+  printErrorsAsJson(isJsonWanted);
+  if (isJsonWanted) {
+    // What is wrong with the command line is printed below.
+    program.configureOutput({ outputError: () => undefined, writeErr: () => undefined });
+  }
+  if (!FOR_OTHERS.includes(argv[2] ?? "")) keepNewFilesPrivate();
   for (const add of await commandsFor(argv[2])) add(frame);
   try {
     await program.parseAsync([...argv]);
     return exitCode;
   } catch (thrown) {
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    if (thrown instanceof CommanderError) {
+      if (isJsonWanted && thrown.exitCode !== 0) printError(usageError(thrown, argv));
+      return thrown.exitCode === 0 ? 0 : 2;
+    }
     printError(thrown);
     return exitCodeOf(thrown);
   }
 }
 
+/** Asked of the words alone, since they may be what is wrong. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
+}
+
+function usageError({ message }: CommanderError, argv: readonly string[]): ConfigError {
+  return new ConfigError("HG-CLI-001", {
+    operation: "read command line",
+    subject: argv.slice(2).join(" "),
+    message: message.replace(/^error: /, ""),
+  });
+}
+
 /** What was asked for alone; all of them for `--help`, and to say which name was meant. */
 async function commandsFor(name = ""): Promise<Iterable<AddCommand>> {
   const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (asked !== undefined) return [await asked()];
+  if (asked !== undefined && name !== NEEDS_ALL) return [await asked()];
   // `pause` and `resume` come together.
   return new Set(await Promise.all(Object.values(COMMANDS).map((load) => load())));
-}
-
-function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return version;
 }

@@ -13,6 +13,7 @@ const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
   "run.mapped": { words: "mapped", style: "cyan" },
   "run.accepted": { words: "accepted", style: "green" },
   "run.confirmed": { words: "confirmed", style: "green" },
+  "run.unconfirmed": { words: "unconfirmed", style: "yellow" },
   "run.empty": { words: "empty", style: "yellow" },
   "run.discarded": { words: "discarded", style: "red" },
   "run.quarantined": { words: "quarantined", style: "red" },

@@ -10,13 +10,16 @@ import type { Creation } from "../provisioning/wanted.ts";
 import { openSpool, type Spool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { isConfirmed } from "./asking.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson, styled } from "./output.ts";
+import { findRuns } from "./run-names.ts";
 
 interface ProvisionOptions extends SaidOptions {
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 /** Held runs that one command sees to. */
@@ -30,11 +33,12 @@ export function addProvision({ program, stop, action }: CommandFrame): void {
     "Creates the sites, sources and variables that held runs need (all held runs when none is named), by the `provision` template of their triggers, and has the runs looked at again.",
     [
       "headgate provision -c gateway.yaml --dry-run",
-      "headgate provision 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml",
+      "headgate provision 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --yes",
     ],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--dry-run", "show what would be created, and create nothing")
+    .option("-y, --yes", "do not ask")
     .option("--reason <words>", "why, for those who ask later")
     .option("--by <name>", "who (default: the user who runs the command)")
     .option("--json", "as JSON")
@@ -52,22 +56,22 @@ async function provision(
   stop: AbortSignal,
 ): Promise<number> {
   const config = loadGatewayConfig(options.config);
-  const { ledger } = await openLedgerToRead(options.config);
-  const done: Done[] = [];
-  try {
-    const spool = await openSpool(config.spool);
-    for (const run of await heldRuns(asked, ledger)) {
-      const one = await provisionRun(run, { spool, ledger }, config, options.dryRun === true, stop);
-      done.push(one);
-      if (one.error !== null) break;
+  const isDryRun = options.dryRun === true;
+  if (!isDryRun && options.yes !== true) {
+    const wanted = await provisionAll(asked, options, config, true, stop);
+    const isAsked = wanted.some(({ created }) => created.length > 0);
+    if (isAsked && options.json !== true) printDone(wanted, true);
+    const confirmation = { operation: "provision", subject: asked.join(", ") || "all held runs" };
+    if (isAsked && !(await isConfirmed("Create this at the service?", confirmation, stop))) {
+      print("nothing was created");
+      return 1;
     }
-  } finally {
-    await ledger.close();
   }
+  const done = await provisionAll(asked, options, config, isDryRun, stop);
   if (options.json === true)
     printJson(done.map((one) => ({ ...one, error: one.error === null ? null : wordsOf(one.error) })));
-  else printDone(done, options.dryRun === true);
-  if (options.dryRun !== true && done.some(({ created }) => created.length > 0)) {
+  else printDone(done, isDryRun);
+  if (!isDryRun && done.some(({ created }) => created.length > 0)) {
     // All of them: others may wait for the same, and some have gone on by themselves meanwhile.
     const { daemon } = await giveOrder(config, { order: "recheck", ...saidBy(options) });
     if (daemon === null && options.json !== true) print(daemonWords(daemon));
@@ -77,20 +81,44 @@ async function provision(
   return done.some(({ impossible }) => impossible.length > 0) ? 1 : 0;
 }
 
-async function heldRuns(asked: readonly string[], ledger: Ledger): Promise<readonly Run[]> {
+/** Up to the first error, which is the last one's. */
+async function provisionAll(
+  asked: readonly string[],
+  { config: configPath }: ProvisionOptions,
+  config: GatewayConfig,
+  isDryRun: boolean,
+  stop: AbortSignal,
+): Promise<readonly Done[]> {
+  const { ledger } = await openLedgerToRead(configPath);
+  const done: Done[] = [];
+  try {
+    const spool = await openSpool(config.spool);
+    for (const run of await heldRuns(asked, configPath, config, ledger)) {
+      const one = await provisionRun(run, { spool, ledger }, config, isDryRun, stop);
+      done.push(one);
+      if (one.error !== null) break;
+    }
+  } finally {
+    await ledger.close();
+  }
+  return done;
+}
+
+async function heldRuns(
+  asked: readonly string[],
+  configPath: string,
+  config: GatewayConfig,
+  ledger: Ledger,
+): Promise<readonly Run[]> {
   if (asked.length === 0) return await ledger.runsIn(["held"], { limit: RUNS_MAX });
-  return await Promise.all(
-    asked.map(async (id) => {
-      const run = await ledger.run(id);
-      if (run?.state === "held") return run;
-      throw new RejectedError(run === null ? "HG-CLI-002" : "HG-RUN-011", {
-        operation: "provision",
-        subject: id,
-        message:
-          run === null ? `there is no run ${id} in the ledger` : `run ${id} is ${run.state}, and not held`,
-      });
-    }),
-  );
+  const named = await findRuns(asked, "provision", configPath, config);
+  const other = named.find(({ state }) => state !== "held");
+  if (other === undefined) return named;
+  throw new RejectedError("HG-RUN-011", {
+    operation: "provision",
+    subject: other.id,
+    message: `run ${other.id} of ${other.path} is ${other.state}, and not held`,
+  });
 }
 
 async function provisionRun(

@@ -1,7 +1,7 @@
 /** `headgate quarantine`: what rests and needs a person, why, and how to go on. */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
-import { NEEDS_A_PERSON } from "../operations/state-of-work.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { NEEDS_A_PERSON, READINGS_LOST } from "../operations/state-of-work.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { foundWords, placeWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 
@@ -17,22 +17,25 @@ export function addQuarantine({ program, action }: CommandFrame): void {
   addCommand(
     program,
     "quarantine",
-    "What rests and needs a person (quarantined, held, discarded): file, place, reason, and how to go on.",
+    "What rests and needs a person (quarantined, held, discarded, unconfirmed): file, place, reason, and how to go on.",
     ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--all", "also files of which a newer version has come since")
     .option("--json", "as JSON")
     .action(action((options: QuarantineOptions) => showQuarantine(options)));
 }
 
 async function showQuarantine(options: QuarantineOptions): Promise<number> {
-  const { ledger } = await openLedgerToRead(options.config);
+  const { ledger, config } = await openLedgerToRead(options.config);
+  const templates = new Set(
+    config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name),
+  );
   try {
     const resting = await ledger.restingIn(NEEDS_A_PERSON, LOOKED_THROUGH);
     const shown: RestingRun[] = [];
     for (const one of resting) if (options.all === true || !(await isReplaced(one, ledger))) shown.push(one);
-    const cases = shown.map((one) => caseOf(one, options.config));
+    const cases = shown.map((one) => caseOf(one, options.config, templates.has(one.run.binding.trigger)));
     if (options.json === true) printJson(cases);
     else printCases(cases);
     return 0;
@@ -42,15 +45,18 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
 }
 
 /** A newer version of the file has come: whoever sent it has seen to this one. */
-async function isReplaced({ arrival }: RestingRun, ledger: Ledger): Promise<boolean> {
-  if (arrival.parentId !== null) return false;
+async function isReplaced({ run, arrival }: RestingRun, ledger: Ledger): Promise<boolean> {
+  // The outcome of an unconfirmed run is unknown to its sender, and the newer version may have other dates.
+  if (arrival.parentId !== null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST)
+    return false;
   const versions = await ledger.arrivalsAt(arrival.path, arrival.drop);
   return versions.some(({ id, state }) => id > arrival.id && state === "matched");
 }
 
 type Case = ReturnType<typeof caseOf>;
 
-function caseOf({ run, arrival }: RestingRun, config: string) {
+/** `hasTemplate`: its trigger says how missing targets are created. */
+function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boolean) {
   const { reason, points } = run;
   return {
     run: run.id,
@@ -67,21 +73,30 @@ function caseOf({ run, arrival }: RestingRun, config: string) {
     rejectedByReason: reason?.rejectedByReason ?? [],
     targets: reason?.targets ?? [],
     points,
-    next: [
-      `headgate trace ${run.id} -c ${config}`,
-      ...(run.state === "held"
-        ? heldNext(run, config)
-        : [`headgate replay ${run.id} -c ${config} --dry-run`]),
-    ],
+    next: [`headgate trace ${run.id} -c ${config}`, ...nextOf(run, config, hasTemplate)],
   };
 }
 
+/** Lost readings cannot be replayed; a person who has replaced them cancels the run. */
+function nextOf(run: RestingRun["run"], config: string, hasTemplate: boolean): string[] {
+  if (run.state === "held") return heldNext(run, config, hasTemplate);
+  if (run.reason?.code === READINGS_LOST) return [`headgate cancel ${run.id} -c ${config}`];
+  const replay = `headgate replay ${run.id} -c ${config} --dry-run`;
+  return run.state === "unconfirmed" ? [`headgate recheck ${run.id} -c ${config}`, replay] : [replay];
+}
+
 /** A held run goes on by itself when what it waits for is there, unless only a person can decide. */
-function heldNext({ id, reason }: RestingRun["run"], config: string): string[] {
+function heldNext({ id, reason }: RestingRun["run"], config: string, hasTemplate: boolean): string[] {
   const replay = `headgate replay ${id} -c ${config} --dry-run`;
   if (reason?.code === "HG-GUARD-007")
     return [replay, `headgate release ${id} -c ${config} --overwrite`, `headgate cancel ${id} -c ${config}`];
-  return [`headgate recheck ${id} -c ${config}`, `headgate release ${id} -c ${config}`, replay];
+  const isMissing = (reason?.discards ?? 0) > 0;
+  return [
+    ...(isMissing && hasTemplate ? [`headgate provision ${id} -c ${config}`] : []),
+    `headgate recheck ${id} -c ${config}`,
+    `headgate release ${id} -c ${config}`,
+    replay,
+  ];
 }
 
 function liesAt(run: RestingRun["run"], goneAt: string | null): string {
@@ -98,7 +113,7 @@ function printCases(cases: readonly Case[]): void {
   for (const one of cases) {
     const place = one.place ?? undefined;
     print(
-      `${styled(one.state === "held" ? "yellow" : "red", one.state)}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`,
+      `${styled(one.state === "held" || one.state === "unconfirmed" ? "yellow" : "red", one.state)}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`,
     );
     print(
       `   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`,

@@ -1,55 +1,73 @@
 /** `headgate release` and `headgate recheck`: a person lets a held run go, or has it looked at now. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { RejectedError, wordsOf } from "../support/errors.ts";
+import { canAsk, isConfirmed } from "./asking.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson } from "./output.ts";
+import { findRuns } from "./run-names.ts";
 
-export function addRelease({ program, action }: CommandFrame): void {
+interface ReleaseOptions extends SaidOptions {
+  readonly overwrite?: boolean;
+  readonly yes?: boolean;
+}
+
+/** See the register. */
+const WOULD_DISCARD = "HG-GUARD-009";
+
+export function addRelease({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "release <run>",
-    "Pushes a held run as it is, whatever the guard found. What the service does not store shows as discarded.",
+    "Pushes a held run as it is, whatever the guard found. Asks before readings are pushed that the service would discard.",
     ['headgate release 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "the unit is right"'],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--overwrite", "also dates that later files delivered while it was held")
+    .option("-y, --yes", "also readings whose targets do not exist, which the service discards; do not ask")
     .option("--reason <words>", "why, for those who ask later")
     .option("--by <name>", "who (default: the user who runs the command)")
     .option("--json", "as JSON")
-    .action(
-      action((run: string, options: SaidOptions & { readonly overwrite?: boolean }) => release(run, options)),
-    );
+    .action(action((run: string, options: ReleaseOptions) => release(run, options, stop)));
 }
 
 export function addRecheck({ program, action }: CommandFrame): void {
   addCommand(
     program,
     "recheck [runs...]",
-    "Looks at held runs now (all of them when none is named), without what is remembered of the account. They are looked at by themselves, too, with growing pauses.",
-    ["headgate recheck -c gateway.yaml"],
+    "Looks at held runs now, and asks again about unconfirmed ones (all of them when none is named), without what is remembered of the account. This happens by itself, too, with growing pauses.",
+    ["headgate recheck -c gateway.yaml", "headgate recheck meters_2026-03.csv -c gateway.yaml"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--reason <words>", "why, for those who ask later")
     .option("--by <name>", "who (default: the user who runs the command)")
     .option("--json", "as JSON")
     .action(action((runs: string[], options: SaidOptions) => recheck(runs, options)));
 }
 
-async function release(
-  run: string,
-  options: SaidOptions & { readonly overwrite?: boolean },
-): Promise<number> {
+async function release(run: string, options: ReleaseOptions, stop: AbortSignal): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const overwrite = options.overwrite === true;
-  const { answer, daemon } = await giveOrder(config, {
-    order: "release",
-    run,
-    overwrite,
-    ...saidBy(options),
-  });
+  const give = (discard: boolean) =>
+    giveOrder(config, { order: "release", run, overwrite, discard, ...saidBy(options) });
+  let given: Awaited<ReturnType<typeof give>>;
+  try {
+    given = await give(options.yes === true);
+  } catch (thrown) {
+    if (!(thrown instanceof RejectedError) || thrown.code !== WOULD_DISCARD || !canAsk()) throw thrown;
+    print(wordsOf(thrown));
+    if (!(await isConfirmed("Push it all the same?", { operation: "release run", subject: run }, stop))) {
+      print("nothing was released");
+      return 1;
+    }
+    given = await give(true);
+  }
+  const { answer, daemon } = given;
   if (options.json === true) printJson(answer);
   else {
-    print(`released: run ${answer.run} of ${answer.file}, which was held: ${answer.was}`);
+    const { discards } = answer;
+    const dropped = discards === 0 ? "" : `; the service will discard ${discards} of its readings`;
+    print(`released: run ${answer.run} of ${answer.file}, which was held: ${answer.was}${dropped}`);
     if (daemon === null) print(daemonWords(daemon));
   }
   return 0;
@@ -57,15 +75,16 @@ async function release(
 
 async function recheck(runs: readonly string[], options: SaidOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
-  const asked = runs.length === 0 ? {} : { runs: [...runs] };
+  const named = await findRuns(runs, "recheck run", options.config, config);
+  const asked = runs.length === 0 ? {} : { runs: named.map(({ id }) => id) };
   const { answer, daemon } = await giveOrder(config, { order: "recheck", ...asked, ...saidBy(options) });
   if (options.json === true) printJson(answer);
   else {
     const { length } = answer.runs;
     print(
       length === 0
-        ? "no run is held"
-        : `${length} held ${length === 1 ? "run is" : "runs are"} looked at again`,
+        ? "no run is held or unconfirmed"
+        : `${length} ${length === 1 ? "run is" : "runs are"} looked at again`,
     );
     if (daemon === null && length > 0) print(daemonWords(daemon));
   }

@@ -22,6 +22,7 @@ import { type Otherwise, replayBinding } from "../runs/replay-binding.ts";
 import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/sparing.ts";
 import { openSpool, type Spool } from "../runs/spool.ts";
 import { systemClock } from "../support/clock.ts";
+import { digestOfFile } from "../support/digest.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { bindingParts } from "./orders.ts";
@@ -141,7 +142,7 @@ async function bringInput(attempts: readonly Run[], spool: Spool, to: string): P
   for (const { id, sha256, size } of attempts) {
     if (!(await spool.copyInput(id, to))) continue;
     // One that was given up before its bytes had come left as many as there were.
-    if (sha256 !== null || (await stat(to)).size === size) return;
+    if (sha256 === null ? (await stat(to)).size === size : (await digestOfFile(to)) === sha256) return;
   }
   throw new RejectedError("HG-RUN-009", {
     operation: "replay",

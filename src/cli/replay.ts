@@ -1,14 +1,11 @@
 /** `headgate replay`: runs again from the kept input, with what differs shown before it is sent. */
-import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Run } from "../model.ts";
-import { ConfigError, RejectedError } from "../support/errors.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { ConfigError } from "../support/errors.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printJson, styled } from "./output.ts";
 import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
-import { findFiles } from "./trace.ts";
+import { findRuns, withLedger } from "./run-names.ts";
 
 interface ReplayOptions extends SaidOptions {
   readonly trigger?: string;
@@ -33,7 +30,7 @@ export function addReplay({ program, stop, action }: CommandFrame): void {
       "headgate replay meters_2026-03.csv -c gateway.yaml --rejected",
     ],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--dry-run", "show what would be sent beside what was sent before, and send nothing")
     .option("--rejected", "only readings that the service has not accepted of an earlier run of the file")
     .option("--overwrite", "send also the dates that later runs have delivered")
@@ -54,7 +51,7 @@ async function replayAll(
 ): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const wish = wishOf(options);
-  const runs = await findRuns(names, options.config, config);
+  const runs = await findRuns(names, "replay", options.config, config);
   const results: unknown[] = [];
   let left: string | null = "";
   for (const run of runs) {
@@ -116,51 +113,6 @@ function settingsOf(text: string): Record<string, unknown> {
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw invalid();
   return parsed as Record<string, unknown>;
-}
-
-async function withLedger<T>(configPath: string, work: (ledger: Ledger) => Promise<T>): Promise<T> {
-  const { ledger } = await openLedgerToRead(configPath);
-  try {
-    return await work(ledger);
-  } finally {
-    await ledger.close();
-  }
-}
-
-/** All of them, before anything is ordered. */
-function findRuns(
-  names: readonly string[],
-  configPath: string,
-  config: GatewayConfig,
-): Promise<readonly Run[]> {
-  return withLedger(configPath, async (ledger) => {
-    const found: Run[] = [];
-    for (const name of names) found.push(await findRun(name, ledger, config));
-    return found;
-  });
-}
-
-/** A run by its id, or the latest run of a file, when the name means one file alone. */
-async function findRun(name: string, ledger: Ledger, config: GatewayConfig): Promise<Run> {
-  const run = await ledger.run(name);
-  if (run !== null) return run;
-  const latest = (await findFiles(name, ledger, config)).flatMap(({ runs }) => {
-    const last = runs.at(-1)?.run;
-    return last === undefined || last.binding.unpack !== undefined ? [] : [last];
-  });
-  const [only] = latest;
-  if (only !== undefined && latest.length === 1) return only;
-  const facts = { operation: "replay", subject: name };
-  if (only === undefined)
-    throw new RejectedError("HG-CLI-002", { ...facts, message: `the ledger knows no run or file ${name}` });
-  throw new RejectedError("HG-CLI-002", {
-    ...facts,
-    message: `${latest.length} files are named so: ${latest
-      .slice(0, SHOWN)
-      .map(({ id, path, drop, createdAt }) => `${path} at ${drop} of ${createdAt} (run ${id})`)
-      .join(", ")}`,
-    hint: "Name the runs.",
-  });
 }
 
 function printPlan(plan: ReplayPlan): void {

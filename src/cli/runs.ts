@@ -1,17 +1,19 @@
 /** `headgate runs`: what was done, newest first; with `--waiting`, what each file waits for. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
 import { doorSignPath, readSign } from "../operations/door.ts";
 import { missingWords } from "../operations/late-files.ts";
 import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
+import { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { Pauses } from "../runs/pauses.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import { missingFiles } from "../triggers/expectation.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printJson, printTable, type Style, styled } from "./output.ts";
+import { type ShownState, shownState } from "./run-state.ts";
 
 interface RunsOptions {
   readonly config: string;
@@ -24,7 +26,10 @@ interface RunsOptions {
 /** How long the daemon may take to answer. */
 const DAEMON_MS = 2_000;
 
-const STATES: readonly RunState[] = [
+/** Of runs given up that are looked through for duplicates. */
+const CANCELLED_MAX = 10_000;
+
+const STATES: readonly ShownState[] = [
   "claimed",
   "fetched",
   "opened",
@@ -33,11 +38,13 @@ const STATES: readonly RunState[] = [
   "delivering",
   "accepted",
   "confirmed",
+  "unconfirmed",
   "empty",
   "held",
   "discarded",
   "quarantined",
   "cancelled",
+  "duplicate",
 ];
 
 export function addRuns({ program, action }: CommandFrame): void {
@@ -45,7 +52,7 @@ export function addRuns({ program, action }: CommandFrame): void {
     "headgate runs -c gateway.yaml --state quarantined",
     "headgate runs -c gateway.yaml --waiting",
   ])
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("-n, --limit <count>", "how many", "20")
     .option("--state <states>", "only these states, separated by commas")
     .option("--waiting", "files and runs on their way, and what each waits for")
@@ -58,7 +65,7 @@ async function showRuns(options: RunsOptions): Promise<number> {
   try {
     if (options.waiting === true) return await showWaiting(ledger, config, options.json === true);
     if (options.json !== true) await printMissing(config, ledger);
-    const runs = await ledger.recentRuns(countOf(options.limit), statesOf(options.state));
+    const runs = await recentRuns(ledger, countOf(options.limit), statesOf(options.state));
     if (options.json === true) {
       printJson(runs);
       return 0;
@@ -76,6 +83,19 @@ async function showRuns(options: RunsOptions): Promise<number> {
   } finally {
     await ledger.close();
   }
+}
+
+/** The ledger knows duplicates as runs that were given up, for the reason that tells them apart. */
+async function recentRuns(
+  ledger: Ledger,
+  count: number,
+  states: readonly ShownState[] | undefined,
+): Promise<readonly Run[]> {
+  if (states === undefined) return await ledger.recentRuns(count);
+  const isGivenUp = states.includes("duplicate") || states.includes("cancelled");
+  const asked = new Set(states.map((state) => (state === "duplicate" ? "cancelled" : state)));
+  const runs = await ledger.recentRuns(isGivenUp ? Math.max(count, CANCELLED_MAX) : count, [...asked]);
+  return runs.filter((run) => states.includes(shownState(run))).slice(0, count);
 }
 
 /** Who shares the ledger, where many do. */
@@ -98,20 +118,54 @@ async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void
 async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean): Promise<number> {
   const told = await askDaemon<readonly WaitingFile[]>(config, "waiting");
   const files = told ?? (await askLedger(ledger, config));
+  const triggers = await waitingTriggers(config, ledger);
   if (json) {
-    printJson(files);
+    printJson([...files, ...triggers]);
     return 0;
   }
-  await printMissing(config, ledger);
+  for (const { state, reason } of triggers) print(`${styled("yellow", state)}  ${reason}`);
   if (told === null) print(styled("dim", "no gateway answers now; this is what its ledger tells\n"));
   else await printDrops(config);
-  if (files.length === 0) print("nothing waits");
+  if (files.length === 0) print(triggers.length === 0 ? "nothing waits" : "no file waits");
   else printTable(["drop", "file", "state", "since", "waits for"], files.map(waitingRow));
   return 0;
 }
 
-function waitingRow({ drop, path, state, since, reason, overdue }: WaitingFile): string[] {
-  return [drop, path, overdue ? styled("yellow", `${state}, overdue`) : state, when(since), reason];
+/** Triggers that wait: for a file that is late, or for a person who paused them. They have no file to show. */
+async function waitingTriggers(
+  config: GatewayConfig,
+  ledger: Ledger,
+): Promise<
+  readonly (Omit<WaitingFile, "state"> & { readonly state: "late" | "paused"; readonly trigger: string })[]
+> {
+  const now = systemClock.now();
+  const missing = await missingFiles(config.triggers, ledger, now, now);
+  const late = missing.map((file) => ({
+    ...{ trigger: file.trigger, state: "late" as const, since: file.due, reason: missingWords(file) },
+    overdue: true,
+  }));
+  const pauses = await Pauses.read(ledger);
+  const paused = pauses.list().flatMap((pause) => {
+    if (pause.kind !== "trigger") return [];
+    const reason = pauses.reason("trigger", pause.name) ?? "";
+    return [{ trigger: pause.name, state: "paused" as const, since: pause.at, reason, overdue: false }];
+  });
+  const noFile = { drop: "", path: "", runId: null, eventsArrive: null };
+  return [...late, ...paused].map((one) => ({ ...noFile, ...one }));
+}
+
+function waitingRow({ drop, path, state, since, reason, overdue, holdsUp }: WaitingFile): string[] {
+  const lane =
+    holdsUp === undefined
+      ? ""
+      : `; first of its lane since ${when(holdsUp.since)}, with ${holdsUp.behind} behind it`;
+  return [
+    drop,
+    path,
+    overdue ? styled("yellow", `${state}, overdue`) : state,
+    when(since),
+    `${reason}${lane}`,
+  ];
 }
 
 /** What holds up all files of a drop. */
@@ -136,9 +190,13 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
 /** The running daemon knows how far a file has settled; null when none answers. */
 async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
   const sign = await readSign(doorSignPath(config));
-  const base = sign?.url ?? `http://${config.operations.listen}`;
+  if (sign === null) return null;
   try {
-    const answer = await fetch(`${base}/operations/${what}`, { signal: AbortSignal.timeout(DAEMON_MS) });
+    const answer = await fetch(`${sign.url}/operations/${what}`, {
+      headers: { authorization: `Bearer ${sign.secret}` },
+      redirect: "error",
+      signal: AbortSignal.timeout(DAEMON_MS),
+    });
     return answer.ok ? ((await answer.json()) as T) : null;
   } catch {
     // No daemon runs: the ledger answers instead.
@@ -155,30 +213,40 @@ async function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonl
     eventsArrive: null,
     overdueAfterMs: settle.limit,
   }));
-  return waitingFiles(ledger, places, () => undefined, systemClock.now().epochMilliseconds);
+  const lanes = new WaitingLanes({
+    ...{ ledger, clock: systemClock, afterMs: config.operations.laneAfter },
+    waitReason: () => undefined,
+    // Nobody who runs knows, so that each lane is told.
+    isDown: () => false,
+  });
+  const nowMs = systemClock.now().epochMilliseconds;
+  return waitingFiles(ledger, places, () => undefined, await lanes.all(), nowMs);
 }
 
-const COLOURS: Readonly<Partial<Record<RunState, Style>>> = {
+const COLOURS: Readonly<Partial<Record<ShownState, Style>>> = {
   confirmed: "green",
   accepted: "green",
   quarantined: "red",
   discarded: "red",
   held: "yellow",
+  unconfirmed: "yellow",
   cancelled: "dim",
+  duplicate: "dim",
 };
 
 function runRow(run: Run, fleet: boolean): string[] {
   const { mapped, stored, rejected } = run.points;
   const points = `${mapped}${stored === mapped || run.state !== "confirmed" ? "" : ` (${stored} stored)`}${rejected > 0 ? `, ${rejected} rejected` : ""}`;
-  const colour = COLOURS[run.state];
+  const state = shownState(run);
+  const colour = COLOURS[state];
   return [
     run.id,
     when(run.createdAt),
     ...(fleet ? [run.node ?? ""] : []),
     run.drop,
     run.path,
-    colour === undefined ? run.state : styled(colour, run.state),
-    points,
+    colour === undefined ? state : styled(colour, state),
+    state === "duplicate" ? "" : points,
     run.reason?.message ?? "",
   ];
 }
@@ -198,7 +266,7 @@ function countOf(text: string): number {
   });
 }
 
-function statesOf(text: string | undefined): readonly RunState[] | undefined {
+function statesOf(text: string | undefined): readonly ShownState[] | undefined {
   if (text === undefined) return undefined;
   return text.split(",").map((word) => {
     const state = STATES.find((known) => known === word.trim());

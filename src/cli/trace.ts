@@ -1,12 +1,12 @@
 /** `headgate trace`: the whole life of a file, found by operationId, run, file name or path. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
-import type { Ledger, TracedFile } from "../ledger/ledger.ts";
+import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { traceIdOf } from "../support/tracing.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { lookIntoLedgers, openLedgerToRead } from "./ledger-view.ts";
 import {
   foundWords,
@@ -21,6 +21,7 @@ import {
   targetLines,
   withReadableTime,
 } from "./output.ts";
+import { shownState } from "./run-state.ts";
 import { traceReading } from "./trace-reading.ts";
 
 interface TraceOptions {
@@ -40,7 +41,7 @@ export function addTrace({ program, action }: CommandFrame): void {
     "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",
     "headgate trace --target 'sourceSerialNumber=M-1 mappingConfig=kWh' --date 2026-03-01T00:00:00Z -c gateway.yaml",
   ])
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option(
       "--target <fields>",
       "target of a stored reading, as `trace` and `map --summary` write it, or as JSON",
@@ -67,14 +68,16 @@ async function traceAny(id: string | undefined, options: TraceOptions): Promise<
 async function trace(id: string, options: TraceOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const files: TracedFile[] = [];
+  const forgotten: ForgottenFile[] = [];
   let looked = 0;
   await lookIntoLedgers(config, async ({ ledger, drops }) => {
     looked += 1;
     files.push(...(await findFiles(id, ledger, { drops })));
+    forgotten.push(...(await ledger.forgottenFiles(id)));
   });
   // It says why there is nothing to look into.
   if (looked === 0) await (await openLedgerToRead(options.config)).ledger.close();
-  if (files.length === 0) {
+  if (files.length === 0 && forgotten.length === 0) {
     const others = looked > 1 ? " and in those of its migrations" : "";
     printError(
       new RejectedError("HG-CLI-002", {
@@ -85,8 +88,12 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
     );
     return 1;
   }
-  if (options.json === true) printJson(files);
-  else for (const file of files) printFile(file);
+  if (options.json === true) {
+    printJson([...files, ...forgotten.map((one) => ({ forgotten: one }))]);
+    return 0;
+  }
+  for (const file of files) printFile(file);
+  for (const file of forgotten) print(`${styled("yellow", "forgotten")}  ${forgottenWords(file)}`);
   return 0;
 }
 
@@ -107,6 +114,12 @@ export async function findFiles(
     if (here.length > 0) return here;
   }
   return [];
+}
+
+function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: ForgottenFile): string {
+  const reason = why === "" ? "" : `: ${why}`;
+  const ids = runs.length === 0 ? "" : ` (${runs.join(", ")})`;
+  return `${path} at ${drop}, ${at} by ${by}${reason}; ${runs.length} runs${ids}, ${acceptedPoints} points accepted`;
 }
 
 function printFile({ arrival, runs, events }: TracedFile): void {
@@ -161,7 +174,7 @@ export function durationWords(ms: number): string {
 function printRun(run: Run, batches: readonly Batch[], rejected: readonly RejectedRow[]): void {
   const { trigger, service, mapper, rows, lookups = [] } = run.binding;
   print("");
-  print(`  ${styled("bold", `run ${run.id}`)}  ${run.state}`);
+  print(`  ${styled("bold", `run ${run.id}`)}  ${shownState(run)}`);
   if (run.reason !== null) {
     const { message, place, code } = run.reason;
     fact("reason", `${placeWords(place)}${message}${foundWords(message, place)} [${code}]`);

@@ -4,7 +4,7 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import { ConfigError } from "../support/errors.ts";
 import { createRegistry } from "../triggers/registry.ts";
 import { INGESTION_TYPES, type IngestionType } from "../wire/index.ts";
-import { addCommand, type CommandFrame } from "./command.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { print, printJson, styled } from "./output.ts";
 
 interface TestOptions {
@@ -24,7 +24,7 @@ export function addTrigger({ program, action }: CommandFrame): void {
     "Which trigger claims each file name, and why the others do not. Exit 1 when one is claimed by none.",
     ["headgate trigger test acme_2026-03.csv notes.txt -c gateway.yaml"],
   )
-    .requiredOption("-c, --config <file>", "configuration of the gateway")
+    .addOption(configOption())
     .option("--drop <name>", "as a file at this drop (for triggers that name drops)")
     .option("--ingestion <type>", `as a file that came by ${INGESTION_TYPES.join(", ")}`, "SendViaFtp")
     .option("--json", "as JSON")

@@ -11,7 +11,7 @@ export async function waitUntilIdle(
 ): Promise<"idle" | "timeout" | "stopped"> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    if (await gateway.isIdle()) return "idle";
+    if (await gateway.isIdle(true)) return "idle";
     if (stop.aborted) return "stopped";
     if (performance.now() > deadline) return "timeout";
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));

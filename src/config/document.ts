@@ -4,7 +4,10 @@ import { dirname, resolve } from "node:path";
 import leven from "leven";
 import { isScalar, LineCounter, parseDocument, visit } from "yaml";
 import { z } from "zod";
-import { ConfigError } from "../support/errors.ts";
+import { ConfigError, type ErrorFacts, systemCode } from "../support/errors.ts";
+import { keepSecret } from "../support/secrets.ts";
+import { startFault } from "../support/start-fault.ts";
+import { secretsOf } from "./secrets.ts";
 
 type Path = readonly PropertyKey[];
 type ParsedYaml = ReturnType<typeof parseDocument>;
@@ -26,8 +29,14 @@ function readConfigFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new ConfigError("HG-CONF-001", { operation: "read configuration", subject: path, cause });
+    throw unreadable("HG-CONF-001", { operation: "read configuration", subject: path, cause });
   }
+}
+
+/** A right that is missing does not come by itself; a disk that fails may. */
+function unreadable(code: "HG-CONF-001" | "HG-CONF-003", facts: ErrorFacts & { readonly cause: unknown }) {
+  const isForbidden = ["EACCES", "EPERM"].includes(systemCode(facts.cause) ?? "");
+  return isForbidden ? new ConfigError(code, facts) : startFault(code, facts);
 }
 
 export function parseConfigText<Schema extends z.ZodType>(
@@ -42,7 +51,10 @@ export function parseConfigText<Schema extends z.ZodType>(
     throw invalid(path, yamlFaults(document, text));
   }
   resolveSecrets(document, path, files);
-  const parsed = schema.safeParse(document.toJS() ?? {});
+  const data: unknown = document.toJS() ?? {};
+  // Before anything is said of it: also what is refused holds secrets.
+  for (const secret of secretsOf(data, schema)) keepSecret(secret);
+  const parsed = schema.safeParse(data);
   if (parsed.success) return deepFreeze(parsed.data);
   const known = knownKeys(schema);
   throw invalid(
@@ -103,7 +115,7 @@ function secretFromFile(name: string, path: string, files: Set<string>): string 
   try {
     return readFileSync(place, "utf8").replace(/\r?\n$/, "");
   } catch (cause) {
-    throw new ConfigError("HG-CONF-003", {
+    throw unreadable("HG-CONF-003", {
       operation: "read configuration",
       subject: path,
       message: `the file ${name}, named by \${file:${name}}, cannot be read`,
@@ -111,6 +123,14 @@ function secretFromFile(name: string, path: string, files: Set<string>): string 
     });
   }
 }
+
+/** Keys of before, and what to write instead. */
+const FORMER_KEYS: ReadonlyMap<string, string> = new Map([
+  [
+    "operations.alarm",
+    "; notifications took its place: write `notifications: { receivers: [{ name: alarm, kind: webhook, url: …, about: [late] }] }` (docs/operating.md#notifications)",
+  ],
+]);
 
 function issueWords(
   issue: z.core.$ZodIssue,
@@ -121,7 +141,8 @@ function issueWords(
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       const nearest = nearestName(key, known(issue.path));
-      const help = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+      const former = FORMER_KEYS.get([...issue.path, key].join("."));
+      const help = former ?? (nearest === undefined ? "" : `; did you mean ${nearest}?`);
       return `${at(document, lines, [...issue.path, key])}unknown key ${dotted([...issue.path, key])}${help}`;
     });
   }

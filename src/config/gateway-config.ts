@@ -5,7 +5,7 @@ import { pushOptions, serviceOptions, triggerGuard } from "../delivery/options.t
 import { dropOptions } from "../drops/options.ts";
 import { ledgerOptions } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
-import { operationsOptions } from "../operations/options.ts";
+import { notificationOptions, operationsOptions } from "../operations/options.ts";
 import { provisionTemplate } from "../provisioning/options.ts";
 import { spoolOptions } from "../runs/options.ts";
 import { logOptions } from "../support/log-options.ts";
@@ -33,6 +33,9 @@ export const gatewayConfig = z
     triggers: triggerList(gatewayTrigger),
     push: pushOptions.prefault({}).describe("How batches are sent."),
     operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
+    notifications: notificationOptions
+      .prefault({})
+      .describe("Who is told of what needs attention, by webhook and by mail."),
     log: logOptions.prefault({}).describe("The log."),
   })
   .check(

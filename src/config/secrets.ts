@@ -1,22 +1,51 @@
-/** The secrets of a configuration, so that nothing may write them. */
+/** Finds the secrets of a configuration by what its schema marks as such. */
+import { z } from "zod";
 
-/** Options that hold one, in whatever section. */
-const KEYS = ["password", "passphrase", "privateKey", "clientSecret", "secret", "key"];
-/** Values that are too short would take words out of what is written. */
-const LENGTH_MIN = 6;
+/** What is read of a JSON Schema. */
+interface Marked {
+  readonly secret?: boolean;
+  readonly properties?: Readonly<Record<string, Marked>>;
+  readonly additionalProperties?: Marked | boolean;
+  readonly items?: Marked;
+  readonly anyOf?: readonly Marked[];
+  readonly oneOf?: readonly Marked[];
+  readonly allOf?: readonly Marked[];
+}
 
-/** Values of options that are secret, and of headers, wherever they stand. */
-export function secretsOf(config: unknown): readonly string[] {
+/** Hold one wherever they stand, for what has no schema at hand. */
+const KEYS = ["password", "passphrase", "privateKey", "clientSecret", "secret", "key", "headers"];
+
+/** `data` as a file has it, or as it was parsed; also when it does not fit the schema as a whole. */
+export function secretsOf(data: unknown, schema?: z.ZodType): readonly string[] {
   const found = new Set<string>();
-  const visit = (value: unknown, isSecret: boolean): void => {
+  const visit = (value: unknown, places: readonly Marked[], isSecret: boolean): void => {
+    const here = places.flatMap(variants);
+    const secret = isSecret || here.some((place) => place.secret === true);
     if (typeof value === "string") {
-      if (isSecret && value.length >= LENGTH_MIN) found.add(value);
+      if (secret) found.add(value);
       return;
     }
     if (typeof value !== "object" || value === null) return;
-    for (const [key, inner] of Object.entries(value))
-      visit(inner, isSecret || KEYS.includes(key) || key === "headers");
+    for (const [key, inner] of Object.entries(value)) {
+      const isNamed = schema === undefined && KEYS.includes(key);
+      visit(inner, here.flatMap(belowOf(value, key)), secret || isNamed);
+    }
   };
-  visit(config, false);
+  const root = schema === undefined ? {} : z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  visit(data, [root as Marked], false);
   return [...found];
+}
+
+function belowOf(value: object, key: string): (place: Marked) => readonly Marked[] {
+  return ({ items, properties, additionalProperties: others }) => {
+    if (Array.isArray(value)) return items === undefined ? [] : [items];
+    const own = properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    if (own !== undefined) return [own];
+    return typeof others === "object" ? [others] : [];
+  };
+}
+
+function variants(place: Marked): readonly Marked[] {
+  const inner = [...(place.anyOf ?? []), ...(place.oneOf ?? []), ...(place.allOf ?? [])];
+  return [place, ...inner.flatMap(variants)];
 }

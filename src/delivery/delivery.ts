@@ -8,7 +8,9 @@ import type {
   BatchSlice,
   BatchState,
   FinishPlan,
+  IsoInstant,
   Outcome,
+  PushElement,
   RejectedRow,
   Run,
   TargetFacts,
@@ -73,6 +75,8 @@ export interface KeptResult {
 
 export interface Delivery {
   readonly service: string;
+  /** Why the service will not send outcomes to the webhook that the latest push named, so that they are to be read back; null: nothing of the kind is known. */
+  readonly webhookRefusal: string | null;
   /**
    * Sends the batches of a run that are not accepted yet, in order, from its segment. Each attempt is journalled before it is sent
    * (`sending`) and after its answer (`accepted`, `rejected`, or `split` with durable children); with the last one that is accepted the run
@@ -82,9 +86,15 @@ export interface Delivery {
   deliver(run: Run, segmentPath: string, signal: AbortSignal, start?: DeliveryStart): Promise<DeliveryResult>;
   /**
    * Reads back date, value and version of every reading of the accepted batches and tells the outcome of each operation. Batches
-   * whose outcome the journal knows are left out. The service stores after it answered: what is missing may come yet.
+   * whose outcome the journal knows are left out. The service stores after it answered: what is missing may come yet. A reading in whose place
+   * another value stands was stored when a later batch of `others` brought one to that place.
    */
-  readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult>;
+  readBack(
+    run: Run,
+    segmentPath: string,
+    signal: AbortSignal,
+    others?: OpenOtherDeliveries,
+  ): Promise<ReadBackResult>;
   /**
    * Looks at targets before the first push, by the read interface: whether each is one variable of this account, and whether units, dates
    * and versions fit. Callers hand in bounded parts. Never rejects because of the service; what was found is remembered for a while.
@@ -168,7 +178,42 @@ export type Inspection =
 /** Reason of a reading in whose place another value is stored now. */
 export const OVERWRITTEN = "value differs";
 
+/** Where a reading stands in the account: `version` null where the variable has none. */
+export interface StoredPlace {
+  readonly variableId: number;
+  /** Milliseconds since 1970 in UTC. */
+  readonly atMs: number;
+  readonly version: string | null;
+}
+
+/** What other runs delivered to the same account: a value that differs may be theirs. */
+export interface OtherDeliveries {
+  /** Whether a batch that was accepted no earlier than `acceptedAt` brought a reading to this place. */
+  has(place: StoredPlace, acceptedAt: IsoInstant): boolean;
+  /** Why this is not known of all of them; null when it is. */
+  readonly unknown: string | null;
+  close(): Promise<void>;
+}
+
+/** Called once, and only when a value differs. `placesOf`: of the readings of a batch, by the variables that the service has. */
+export type OpenOtherDeliveries = (
+  placesOf: (elements: readonly PushElement[]) => Promise<readonly StoredPlace[]>,
+) => Promise<OtherDeliveries>;
+
 export type ReadBackResult =
-  | { readonly status: "read"; readonly outcomes: readonly Outcome[]; readonly missing: number }
-  /** Cannot be told: no right to read, or not reachable now. */
-  | { readonly status: "unknown"; readonly reason: string; readonly retryAfterMs: number };
+  | {
+      readonly status: "read";
+      readonly outcomes: readonly Outcome[];
+      readonly missing: number;
+      /** Readings that were stored and then overwritten by another run; they count as stored. */
+      readonly overwritten: number;
+      /** Why of some that are missing it cannot be told whether another run overwrote them; null when of none. */
+      readonly unclear: string | null;
+    }
+  /** Cannot be told: no right to read, or, when it is away, not reachable now. */
+  | {
+      readonly status: "unknown";
+      readonly reason: string;
+      readonly retryAfterMs: number;
+      readonly isAway: boolean;
+    };

@@ -180,7 +180,7 @@ const timeoutOptions = z.strictObject({
 
 const confirmOptions = z.strictObject({
   within: duration("10m").describe(
-    "An outcome that is not known by then leaves the run accepted, with the reason.",
+    "How long a service may take to show what it accepted. The time in which it cannot be asked does not count; when that lasts as long, the run is unconfirmed, with the reason, and is asked about again.",
   ),
   by: z
     .enum(["auto", "webhook", "read-back", "none"])

@@ -2,6 +2,8 @@
 import type { Outcome } from "../model.ts";
 import { verifyWebhook, webhookBody } from "../wire/index.ts";
 
+const TEXT_CHARACTERS_MAX = 500;
+
 export interface OutcomeWebhook {
   /** Exactly the bytes received, since they are signed. */
   readonly body: string | Buffer;
@@ -34,10 +36,19 @@ export function readOutcomeWebhook(webhook: OutcomeWebhook): ToldOutcome | { rea
     by: "webhook",
     received: told.received,
     stored: told.stored,
-    discarded: told.discarded.map(({ target, reason, count }) => ({ target, reason, points: count })),
+    discarded: told.discarded.map(({ target, reason, count }) => ({
+      target: cut(target),
+      reason: cut(reason),
+      points: count,
+    })),
     at: instantOf(told.finished, webhook.nowSeconds),
   };
   return { outcome, account: told.account };
+}
+
+/** The sender's words go into the ledger, the log and what commands print. */
+function cut(text: string): string {
+  return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…`;
 }
 
 function parse(body: string): unknown {

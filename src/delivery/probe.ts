@@ -21,10 +21,12 @@ export interface ProbeParts {
   readonly auth: "bearer" | "basic";
   /** Nothing else tells outcomes than reading them back. */
   readonly readsBack: boolean;
+  /** Where the service is to send outcomes; undefined: nowhere. */
+  readonly webhookUrl: string | undefined;
 }
 
 export async function probeService(
-  { client, clock, account, readsBack, apiVersion, auth }: ProbeParts,
+  { client, clock, account, readsBack, apiVersion, auth, webhookUrl }: ProbeParts,
   signal: AbortSignal,
 ): Promise<readonly ProbeLine[]> {
   const lines: ProbeLine[] = [];
@@ -34,7 +36,10 @@ export async function probeService(
   } catch (thrown) {
     return [tokenFailed(thrown, account, signal)];
   }
-  lines.push(await probePush(client, clock, signal), await probeRead(client, readsBack, signal));
+  lines.push(
+    ...(await probePush(client, clock, webhookUrl, signal)),
+    await probeRead(client, readsBack, signal),
+  );
   if (auth === "basic") lines.push(BASIC_LINE);
   return [...lines, versionLine(apiVersion)];
 }
@@ -80,7 +85,12 @@ function accountLine(token: Token, account: string | undefined): ProbeLine {
 }
 
 /** An empty array names no variable, so that nothing can be stored; token, scope and right are asked for all the same. */
-async function probePush(client: ServiceClient, clock: Clock, signal: AbortSignal): Promise<ProbeLine> {
+async function probePush(
+  client: ServiceClient,
+  clock: Clock,
+  webhookUrl: string | undefined,
+  signal: AbortSignal,
+): Promise<ProbeLine[]> {
   const operationId = `headgate-check-${clock.now().epochMilliseconds}`;
   const body = "[]";
   const call = {
@@ -89,25 +99,40 @@ async function probePush(client: ServiceClient, clock: Clock, signal: AbortSigna
     operationId,
     operationTimeoutSec: 10,
     idempotencyKey: operationId,
+    webhookUrl,
   };
   try {
     const answer = await client.push(call, signal);
     const verdict = judge(answer);
-    if (verdict === "accepted") return { level: "ok", what: "push: may push" };
+    if (verdict === "accepted")
+      return [{ level: "ok", what: "push: may push" }, ...webhookLines(answer.webhookRefusal)];
     // The content was looked at, so that the caller had been let in.
     if (verdict === "bisect")
-      return { level: "ok", what: `push: let in (an empty push is answered ${answer.words})` };
+      return [{ level: "ok", what: `push: let in (an empty push is answered ${answer.words})` }];
     const what = `push: ${answer.words}`;
     if (verdict === "transient")
-      return {
-        level: "warning",
-        what,
-        hint: "The service is there and cannot take pushes now; check again later.",
-      };
-    return { level: "failed", what, hint: CONSEQUENCES[verdict] };
+      return [
+        {
+          level: "warning",
+          what,
+          hint: "The service is there and cannot take pushes now; check again later.",
+        },
+      ];
+    return [{ level: "failed", what, hint: CONSEQUENCES[verdict] }];
   } catch (thrown) {
-    return failed("push", thrown, signal);
+    return [failed("push", thrown, signal)];
   }
+}
+
+function webhookLines(refusal: string | undefined): ProbeLine[] {
+  if (refusal === undefined) return [];
+  return [
+    {
+      level: "warning",
+      what: `webhook: ${refusal}; outcomes are read back instead`,
+      hint: "Have the operator of the service open the host of `operations.webhook.publicUrl` (a hub: `webhook.hosts`), or leave `publicUrl` out.",
+    },
+  ];
 }
 
 async function probeRead(client: ServiceClient, readsBack: boolean, signal: AbortSignal): Promise<ProbeLine> {

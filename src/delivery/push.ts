@@ -39,6 +39,8 @@ export interface PusherParts {
   readonly webhookUrl: string | undefined;
   readonly tracer: Tracer;
   readonly onPush?: PushObserver | undefined;
+  /** After each accepted push that named a `webhookUrl`: why the service will not send its outcome there; undefined: it will. */
+  readonly onWebhook?: ((refusal: string | undefined) => void) | undefined;
   /** Credentials or rights were refused, which a person may have put right meanwhile. */
   readonly onRefused?: (() => void) | undefined;
 }
@@ -240,6 +242,7 @@ export class BatchPusher {
       const { status, words } = answer;
       span.end({ "http.response.status_code": status }, status < 300 ? undefined : words);
       tell(status);
+      if (webhookUrl !== undefined && status < 300) this.#parts.onWebhook?.(answer.webhookRefusal);
       return answer;
     } catch (thrown) {
       span.end({}, wordsOf(thrown));

@@ -8,7 +8,15 @@ import { HeadgateError, InvariantError, TransientError, wordsOf } from "../suppo
 import type { ServiceClient } from "../wire/client/index.ts";
 import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
 import { restoreChildren } from "./children.ts";
-import { type DeliveryJournal, type GiveOwnFile, OVERWRITTEN, type ReadBackResult } from "./delivery.ts";
+import {
+  type DeliveryJournal,
+  type GiveOwnFile,
+  type OpenOtherDeliveries,
+  type OtherDeliveries,
+  OVERWRITTEN,
+  type ReadBackResult,
+  type StoredPlace,
+} from "./delivery.ts";
 import { parseElements } from "./halving.ts";
 import { readSlice } from "./slices.ts";
 import { type Meaning, type TargetResolver, variableOf } from "./targets.ts";
@@ -24,6 +32,8 @@ const ROWS_PER_PAGE = 10_000;
 const VARIABLES_PER_CALL = 500;
 /** A refusal that a person has to resolve; what passes by itself is asked again at the next look. */
 const REFUSED_MS = 5 * 60_000;
+/** Every call that was not answered, or only with a passing failure. */
+const NOT_REACHABLE = "HG-PUSH-001";
 /** Operations that are remembered; the oldest of more are read again. */
 const COMPLETE_MAX = 20_000;
 const UNKNOWN = "unknown variable";
@@ -50,7 +60,13 @@ export class ReadBack {
     this.#targets = targets;
   }
 
-  async read(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
+  async read(
+    run: Run,
+    segmentPath: string,
+    signal: AbortSignal,
+    open?: OpenOtherDeliveries,
+  ): Promise<ReadBackResult> {
+    const others = new Others(open, (elements) => this.#placesOf(elements, signal));
     try {
       const outcomes: Outcome[] = [];
       const batches = await this.#journal.batches(run.id);
@@ -58,18 +74,33 @@ export class ReadBack {
       for (const batch of batches) {
         if (batch.state !== "accepted" || batch.outcome !== null) continue;
         outcomes.push(
-          this.#complete.get(batch.operationId) ?? (await this.#readBatch(batch, segmentPath, signal)),
+          this.#complete.get(batch.operationId) ??
+            (await this.#readBatch(batch, segmentPath, others, signal)),
         );
       }
       this.#remember(outcomes);
       const missing = outcomes.reduce((sum, { received, stored }) => sum + received - stored, 0);
-      return { status: "read", outcomes, missing };
+      return { status: "read", outcomes, missing, overwritten: others.overwritten, unclear: others.unclear };
     } catch (thrown) {
-      if (signal.aborted) return { status: "unknown", reason: "stopped", retryAfterMs: 0 };
+      if (signal.aborted) return { status: "unknown", reason: "stopped", retryAfterMs: 0, isAway: false };
       if (!(thrown instanceof HeadgateError) || thrown instanceof InvariantError) throw thrown;
       const retryAfterMs = thrown instanceof TransientError ? 0 : REFUSED_MS;
-      return { status: "unknown", reason: wordsOf(thrown), retryAfterMs };
+      return {
+        status: "unknown",
+        reason: wordsOf(thrown),
+        retryAfterMs,
+        isAway: thrown.code === NOT_REACHABLE,
+      };
+    } finally {
+      await others.close();
     }
+  }
+
+  async #placesOf(elements: readonly PushElement[], signal: AbortSignal): Promise<readonly StoredPlace[]> {
+    const { groups } = expectations(elements, await this.#targets.resolve(elements, signal));
+    return [...groups].flatMap(([version, group]) =>
+      [...group.all()].map(({ variableId, atMs }) => ({ variableId, atMs, version })),
+    );
   }
 
   #remember(outcomes: readonly Outcome[]): void {
@@ -84,16 +115,20 @@ export class ReadBack {
     }
   }
 
-  async #readBatch(batch: Batch, segmentPath: string, signal: AbortSignal): Promise<Outcome> {
+  async #readBatch(batch: Batch, segmentPath: string, others: Others, signal: AbortSignal): Promise<Outcome> {
     const elements = parseElements(readSlice(segmentPath, batch));
     const variables = await this.#targets.resolve(elements, signal, { fresh: true });
     const { groups, lost } = expectations(elements, variables);
     for (const [version, group] of groups) await this.#compare(version, group, signal);
     const tally = new Tally();
     for (const { target, points, reason } of lost) tally.lose(target, reason, points);
-    for (const group of groups.values()) {
-      for (const { target, found, count } of group.all()) {
-        if (found === "stored") tally.stored += count;
+    for (const [version, group] of groups) {
+      for (const { variableId, atMs, expected } of group.all()) {
+        const { target, found, count } = expected;
+        const place = { variableId, atMs, version };
+        const isStored =
+          found === "stored" || (found === OVERWRITTEN && (await others.brought(place, batch, count)));
+        if (isStored) tally.stored += count;
         else tally.lose(target, found, count);
       }
     }
@@ -138,6 +173,36 @@ export class ReadBack {
   }
 }
 
+/** What other runs delivered, opened when the first value differs. */
+class Others {
+  readonly #open: OpenOtherDeliveries | undefined;
+  readonly #placesOf: Parameters<OpenOtherDeliveries>[0];
+  #opened: OtherDeliveries | null = null;
+  overwritten = 0;
+  unclear: string | null = null;
+
+  constructor(open: OpenOtherDeliveries | undefined, placesOf: Parameters<OpenOtherDeliveries>[0]) {
+    this.#open = open;
+    this.#placesOf = placesOf;
+  }
+
+  /** `batch`: that of the reading in whose place another value stands; `count`: how often it is in it. */
+  async brought(place: StoredPlace, { acceptedAt }: Batch, count: number): Promise<boolean> {
+    if (this.#open === undefined || acceptedAt === null) return false;
+    this.#opened ??= await this.#open(this.#placesOf);
+    if (this.#opened.has(place, acceptedAt)) {
+      this.overwritten += count;
+      return true;
+    }
+    this.unclear ??= this.#opened.unknown;
+    return false;
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.close();
+  }
+}
+
 /** The readings of one batch with one version, or with none (then the newest version counts). */
 class Group {
   readonly #byVariable = new Map<number, Map<number, Expected & { count: number }>>();
@@ -159,8 +224,13 @@ class Group {
     return wasOpen ? 1 : 0;
   }
 
-  *all(): Iterable<Expected & { count: number }> {
-    for (const dates of this.#byVariable.values()) yield* dates.values();
+  *all(): Iterable<{
+    readonly variableId: number;
+    readonly atMs: number;
+    readonly expected: Expected & { count: number };
+  }> {
+    for (const [variableId, dates] of this.#byVariable)
+      for (const [atMs, expected] of dates) yield { variableId, atMs, expected };
   }
 
   *variableChunks(size: number): Iterable<number[]> {

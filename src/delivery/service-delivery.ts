@@ -17,6 +17,7 @@ import type {
   GiveOwnFile,
   Inspection,
   KeptResult,
+  OpenOtherDeliveries,
   ReadBackResult,
 } from "./delivery.ts";
 import { Gate } from "./gate.ts";
@@ -78,6 +79,8 @@ class ServiceDelivery implements Delivery {
   /** Of the credentials, as it was last told. */
   #refusal: string | null = null;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #webhookUrl: string | undefined;
+  #webhookRefusal: string | null = null;
 
   constructor(service: ServiceOptions, push: PushOptions, parts: DeliveryParts) {
     const clock = parts.clock ?? systemClock;
@@ -102,6 +105,7 @@ class ServiceDelivery implements Delivery {
       clock,
     );
     const webhookUrl = parts.webhook?.url;
+    this.#webhookUrl = webhookUrl;
     this.#pusher = new BatchPusher({
       client: this.#client,
       gate: this.#gate,
@@ -118,6 +122,7 @@ class ServiceDelivery implements Delivery {
       tracer: parts.tracer ?? untraced,
       onPush: parts.onPush,
       onRefused: parts.onRefused,
+      onWebhook: (refusal) => this.#noteWebhook(refusal ?? null),
     });
     this.#readsBack = webhookUrl === undefined && push.confirm.by !== "none";
     this.#targets = new TargetResolver(this.#client, clock, push.guard.remember);
@@ -240,8 +245,13 @@ class ServiceDelivery implements Delivery {
     };
   }
 
-  readBack(run: Run, segmentPath: string, signal: AbortSignal): Promise<ReadBackResult> {
-    return this.#count(this.#readBack.read(run, segmentPath, signal));
+  readBack(
+    run: Run,
+    segmentPath: string,
+    signal: AbortSignal,
+    others?: OpenOtherDeliveries,
+  ): Promise<ReadBackResult> {
+    return this.#count(this.#readBack.read(run, segmentPath, signal, others));
   }
 
   async inspect(
@@ -259,6 +269,21 @@ class ServiceDelivery implements Delivery {
     return seen;
   }
 
+  get webhookRefusal(): string | null {
+    return this.#webhookRefusal;
+  }
+
+  #noteWebhook(refusal: string | null): void {
+    if (refusal === this.#webhookRefusal) return;
+    this.#webhookRefusal = refusal;
+    if (refusal === null) this.#log.info("the service sends outcomes to the webhook again");
+    else
+      this.#log.warn(
+        { answer: refusal },
+        "the service refuses the webhook of this gateway; outcomes are read back",
+      );
+  }
+
   forgetStructure(): void {
     this.#guard.forget();
   }
@@ -271,6 +296,7 @@ class ServiceDelivery implements Delivery {
       readsBack: this.#readsBack,
       apiVersion: this.#apiVersion,
       auth: this.#auth,
+      webhookUrl: this.#webhookUrl,
     };
     return probeService(parts, signal);
   }

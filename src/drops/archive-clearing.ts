@@ -9,16 +9,35 @@ export const EVERYTHING: ListingFilter = { takesFile: () => true, entersFolder: 
 
 const TAGGED = /\.([0-7][0-9a-hjkmnp-tv-z]{25})(?:\.[^.]*)?$/;
 
+/** The id of the run of an archived file; null for a name that is not of our making. */
+export function archivedRun(path: string): string | null {
+  return TAGGED.exec(posix.basename(path))?.[1] ?? null;
+}
+
 /** Unix milliseconds at which the run of an archived file began; null for a name that is not of our making. */
 export function archivedSinceMs(path: string): number | null {
-  const id = TAGGED.exec(posix.basename(path))?.[1];
-  return id === undefined ? null : runIdTimeMs(id);
+  const id = archivedRun(path);
+  return id === null ? null : runIdTimeMs(id);
+}
+
+/** The rules for the ends of a file, without the other settings beside them. */
+export function finishRules(finish: FinishRules): readonly FinishRule[] {
+  const { delivered, quarantined, unmatched, duplicate } = finish;
+  return [delivered, quarantined, unmatched, duplicate];
+}
+
+type FinishRules = Readonly<Record<End, FinishRule>>;
+
+/** Folders of archives, each once. */
+export function archiveFolders(finish: FinishRules): readonly string[] {
+  const folders = finishRules(finish).flatMap((rule) => (rule.action === "archive" ? [rule.to] : []));
+  return [...new Set(folders)];
 }
 
 /** Archive folders whose files are deleted after a time, in milliseconds. Of two rules for one folder the longer counts, and for ever is longest. */
-export function keptArchives(finish: Readonly<Record<End, FinishRule>>): ReadonlyMap<string, number> {
+export function keptArchives(finish: FinishRules): ReadonlyMap<string, number> {
   const kept = new Map<string, number>();
-  for (const rule of Object.values(finish)) {
+  for (const rule of finishRules(finish)) {
     if (rule.action !== "archive") continue;
     kept.set(rule.to, Math.max(kept.get(rule.to) ?? 0, rule.keep ?? Number.POSITIVE_INFINITY));
   }

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishRule } from "../model.ts";
+import { hasEscapes } from "../support/file-names.ts";
 import { OWN_PREFIX } from "./paths.ts";
 
 /** Bytes; the least that common file systems allow for one name. */
@@ -12,7 +13,9 @@ const NAME_BYTES_MAX = 255;
  * arrival where there is no run): `in/a.csv` becomes `archive/in/a.<tag>.csv`, which no other file can be called.
  */
 export function planFinish(rule: FinishRule, entry: Pick<FileEntry, "path">, tag: string): FinishPlan {
-  if (rule.action !== "archive") return { action: rule.action };
+  // It stays where it lies until it has another name.
+  if (rule.action === "leave" || hasEscapes(entry.path)) return { action: "leave" };
+  if (rule.action === "delete") return { action: "delete", tag };
   const { dir, name, ext } = posix.parse(entry.path);
   const suffix = Buffer.byteLength(ext) > 32 ? "" : ext;
   const stem = suffix === ext ? name : name + ext;
@@ -20,10 +23,13 @@ export function planFinish(rule: FinishRule, entry: Pick<FileEntry, "path">, tag
   return { action: "archive", to: posix.join(rule.to, dir, `${shorten(stem, room)}.${tag}${suffix}`) };
 }
 
-/** Where a file waits between being taken away and being deleted; the same for the same version of the file. */
-export function asideName(entry: FileEntry): string {
-  const digest = createHash("sha256").update(`${entry.path}\0${entry.size}\0${entry.mtime}`).digest("hex");
-  return posix.join(posix.dirname(entry.path), `${OWN_PREFIX}deleting-${digest.slice(0, 24)}`);
+/** Where a file waits between being taken away and being deleted or archived; the same for the same version of the file and the same plan. */
+export function asideName(entry: FileEntry, plan: FinishPlan): string {
+  const told = plan.action === "archive" ? plan.to : plan.action === "delete" ? plan.tag : undefined;
+  const version = `${entry.path}\0${entry.size}\0${entry.mtime}${told === undefined ? "" : `\0${told}`}`;
+  const digest = createHash("sha256").update(version).digest("hex");
+  const name = plan.action === "archive" ? "archiving" : "deleting";
+  return posix.join(posix.dirname(entry.path), `${OWN_PREFIX}${name}-${digest.slice(0, 24)}`);
 }
 
 function shorten(text: string, bytesMax: number): string {

@@ -60,12 +60,12 @@ export const settle = z
       .int()
       .min(1)
       .max(100)
-      .default(2)
+      .default(4)
       .describe(
-        "Equal observations of size and time before a file is taken; 1 takes it at first sight. Default 2.",
+        "Equal observations of size and time before a file is taken; 1 takes it at first sight. Default 4.",
       ),
-    interval: duration("2s").describe(
-      "Least time between two observations that count, by the gateway's own clock. Default 2s.",
+    interval: duration("10s").describe(
+      "Least time between two observations that count, by the gateway's own clock. With the defaults a file is taken once it has not changed for 30 s; one that grew after a longer pause has to lie still for twice that pause. `headgate check` suggests a value from the pauses that the drop has shown. Default 10s.",
     ),
     doneFile: z
       .string()
@@ -93,6 +93,9 @@ export const finish = z
     quarantined: finishRule.prefault("leave").describe("… of one that rests in quarantine. Default leave."),
     unmatched: finishRule.prefault("leave").describe("… of one that no trigger claims. Default leave."),
     duplicate: finishRule.prefault("leave").describe("… of one that was delivered before. Default leave."),
+    guard: duration("1h").describe(
+      "How long a file is watched after it was archived or is to be deleted. When it grows or changes meanwhile, its whole content is taken again under its original path, with a warning. Until then an archive on another volume is not written, and nothing is deleted: the file waits aside in its folder. 0s finishes at once and watches nothing. Default 1h.",
+    ),
   })
   .prefault({});
 
@@ -127,6 +130,17 @@ const archives = z
       ),
   })
   .prefault({});
+
+const takeOrder = z.enum(["modified", "name"]);
+const ORDER_WAIT = "10m";
+
+const order = z
+  .union([
+    takeOrder.transform((by) => ({ by })),
+    z.strictObject({ by: takeOrder.default("modified"), wait: duration(ORDER_WAIT) }),
+  ])
+  .prefault("modified")
+  .transform((rule) => ({ wait: duration(ORDER_WAIT).parse(undefined), ...rule }));
 
 export const common = {
   name: z
@@ -172,6 +186,14 @@ export const common = {
     .describe("Patterns of paths to ignore, relative to the drop.")
     .meta({ examples: [["old/**"]] }),
   archives: archives.describe("How compressed files are taken. One beyond a limit is quarantined, whole."),
+  depthMax: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(30)
+    .describe(
+      "How many folders deep files are looked for. Deeper folders make the poll fail with their name, and what lies above is taken all the same: a link that leads back into itself has no end. Default 30.",
+    ),
   recursive: z.boolean().default(true).describe("Whether folders below are looked into. Default true."),
   finish: finish.describe("What becomes of source files, by how they ended."),
   initial: z
@@ -197,12 +219,9 @@ export const common = {
     .describe(
       "What becomes of the same bytes that came before at the same path and were delivered or are under way: left alone, processed again, or processed again with a note in the file's trace. Default skip.",
     ),
-  order: z
-    .enum(["modified", "name"])
-    .default("modified")
-    .describe(
-      "Which of the files that are there comes first: the one that changed first, or the first by name, numbers in it by their value. Default modified.",
-    ),
+  order: order.describe(
+    "Which of the files that are there comes first: the one that changed first, or the first by name, numbers in it by their value. Entries of an archive take its place, and go among themselves by their own times or names. `{ by: modified, wait: 10m }` also says how long later files wait for one of their lane that was seen earlier, has not settled, and is missing from one listing or in a folder that cannot be listed; each such file is waited for once, and then they go with a warning. Default modified, and 10m.",
+  ),
   perPollMax: z
     .int()
     .min(1)
@@ -210,6 +229,13 @@ export const common = {
     .describe("Most files taken up in one poll, the first ones by `order`. Default 10000."),
   maxFileSize: size("2GB").describe("Larger files are refused and quarantined. Default 2GB."),
 };
+
+export const names = z
+  .enum(["utf-8", "latin-1"])
+  .default("utf-8")
+  .describe(
+    "Encoding of file names at the drop. A file whose name is not in it is recorded, and quarantined with that reason. Default utf-8.",
+  );
 
 export const timeouts = z
   .strictObject({

@@ -9,6 +9,19 @@
  * `RejectedError` when this one file cannot be had (vanished, not permitted). Anything else is a bug.
  */
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import type { Logger } from "../support/log.ts";
+import type { SourceFiles } from "./finishing.ts";
+
+export { archivedRun } from "./archive-clearing.ts";
+export {
+  completeFinish,
+  type Inspected,
+  inspectFile,
+  movedAside,
+  putBack,
+  type SetAside,
+  setAside,
+} from "./set-aside.ts";
 
 export interface Drop {
   readonly name: string;
@@ -24,8 +37,9 @@ export interface Drop {
    * Every file under the root that the drop's include and exclude patterns let through, as it lies there now, in any order.
    * Streamed: an entry may be handed out before the listing is complete, and only a listing that ends without
    * an error is complete. The drop's own archive folder is never listed. Not called again before the last call has ended.
+   * `onFolder` hears of each folder, once all of its files were handed out; a folder that went meanwhile is not told.
    */
-  list(signal: AbortSignal): AsyncIterable<FileEntry>;
+  list(signal: AbortSignal, onFolder?: OnFolder): AsyncIterable<FileEntry>;
 
   /** The file as it lies there now, or null. */
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;
@@ -44,6 +58,16 @@ export interface Drop {
   finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
 
   /**
+   * Lends the few steps by which files are moved at the drop, for finishing in halves (`set-aside.ts`). `path` is what an error is about.
+   * Errors are those of `finish`. Absent where nothing can be moved, as at the HTTP intake.
+   */
+  withFiles?<T>(
+    path: string,
+    signal: AbortSignal,
+    work: (files: SourceFiles, log: Logger) => Promise<T>,
+  ): Promise<T>;
+
+  /**
    * Copies many small files one after another into the one new local file `destination` (its full path), for less than each would take alone. It is not synced. In the
    * order of `entries`: what `fetch` would have answered, and where in the file its bytes are, or null for what has to be fetched alone, since something is
    * unusual about it: nothing is thrown but for a bug. All are null when the signal is aborted. Whatever lies in the file otherwise is of no meaning; it may not be
@@ -58,10 +82,12 @@ export interface Drop {
   /**
    * `finish` for many files at once, with the same promises for each: null for one that has to be finished alone, which goes on from whatever was done.
    * Nothing is thrown but for a bug. Nothing is begun once the signal is aborted; what was begun is waited for. Absent where nothing is gained.
+   * `inHalves`: the first half alone, so that a file to be deleted stays aside.
    */
   finishTogether?(
     wanted: readonly { readonly entry: FileEntry; readonly plan: FinishPlan }[],
     signal: AbortSignal,
+    inHalves?: boolean,
   ): Promise<readonly (FinishResult | null)[]>;
 
   /**
@@ -74,6 +100,9 @@ export interface Drop {
     limit: number,
     signal: AbortSignal,
   ): Promise<number>;
+
+  /** Every file in a folder of an archive and below it, in groups. Absent where a drop has no archive. */
+  listArchive?(folder: string, signal: AbortSignal): AsyncIterable<readonly FileEntry[]>;
 
   /** Unix milliseconds of the last change as the server's clock tells them; null where a listing tells no full date. */
   modifiedMs(entry: FileEntry): number | null;
@@ -96,6 +125,9 @@ export interface Drop {
   /** Ends connections, watchers and timers. Calls in progress fail with `TransientError`. */
   close(): Promise<void>;
 }
+
+/** A folder relative to the root, which is "", and the folders in it that are looked into. */
+export type OnFolder = (folder: string, below: readonly string[]) => void;
 
 /** One of several files that were fetched into one. */
 export interface FetchedPart extends FetchedFile {

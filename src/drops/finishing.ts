@@ -19,6 +19,16 @@ export interface SourceFiles {
   remove(path: string): Promise<void>;
   /** Whether two files hold the same bytes; absent where that would cost a transfer. */
   sameContent?(one: string, other: string): Promise<boolean>;
+  /** A rename on one volume; false, and nothing was done, when the two are on different ones. Absent where `move` never copies. */
+  rename?(from: string, to: string): Promise<boolean>;
+  /** A rename that never overwrites; false, and nothing was done, when something is there. Absent where that cannot be had. */
+  restore?(from: string, to: string): Promise<boolean>;
+  /** What tells a file from another one of the same name, or null; absent where nothing does. */
+  identity?(path: string): Promise<string | null>;
+  /** The process that has a file open for writing, in words, or null; absent where that cannot be told. */
+  writer?(path: string): Promise<string | null>;
+  /** Whether an error says that something is not permitted. */
+  isRefused?(thrown: unknown): boolean;
 }
 
 /** See `Drop.finish`. A file to be deleted is first moved aside, so that an upload that slips in is never what gets deleted. */
@@ -29,8 +39,10 @@ export async function finishSource(
   plan: FinishPlan,
 ): Promise<FinishResult> {
   if (plan.action === "leave") return "done";
+  const writer = (await files.writer?.(entry.path)) ?? null;
+  if (writer !== null) throw stillWritten(drop, entry, writer);
   if (plan.action === "archive") return moveVerified(drop, files, entry, plan.to);
-  const aside = asideName(entry);
+  const aside = asideName(entry, plan);
   const moved = await moveVerified(drop, files, entry, aside);
   if (moved === "done") await files.remove(aside);
   // Deleting what is not there has reached its goal; after a crash nobody can tell who deleted it.
@@ -45,7 +57,10 @@ async function moveVerified(
 ): Promise<FinishResult> {
   const source = await files.stat(entry.path);
   const there = await files.stat(to);
-  if (source === null) return there !== null && there.size === entry.size ? "done" : "gone";
+  if (source === null && there !== null && there.size !== entry.size)
+    // A writer went on with the moved file after a crash: it comes back as a whole.
+    return await returnOvertaken(drop, files, entry, to);
+  if (source === null) return there === null ? "gone" : "done";
   if (!sameVersion(source, entry)) return there !== null && there.size === entry.size ? "done" : "changed";
   if (there !== null) return settleLeftover(drop, files, entry, to);
   await files.makeFolder(posix.dirname(to));
@@ -54,11 +69,20 @@ async function moveVerified(
   faultPoint("drops.finish.after-rename");
   const moved = copied ?? (await files.stat(to));
   if (moved !== null && sameVersion(moved, entry)) return "done";
-  return putBack(drop, files, entry, to);
+  return returnOvertaken(drop, files, entry, to);
+}
+
+function stillWritten(drop: { readonly name: string }, entry: FileEntry, writer: string): TransientError {
+  return new TransientError("HG-DROP-009", {
+    operation: "finish source file",
+    subject: `${drop.name}: ${entry.path}`,
+    message: `${entry.path} in drop ${drop.name} is not archived or deleted yet: ${writer} has it open for writing`,
+    hint: "It is tried again. With `finish.guard` above 0 a file waits for its writer without a waiting run.",
+  });
 }
 
 /** Both are there: a copy across volumes was interrupted before the source was removed. */
-async function settleLeftover(
+export async function settleLeftover(
   drop: { readonly name: string },
   files: SourceFiles,
   entry: FileEntry,
@@ -77,7 +101,7 @@ async function settleLeftover(
 }
 
 /** Another upload slipped in between the look and the move: what was moved is not what was delivered. */
-async function putBack(
+export async function returnOvertaken(
   drop: { readonly name: string; readonly log: Logger },
   files: SourceFiles,
   entry: FileEntry,

@@ -8,6 +8,7 @@ import {
   parseEpsvResponse,
   parsePasvResponse,
 } from "basic-ftp/dist/transfer.js";
+import { bytesOf, type NameEncoding } from "../support/file-names.ts";
 import type { FtpOptions } from "./options.ts";
 
 /** How long the server may take to say why it broke off a transfer. */
@@ -29,10 +30,13 @@ export interface DataSeen {
 export class FtpClient extends Client {
   /** Of the last data connection. */
   dataSeen: DataSeen | null = null;
+  readonly names: NameEncoding;
 
   constructor(options: Pick<FtpOptions, "timeouts" | "passive" | "passiveAddress" | "names">) {
     super(options.timeouts.data);
     this.ftp.encoding = options.names === "latin-1" ? "latin1" : "utf8";
+    this.names = options.names;
+    sendAsNamed(this.ftp, options.names);
     this.prepareTransfer = passive(options, (seen) => {
       this.dataSeen = seen;
     });
@@ -51,6 +55,25 @@ export class FtpClient extends Client {
     });
     return answer.message;
   }
+}
+
+/** Paths in commands become the bytes that the server listed, also those that are no text. */
+function sendAsNamed(ftp: FTPContext, names: NameEncoding): void {
+  const send = ftp.send.bind(ftp);
+  ftp.send = (command) => {
+    const bytes = /^(USER|PASS) /i.test(command) ? command : bytesOf(command, names);
+    if (typeof bytes === "string") return send(command);
+    if (bytes.includes("\n") || bytes.includes("\r"))
+      throw new Error("a line break in a name cannot be sent");
+    // Of the context, which encodes what it sends by it; its setter would change how answers are read, too.
+    const { encoding } = ftp;
+    Reflect.set(ftp, "_encoding", "latin1");
+    try {
+      send(bytes.toString("latin1"));
+    } finally {
+      Reflect.set(ftp, "_encoding", encoding);
+    }
+  };
 }
 
 /**

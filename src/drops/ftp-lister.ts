@@ -1,6 +1,7 @@
 /** Lists one folder at an FTP server, in the way that this server has turned out to understand. */
 import { posix } from "node:path";
 import { FTPError } from "basic-ftp";
+import { TransientError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { FtpLink } from "./ftp-connections.ts";
 import {
@@ -9,6 +10,7 @@ import {
   parseListLine,
   parseMachineLine,
   readListing,
+  UnendedListing,
 } from "./ftp-listing.ts";
 import type { FtpOptions } from "./options.ts";
 
@@ -16,6 +18,8 @@ import type { FtpOptions } from "./options.ts";
 const NOT_IMPLEMENTED = [500, 501, 502, 504];
 /** Answers of servers that take an option of LIST for a name. */
 const NO_SUCH_NAME = [450, 550];
+/** Folders whose last listing had no end, and is remembered. */
+const UNENDED_MAX = 10_000;
 
 export class FtpLister {
   readonly #options: Pick<FtpOptions, "name" | "listing">;
@@ -25,6 +29,10 @@ export class FtpLister {
   /** Hidden files are asked for, as long as the server takes the option. */
   #listCommand = "LIST -a";
   #unreadTold = false;
+  /** Digests of the last listings that had no end, by their folders. */
+  readonly #unended = new Map<string, string>();
+  /** Whether a listing that has no end is asked for once more at once, since the server seems to end none. */
+  #asksTwice = false;
   /** The command of the last listing. */
   usedCommand = "";
 
@@ -54,8 +62,27 @@ export class FtpLister {
     }
   }
 
-  /** The items of the folder that the connection is in; returns the server's closing words. Read to the end, or the connection breaks. */
-  async *items(link: FtpLink): AsyncGenerator<readonly ListedItem[], string> {
+  /** From now on the second listing that a server which never ends its last line needs comes at once. */
+  askTwice(): void {
+    this.#asksTwice = true;
+  }
+
+  /**
+   * The items of `folder`, which the connection is in; returns the server's closing words. Read to the end, or the connection breaks. A
+   * listing whose last line has no end is cut, unless two of them in a row are equal: then this server never ends it.
+   */
+  async *items(link: FtpLink, folder: string): AsyncGenerator<readonly ListedItem[], string> {
+    try {
+      return yield* this.#listed(link);
+    } catch (thrown) {
+      if (!(thrown instanceof UnendedListing)) throw thrown;
+      if (!(await this.#isWhole(link, folder, thrown))) throw this.#cut(folder);
+      yield thrown.last;
+      return thrown.closing;
+    }
+  }
+
+  async *#listed(link: FtpLink): AsyncGenerator<readonly ListedItem[], string> {
     for (;;) {
       const style = this.#style(link);
       this.usedCommand = style.command;
@@ -68,20 +95,60 @@ export class FtpLister {
     }
   }
 
-  /** One item of the folder that the connection is in. */
-  async find(link: FtpLink, name: string): Promise<{ item: ListedItem | undefined; closing: string }> {
+  async #isWhole(link: FtpLink, folder: string, { digest }: UnendedListing): Promise<boolean> {
+    const isKnown = this.#unended.get(folder) === digest;
+    const isWhole = isKnown || (this.#asksTwice && (await this.#digestAgain(link)) === digest);
+    if (isKnown) this.#asksTwice = true;
+    if (this.#unended.size >= UNENDED_MAX) this.#unended.clear();
+    this.#unended.set(folder, digest);
+    return isWhole;
+  }
+
+  /** Of a second listing of the folder; null when it has an end. */
+  async #digestAgain(link: FtpLink): Promise<string | null> {
+    try {
+      for await (const _ of this.#listed(link));
+      return null;
+    } catch (thrown) {
+      if (thrown instanceof UnendedListing) return thrown.digest;
+      throw thrown;
+    }
+  }
+
+  #cut(folder: string): TransientError {
+    const { name } = this.#options;
+    return new TransientError("HG-DROP-021", {
+      operation: "list drop",
+      subject: name,
+      message: `the listing of the folder ${folder === "" ? "." : folder} of drop ${name} broke off in the middle of its last line`,
+    });
+  }
+
+  /** One item of `folder`, which the connection is in. */
+  async find(
+    link: FtpLink,
+    folder: string,
+    name: string,
+  ): Promise<{ item: ListedItem | undefined; closing: string }> {
     let item: ListedItem | undefined;
-    const groups = this.items(link);
-    for (;;) {
-      const next = await groups.next();
-      if (next.done === true) return { item, closing: next.value };
-      item ??= next.value.find((one) => one.name === name);
+    const groups = this.items(link, folder);
+    try {
+      for (;;) {
+        const next = await groups.next();
+        if (next.done === true) return { item, closing: next.value };
+        item ??= next.value.find((one) => one.name === name);
+      }
+    } catch (thrown) {
+      // What a cut listing shows is there; what it does not show may be there.
+      if (item !== undefined && thrown instanceof TransientError) return { item, closing: "" };
+      throw thrown;
     }
   }
 
   async #folderExists(link: FtpLink, folder: string): Promise<boolean> {
-    await link.client.cd(posix.dirname(folder));
-    return (await this.find(link, posix.basename(folder))).item?.kind === "folder";
+    const above = posix.dirname(folder);
+    await link.client.cd(above);
+    return (await this.find(link, above, posix.basename(folder))).item?.kind === "folder";
   }
 
   #style(link: FtpLink): ListingStyle {

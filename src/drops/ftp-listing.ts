@@ -2,9 +2,11 @@
  * Listings of FTP servers, parsed line by line as they arrive: MLSD (RFC 3659) read to the letter, LIST in the Unix and
  * DOS styles by basic-ftp.
  */
+import { createHash } from "node:crypto";
 import { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { type FileInfo, FileType, parseList } from "basic-ftp";
+import { type NameEncoding, nameOf } from "../support/file-names.ts";
 import type { FtpClient } from "./ftp-client.ts";
 
 /** A listed item. `changed` is what the server says about its time, as it says it. */
@@ -30,32 +32,59 @@ const LINE_MAX = 64 * 1024;
 /** Groups of items that are parsed before somebody takes them; then the server has to wait. */
 const GROUPS_AHEAD = 4;
 
+/** A listing whose last line has no end: the server, or the network, may have cut it. */
+export class UnendedListing extends Error {
+  /** Of all its bytes. */
+  readonly digest: string;
+  /** What its last line says. */
+  readonly last: readonly ListedItem[];
+  readonly closing: string;
+
+  constructor(facts: Pick<UnendedListing, "digest" | "last" | "closing">) {
+    super("the last line of the listing has no end");
+    this.digest = facts.digest;
+    this.last = facts.last;
+    this.closing = facts.closing;
+  }
+}
+
 /**
  * The items of the folder that the connection is in, in groups. Lines that cannot be read are told to `onUnknown`; when no line
- * can be, it throws: the files are there, and we cannot see them. Returns the server's closing words. Leaving it early breaks the connection.
+ * can be, it throws: the files are there, and we cannot see them. Throws `UnendedListing` when the last line has no end, which is not among
+ * the items then. Returns the server's closing words. Leaving it early breaks the connection.
  */
 export async function* readListing(
   client: FtpClient,
   style: ListingStyle,
   onUnknown: (line: string) => void,
 ): AsyncGenerator<readonly ListedItem[], string> {
-  const lines = lineParser(client.ftp.encoding ?? "utf8", style.parseLine, onUnknown);
+  const ending: Ending = { unended: null };
+  const lines = lineParser(client.names, style.parseLine, onUnknown, ending);
   const transfer = client.listInto(lines, style.command);
   transfer.catch((thrown: Error) => lines.destroy(thrown));
   try {
     for await (const items of lines) yield items as readonly ListedItem[];
-    return await transfer;
+    const closing = await transfer;
+    if (ending.unended !== null) throw new UnendedListing({ ...ending.unended, closing });
+    return closing;
   } finally {
     lines.destroy();
   }
 }
 
+interface Ending {
+  unended: Pick<UnendedListing, "digest" | "last"> | null;
+}
+
 function lineParser(
-  encoding: BufferEncoding,
+  names: NameEncoding,
   parseLine: ParseLine,
   onUnknown: (line: string) => void,
+  ending: Ending,
 ): Transform {
-  const decoder = new StringDecoder(encoding);
+  const digest = createHash("sha256");
+  // A character for each byte: only then is it known which bytes a name has.
+  const decoder = new StringDecoder("latin1");
   let rest = "";
   let read = 0;
   let unread = "";
@@ -70,7 +99,7 @@ function lineParser(
         continue;
       }
       read += 1;
-      items.push(item);
+      items.push({ ...item, name: nameOf(Buffer.from(item.name, "latin1"), names) });
     }
     return items;
   };
@@ -78,6 +107,7 @@ function lineParser(
     readableObjectMode: true,
     readableHighWaterMark: GROUPS_AHEAD,
     transform(chunk: Buffer, _encoding, done) {
+      digest.update(chunk);
       const lines = (rest + decoder.write(chunk)).split("\n");
       rest = lines.pop() ?? "";
       if (rest.length > LINE_MAX)
@@ -86,8 +116,9 @@ function lineParser(
       done(null, items.length === 0 ? undefined : items);
     },
     flush(done) {
-      const items = take([rest + decoder.end()]);
-      if (items.length > 0) this.push(items);
+      rest += decoder.end();
+      // What is cut off may be a part of a name, or of a size.
+      if (rest.trim() !== "") ending.unended = { digest: digest.digest("hex"), last: take([rest]) };
       done(
         read === 0 && unread !== ""
           ? new Error(

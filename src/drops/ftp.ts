@@ -6,26 +6,29 @@ import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { EVERYTHING, oldest } from "./archive-clearing.ts";
-import type { Drop, ProbeFinding } from "./drop.ts";
+import type { Drop, OnFolder, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import { FtpConnections, type FtpLink, type Lease, portOf } from "./ftp-connections.ts";
 import { FtpLister } from "./ftp-lister.ts";
 import { type ListedItem, mlsdTimeMs, parseMlsxLine } from "./ftp-listing.ts";
 import { FtpTimes } from "./ftp-times.ts";
 import type { FtpOptions } from "./options.ts";
-import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { type DropFilter, insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probing.ts";
 import { ftpSteps, ftpTrial } from "./probing-ftp.ts";
 import type { Receiver } from "./receive.ts";
-import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
+import { changedWhileFetched, cutShort, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
 import { fetchResuming } from "./resuming.ts";
+
+const READABLE =
+  "the password and the files of this FTP drop go over the network readably; set `tls: explicit` if the server can";
 
 export class FtpDrop implements Drop {
   readonly kind = "ftp";
   readonly name: string;
   readonly log: Logger;
   readonly #options: FtpOptions;
-  readonly #filter: ListingFilter;
+  readonly #filter: DropFilter;
   readonly #connections: FtpConnections;
   readonly #lister: FtpLister;
   readonly #times = new FtpTimes();
@@ -38,14 +41,17 @@ export class FtpDrop implements Drop {
     this.#filter = listingFilter(options);
     this.#connections = new FtpConnections(options);
     this.#lister = new FtpLister(options, log);
+    if (options.tls === "none") log.warn({ drop: this.name, host: options.host }, READABLE);
   }
 
-  async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
     this.#linksSeen = 0;
+    this.#filter.begin();
     this.#times.beginListing();
-    for await (const files of this.#lentList("", this.#filter, signal))
+    for await (const files of this.#lentList("", this.#filter, signal, onFolder))
       for (const entry of files) yield entry;
     this.#times.endListing();
+    this.#filter.end();
   }
 
   /** The files in a folder and in those below it, in groups. */
@@ -53,12 +59,13 @@ export class FtpDrop implements Drop {
     from: string,
     filter: ListingFilter,
     signal: AbortSignal,
+    onFolder?: OnFolder,
   ): AsyncGenerator<readonly FileEntry[]> {
     // The connection stays lent while the taker takes: the server waits for a slow one, and nothing is collected.
     const lease = await this.#lend("list drop", signal);
     let ended = false;
     try {
-      yield* this.#listAll(lease.link, from, filter);
+      yield* this.#listAll(lease.link, from, filter, onFolder);
       ended = true;
       lease.end();
     } catch (thrown) {
@@ -93,11 +100,21 @@ export class FtpDrop implements Drop {
     );
   }
 
+  withFiles<T>(
+    path: string,
+    signal: AbortSignal,
+    work: (files: SourceFiles, log: Logger) => Promise<T>,
+  ): Promise<T> {
+    insideDrop(this.name, path);
+    return this.#work("finish source file", signal, (link) => work(this.#files(link), this.log), path);
+  }
+
   probe(
     signal: AbortSignal,
     onEntry: (entry: FileEntry) => void = () => undefined,
   ): Promise<readonly ProbeFinding[]> {
     const { host, path, username } = this.#options;
+    this.#lister.askTwice();
     const trial = {
       connections: this.#connections,
       exists: async (own: string, given: AbortSignal) => (await this.stat(own, given)) !== null,
@@ -113,6 +130,10 @@ export class FtpDrop implements Drop {
       files: (given) => ftpTrial(trial, given),
     };
     return probeDrop(facts, ftpSteps(this.#options, this.#connections), signal, onEntry);
+  }
+
+  listArchive(folder: string, signal: AbortSignal): AsyncIterable<readonly FileEntry[]> {
+    return this.#lentList(insideDrop(this.name, folder), EVERYTHING, signal);
   }
 
   async clearArchive(
@@ -136,20 +157,28 @@ export class FtpDrop implements Drop {
     return this.#connections.close();
   }
 
-  async *#listAll(link: FtpLink, from: string, filter: ListingFilter): AsyncGenerator<readonly FileEntry[]> {
-    let cutShort: ConfigError | null = null;
+  async *#listAll(
+    link: FtpLink,
+    from: string,
+    filter: ListingFilter,
+    onFolder?: OnFolder,
+  ): AsyncGenerator<readonly FileEntry[]> {
+    let partial: ConfigError | null = null;
     const folders = [from];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       if (!(await this.#lister.enter(link, posix.join(link.root, folder), folder === ""))) continue;
       const unclear: [string, ListedItem][] = [];
+      const known = folders.length;
       const closing = yield* this.#listFolder(link, folder, filter, folders, unclear);
       // Asked when the listing has ended, since a connection does one thing at a time; so this waits for files that are new.
       for (const [path, item] of unclear)
         yield [entryOf(path, await this.#times.sharpen(link, path, item, performance.now()))];
-      if (isTruncated(closing)) cutShort ??= this.#cutShort(folder, closing);
+      if (isTruncated(closing))
+        partial ??= cutShort(this.name, folder === "" ? this.#options.path : folder, closing);
+      else onFolder?.(folder, folders.slice(known));
     }
     // What was listed was handed out; but what was not has not gone.
-    if (cutShort !== null) throw cutShort;
+    if (partial !== null) throw partial;
   }
 
   async *#listFolder(
@@ -159,7 +188,7 @@ export class FtpDrop implements Drop {
     folders: string[],
     unclear: [string, ListedItem][],
   ): AsyncGenerator<readonly FileEntry[], string> {
-    const items = this.#lister.items(link);
+    const items = this.#lister.items(link, posix.join(link.root, folder));
     try {
       for (;;) {
         const next = await items.next();
@@ -184,14 +213,6 @@ export class FtpDrop implements Drop {
     return listing === "auto" && link.fileTimes && this.#times.usable && !this.#lister.byMachine(link);
   }
 
-  #cutShort(folder: string, words: string): ConfigError {
-    return new ConfigError("HG-DROP-017", {
-      operation: "list drop",
-      subject: this.name,
-      message: `the server of drop ${this.name} shows only a part of the folder ${folder === "" ? this.#options.path : folder}: ${words.replaceAll(/\s+/g, " ").trim()}`,
-    });
-  }
-
   /** The path of a file that concerns us, or null. */
   #sort(item: ListedItem, folder: string, filter: ListingFilter, folders: string[]): string | null {
     if (item.name === "." || item.name === "..") return null;
@@ -200,9 +221,19 @@ export class FtpDrop implements Drop {
       return null;
     }
     const path = folder === "" ? item.name : `${folder}/${item.name}`;
-    if (item.kind === "folder" && filter.entersFolder(path)) folders.push(path);
+    if (item.kind === "folder" && filter.entersFolder(path)) this.#enter(path, folders);
     if (item.kind === "link") this.#linksSeen += 1;
     return item.kind === "file" && filter.takesFile(path) ? path : null;
+  }
+
+  /** A line break would end the command that names the folder. */
+  #enter(path: string, folders: string[]): void {
+    if (/\\x0[AD]/.test(path))
+      this.log.warn(
+        { drop: this.name, folder: path },
+        "a folder with a line break in its name is not listed",
+      );
+    else folders.push(path);
   }
 
   /** By MLST; by a listing of the folder where the server has no MLST, so that times compare equal. */
@@ -218,14 +249,15 @@ export class FtpDrop implements Drop {
   }
 
   async #statByListing(link: FtpLink, path: string): Promise<FileEntry | null> {
+    const folder = posix.join(link.root, posix.dirname(path));
     try {
-      await link.client.cd(posix.join(link.root, posix.dirname(path)));
+      await link.client.cd(folder);
     } catch (thrown) {
       if (thrown instanceof FTPError && thrown.code === 550) return null;
       throw thrown;
     }
-    const { item, closing } = await this.#lister.find(link, posix.basename(path));
-    if (item === undefined && isTruncated(closing)) throw this.#cutShort(posix.dirname(path), closing);
+    const { item, closing } = await this.#lister.find(link, folder, posix.basename(path));
+    if (item === undefined && isTruncated(closing)) throw cutShort(this.name, posix.dirname(path), closing);
     return item?.kind === "file" ? entryOf(path, item) : null;
   }
 
@@ -290,6 +322,8 @@ export class FtpDrop implements Drop {
           if ((await this.#stat(link, path)) !== null) throw thrown;
         }
       },
+      // Refused for good (RFC 959, section 4.2.1); what passes is answered by a 4yz code.
+      isRefused: (thrown) => thrown instanceof FTPError && thrown.code >= 500,
     };
   }
 

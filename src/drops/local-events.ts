@@ -4,12 +4,14 @@ import { rm, stat, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { systemCode, wordsOf } from "../support/errors.ts";
+import { localPath, type NameEncoding, nameOf, type PathOnDisk } from "../support/file-names.ts";
 import type { Logger } from "../support/log.ts";
 import { OWN_PREFIX } from "./paths.ts";
 
 export interface LocalEventsFacts {
   readonly drop: string;
   readonly root: string;
+  readonly names: NameEncoding;
   readonly log: Logger;
   /** Folders of which nothing is told; relative to the root, separated by `/`. */
   isClosed(folder: string): boolean;
@@ -66,8 +68,8 @@ export class LocalEvents {
   watchFolder(folder: string): void {
     if (this.#watchers.has(folder) || this.#stopping.signal.aborted) return;
     try {
-      const watcher = watch(this.#full(folder), { persistent: false }, (event, name) =>
-        this.#take(folder, event, name),
+      const watcher = watch(this.#full(folder), { persistent: false, encoding: "buffer" }, (event, name) =>
+        this.#take(folder, event, name === null ? null : nameOf(name, this.#facts.names)),
       );
       watcher.on("error", (fault) => {
         this.#unwatch(folder);
@@ -124,8 +126,8 @@ export class LocalEvents {
     clearTimeout(timer);
   }
 
-  #full(folder: string): string {
-    return folder === "" ? this.#root : join(this.#root, folder);
+  #full(folder: string): PathOnDisk {
+    return localPath(this.#root, folder, this.#facts.names);
   }
 
   #unwatch(folder: string): void {
@@ -164,7 +166,7 @@ export class LocalEvents {
 
   /** The watched folder that such an event may be about, or null. */
   #goneOf(folder: string, name: string | null, path: string | null): string | null {
-    if (name === basename(this.#full(folder))) return folder;
+    if (name === basename(folder === "" ? this.#root : folder)) return folder;
     return path !== null && this.#watchers.has(path) ? path : null;
   }
 

@@ -1,25 +1,27 @@
 /** Walks a local folder as it lies there now. Symbolic links are counted and not followed. */
 import { type BigIntStats, type Dir, type Dirent, lstat } from "node:fs";
 import { lstat as lstatOnce, opendir } from "node:fs/promises";
-import { join, sep } from "node:path";
 import type { FileEntry } from "../model.ts";
 import { systemCode } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import { isPlainName, type ListingFilter } from "./paths.ts";
+import { localPath, type NameEncoding, nameOf } from "../support/file-names.ts";
+import type { OnFolder } from "./drop.ts";
+import type { ListingFilter } from "./paths.ts";
 
 /** Entries that are read, and whose status is then asked for at the same time. */
 const READ_AT_ONCE = 128;
 
 export interface LocalTree {
-  readonly drop: { readonly name: string; readonly log: Logger };
   /** Full path without symbolic links. */
   readonly root: string;
+  readonly names: NameEncoding;
   readonly filter: ListingFilter;
   /** Ends a wait when nobody wants it any more, and says in the drop's words what went wrong. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
   /** Told of each folder before it is read; relative to the root, which is "". */
   readonly onFolder: (folder: string) => void;
+  /** Told of each folder when all of it was handed out. */
+  readonly onListed?: OnFolder | undefined;
 }
 
 /** The files in a folder and in those below it, in groups; a folder that goes meanwhile holds none. `from` is relative to the root. */
@@ -29,22 +31,25 @@ export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<r
     tree.onFolder(folder);
     const directory = await openFolder(tree, folder);
     if (directory === null) continue;
+    const below: string[] = [];
     try {
       for (let ended = false; !ended; ) {
         // One wait for the whole group: to guard each entry by itself would cost more than reading it.
         const read = await tree.guard(readGroup(tree, directory, folder));
         folders.push(...read.folders);
+        if (tree.onListed !== undefined) below.push(...read.folders);
         ended = read.ended;
         if (read.files.length > 0) yield read.files;
       }
     } finally {
       await closeFolder(tree, directory);
     }
+    tree.onListed?.(folder, below);
   }
 }
 
 /** Null when it is no file, or gone. `full` is its whole path, `path` the one in the drop. */
-export async function readEntry(full: string, path: string): Promise<FileEntry | null> {
+export async function readEntry(full: string | Buffer, path: string): Promise<FileEntry | null> {
   try {
     const status = await lstatOnce(full, { bigint: true });
     return status.isFile() ? entryOf(path, status) : null;
@@ -63,7 +68,9 @@ export function isMissing(thrown: unknown): boolean {
 }
 
 async function openFolder(tree: LocalTree, folder: string): Promise<Dir | null> {
-  const opening = opendir(join(tree.root, folder), { bufferSize: READ_AT_ONCE }).catch((thrown: unknown) => {
+  // Names are read as bytes: as text, those that are no UTF-8 would lead nowhere. The types know of texts alone.
+  const means = { bufferSize: READ_AT_ONCE, encoding: "buffer" as BufferEncoding };
+  const opening = opendir(localPath(tree.root, folder, tree.names), means).catch((thrown: unknown) => {
     if (folder !== "" && isMissing(thrown)) return null; // It went while we listed.
     throw thrown;
   });
@@ -92,15 +99,11 @@ async function readGroup(tree: LocalTree, directory: Dir, folder: string): Promi
   const folders: string[] = [];
   const paths: string[] = [];
   for (const item of items) {
-    if (isPlainName(item.name)) {
-      const path = folder === "" ? item.name : `${folder}/${item.name}`;
-      if (takes(tree, item, path, folders)) paths.push(path);
-    } else {
-      const { name, log } = tree.drop;
-      log.warn({ drop: name, name: item.name }, "a file with line breaks in its name is ignored");
-    }
+    const name = nameOf(Buffer.from(item.name), tree.names);
+    const path = folder === "" ? name : `${folder}/${name}`;
+    if (takes(tree, item, path, folders)) paths.push(path);
   }
-  return { files: await readEntries(tree.root, paths), folders, ended: items.length < READ_AT_ONCE };
+  return { files: await readEntries(tree, paths), folders, ended: items.length < READ_AT_ONCE };
 }
 
 // These two use callbacks: of 100,000 files, promises for each would be most of what the listing costs.
@@ -126,13 +129,13 @@ function readItems(directory: Dir): Promise<readonly Dirent[]> {
 }
 
 /** In any order, without those that are gone or no files. */
-function readEntries(root: string, paths: readonly string[]): Promise<readonly FileEntry[]> {
+function readEntries({ root, names }: LocalTree, paths: readonly string[]): Promise<readonly FileEntry[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly FileEntry[]>();
   const entries: FileEntry[] = [];
   let open = paths.length;
   if (open === 0) resolve(entries);
   for (const path of paths)
-    lstat(`${root}${sep}${path}`, { bigint: true }, (error, status) => {
+    lstat(localPath(root, path, names), { bigint: true }, (error, status) => {
       if (error !== null && !isMissing(error)) return reject(error);
       if (error === null && status.isFile()) entries.push(entryOf(path, status));
       open -= 1;

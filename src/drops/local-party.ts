@@ -5,6 +5,7 @@
 import { hash } from "node:crypto";
 import {
   type BigIntStats,
+  chmodSync,
   closeSync,
   constants,
   fstatSync,
@@ -14,6 +15,7 @@ import {
   readSync,
   realpathSync,
   renameSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -139,13 +141,16 @@ function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: F
 function move({ entry, to }: FinishWanted, folders: Folders, facts: Facts): Finished | null {
   const from = folders.find(entry.path);
   // Another version that lies there by now, or a link, is not to be missing at the drop for a moment: a crash might make that for ever.
-  if (from === null || !facts.isWanted() || !liesThere(from, entry)) return null;
+  if (from === null || !facts.isWanted()) return null;
+  const before = statusOf(from);
+  if (before === undefined || !isVersion(before, entry)) return null;
   const target = folders.make(to);
   // A rename would take the place of what is archived under that name, also of a link that leads nowhere.
   if (target === null || statusOf(target) !== undefined || !facts.isHeard()) return null;
   renameSync(from, target); // Onto another volume it fails, and is copied by `finishSource`.
   folders.touch(from, target);
-  if (liesThere(target, entry)) return "done";
+  const after = statusOf(target);
+  if (after !== undefined && isVersion(after, entry) && after.ino === before.ino) return "done";
   // Another upload slipped in between the look and the move: what was moved is not what was delivered.
   if (statusOf(from) !== undefined) return "overtaken";
   renameSync(target, from);
@@ -220,7 +225,10 @@ class Folders {
     const above = this.#make(dirname(folder));
     if (above === null) return null;
     // When it is there after all, such as a link that leads out, it stays as it is and is not taken.
-    if (triedOnce(() => mkdirSync(join(above, basename(folder))) ?? true) === null) return null;
+    const full = join(above, basename(folder));
+    if (triedOnce(() => mkdirSync(full) ?? true) === null) return null;
+    // As `makeFolderAsAround`: whoever can read the drop can read its archive.
+    chmodSync(full, statSync(above).mode & 0o777);
     this.#touched.add(above);
     this.#known.delete(folder);
     return this.#look(folder);

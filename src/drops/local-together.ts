@@ -2,6 +2,7 @@
 import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import { faultPoint } from "../support/faults.ts";
+import { bytesOf, type NameEncoding } from "../support/file-names.ts";
 import type { Logger } from "../support/log.ts";
 import { asideName } from "./archive-name.ts";
 import type { FetchedPart } from "./drop.ts";
@@ -14,11 +15,21 @@ export interface FinishPlanned {
   readonly plan: FinishPlan;
 }
 
+export interface FinishMeans {
+  /** The first half alone: a file to be deleted stays aside. */
+  readonly inHalves: boolean;
+  /** A process has the file open for writing: it is finished alone. */
+  readonly isWritten: (path: string) => boolean;
+  /** Hears of each file before it may go. */
+  readonly onLeaving: (path: string) => void;
+}
+
 export interface LocalTogetherFacts {
   /** Of the drop. */
   readonly name: string;
   /** The drop's root. */
   readonly path: string;
+  readonly names: NameEncoding;
   /** Bytes. */
   readonly maxFileSize: number;
   readonly log: Logger;
@@ -50,20 +61,23 @@ export class LocalTogether {
     signal: AbortSignal,
   ): Promise<readonly (FetchedPart | null)[]> {
     const { maxFileSize } = this.#facts;
-    const fits = entries.map(({ size, path }) => size <= maxFileSize && isInside(path));
+    const fits = entries.map(({ size, path }) => size <= maxFileSize && isInside(path) && this.#isText(path));
     const order = { kind: "fetch", entries: entries.filter((_, at) => fits[at]), destination } as const;
     const answer = order.entries.length === 0 ? [] : await this.#thread.ask(order, signal);
     return merge(fits, answer, (result) => (typeof result === "object" ? result : null));
   }
 
-  /** See `Drop.finishTogether`. `onLeaving` hears of each file before it may go. */
+  /** See `Drop.finishTogether`. */
   async finish(
     wanted: readonly FinishPlanned[],
     signal: AbortSignal,
-    onLeaving: (path: string) => void,
+    { inHalves, isWritten, onLeaving }: FinishMeans,
   ): Promise<readonly (FinishResult | null)[]> {
     if (signal.aborted) return wanted.map(() => null);
-    const orders = wanted.map(orderOf);
+    const isAlone = ({ entry, plan }: FinishPlanned) =>
+      isWritten(entry.path) ||
+      ![entry.path, plan.action === "archive" ? plan.to : ""].every((path) => this.#isText(path));
+    const orders = wanted.map((one) => (isAlone(one) ? null : orderOf(one, inHalves)));
     const party = orders.filter((order) => order !== null);
     for (const { entry } of party) {
       onLeaving(entry.path);
@@ -84,6 +98,11 @@ export class LocalTogether {
     return this.#thread.close();
   }
 
+  /** Its path is UTF-8: the thread knows no others. */
+  #isText(path: string): boolean {
+    return typeof bytesOf(path, this.#facts.names) === "string";
+  }
+
   #told(result: LocalAnswer[number], order: FinishWanted | undefined): FinishResult | null {
     if (result !== "overtaken") return typeof result === "string" ? result : null;
     if (order !== undefined) warnOfOvertaken(this.#facts, order.entry, order.to);
@@ -92,9 +111,9 @@ export class LocalTogether {
 }
 
 /** Null for what stays as it is, and for what has to be finished alone. A file to be deleted is first moved aside, as `finishSource` does it. */
-function orderOf({ entry, plan }: FinishPlanned): FinishWanted | null {
+function orderOf({ entry, plan }: FinishPlanned, inHalves: boolean): FinishWanted | null {
   if (plan.action === "leave" || !isInside(entry.path)) return null;
-  if (plan.action === "delete") return { entry, to: asideName(entry), remove: true };
+  if (plan.action === "delete") return { entry, to: asideName(entry, plan), remove: !inHalves };
   return isInside(plan.to) ? { entry, to: plan.to, remove: false } : null;
 }
 

@@ -1,11 +1,11 @@
 /** A local folder as a drop. Symbolic links are not followed, so nothing leads out of it. */
-import { createHash } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
-import { lstat, mkdir, open, realpath, rm } from "node:fs/promises";
-import { basename, dirname, join, sep } from "node:path";
+import { constants } from "node:fs";
+import { lstat, open, realpath, rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { Chunks } from "../support/chunks.ts";
-import { moveDurably, syncDirectory } from "../support/durable.ts";
+import { digestOfFile } from "../support/digest.ts";
+import { moveDurably, renameDurably, restoreDurably, syncDirectory } from "../support/durable.ts";
 import {
   ConfigError,
   HeadgateError,
@@ -14,15 +14,19 @@ import {
   TransientError,
   wordsOf,
 } from "../support/errors.ts";
+import { folderOnDisk, localPath, type PathOnDisk } from "../support/file-names.ts";
 import type { Logger } from "../support/log.ts";
-import { EVERYTHING, oldest } from "./archive-clearing.ts";
-import type { Drop, FetchedPart, ProbeFinding } from "./drop.ts";
-import { finishSource, sameVersion } from "./finishing.ts";
+import { openForWriting } from "../support/open-files.ts";
+import { makeFolderAsAround } from "../support/private-files.ts";
+import { archiveFolders, EVERYTHING, oldest } from "./archive-clearing.ts";
+import type { Drop, FetchedPart, OnFolder, ProbeFinding } from "./drop.ts";
+import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import { LocalEvents } from "./local-events.ts";
-import { entryOf, isMissing, listTree, readEntry } from "./local-listing.ts";
+import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./local-listing.ts";
+import { identityOf, isFolder, resolveInside } from "./local-status.ts";
 import { type FinishPlanned, LocalTogether } from "./local-together.ts";
 import type { LocalOptions } from "./options.ts";
-import { insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
+import { type DropFilter, insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probing.ts";
 import { localSteps, localTrial } from "./probing-local.ts";
 import { openReceiver } from "./receive.ts";
@@ -44,7 +48,7 @@ export class LocalDrop implements Drop {
   readonly name: string;
   readonly log: Logger;
   readonly #options: LocalOptions;
-  readonly #filter: ListingFilter;
+  readonly #filter: DropFilter;
   readonly #closing = new AbortController();
   readonly #chunks = new Chunks(CHUNK.bytes, CHUNK.keptMax);
   /** Copies that somebody may have stopped waiting for. */
@@ -62,7 +66,7 @@ export class LocalDrop implements Drop {
     this.#together = new LocalTogether({ ...options, log });
   }
 
-  async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onListed?: OnFolder): AsyncGenerator<FileEntry> {
     const root = await this.#guard("list drop", signal, this.#root());
     this.#linksSeen = 0;
     this.#events?.rootIs(await this.#guard("list drop", signal, lstat(root, { bigint: true })));
@@ -71,9 +75,12 @@ export class LocalDrop implements Drop {
       folders.add(folder);
       this.#events?.watchFolder(folder);
     };
-    for await (const files of this.#listTree(root, "", this.#filter, signal, onFolder))
+    this.#filter.begin();
+    const told = { onFolder, onListed };
+    for await (const files of this.#listTree(root, "", this.#filter, signal, told))
       for (const entry of files) yield entry;
     this.#events?.keepFolders(folders);
+    this.#filter.end();
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
@@ -109,11 +116,32 @@ export class LocalDrop implements Drop {
     return this.#together.fetch(entries, destination, signal);
   }
 
-  finishTogether(
+  async finishTogether(
     wanted: readonly FinishPlanned[],
     signal: AbortSignal,
+    inHalves = false,
   ): Promise<readonly (FinishResult | null)[]> {
-    return this.#together.finish(wanted, signal, (path) => this.#events?.expect(path));
+    const root = await this.#root().catch(() => null);
+    const paths = wanted.map(({ entry }) => join(root ?? this.#options.path, entry.path));
+    const writers = await openForWriting(paths);
+    const written = new Set(wanted.flatMap(({ entry }, at) => (writers[at] === null ? [] : [entry.path])));
+    const onLeaving = (path: string) => this.#events?.expect(path);
+    const isWritten = (path: string) => written.has(path);
+    return this.#together.finish(wanted, signal, { inHalves, isWritten, onLeaving });
+  }
+
+  async withFiles<T>(
+    path: string,
+    _signal: AbortSignal,
+    work: (files: SourceFiles, log: Logger) => Promise<T>,
+  ): Promise<T> {
+    insideDrop(this.name, path);
+    this.#events?.expect(path);
+    try {
+      return await work(this.#files(), this.log);
+    } catch (thrown) {
+      throw this.#translate("finish source file", thrown, path);
+    }
   }
 
   probe(
@@ -139,6 +167,7 @@ export class LocalDrop implements Drop {
     const events = new LocalEvents({
       drop: this.name,
       root: this.#options.path,
+      names: this.#options.names,
       log: this.log,
       isClosed: (folder) => this.#isArchive(folder),
       onChange,
@@ -149,6 +178,11 @@ export class LocalDrop implements Drop {
 
   eventsArrive(): boolean | null {
     return this.#events?.arrive ?? null;
+  }
+
+  async *listArchive(folder: string, signal: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
+    const root = await this.#guard("list archive", signal, this.#root());
+    yield* this.#listTree(root, insideDrop(this.name, folder), EVERYTHING, signal);
   }
 
   async clearArchive(
@@ -180,7 +214,7 @@ export class LocalDrop implements Drop {
   }
 
   #isArchive(path: string): boolean {
-    return Object.values(this.#options.finish).some((rule) => rule.action === "archive" && rule.to === path);
+    return archiveFolders(this.#options.finish).includes(path);
   }
 
   #listTree(
@@ -188,17 +222,17 @@ export class LocalDrop implements Drop {
     from: string,
     filter: ListingFilter,
     signal: AbortSignal,
-    onFolder: (folder: string) => void = () => undefined,
+    told: Pick<LocalTree, "onFolder" | "onListed"> = { onFolder: () => undefined },
   ) {
     const tree = {
-      drop: this,
       root,
+      names: this.#options.names,
       filter,
       guard: <T>(work: Promise<T>) => this.#guard("list drop", signal, work),
       onLink: () => {
         this.#linksSeen += 1;
       },
-      onFolder,
+      ...told,
     };
     return listTree(tree, from);
   }
@@ -242,7 +276,7 @@ export class LocalDrop implements Drop {
   }
 
   /** For one operation: the root is looked at once. */
-  #files() {
+  #files(): SourceFiles {
     let looked: Promise<string> | undefined;
     const root = () => {
       looked ??= this.#root();
@@ -256,11 +290,12 @@ export class LocalDrop implements Drop {
     return {
       stat: async (path: string) => this.#statEntry(path, await root()),
       makeFolder: async (path: string) => {
-        let folder = await root();
-        if (path === "." || (await isFolder(join(folder, path)))) return;
-        for (const part of path.split("/")) {
-          folder = join(folder, part);
-          await mkdir(folder).catch((thrown: unknown) => {
+        const { names } = this.#options;
+        if (path === "." || (await isFolder(localPath(await root(), path, names)))) return;
+        const parts = path.split("/");
+        for (const at of parts.keys()) {
+          const folder = localPath(await root(), parts.slice(0, at + 1).join("/"), names);
+          await makeFolderAsAround(folder).catch((thrown: unknown) => {
             if (systemCode(thrown) !== "EEXIST") throw thrown;
           });
         }
@@ -273,10 +308,14 @@ export class LocalDrop implements Drop {
         const full = await this.#resolve(path, await root());
         if (full === null) return;
         await rm(full, { force: true });
-        await syncDirectory(dirname(full));
+        await syncDirectory(folderOnDisk(full));
       },
       sameContent: async (one: string, other: string) =>
-        (await digestOf(await at(one))) === (await digestOf(await at(other))),
+        (await digestOfFile(await at(one))) === (await digestOfFile(await at(other))),
+      rename: async (from: string, to: string) => renameDurably(await at(from), await at(to)),
+      restore: async (from: string, to: string) => restoreDurably(await at(from), await at(to)),
+      identity: async (path: string) => identityOf(await at(path)),
+      writer: async (path: string) => (await openForWriting([String(await at(path))]))[0] ?? null,
     };
   }
 
@@ -295,17 +334,10 @@ export class LocalDrop implements Drop {
   }
 
   /** The full path when its folder really lies in the root; null when there is no such folder. */
-  async #resolve(path: string, known?: string): Promise<string | null> {
+  async #resolve(path: string, known?: string): Promise<PathOnDisk | null> {
     insideDrop(this.name, path);
-    const root = known ?? (await this.#root());
-    if (!path.includes("/")) return join(root, path);
-    try {
-      const folder = await realpath(dirname(join(root, path)));
-      if (folder === root || folder.startsWith(root + sep)) return join(folder, basename(path));
-    } catch (thrown) {
-      if (isMissing(thrown)) return null;
-      throw thrown;
-    }
+    const full = await resolveInside(known ?? (await this.#root()), path, this.#options.names);
+    if (full !== "outside") return full;
     throw new RejectedError("HG-DROP-005", {
       operation: "resolve path",
       subject: this.name,
@@ -360,19 +392,4 @@ export class LocalDrop implements Drop {
       cause,
     });
   }
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch (thrown) {
-    if (isMissing(thrown)) return false;
-    throw thrown;
-  }
-}
-
-async function digestOf(path: string): Promise<string> {
-  const digest = createHash("sha256");
-  for await (const chunk of createReadStream(path)) digest.update(chunk);
-  return digest.digest("hex");
 }

@@ -1,7 +1,7 @@
 /** Configuration of a drop, a discriminated union by `kind`. */
 import { z } from "zod";
 import { duration } from "../support/quantities.ts";
-import { common, finish, finishRule, settle, timeouts } from "./common-options.ts";
+import { common, finish, finishRule, names, settle, timeouts } from "./common-options.ts";
 import { intakeShape } from "./intake/options.ts";
 
 export const localOptions = z.strictObject({
@@ -15,6 +15,7 @@ export const localOptions = z.strictObject({
     .boolean()
     .default(true)
     .describe("Whether file-system events make polls come sooner; polls happen in any case. Default true."),
+  names,
   ...common,
 });
 
@@ -68,6 +69,7 @@ export const sftpOptions = z
       )
       .meta({ examples: [["SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpKZIDTMczCvj3tD2s"]] }),
     timeouts: timeouts.describe("Deadlines."),
+    names,
     keepAlive: duration("15s").describe(
       "Time between keep-alive messages; three unanswered end the connection.",
     ),
@@ -130,10 +132,7 @@ export const ftpOptions = z.strictObject({
     .describe(
       "Where PASV's data connection goes: to the address of the control connection, since servers behind an address translation announce their inner one; or to the announced one. Default control.",
     ),
-  names: z
-    .enum(["utf-8", "latin-1"])
-    .default("utf-8")
-    .describe("Encoding of file names at the server. Default utf-8."),
+  names,
   listing: z
     .enum(["auto", "mlsd", "list"])
     .default("auto")
@@ -155,21 +154,24 @@ const {
   include,
   exclude,
   recursive,
+  depthMax,
   initial,
   maxFileSize,
   ...shared
 } = common;
 /** An arrival of the intake is complete when it is there; these settings of other drops have nothing to say about it. */
 const settledIntake = z
-  .strictObject({ settle, temporaryNames, include, exclude, recursive, initial, maxFileSize })
+  .strictObject({ settle, temporaryNames, include, exclude, recursive, depthMax, initial, maxFileSize })
   .parse({ settle: { observations: 1, interval: "0s" }, temporaryNames: [] });
 
 export const intakeOptions = z
   .strictObject({
     ...intakeShape,
     ...shared,
+    // Nobody writes into a body that was received.
     finish: finish
       .unwrap()
+      .omit({ guard: true })
       .extend({
         delivered: finishRule
           .prefault("delete")
@@ -178,7 +180,7 @@ export const intakeOptions = z
       .prefault({})
       .describe("What becomes of received bodies, by how they ended."),
   })
-  .transform((options) => ({ ...settledIntake, ...options }));
+  .transform((options) => ({ ...settledIntake, ...options, finish: { ...options.finish, guard: 0 } }));
 
 export const dropOptions = z.discriminatedUnion("kind", [
   localOptions,

@@ -1,6 +1,7 @@
 /** Paths inside a drop: what may be asked for, and what of a listing concerns us. */
 import { posix } from "node:path";
-import { RejectedError } from "../support/errors.ts";
+import { ConfigError, RejectedError } from "../support/errors.ts";
+import { archiveFolders } from "./archive-clearing.ts";
 import type { DropOptions } from "./options.ts";
 
 /** Names of our own at a drop, such as files on their way to be deleted; never listed, nor entered. */
@@ -32,17 +33,34 @@ export interface ListingFilter {
   entersFolder(path: string): boolean;
 }
 
-type Patterns = Pick<DropOptions, "include" | "exclude" | "recursive" | "finish">;
+export interface DropFilter extends ListingFilter {
+  /** Before a listing of the whole drop. */
+  begin(): void;
+  /** After it. Throws `ConfigError` when folders lie deeper than is looked: what was listed was handed out, but more may lie there. */
+  end(): void;
+}
 
-export function listingFilter(options: Patterns): ListingFilter {
+type Patterns = Pick<DropOptions, "name" | "include" | "exclude" | "recursive" | "depthMax" | "finish">;
+
+export function listingFilter(options: Patterns): DropFilter {
   const { include, exclude } = options;
-  const archives = Object.values(options.finish).flatMap((rule) =>
-    rule.action === "archive" ? [rule.to] : [],
-  );
+  const archives = archiveFolders(options.finish);
   const closed = exclude.flatMap((pattern) => (pattern.endsWith("/**") ? [pattern.slice(0, -3)] : []));
   const matches = (path: string, patterns: readonly string[]) =>
     patterns.some((pattern) => posix.matchesGlob(path, pattern));
+  let tooDeep: string | null = null;
+  const isReached = (path: string) => {
+    if (path.split("/").length <= options.depthMax) return true;
+    tooDeep ??= path;
+    return false;
+  };
   return {
+    begin() {
+      tooDeep = null;
+    },
+    end() {
+      if (tooDeep !== null) throw deeper(options.name, tooDeep, options.depthMax);
+    },
     takesFile: (path) =>
       !posix.basename(path).startsWith(OWN_PREFIX) &&
       (include.length === 0 || matches(path, include)) &&
@@ -51,6 +69,15 @@ export function listingFilter(options: Patterns): ListingFilter {
       options.recursive &&
       !posix.basename(path).startsWith(OWN_PREFIX) &&
       !archives.includes(path) &&
-      !matches(path, closed),
+      !matches(path, closed) &&
+      isReached(path),
   };
+}
+
+function deeper(drop: string, folder: string, depthMax: number): ConfigError {
+  return new ConfigError("HG-DROP-030", {
+    operation: "list drop",
+    subject: drop,
+    message: `the folder ${folder} of drop ${drop} lies deeper than ${depthMax} folders, and is not looked into`,
+  });
 }

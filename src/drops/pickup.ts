@@ -1,83 +1,31 @@
 /** One poll of one drop: list, record what was seen, settle, and hand what is ready to the gateway. */
-import type { Arrival, ArrivalState, FileEntry, IsoInstant } from "../model.ts";
-import type { Clock } from "../support/clock.ts";
+import type { Arrival, ArrivalState } from "../model.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
 import { Marks } from "../support/marks.ts";
+import { archiveFolders } from "./archive-clearing.ts";
+import { ArchivedNames } from "./archived-names.ts";
 import { DoneFiles } from "./done-files.ts";
 import type { Drop } from "./drop.ts";
 import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
-import { Settling } from "./settling.ts";
+import { type Awaited, OrderWaits } from "./order-waits.ts";
+import type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+import { NOTHING, type PickupReport } from "./pickup-report.ts";
+import { Settling, temporaryPattern } from "./settling.ts";
 import { type Group, inTakeOrder } from "./take-order.ts";
 
-/** What pick-up needs of the ledger; `Ledger` has this shape. */
-export interface PickupJournal {
-  beginPoll(drop: string): Promise<PickupPoll>;
-  advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
-  arrivals(ids: readonly number[]): Promise<readonly Arrival[]>;
-  arrivalsIn(
-    drop: string,
-    states: readonly ArrivalState[],
-    limit?: number,
-    after?: number,
-  ): Promise<readonly Arrival[]>;
-  settlingAges(drop: string, limit: number, after: number): Promise<readonly Aged[]>;
-}
-
-export interface PickupPoll {
-  readonly firstContact: boolean;
-  record(
-    entries: readonly FileEntry[],
-  ): Promise<readonly { readonly arrival: Arrival; readonly seen: "new" | "changed" | "known" }[]>;
-  complete(): Promise<readonly number[]>;
-  abandon(): Promise<void>;
-}
-
-/**
- * Matches settled arrivals against the triggers, and opens their runs, in the order in which they are given, or marks them unmatched;
- * afterwards they are no longer `settling`. What it throws ends the poll, when the others of them are claimed: those that are
- * still `settling` are offered again.
- */
-export type Claim = (arrivals: readonly Arrival[]) => Promise<void>;
-
-export interface PickupReport {
-  /** Files in the listing. */
-  readonly listed: number;
-  /** Files whose size or time may still change. */
-  readonly settling: number;
-  /** Files under temporary names, or without their done-file: they wait for their sender. */
-  readonly temporary: number;
-  /** Files left alone: at first contact by the drop's rule, and done-files. */
-  readonly skipped: number;
-  /** Of the settling and temporary ones, those that wait longer than the drop's limit. */
-  readonly overdue: number;
-  /** Files that were handed to `claim`. */
-  readonly claimed: number;
-  /** Settled files beyond the limit of one poll; the next poll goes on with them. */
-  readonly left: number;
-  /** Arrivals that have gone from the listing. */
-  readonly gone: number;
-  /** Why the listing broke off or a claim failed; then the poll is not complete. */
-  readonly error?: unknown;
-}
-
-/** For `runs --waiting`: a file that is not taken yet, and why. */
-export interface WaitingFile {
-  readonly path: string;
-  readonly reason: string;
-  /** Since this process has looked. */
-  readonly waitingMs: number;
-  /** When the file was first seen. */
-  readonly since: IsoInstant;
-  readonly overdue: boolean;
-}
+export type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+export { NOTHING, type PickupReport } from "./pickup-report.ts";
 
 export interface PickupFacts {
   readonly drop: Drop;
   readonly options: Pick<DropOptions, "settle" | "temporaryNames" | "perPollMax" | "initial"> &
-    Partial<Pick<DropOptions, "order">>;
+    Partial<Pick<DropOptions, "order" | "finish">>;
   readonly journal: PickupJournal;
   readonly claim: Claim;
+  /** The lanes that a file at this path may come to; where it is absent, nothing waits for another. */
+  readonly lanesOf?: (path: string) => readonly string[];
   readonly clock: Clock;
   /** See `AGES_KEPT`. */
   readonly agesKept?: number;
@@ -96,17 +44,6 @@ const AGES_KEPT = 20_000;
 /** Waiting files whose reasons are kept for people. */
 const WAITING_SHOWN = 100;
 
-export const NOTHING: PickupReport = {
-  listed: 0,
-  settling: 0,
-  temporary: 0,
-  skipped: 0,
-  overdue: 0,
-  claimed: 0,
-  left: 0,
-  gone: 0,
-};
-
 interface Tally {
   listed: number;
   settling: number;
@@ -115,7 +52,9 @@ interface Tally {
   overdue: number;
   claimed: number;
   left: number;
+  orderWaitMs: number | null;
   gone: number;
+  missing: number;
 }
 
 /** What one poll has found so far. */
@@ -123,7 +62,9 @@ interface Found {
   readonly tally: Tally;
   readonly oldest: Oldest;
   readonly waiting: WaitingFile[];
-  readonly firstContact: boolean;
+  /** Whether a file lay there at the first contact. */
+  readonly layBefore: (path: string) => boolean;
+  readonly archived: ArchivedNames;
   /** Paths of the done-files in the listing. */
   readonly done: Set<string>;
   /** Settled files that wait to be told that their done-file is there. */
@@ -134,6 +75,7 @@ export class Pickup {
   readonly #facts: PickupFacts;
   readonly #settling: Settling;
   readonly #doneFiles: DoneFiles | null;
+  readonly #orderWaits: OrderWaits;
   /** Arrivals that were told to be overdue. */
   readonly #toldOverdue = new Set<number>();
   #waiting: WaitingFile[] = [];
@@ -150,9 +92,12 @@ export class Pickup {
     this.#facts = facts;
     const { doneFile } = facts.options.settle;
     this.#doneFiles = doneFile === undefined ? null : new DoneFiles(doneFile);
+    const { order = { by: "modified", wait: 0 } } = facts.options;
+    this.#orderWaits = new OrderWaits(order, facts.lanesOf ?? (() => []));
     this.#settling = new Settling({
       observations: facts.options.settle.observations,
       intervalMs: facts.options.settle.interval,
+      pauseMaxMs: facts.options.settle.limit,
       temporaryNames: facts.options.temporaryNames,
     });
   }
@@ -165,7 +110,7 @@ export class Pickup {
   /** Takes what the last listing showed to be settled and no poll has taken yet, without listing again. Otherwise as `poll`. */
   takeLeft(signal: AbortSignal): Promise<PickupReport> {
     return this.#inTurn(async () => {
-      const found = { ...this.#listed, claimed: 0, left: 0, gone: 0 };
+      const found = { ...this.#listed, claimed: 0, left: 0, orderWaitMs: null, gone: 0, missing: 0 };
       try {
         if (this.#left.length === 0 && this.#readyCount > 0) await this.#readLeft();
       } catch (error) {
@@ -218,7 +163,7 @@ export class Pickup {
 
   #newOldest(): Oldest {
     const { perPollMax, order } = this.#facts.options;
-    return new Oldest(Math.max(perPollMax, this.#facts.agesKept ?? AGES_KEPT), order);
+    return new Oldest(Math.max(perPollMax, this.#facts.agesKept ?? AGES_KEPT), order?.by);
   }
 
   #keep(oldest: Oldest): void {
@@ -249,15 +194,17 @@ export class Pickup {
 
   async #take(found: PickupReport, error: unknown, signal: AbortSignal): Promise<PickupReport> {
     const { journal, options } = this.#facts;
+    const tally: Tally = { ...found };
+    const warnings = this.#keepOrder(tally);
     const batch = this.#left.slice(0, options.perPollMax);
-    const tally: Tally = { ...found, left: this.#readyCount - batch.length };
+    tally.left = this.#readyCount - batch.length;
     let done = 0;
     try {
       while (done < batch.length && !signal.aborted) {
         const some = batch.slice(done, done + CLAIMED_AT_ONCE);
         const arrivals = await journal.arrivals(some.map(({ id }) => id));
         const settled = arrivals.filter(({ state }) => state === "settling");
-        if (settled.length > 0) await this.#facts.claim(settled);
+        if (settled.length > 0) await this.#facts.claim(settled, warnings);
         tally.claimed += settled.length;
         for (const { id } of settled) this.#forget(id);
         for (const { id } of some) this.#ready.delete(id);
@@ -273,31 +220,81 @@ export class Pickup {
     return error === null ? tally : { ...tally, error };
   }
 
+  /** Those that have to wait for an earlier file are offered by a later listing. Answers what is to be told with the others, by their ids. */
+  #keepOrder(tally: Tally): ReadonlyMap<number, string> {
+    const nowMs = this.#facts.clock.now().epochMilliseconds;
+    const warnings = new Map<number, string>();
+    const going: Aged[] = [];
+    for (const file of this.#left) {
+      const verdict = this.#orderWaits.judge(file, nowMs);
+      if (verdict.status === "goes") {
+        going.push(file);
+        if (verdict.warning !== null) warnings.set(file.id, verdict.warning);
+        continue;
+      }
+      this.#ready.delete(file.id);
+      tally.settling += 1;
+      tally.orderWaitMs = Math.min(tally.orderWaitMs ?? Number.POSITIVE_INFINITY, verdict.leftMs);
+      this.#showWaiting(file, verdict.reason);
+    }
+    this.#readyCount -= this.#left.length - going.length;
+    this.#left = going;
+    return warnings;
+  }
+
+  #showWaiting({ path }: Aged, reason: string): void {
+    if (this.#waiting.length >= WAITING_SHOWN) return;
+    const since = isoInstant(this.#facts.clock.now());
+    this.#waiting = [...this.#waiting, { path, reason, waitingMs: 0, since, overdue: false }];
+  }
+
   /** Answers what went wrong, or null when the listing was complete. */
   async #listAndSettle(tally: Tally, oldest: Oldest, signal: AbortSignal): Promise<unknown> {
     const { clock, drop, journal, options } = this.#facts;
     const waiting: WaitingFile[] = [];
     let poll: PickupPoll | null = null;
     try {
-      poll = await journal.beginPoll(drop.name);
-      const { firstContact } = poll;
-      const found: Found = { tally, oldest, waiting, firstContact, done: new Set(), undecided: [] };
-      for await (const chunk of inTakeOrder(drop.list(signal), CHUNK, clock, options.order)) {
+      const folders = options.finish === undefined ? [] : archiveFolders(options.finish);
+      poll = await journal.beginPoll(drop.name, folders);
+      const open = poll;
+      const layBefore = (path: string) => open.layBefore(path);
+      const archived = new ArchivedNames(poll);
+      const found: Found = { tally, oldest, waiting, layBefore, archived, done: new Set(), undecided: [] };
+      const listing = drop.list(signal, (folder, below) => open.folderListed(folder, below));
+      for await (const chunk of inTakeOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; who stops does not wait for that.
         signal.throwIfAborted();
         await this.#recordChunk(poll, chunk, found);
       }
-      const gone = await poll.complete();
+      const { gone, missing, awaited } = await poll.complete(this.#mayBeAwaited);
       for (const id of gone) this.#forget(id);
       tally.gone = gone.length;
+      tally.missing = missing;
       await this.#decideByDoneFiles(found);
+      this.#setAwaited(awaited);
       return null;
     } catch (thrown) {
+      if (poll !== null && !signal.aborted) await this.#noteCut(poll).catch(() => undefined); // The next poll tries again.
       await poll?.abandon();
       return thrown;
     } finally {
       this.#waiting = waiting;
     }
+  }
+
+  /** The listing broke off: later files wait for those that it did not come to. */
+  async #noteCut(poll: PickupPoll): Promise<void> {
+    this.#setAwaited(await poll.cutShort(this.#mayBeAwaited));
+  }
+
+  /** Nothing waits for a file under a temporary name: it may never get its own. */
+  readonly #mayBeAwaited = (path: string): boolean =>
+    temporaryPattern(path, this.#facts.options.temporaryNames) === null;
+
+  /** What has settled is offered together with those that wait for it, and comes first. */
+  #setAwaited(awaited: readonly Awaited[]): void {
+    const settling = awaited.filter(({ id }) => !this.#ready.has(id));
+    this.#orderWaits.set(settling, this.#facts.clock.now().epochMilliseconds);
   }
 
   #forget(id: number): void {
@@ -310,11 +307,13 @@ export class Pickup {
     const nowMs = this.#facts.clock.monotonicMs();
     const noted: Promise<unknown>[] = [];
     for (const { path } of entries) if (this.#doneFiles?.isDoneFile(path) === true) found.done.add(path);
-    for (const { arrival, seen } of await poll.record(entries)) {
+    const own = entries.filter(({ path }) => !found.archived.isInArchive(path));
+    found.tally.listed -= entries.length - own.length;
+    for (const { arrival, seen } of await poll.record(own)) {
       const doneFile = found.done.has(arrival.path);
       const skipped = doneFile
         ? "it is a done-file: it tells that another file is complete"
-        : this.#whySkipped(arrival, found);
+        : ((await found.archived.whyArchived(arrival.path)) ?? this.#whySkipped(arrival, found));
       if (skipped !== null) {
         found.tally.skipped += 1;
         this.#forget(arrival.id);
@@ -336,7 +335,7 @@ export class Pickup {
   }
 
   #whySkipped(arrival: Arrival, found: Found): string | null {
-    if (!found.firstContact) return null;
+    if (!found.layBefore(arrival.path)) return null;
     return whySkipped(this.#facts.options.initial, this.#facts.drop.modifiedMs(arrival));
   }
 

@@ -58,6 +58,7 @@ async function eventsFinding(options: LocalOptions, log: Logger): Promise<ProbeF
   const events = new LocalEvents({
     drop: name,
     root: path,
+    names: options.names,
     log,
     isClosed: () => false,
     onChange: () => undefined,

@@ -123,7 +123,7 @@ class Trial {
       if (!(await files.exists(lies))) return;
     }
     const deleting = await failureOf(() => files.remove(lies));
-    if (renaming !== null) this.#say("renaming", renaming, needRename(this.#rules()));
+    if (renaming !== null) this.#say("renaming", renaming, this.#needRenameAlone());
     if (deleting !== null) this.#say("deleting", deleting, needDelete(this.#rules()));
     if (renaming === null && deleting === null)
       this.#findings.unshift({ level: "ok", about: "rights", what: "files can be renamed and deleted" });
@@ -194,7 +194,17 @@ class Trial {
   }
 
   #rules(): readonly EndRule[] {
-    return Object.entries(this.#facts.options.finish).map(([end, rule]) => ({ end, rule }));
+    const { delivered, quarantined, unmatched, duplicate } = this.#facts.options.finish;
+    return Object.entries({ delivered, quarantined, unmatched, duplicate }).map(([end, rule]) => ({
+      end,
+      rule,
+    }));
+  }
+
+  /** A file that is to be deleted after its guard can wait at its own path. */
+  #needRenameAlone(): readonly EndRule[] {
+    const { guard } = this.#facts.options.finish;
+    return needRename(this.#rules()).filter(({ rule }) => rule.action === "archive" || guard === 0);
   }
 
   #sayUntried(words: string): void {

@@ -32,7 +32,7 @@ export function saidWords(text: string, lengthMax = 100): string {
 /** A fault while something was looked at; anything but our own errors is a bug and goes on. */
 export function failedFinding(about: string, thrown: unknown): ProbeFinding {
   if (!(thrown instanceof HeadgateError)) throw thrown;
-  return { level: "failed", about, what: wordsOf(thrown), hint: thrown.hint };
+  return { level: "failed", about, what: wordsOf(thrown), hint: thrown.advice };
 }
 
 export interface CertificateFacts {

@@ -1,6 +1,7 @@
 /** `headgate check` at a drop: what every kind finds out. What only one kind has is in a file beside this one. */
 import type { FileEntry } from "../model.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
+import { hasEscapes, unusableName } from "../support/file-names.ts";
 import type { ProbeFinding } from "./drop.ts";
 import type { DropOptions } from "./options.ts";
 import { probeRights, type TrialFacts } from "./probing-trial.ts";
@@ -53,9 +54,11 @@ async function probeListing(
 ): Promise<readonly ProbeFinding[]> {
   const beganMs = performance.now();
   let files = 0;
+  const unusable: string[] = [];
   try {
     for await (const entry of facts.list(signal)) {
       files += 1;
+      if (hasEscapes(entry.path)) unusable.push(entry.path);
       onEntry(entry);
     }
   } catch (thrown) {
@@ -72,7 +75,17 @@ async function probeListing(
       ? { hint: `That is longer than \`every\` (${spanWords(facts.options.every)}): poll less often.` }
       : {}),
   };
-  return facts.linksSeen() === 0 ? [found] : [found, linksFinding(facts.linksSeen())];
+  const links = facts.linksSeen();
+  return [found, ...(links === 0 ? [] : [linksFinding(links)]), ...namesFindings(unusable)];
+}
+
+function namesFindings(unusable: readonly string[]): readonly ProbeFinding[] {
+  const [first] = unusable;
+  if (first === undefined) return [];
+  const { message, hint } = unusableName(first);
+  const more =
+    unusable.length === 1 ? "" : `, and so have ${unusable.length - 1} more files names that cannot be used`;
+  return [{ level: "warning", about: "names", what: `${first} is not taken: ${message}${more}`, hint }];
 }
 
 function linksFinding(links: number): ProbeFinding {

@@ -1,6 +1,6 @@
 /** Errors that every kind of drop throws in the same words. */
 import type { FileEntry } from "../model.ts";
-import { RejectedError, TransientError } from "../support/errors.ts";
+import { ConfigError, RejectedError, TransientError } from "../support/errors.ts";
 
 export function changedWhileFetched(drop: string, entry: FileEntry, how: string): TransientError {
   return new TransientError("HG-DROP-008", {
@@ -25,6 +25,15 @@ export function refuseTooLarge(drop: string, entry: FileEntry, sizeMax: number):
     operation: "fetch file",
     subject: `${drop}: ${entry.path}`,
     message: `${entry.path} has ${entry.size} bytes; drop ${drop} allows ${sizeMax}`,
+  });
+}
+
+/** `words`: what the server says when it has shown only a part of the folder. */
+export function cutShort(drop: string, folder: string, words: string): ConfigError {
+  return new ConfigError("HG-DROP-017", {
+    operation: "list drop",
+    subject: drop,
+    message: `the server of drop ${drop} shows only a part of the folder ${folder}: ${words.replaceAll(/\s+/g, " ").trim()}`,
   });
 }
 

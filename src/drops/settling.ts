@@ -7,6 +7,8 @@ import { posix } from "node:path";
 export interface SettlingRules {
   readonly observations: number;
   readonly intervalMs: number;
+  /** Milliseconds beyond which a pause of a file's own growth is not doubled. */
+  readonly pauseMaxMs?: number;
   /** Patterns of base names, without regard to case. */
   readonly temporaryNames: readonly string[];
 }
@@ -35,6 +37,9 @@ interface Watched {
   mtime: string;
   equal: number;
   countedAtMs: number;
+  changedAtMs: number;
+  /** The longest time in which the file did not change, and then grew. */
+  pauseMs: number;
   readonly sinceMs: number;
 }
 
@@ -54,10 +59,15 @@ export class Settling {
     const watched = this.#count(file, nowMs, listedMs);
     const pattern = firstMatch(file.path, this.#temporary);
     const { observations } = this.#rules;
-    if (pattern === null && watched.equal >= observations) return { settled: true, sinceMs: watched.sinceMs };
+    const stillMs = Math.min(2 * watched.pauseMs, this.#rules.pauseMaxMs ?? Number.POSITIVE_INFINITY);
+    const pauses = nowMs - watched.changedAtMs < stillMs;
+    if (pattern === null && watched.equal >= observations && !pauses)
+      return { settled: true, sinceMs: watched.sinceMs };
     const reason =
       pattern === null
-        ? `size or time still changing: ${watched.equal} of ${observations} equal observations`
+        ? pauses && watched.equal >= observations
+          ? `grew after a pause of ${Math.round(watched.pauseMs / 1000)} s before: waits for twice that`
+          : `size or time still changing: ${watched.equal} of ${observations} equal observations`
         : `temporary name (${pattern}): waits until its sender renames it`;
     return { settled: false, reason, sinceMs: watched.sinceMs, temporary: pattern !== null };
   }
@@ -70,12 +80,25 @@ export class Settling {
   #count(file: Observed, nowMs: number, listedMs: number): Watched {
     const watched = this.#watched.get(file.id);
     if (watched === undefined) {
-      const first = { size: file.size, mtime: file.mtime, equal: 1, countedAtMs: nowMs, sinceMs: nowMs };
+      const { size, mtime } = file;
+      const first = {
+        size,
+        mtime,
+        equal: 1,
+        countedAtMs: nowMs,
+        changedAtMs: nowMs,
+        pauseMs: 0,
+        sinceMs: nowMs,
+      };
       this.#watched.set(file.id, first);
       return first;
     }
     if (watched.size !== file.size || watched.mtime !== file.mtime) {
-      Object.assign(watched, { size: file.size, mtime: file.mtime, equal: 1, countedAtMs: nowMs });
+      // Seen equal at least twice: what changes from one look to the next does not pause.
+      if (file.size > watched.size && watched.equal > 1)
+        watched.pauseMs = Math.max(watched.pauseMs, nowMs - watched.changedAtMs);
+      const { size, mtime } = file;
+      Object.assign(watched, { size, mtime, equal: 1, countedAtMs: nowMs, changedAtMs: nowMs });
     } else if (listedMs - watched.countedAtMs >= this.#rules.intervalMs) {
       watched.equal = Math.min(watched.equal + 1, this.#rules.observations);
       watched.countedAtMs = nowMs;

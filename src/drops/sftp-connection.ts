@@ -5,6 +5,7 @@ import { hostKeysOf, isTrusted, trustedBy, typeOfKey } from "./host-keys.ts";
 import { fingerprintOf, type HostKeys } from "./known-hosts.ts";
 import type { SftpOptions } from "./options.ts";
 import { interrupted } from "./refusals.ts";
+import { readNamesAs } from "./sftp-names.ts";
 
 type Answer<T> = (error: Error | null | undefined, value: T) => void;
 
@@ -181,6 +182,7 @@ export class SftpConnection {
     const opening = new Promise<Channel>((resolve, reject) => {
       link.client.sftp((error, sftp) => {
         if (error !== undefined) return reject(error);
+        readNamesAs(this.#options.names, sftp);
         const channel = { sftp, users: 0 };
         const forget = () => {
           const at = link.channels.indexOf(channel);

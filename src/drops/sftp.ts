@@ -5,10 +5,10 @@ import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { EVERYTHING, oldest } from "./archive-clearing.ts";
-import type { Drop, ProbeFinding } from "./drop.ts";
+import type { Drop, OnFolder, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
 import type { SftpOptions } from "./options.ts";
-import { insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
+import { type DropFilter, insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probing.ts";
 import { sftpSteps, sftpTrial } from "./probing-sftp.ts";
 import type { Receiver } from "./receive.ts";
@@ -27,7 +27,7 @@ export class SftpDrop implements Drop {
   readonly name: string;
   readonly log: Logger;
   readonly #options: SftpOptions;
-  readonly #filter: ListingFilter;
+  readonly #filter: DropFilter;
   readonly #connection: SftpConnection;
   #linksSeen = 0;
 
@@ -39,10 +39,12 @@ export class SftpDrop implements Drop {
     this.#connection = new SftpConnection(options);
   }
 
-  async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
     this.#linksSeen = 0;
-    for await (const files of this.#listTree("", this.#filter, signal))
+    this.#filter.begin();
+    for await (const files of this.#listTree("", this.#filter, signal, onFolder))
       for (const entry of files) yield entry;
+    this.#filter.end();
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
@@ -69,6 +71,15 @@ export class SftpDrop implements Drop {
     );
   }
 
+  withFiles<T>(
+    path: string,
+    signal: AbortSignal,
+    work: (files: SourceFiles, log: Logger) => Promise<T>,
+  ): Promise<T> {
+    insideDrop(this.name, path);
+    return this.#work("finish source file", signal, (calls) => work(this.#files(calls), this.log), path);
+  }
+
   probe(
     signal: AbortSignal,
     onEntry: (entry: FileEntry) => void = () => undefined,
@@ -85,6 +96,10 @@ export class SftpDrop implements Drop {
       files: (given) => sftpTrial(this.#connection, (own) => this.#full(own), given),
     };
     return probeDrop(facts, sftpSteps(this.#options, this.#connection), signal, onEntry);
+  }
+
+  listArchive(folder: string, signal: AbortSignal): AsyncIterable<readonly FileEntry[]> {
+    return this.#listTree(insideDrop(this.name, folder), EVERYTHING, signal);
   }
 
   async clearArchive(
@@ -112,18 +127,24 @@ export class SftpDrop implements Drop {
     from: string,
     filter: ListingFilter,
     signal: AbortSignal,
+    onFolder?: OnFolder,
   ): AsyncGenerator<readonly FileEntry[]> {
     const folders = [from];
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
-      yield* this.#listFolder(folder, folders, filter, signal);
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      const known = folders.length;
+      const isThere = yield* this.#listFolder(folder, folders, filter, signal);
+      if (isThere) onFolder?.(folder, folders.slice(known));
+    }
   }
+
+  /** Returns false for a folder that went meanwhile. */
 
   async *#listFolder(
     folder: string,
     folders: string[],
     filter: ListingFilter,
     signal: AbortSignal,
-  ): AsyncGenerator<readonly FileEntry[]> {
+  ): AsyncGenerator<readonly FileEntry[], boolean> {
     const list = <T>(work: (calls: SftpCalls) => Promise<T>) => this.#work("list drop", signal, work);
     const opened = await list(async (calls) => {
       try {
@@ -135,12 +156,12 @@ export class SftpDrop implements Drop {
         throw thrown;
       }
     });
-    if (opened === null) return;
+    if (opened === null) return false;
     const { calls, handle } = opened; // A handle belongs to its channel.
     try {
       for (;;) {
         const items = await list(() => readFolder(calls, handle));
-        if (items === null) return;
+        if (items === null) return true;
         yield items
           .map((item) => this.#sort(item, folder, filter, folders))
           .filter((entry) => entry !== null);
@@ -241,6 +262,7 @@ export class SftpDrop implements Drop {
           if (statusOf(thrown) !== STATUS.noSuchFile) throw thrown;
         }
       },
+      isRefused: (thrown) => statusOf(thrown) === STATUS.permissionDenied,
     };
   }
 

@@ -1,6 +1,7 @@
 /** The order in which the files of a drop are taken, and recorded. */
 import type { FileEntry } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
+import { compareNames } from "../support/natural-order.ts";
 
 /** `modified`: older content first; `name`: by the path, numbers in it by their value. */
 export type TakeOrder = "modified" | "name";
@@ -76,11 +77,8 @@ function byAge(one: Timed<Named>, other: Timed<Named>): number {
   return one.path < other.path ? -1 : Number(one.path > other.path);
 }
 
-const names = new Intl.Collator("en", { numeric: true });
-
-/** `2019-9.csv` before `2019-10.csv`. */
 function byName(one: Named, other: Named): number {
-  return names.compare(one.path, other.path) || (one.path < other.path ? -1 : Number(one.path > other.path));
+  return compareNames(one.path, other.path);
 }
 
 const NUMERIC = /^\d+(\.\d+)?$/;

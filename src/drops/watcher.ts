@@ -48,6 +48,8 @@ export interface WatcherStatus {
   readonly overdueCount: number;
   /** Settled files left for the next poll. */
   readonly leftCount: number;
+  /** Files that the last listing did not show for the first time; the next one decides whether they have gone. */
+  readonly missingCount: number;
   readonly waiting: readonly WaitingFile[];
   /** Whether file-system events make polls come sooner; null when that is not known, and where there are none. */
   readonly eventsArrive: boolean | null;
@@ -87,6 +89,8 @@ export class Watcher {
   #inProgress = false;
   #completePolls = 0;
   #failures = 0;
+  /** Why the last poll failed, as it was logged. */
+  #failure = "";
   #pollTookMs = 0;
   #lastComplete: Temporal.Instant | null = null;
   #nextPollAt: Temporal.Instant | null = null;
@@ -170,6 +174,7 @@ export class Watcher {
       temporaryCount: this.#report?.temporary ?? 0,
       overdueCount: this.#report?.overdue ?? 0,
       leftCount: this.#report?.left ?? 0,
+      missingCount: this.#report?.missing ?? 0,
       waiting: this.#pickup.waiting(),
       eventsArrive: this.#stopEvents === null ? null : (drop.eventsArrive?.() ?? null),
     };
@@ -241,8 +246,11 @@ export class Watcher {
     const { log, drop, clock } = this.#facts;
     this.#report = report;
     if (report.error === undefined) {
-      if (this.#failures > 0)
-        log.info({ drop: drop.name, failures: this.#failures }, "the drop can be used again");
+      if (this.#failures > 0) {
+        const facts = { drop: drop.name, failures: this.#failures };
+        log.info(facts, `the drop ${drop.name} can be used again`);
+      }
+      this.#failure = "";
       this.#failures = 0;
       this.#completePolls += 1;
       this.#lastComplete = clock.now();
@@ -253,7 +261,12 @@ export class Watcher {
     const { error } = report;
     const facts =
       error instanceof HeadgateError ? { code: error.code, hint: error.hint } : { code: null, hint: null };
-    log.warn({ drop: drop.name, ...facts, failures: this.#failures, reason: wordsOf(error) }, "poll failed");
+    const reason = wordsOf(error);
+    // Once for each reason: what fails on is in health, metrics and notifications.
+    const isNew = this.#failure !== reason;
+    this.#failure = reason;
+    const line = { drop: drop.name, ...facts, failures: this.#failures, reason };
+    log[isNew ? "warn" : "debug"](line, `the drop ${drop.name} cannot be polled: ${reason}`);
   }
 
   async #rest(report: PickupReport): Promise<void> {
@@ -278,7 +291,9 @@ export class Watcher {
     if (this.#failures > 0) {
       const doubled = Math.max(every, BACKOFF_MIN_MS) * 2 ** Math.min(this.#failures - 1, 20);
       // Jitter, so that many drops at one server do not come back all at once.
-      return Math.min(doubled, Math.max(backoffMax, every)) * (0.8 + Math.random() * 0.4);
+      const backoffMs = Math.min(doubled, Math.max(backoffMax, every)) * (0.8 + Math.random() * 0.4);
+      // Who waits for a file that cannot be listed goes on time, also while the drop fails.
+      return Math.min(backoffMs, Math.max(BACKOFF_MIN_MS, report.orderWaitMs ?? Number.POSITIVE_INFINITY));
     }
     if (report.left > 0) return 0;
     if (report.settling > 0) return Math.min(dueMs, settle.interval + SETTLE_SLACK_MS);

@@ -3,8 +3,10 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenMapping } from "../mapping/open.ts";
 import type { LateFiles } from "../operations/late-files.ts";
+import type { Notifier } from "../operations/notifier.ts";
 import { spoolHealth } from "../operations/spool-state.ts";
 import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
+import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import type { Conductor } from "../runs/conductor.ts";
 import { reviseOutcome } from "../runs/confirming.ts";
 import { liveGateway } from "../runs/live.ts";
@@ -17,6 +19,7 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { laneOf } from "../triggers/registry.ts";
 import type { Field } from "./drops.ts";
+import { notificationHealth } from "./notifications.ts";
 import type { Answers } from "./office.ts";
 import { batchLimits } from "./runs.ts";
 import type { ServicePosts } from "./services.ts";
@@ -32,6 +35,8 @@ export interface AnsweringParts {
   readonly services: ServicePosts;
   readonly conductor: Conductor;
   readonly late: LateFiles;
+  readonly lanes: WaitingLanes;
+  readonly notifier: Pick<Notifier, "failing">;
   readonly clock: Clock;
   readonly log: Logger;
   /** Of the configuration's file, where somebody watches it. */
@@ -39,14 +44,21 @@ export interface AnsweringParts {
 }
 
 export function joinAnswers(answers: Answers, config: GatewayConfig, parts: AnsweringParts): void {
-  const { ledger, spool, pauses, lookups, versions, field, conductor, late, clock, log } = parts;
+  const { ledger, spool, pauses, lookups, versions, field, conductor, late, lanes, clock, log } = parts;
   answers.tell = async (runId) => {
     await reviseOutcome(runId, ledger);
     conductor.wake(runId);
   };
   answers.drops = () => field.statuses();
-  answers.waiting = () =>
-    waitingFiles(ledger, field.statuses(), (run) => conductor.waitReason(run), clock.now().epochMilliseconds);
+  answers.waiting = async () =>
+    waitingFiles(
+      ledger,
+      field.statuses(),
+      (run) => conductor.waitReason(run),
+      await lanes.all(),
+      clock.now().epochMilliseconds,
+    );
+  answers.lanes = () => lanes.all();
   const live = liveGateway(conductor, () => field.watchers(), parts.services, log);
   answers.order = (asked) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
@@ -56,10 +68,13 @@ export function joinAnswers(answers: Answers, config: GatewayConfig, parts: Answ
     drops: config.drops.map(({ name }) => name),
     services: config.services.map(({ name }) => name),
   });
+  const work = async () =>
+    healthOf(field.statuses(), names(), conductor.serviceWaits(), ledger, late.missing(), await lanes.all());
   answers.health = async () => [
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
-    ...(await healthOf(field.statuses(), names(), conductor.serviceWaits(), ledger, late.missing())),
+    ...(await work()),
     spoolHealth(await parts.room.state()),
+    ...notificationHealth(parts.notifier),
     ...pauses.health(),
     ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
   ];

@@ -15,6 +15,8 @@ type DropOptions = GatewayConfig["drops"][number];
 type DropFacts = Parameters<typeof createDrop>[1];
 type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log" | "onPoll"> & {
   readonly pauses: Pauses;
+  /** The lanes that a file of a drop may come to. */
+  readonly lanesOf: (drop: string, path: string) => readonly string[];
   /** The other nodes of the fleet. */
   readonly fleet: { reason(drop: string): string | null };
 };
@@ -120,13 +122,20 @@ export class Field {
   }
 
   #add(options: DropOptions): void {
-    const { pauses, fleet, ...facts } = this.#watch();
+    const { pauses, fleet, lanesOf: ofDrop, ...facts } = this.#watch();
+    const lanesOf = (path: string) => ofDrop(options.name, path);
     const drop = createDrop(options, this.#facts);
     const paused = () => pauses.reason("drop", options.name) ?? fleet.reason(options.name);
     this.#sites.set(options.name, {
       options,
-      post: { drop, finish: options.finish, duplicates: options.duplicates },
-      watcher: new Watcher({ drop, options, paused, ...facts }),
+      post: {
+        drop,
+        finish: options.finish,
+        duplicates: options.duplicates,
+        order: options.order.by,
+        guardMs: options.finish.guard,
+      },
+      watcher: new Watcher({ drop, options, paused, lanesOf, ...facts }),
       url: null,
     });
   }

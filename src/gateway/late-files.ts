@@ -1,7 +1,6 @@
-/** Joins the expectations of the triggers with the alarm. */
+/** Joins the expectations of the triggers with what watches for late files. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { alarmSender } from "../operations/alarm.ts";
 import { LateFiles } from "../operations/late-files.ts";
 import type { GatewayMetrics } from "../operations/metrics.ts";
 import type { Clock } from "../support/clock.ts";
@@ -21,7 +20,6 @@ export function lateFiles(
   const { metrics, clock, log, startedAt } = parts;
   return new LateFiles({
     find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
-    send: alarmSender(config.operations.alarm, clock),
     count: (missing) => metrics.countLate(missing.map((file) => file.trigger)),
     clock,
     log,

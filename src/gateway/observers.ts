@@ -1,7 +1,8 @@
-/** Joins those who watch what happens and change nothing: metrics, traces, and whoever the caller brings. */
+/** Joins those who watch what happens and change nothing: metrics, traces, the log, and whoever the caller brings. */
 import { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { LedgerEvent } from "../model.ts";
+import type { LedgerEvent, Run } from "../model.ts";
+import { logRunState, ServiceLog } from "../operations/attention-log.ts";
 import { GatewayMetrics } from "../operations/metrics.ts";
 import { openTracing } from "../operations/tracing.ts";
 import type { Logger } from "../support/log.ts";
@@ -16,6 +17,11 @@ export interface Observers {
   readonly tracer: Tracer;
   /** Of each event, after it was committed. */
   readonly onEvent: (event: FileEvent) => void;
+  /** Of each run that came to another state. `mappedNow`: with batches that it did not have before. */
+  readonly onRun: (run: Run, mappedNow: boolean) => void;
+  /** Of each service that was used: why in vain, or null. */
+  readonly onService: (service: string, reason: string | null) => void;
+  readonly services: ServiceLog;
 }
 
 export async function openObservers(
@@ -26,8 +32,15 @@ export async function openObservers(
   const metrics = new GatewayMetrics(new Registry());
   const tracing = await openTracing(config.operations.tracing, parts.log);
   closers.push(() => tracing.close());
+  const services = new ServiceLog(parts.log);
   return {
     metrics,
+    services,
+    onRun(run, mappedNow) {
+      metrics.countRun(run, mappedNow);
+      logRunState(run, parts.log);
+    },
+    onService: (service, reason) => services.note(service, reason),
     tracer: tracing.tracer,
     onEvent(event) {
       metrics.count(event);

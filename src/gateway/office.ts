@@ -6,6 +6,7 @@ import { doorSignPath, hangSign, newSecret } from "../operations/door.ts";
 import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
 import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
+import type { LaneWait } from "../operations/waiting-lanes.ts";
 import { measureWork } from "../operations/work-metrics.ts";
 import type { Clock } from "../support/clock.ts";
 import { TransientError } from "../support/errors.ts";
@@ -18,6 +19,7 @@ export interface Answers {
   health: () => Promise<readonly HealthPart[]>;
   waiting: () => Promise<readonly WaitingFile[]>;
   drops: () => readonly DropState[];
+  lanes: () => Promise<readonly LaneWait[]>;
   /** An order of a person. */
   order: (asked: unknown) => Promise<unknown>;
   /** An outcome of this run came in. */
@@ -26,6 +28,10 @@ export interface Answers {
 
 export interface Office {
   readonly url: string;
+  /** Where webhooks come in. */
+  readonly webhookUrl: string;
+  /** Of the endpoint file. */
+  readonly token: string;
   readonly answers: Answers;
 }
 
@@ -44,6 +50,7 @@ export async function openOffice(
     health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
     waiting: async () => [],
     drops: () => [],
+    lanes: async () => [],
     order: async () => {
       throw new TransientError("HG-OPS-002", { operation: "take order", subject: "gateway" });
     },
@@ -54,6 +61,7 @@ export async function openOffice(
     ledger,
     drops: () => answers.drops(),
     health: () => answers.health(),
+    lanes: () => answers.lanes(),
     nowMs: () => clock.now().epochMilliseconds,
   });
   const secret = newSecret();
@@ -70,5 +78,5 @@ export async function openOffice(
   });
   closers.push(() => operations.close());
   closers.push(await hangSign(doorSignPath(config), { url: operations.url, secret }));
-  return { url: operations.url, answers };
+  return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, answers };
 }

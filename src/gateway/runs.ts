@@ -9,8 +9,10 @@ import type { MapperVersions, MappingPool } from "../mapping/mapping.ts";
 import type { Arrival, BatchLimits } from "../model.ts";
 import { type ClaimParts, STANDARD_BODY_TRIGGER } from "../runs/claiming.ts";
 import { finishAfter } from "../runs/confirm-rule.ts";
+import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
+import { ServiceReach } from "../runs/service-reach.ts";
 import type { Spool } from "../runs/spool.ts";
 import type { SpoolRoom } from "../runs/spool-room.ts";
 import type { DropPost, RunSteps, ServicePost } from "../runs/steps.ts";
@@ -34,6 +36,7 @@ export function claimParts(
     readonly lookups: LookupStore;
     readonly versions: MapperVersions;
     readonly pauses: Pauses;
+    readonly clock: Clock;
     readonly onRun: () => void;
   },
 ): ClaimParts {
@@ -51,6 +54,13 @@ export function claimParts(
       return { claimed, others, why: claimed === null ? whyUnclaimed(verdict) : "" };
     },
     laneOf,
+    lanesOf: (drop, service) => [
+      ...new Set(
+        config.triggers
+          .filter((trigger) => trigger.drops?.includes(drop) !== false)
+          .map((trigger) => laneOf(trigger, drop, trigger.service ?? service)),
+      ),
+    ],
     get defaultService() {
       return config.services[0]?.name ?? "";
     },
@@ -60,6 +70,10 @@ export function claimParts(
     turns: new Turns(),
     finishing: new Turns(),
   };
+}
+
+export function finishGuard(config: GatewayConfig, parts: Omit<FinishGuardParts, "drops">): FinishGuard {
+  return new FinishGuard({ ...parts, drops: () => config.drops.map(({ name }) => name) });
 }
 
 /**
@@ -104,6 +118,7 @@ export function joinSteps(
     ...own,
     claim: (arrival) => claim([arrival]),
     copies: new ContainerCopies(parts.spool),
+    reach: new ServiceReach(parts.clock, parts.log),
     finishAfter: (run, rule) => finishAfter(config.push.confirm.by, config.triggers, run, rule),
     planFinish,
     guardPolicy: ({ binding }) =>

@@ -18,8 +18,8 @@ export interface ServiceParts {
   readonly ledger: Ledger;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Where the operations listen, for webhooks without a public address. */
-  readonly operationsUrl: string;
+  /** Where webhooks come in, for a public address with port 0. */
+  readonly webhookUrl: string;
   readonly tracer: Tracer;
   readonly onPush: PushObserver;
   readonly admission?: Admission | undefined;
@@ -87,8 +87,8 @@ export class ServicePosts {
   }
 
   #open(options: GatewayConfig["services"][number], { push, operations }: GatewayConfig): ServicePost {
-    const { ledger, operationsUrl, onRefused, ...own } = this.#parts;
-    const webhook = webhookAddress(operations.webhook.publicUrl, operationsUrl);
+    const { ledger, webhookUrl, onRefused, ...own } = this.#parts;
+    const webhook = webhookAddress(operations.webhook.publicUrl, webhookUrl);
     const delivery = createDelivery(options, push, {
       ...own,
       journal: ledger,

@@ -14,8 +14,8 @@ import type {
   BatchSlice,
   BatchState,
   Binding,
+  ConfirmClock,
   FileEntry,
-  FileStanding,
   FinishPlan,
   IsoInstant,
   LedgerEvent,
@@ -29,19 +29,43 @@ import type {
   Run,
   RunState,
 } from "../model.ts";
+import type { FinishedFiles, NewFinishedFile } from "./finished-files.ts";
+import type {
+  Backlog,
+  ForgetSaid,
+  Forgotten,
+  ForgottenFile,
+  LedgerFault,
+  RestingRun,
+  Tally,
+  TracedFile,
+} from "./ledger-results.ts";
+
+export type * from "./ledger-results.ts";
+
 import type { Fleet } from "./fleet.ts";
+import type { LaneHeads } from "./lane-heads.ts";
+import type { PollRecord } from "./poll.ts";
 import type { SharedBytes } from "./shared.ts";
+
+export type { FinishedFile, FinishedFileChange, NewFinishedFile } from "./finished-files.ts";
+export type { LaneHead } from "./lane-heads.ts";
+
+export type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "./poll.ts";
 
 export interface Ledger {
   /** The nodes that share it. */
   readonly fleet: Fleet;
   /** Bytes that these nodes share; null where one process owns the ledger. */
   readonly shared: SharedBytes | null;
+  /** Source files after their end. */
+  readonly finishedFiles: FinishedFiles;
+  readonly laneHeads: LaneHeads;
 
   // ── arrivals
 
-  /** A poll of one drop. One at a time for a drop. */
-  beginPoll(drop: string): Promise<PollRecord>;
+  /** A poll of one drop. One at a time for a drop. `archives`: its folders of archives now, which are remembered. */
+  beginPoll(drop: string, archives?: readonly string[]): Promise<PollRecord>;
   /** Another reason for the same state is taken over without an event. To `matched` an arrival comes by `openRun` alone. */
   advanceArrival(id: number, to: ArrivalState, reason: string): Promise<Arrival>;
   /** Arrivals that lie at the drop and are in one of these states, oldest first; `after` goes on behind an id, so that many can be read in parts. */
@@ -57,10 +81,20 @@ export interface Ledger {
   /** Those that there are of these, in the order of the ids. */
   arrivals(ids: readonly number[]): Promise<readonly Arrival[]>;
   /**
-   * The latest earlier arrival at the same (drop, path) that was delivered or is under way, when it has the same digest, or null.
-   * One that rested undelivered (quarantined, cancelled, held, discarded) does not count.
+   * The latest earlier arrival at the same (drop, path) of which readings were accepted, may have been accepted, or still will be,
+   * when it has the same digest, or null. One that rests (quarantined, cancelled, discarded) with nothing accepted does not count.
    */
   duplicateOf(arrival: Arrival, sha256: string): Promise<Arrival | null>;
+  /**
+   * The claimed run of an earlier arrival of the same path, size and time whose bytes nobody has fetched yet: until it has, or was given up, nobody can
+   * say whether the later arrival is the same version, back after it was missing.
+   */
+  unfetchedBefore(arrival: Pick<Arrival, "id" | "drop" | "path" | "size" | "mtime">): Promise<Run | null>;
+  /**
+   * The later arrival holds the bytes of the earlier one, which had gone from the drop: the earlier one lies there again, with the size
+   * and time of the later one, and the later one becomes a `duplicate` that has gone.
+   */
+  recordReturn(earlierId: number, laterId: number, reason: string): Promise<void>;
   /**
    * Forgets arrivals, with their runs and events, that went from their drop before the instant, up to a number of them in one
    * transaction; answers how many. Never one that a person or a step still has to see to (every run delivered, empty or
@@ -70,7 +104,10 @@ export interface Ledger {
 
   // ── runs
 
-  /** Opens a run in state `claimed` for an arrival, which becomes `matched`. The id sorts by time. */
+  /**
+   * Opens a run in state `claimed` for an arrival, which becomes `matched`. The id sorts by time, and that of the run of an entry by the time of
+   * its container, among the entries by the order in which `recordOpened` was given them.
+   */
   openRun(arrivalId: number, binding: Binding, lane: string, start?: RunStart): Promise<Run>;
   /** The only way in which a run changes state. `from` guards against two hands; fields that are absent stay as they are. */
   advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
@@ -92,6 +129,8 @@ export interface Ledger {
   ): Promise<Run | null>;
   /** Records facts of a run without changing its state (reason of a wait, finish plan, points). Appends an event when `event` is given. */
   noteRun(id: string, change: RunChange): Promise<Run>;
+  /** How long the outcome of a run was waited for. No event, and the time of the run's last change stays. */
+  noteConfirmClock(id: string, clock: ConfirmClock): Promise<void>;
   run(id: string): Promise<Run | null>;
   /**
    * Runs in these states, in the order in which they were opened; with `unfinished`, only those whose source was not finished (`finishedAt` is null);
@@ -128,7 +167,10 @@ export interface Ledger {
   restContainer(id: string, seen: EntriesState, reason: Reason): Promise<boolean>;
   /** The latest run of an arrival, or null. */
   runOf(arrivalId: number): Promise<Run | null>;
-  /** Whether an earlier run of the same lane that shares a target is neither accepted nor at rest (invariant 7). */
+  /**
+   * Whether an earlier run of the same lane that shares a target is neither accepted nor at rest (invariant 7), or an earlier container that feeds
+   * the lane has entries without runs.
+   */
   blockedBy(run: Run): Promise<Run | null>;
   rejectedRows(runId: string): Promise<readonly RejectedRow[]>;
 
@@ -149,8 +191,8 @@ export interface Ledger {
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
   /**
    * Records what became of an operation; it may be told before the answer of the push was journalled, repeatedly and in any order.
-   * The first word stands, except that the service's own word replaces what reading back had found. Answers the id of the run, or
-   * null when the operation is not ours. A run that had been settled without an answer is open again.
+   * The newest counts, by its time; the service's own word stands over what reading back found, unless that is newer and found everything.
+   * What does not count is an event all the same. Answers the id of the run, or null when the operation is not ours. A run that had been settled without an answer is open again.
    */
   recordOutcome(outcome: Outcome): Promise<string | null>;
 
@@ -164,7 +206,7 @@ export interface Ledger {
   latestRunOf(trigger: string): Promise<Run | null>;
   /** Newest first. */
   recentRuns(limit: number, states?: readonly RunState[]): Promise<readonly Run[]>;
-  /** Files that lie at a drop now or were worked on since, by standing and by drop, and the points of runs worked on since. */
+  /** Files that lie at a drop now, are unconfirmed or were worked on since, by standing and by drop, and the points of runs worked on since. */
   tally(since: IsoInstant): Promise<Tally>;
   /** Runs on their way or held, counted by what they belong to. */
   backlog(): Promise<readonly Backlog[]>;
@@ -179,7 +221,11 @@ export interface Ledger {
    * Forgets every version of a file at a drop, entries of containers included, with their runs and events, so that what lies there
    * is taken as if it were new. `RejectedError` while something of it is under way, and nothing was forgotten.
    */
-  forget(drop: string, path: string): Promise<Forgotten>;
+  forget(drop: string, path: string, said: ForgetSaid): Promise<Forgotten>;
+  /** What `forget` would do now; throws as it would. */
+  forgettable(drop: string, path: string): Promise<Forgotten>;
+  /** Files that persons had this ledger forget, by path or name, newest first. They are pruned as files that went are. */
+  forgottenFiles(query: string): Promise<readonly ForgottenFile[]>;
   pauses(): Promise<readonly Pause[]>;
   /** Replaces the reason of an earlier one. */
   pause(pause: Omit<Pause, "at">): Promise<Pause>;
@@ -192,6 +238,11 @@ export interface Ledger {
    * by while it was held. In the order in which they were opened, up to a number of them.
    */
   overtakers(run: Run, limit: number): Promise<readonly Run[]>;
+  /**
+   * Other runs of the same service of which a batch was accepted at that instant or later, and that share a target with it, or may, since they
+   * name theirs otherwise and came after it in its lane; newest first, up to a number of them.
+   */
+  acceptedSince(run: Run, at: IsoInstant, limit: number): Promise<readonly Run[]>;
   /** What contradicts itself: damage of the file, states and counts that do not fit. */
   check(): Promise<readonly LedgerFault[]>;
   /** Puts right what can be put right from the rest, and says so in the life of the file. False when it cannot. */
@@ -200,29 +251,11 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** Collects one listing and compares it with what is known, without holding it in memory. */
-export interface PollRecord {
-  /** No listing of this drop was ever complete with this ledger: what it shows lay there before. */
-  readonly firstContact: boolean;
-  /**
-   * Takes the next entries of the listing. For each: the arrival that lies at this path, which is new (`settling`) when the path
-   * was not known or had gone, or when size or mtime differ and the earlier version had been taken; an arrival that
-   * is still `settling` or `unmatched` takes over the new size and mtime (`changed`). Answers what is `settling` now; what
-   * lies at rest as it did is not told.
-   */
-  record(entries: readonly FileEntry[]): Promise<readonly Sighting[]>;
-  /** The listing was complete: what was not in it has gone from the drop, some in each transaction. Answers the ids of the arrivals that went. */
-  complete(): Promise<readonly number[]>;
-  /** The listing broke off: nothing has gone. */
-  abandon(): Promise<void>;
-}
-
-export interface Sighting {
-  readonly arrival: Arrival;
-  readonly seen: "new" | "changed" | "known";
-}
-
 export interface RunStart {
+  /** What a person should know of it; an event `run.warned`. */
+  readonly warning?: string;
+  /** Of a container: the lanes that its entries may come to. What came after it there waits until each entry has a run of its own. */
+  readonly feeds?: readonly string[];
   readonly replay?: Replay;
   /** It is quarantined in the same transaction, so that nobody takes it in hand before. */
   readonly refusal?: Reason;
@@ -261,7 +294,11 @@ export interface RunChange {
   readonly finishPlan?: FinishPlan;
   /** The source was finished, now; an archived or deleted arrival has gone from its drop. */
   readonly finished?: { readonly at: IsoInstant; readonly left: boolean };
-  /** Nobody will tell more about an accepted run: it stays accepted unless a late outcome comes. */
+  /** This version of the file is not at its drop any more: when a listing shows the path again, that is a new arrival. */
+  readonly gone?: boolean;
+  /** The source is watched from now on. */
+  readonly watched?: NewFinishedFile;
+  /** Nobody will tell more about an accepted or unconfirmed run, and nobody asks: it stays so unless a late outcome comes. */
   readonly settled?: boolean;
   /** Words for the event, beside the state. */
   readonly detail?: string;
@@ -289,7 +326,7 @@ export interface MappedRecord {
 /** Of a file that was fetched and mapped before anything of it was recorded. */
 export interface IntakeRecord {
   readonly sha256: string;
-  /** The rule of the drop; with `process` nobody asks whether the content came before. */
+  /** The rule of the drop; with `process` content that came before is recorded again, unless it may be the same version that is back. */
   readonly duplicates: "skip" | "process" | "flag";
   /** Words for the events of `fetched` and `mapping`. */
   readonly fetched: string;
@@ -322,62 +359,4 @@ export interface EntriesState {
   readonly done: number;
   /** At rest in another way, with the state of the run or of the arrival. */
   readonly staying: readonly { readonly path: string; readonly state: RunState | ArrivalState }[];
-}
-
-export interface RestingRun {
-  readonly run: Run;
-  readonly arrival: Arrival;
-}
-
-export interface LedgerFault {
-  /** `file`, `run <id>` or `arrival <id>`. */
-  readonly subject: string;
-  /** Such as `is accepted, and has no batches`. */
-  readonly words: string;
-  /** Null when a backup has to be restored. */
-  readonly repair: "recount" | "relink" | null;
-}
-
-/** What the ledger knew until it forgot it. */
-export interface Forgotten {
-  readonly arrivals: number;
-  readonly runs: readonly string[];
-  readonly acceptedPoints: number;
-  /** Batches that were sent and never answered. */
-  readonly unanswered: number;
-}
-
-/** A container is followed by its entries. */
-export interface TracedFile {
-  readonly arrival: Arrival;
-  readonly runs: readonly {
-    readonly run: Run;
-    readonly batches: readonly Batch[];
-    readonly rejected: readonly RejectedRow[];
-  }[];
-  readonly events: readonly LedgerEvent[];
-}
-
-/** Runs of one state that belong together. */
-export interface Backlog {
-  readonly drop: string;
-  readonly trigger: string;
-  readonly mapper: string;
-  readonly service: string;
-  readonly state: RunState;
-  readonly runs: number;
-  /** When the first of them was opened. */
-  readonly oldest: IsoInstant;
-}
-
-export interface Tally {
-  readonly files: Readonly<Partial<Record<FileStanding, number>>>;
-  readonly points: {
-    readonly mapped: number;
-    readonly accepted: number;
-    readonly stored: number;
-    readonly rejected: number;
-  };
-  /** Delivered files (accepted or confirmed) by drop. */
-  readonly drops: Readonly<Record<string, number>>;
 }

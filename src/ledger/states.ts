@@ -11,7 +11,8 @@
  * are durable, `delivering` from the first send, `accepted` when the service took every batch, and `confirmed` when it told, or
  * showed, that all is stored. Aside: `empty` when the file held no readings; `held` while structure, a unit or a person is
  * waited for; `discarded` when the service accepted and then dropped something (this may become known late, and a webhook may
- * correct what reading back had found); `quarantined` when a person is needed; `cancelled` when it was given up, such as a duplicate.
+ * correct what reading back had found); `unconfirmed` when it was accepted and nobody could say in time whether it is stored: its lane goes
+ * on, it is never sent again, and the service is asked about it again; `quarantined` when a person is needed; `cancelled` when it was given up, such as a duplicate.
  * The run of a container is `opened` instead of mapped: each of its entries is an arrival from then on, with a run of its own. When all of
  * them came to a good end its source is finished, and while one did not it rests, to be looked at again when an entry changes.
  * What a crash or a lost spool interrupted goes back to where it can be done again: `mapping → fetched`, and `→ claimed` when the input is lost.
@@ -40,7 +41,8 @@ export const RUN_TRANSITIONS: Table<RunState> = {
   mapping: ["mapped", "empty", "fetched", "claimed", "quarantined", "cancelled"],
   mapped: ["delivering", "held", "empty", "fetched", "claimed", "quarantined", "cancelled"],
   delivering: ["accepted", "held", "fetched", "claimed", "quarantined", "cancelled"],
-  accepted: ["confirmed", "discarded"],
+  accepted: ["confirmed", "discarded", "unconfirmed"],
+  unconfirmed: ["confirmed", "discarded"],
   confirmed: ["discarded"],
   discarded: ["confirmed"],
   empty: [],
@@ -66,7 +68,17 @@ export const OPEN_RUN_STATES = [
   "mapped",
   "delivering",
 ] as const satisfies readonly RunState[];
-export const DELIVERED_RUN_STATES = ["accepted", "confirmed"] as const satisfies readonly RunState[];
+/** The service took every batch, and nothing of them is known to be lost. */
+export const DELIVERED_RUN_STATES = [
+  "accepted",
+  "confirmed",
+  "unconfirmed",
+] as const satisfies readonly RunState[];
+/** The service took every batch, whatever it did with them. */
+export const ACCEPTED_RUN_STATES = [
+  ...DELIVERED_RUN_STATES,
+  "discarded",
+] as const satisfies readonly RunState[];
 
 const TABLES = {
   arrival: ARRIVAL_TRANSITIONS,
@@ -112,6 +124,7 @@ const COMMITS = [
   "arrivals.pruned",
   "arrivals.forgotten",
   "pause.changed",
+  "finished.changed",
 ] as const;
 
 /** Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and `.after` it. */

@@ -3,6 +3,7 @@ import type { BatchLimits, Place } from "../model.ts";
 import { JsonBytes } from "./json-bytes.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { shorten } from "./rejections.ts";
+import type { ConflictJudge } from "./sorted-readings.ts";
 import { lostReadings, type SortedReading } from "./spill.ts";
 
 /** Valid until the next one is made: its memory is used again. */
@@ -18,7 +19,7 @@ export interface BatchBody {
 /** What all batches hold together. */
 export interface BatchTotals {
   points: number;
-  /** Readings whose target, date and version came again later. */
+  /** Readings that do not count, since their target, date and version are there again. */
   superseded: number;
   /** Earliest and latest date in epoch milliseconds; infinite without readings. */
   from: number;
@@ -155,10 +156,11 @@ export function* batchBodies(
   index: ReadingIndex,
   limits: BatchLimits,
   totals: BatchTotals,
+  judge: ConflictJudge,
 ): Generator<BatchBody> {
   const builder = BatchBuilder.taken(limits);
   try {
-    yield* bodiesBy(builder, index, limits, totals);
+    yield* bodiesBy(builder, index, limits, totals, judge);
   } finally {
     builder.give();
   }
@@ -169,8 +171,9 @@ function* bodiesBy(
   index: ReadingIndex,
   limits: BatchLimits,
   totals: BatchTotals,
+  judge: ConflictJudge,
 ): Generator<BatchBody> {
-  const readings = index.settled();
+  const readings = index.settled(judge);
   let group: Group | undefined;
   while (readings.next()) {
     if (group?.rank !== readings.rank) {

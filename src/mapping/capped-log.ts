@@ -1,4 +1,5 @@
 /** The lines that a mapper logs about one file: the first of them, cut to a length, and how many were left out. */
+import { formatWithOptions } from "node:util";
 import { shorten } from "./rejections.ts";
 
 type Level = "info" | "warn";
@@ -25,5 +26,16 @@ export class CappedLog {
     const more = this.#lines - LINES_MAX;
     if (more > 0) this.#write("warn", `${more} more lines of this mapper about this file were left out`);
     this.#lines = LINES_MAX;
+  }
+}
+
+const SHOWN = { depth: 3, breakLength: Number.POSITIVE_INFINITY } as const;
+
+/** What the console would print of the values; one may throw when it is looked at. */
+export function logText(values: readonly unknown[]): string {
+  try {
+    return formatWithOptions(SHOWN, ...values);
+  } catch {
+    return "a value that cannot be shown";
   }
 }

@@ -11,7 +11,7 @@ import { loadMapper } from "./load-mapper.ts";
 import { lookupFile } from "./lookup.ts";
 import { mapFile } from "./map-file.ts";
 import { digestMapper } from "./mapper-files.ts";
-import type { LookupFile, MapResult } from "./mapping.ts";
+import { conflictWords, type LookupFile, type MapResult } from "./mapping.ts";
 import { createMemorySink } from "./segment-writer.ts";
 import { withFixedClock } from "./testing/fixed-clock.ts";
 
@@ -139,7 +139,9 @@ function outcomeOf(result: MapResult, bodies: readonly Buffer[]): unknown {
   }
   const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
   if (rejected.length === 0 && result.superseded === 0) return elements;
-  return { elements, superseded: result.superseded, rejected };
+  const { superseded, conflicts } = result;
+  const found = conflicts === undefined ? {} : { conflicts: conflicts.shown.map(conflictWords) };
+  return { elements, superseded, ...found, rejected };
 }
 
 /** Without the fields that are undefined, as JSON has none. */

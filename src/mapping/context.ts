@@ -1,11 +1,13 @@
 /** What a mapper is given: the functions by which it hands out readings and refuses rows, checked as they are called. */
 
+import type { Place } from "../model.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
 import type { LookupFile } from "./mapping.ts";
 import { readNumber } from "./number.ts";
+import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
 import { placeOf, type RowTracker } from "./place.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
@@ -18,6 +20,22 @@ import { createUnitTool } from "./unit.ts";
 const DATE_MIN_MS = Date.UTC(1901, 0, 1);
 const DATE_MAX_MS = Date.UTC(2200, 0, 1);
 
+/** Readings of repeated hours in memory. */
+const WAITING_MAX = 250_000;
+
+interface WaitingReading extends Pick<Reading, "value" | "version" | "tags" | "batchTags"> {
+  readonly group: Group;
+  readonly place: Place;
+  /** Index of the place's sheet. */
+  readonly sheet: number;
+  /** Of its date. */
+  readonly column: string | undefined;
+}
+
+function copied(tags: Reading["tags"]): Reading["tags"] {
+  return tags === undefined ? undefined : { ...tags };
+}
+
 export interface ContextParts<Settings> {
   readonly file: MapperFile;
   readonly settings: Settings;
@@ -28,13 +46,22 @@ export interface ContextParts<Settings> {
   /** Version of readings that have none of their own. */
   readonly version?: string | undefined;
   readonly log: MapContext<Settings>["log"];
+  /** Hears each date that is finer than a millisecond, and is cut to it. */
+  readonly onCut?: ((date: string) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
-export function createContext<Settings>(parts: ContextParts<Settings>): MapContext<Settings> {
+export interface FileContext<Settings> {
+  readonly context: MapContext<Settings>;
+  /** `map` came to its end: readings that waited for their instants get them now, or are refused. */
+  finish(): void;
+}
+
+export function createContext<Settings>(parts: ContextParts<Settings>): FileContext<Settings> {
   const { rejections, tracker } = parts;
   const instants = new Instants();
   const emit = createEmit(parts, instants);
+  const { finish, ...time } = createTimeTools(instants, parts.onCut);
 
   function eachChunkRow<Row extends object>(rows: readonly Row[], take: (row: Row) => void): void {
     for (let at = 0; at < rows.length; at += 1) {
@@ -51,7 +78,7 @@ export function createContext<Settings>(parts: ContextParts<Settings>): MapConte
     tracker.leave();
   }
 
-  return {
+  const context: MapContext<Settings> = {
     file: parts.file,
     settings: parts.settings,
     emit,
@@ -65,13 +92,14 @@ export function createContext<Settings>(parts: ContextParts<Settings>): MapConte
         eachChunkRow(rows, take);
       }
     },
-    time: createTimeTools(instants),
+    time,
     number: readNumber,
     unit: createUnitTool(),
     lookup: createLookups(parts.lookups ?? [], parts.signal),
     log: parts.log,
     signal: parts.signal,
   };
+  return { context, finish };
 }
 
 /** The offending text of a refused row, when the mapper names the column. */
@@ -82,7 +110,7 @@ function cellText(where: unknown, column: string | undefined): string | undefine
 }
 
 function createEmit<Settings>(
-  { index, rejections, tracker, version: stamp }: ContextParts<Settings>,
+  { index, rejections, tracker, version: stamp, onCut = () => undefined }: ContextParts<Settings>,
   instants: Instants,
 ): (reading: Reading) => void {
   const frozen = new WeakMap<object, Group>();
@@ -108,18 +136,63 @@ function createEmit<Settings>(
   function take(reading: Reading): void {
     const { version, tags, batchTags, at, unit } = reading;
     const group = groupOf(reading.target);
-    const date = instants.msOf(reading.date) ?? epochMs(reading.date);
+    const pending = instants.hasPending ? pendingDateOf(reading.date) : undefined;
+    const date = pending === undefined ? (instants.msOf(reading.date) ?? epochMs(reading.date, onCut)) : 0;
     checkPlausible(date, reading.date);
     const value = finiteValue(reading.value);
+    if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
+    const place = at === undefined ? tracker : (placeOf(at) ?? placeAt(at, tracker));
+    const row = place.row ?? 0;
+    const sheet = index.sheet(place.sheet);
+    if (pending !== undefined) {
+      const { text } = pending;
+      const named = "column" in place ? place.column : undefined;
+      const row = tracker.row === place.row ? tracker.latest : undefined;
+      const column = named ?? rowFault(new RowError("", { text }), row).column;
+      takeLater(pending, {
+        ...{ group, value, sheet, column },
+        place: { row: place.row, sheet: place.sheet },
+        version: checkedVersion(version) ?? stamp,
+        // A mapper may use its object of tags again.
+        tags: copied(checkedTags(tags)),
+        batchTags: copied(checkedTags(batchTags)),
+      });
+      return;
+    }
     const extra =
       version === undefined && tags === undefined && batchTags === undefined && stamp === undefined
         ? 0
         : index.extra(checkedVersion(version) ?? stamp, checkedTags(tags), checkedTags(batchTags));
-    if (unit !== undefined && unit !== null) agreeOnUnit(group, unit);
-    const place = at === undefined ? tracker : (placeOf(at) ?? placeAt(at, tracker));
-    const row = place.row ?? 0;
-    index.add(group, date, value, extra, row, index.sheet(place.sheet));
+    index.add(group, date, value, extra, row, sheet);
     rejections.taken(row);
+  }
+
+  let waiting = 0;
+
+  /** It is in a repeated hour, and counts when its series has left the hour. */
+  function takeLater(date: PendingDate, reading: WaitingReading): void {
+    if (waiting >= WAITING_MAX)
+      throw new RowError(`more than ${WAITING_MAX} readings of repeated hours wait for their instants`, {
+        text: date.text,
+      });
+    waiting += 1;
+    date.whenKnown((known) => {
+      waiting -= 1;
+      const { group, value, version, tags, batchTags, place, sheet, column } = reading;
+      const { row = 0 } = place;
+      if (typeof known === "number") {
+        const hasExtra = version !== undefined || tags !== undefined || batchTags !== undefined;
+        index.add(group, known, value, hasExtra ? index.extra(version, tags, batchTags) : 0, row, sheet);
+        rejections.taken(row);
+      } else {
+        const { message, text, hint } = known;
+        const at = {
+          ...(row === 0 ? {} : { row }),
+          ...(place.sheet === undefined ? {} : { sheet: place.sheet }),
+        };
+        rejections.add(at, { message, text, hint, column });
+      }
+    });
   }
 
   return (reading) => {
@@ -145,7 +218,7 @@ function checkPlausible(ms: number, date: Reading["date"]): void {
     );
 }
 
-function epochMs(date: Reading["date"]): number {
+function epochMs(date: Reading["date"], onCut: (date: string) => void): number {
   if (typeof date === "string") {
     if (!readIso(date))
       throw new RowError(`the date ${shown(date)} is not of the form yyyy-MM-ddTHH:mm:ssZ`, { text: date });
@@ -154,12 +227,12 @@ function epochMs(date: Reading["date"]): number {
         text: date,
         hint: "The mapper has to read it with `time.iso` or `time.local` and a time zone.",
       });
+    if (iso.finer) onCut(date);
     return iso.wall - iso.offset;
   }
   if (date instanceof Date) return date.getTime();
   if (date instanceof Temporal.Instant) {
-    if (date.epochNanoseconds % 1_000_000n !== 0n)
-      throw new RowError(`the date ${date.toString()} is finer than a millisecond`);
+    if (date.epochNanoseconds % 1_000_000n !== 0n) onCut(date.toString());
     return date.epochMilliseconds;
   }
   throw new RowError(`the date is no instant, date or text: ${shown(date)}`);

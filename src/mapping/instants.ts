@@ -1,4 +1,5 @@
 /** The instants that the time tools hand out. */
+import { pendingDateOf, pendingInstant } from "./pending-instant.ts";
 
 /** A prime number, so that dates at regular distances spread over all places. */
 const KEPT = 16_381;
@@ -12,6 +13,8 @@ const kept = new Array<Temporal.Instant | undefined>(KEPT).fill(undefined);
 const keptMs = new Float64Array(KEPT).fill(Number.NaN);
 
 export class Instants {
+  /** Whether some of them may not be known yet. */
+  hasPending = false;
   #latest: Temporal.Instant | undefined;
   #latestMs = Number.NaN;
 
@@ -27,6 +30,13 @@ export class Instants {
     this.#latest = instant;
     this.#latestMs = ms;
     return instant;
+  }
+
+  /** The one that `change` makes of it, also when it is not known yet. */
+  moved(instant: Temporal.Instant, change: (ms: number) => number): Temporal.Instant {
+    const pending = this.hasPending ? pendingDateOf(instant) : undefined;
+    if (pending !== undefined) return pendingInstant(pending.derive(change));
+    return this.at(change(this.msOf(instant) ?? instant.epochMilliseconds));
   }
 
   /** Milliseconds of the instant that was handed out last, which spares asking it; otherwise undefined. */

@@ -6,9 +6,11 @@ export interface IsoFields {
   wall: number;
   /** Offset of the designator in milliseconds, or NaN without one. */
   offset: number;
+  /** The text was finer than a millisecond, and is cut to it. */
+  finer: boolean;
 }
 
-export const iso: IsoFields = { wall: 0, offset: Number.NaN };
+export const iso: IsoFields = { wall: 0, offset: Number.NaN, finer: false };
 
 const DAY_MS = 86_400_000;
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -54,9 +56,15 @@ export function twoDigits(text: string, at: number): number {
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
 }
 
+/** Milliseconds of the decimals of a second, cut; `iso.finer` says whether anything was cut. */
+export function fractionMs(decimals: string): number {
+  iso.finer = /[1-9]/.test(decimals.slice(3));
+  return Number(decimals.slice(0, 3).padEnd(3, "0"));
+}
+
 /**
- * Fills `iso` from `yyyy-MM-ddTHH:mm[:ss[.fff]][Z|±HH[:mm]]` (a blank for the T is taken too).
- * False when the text is none, or is finer than a millisecond.
+ * Fills `iso` from `yyyy-MM-ddTHH:mm[:ss[.fff…]][Z|±HH[:mm]]` (a blank for the T is taken too).
+ * False when the text is none.
  */
 export function readIso(text: string): boolean {
   const length = text.length;
@@ -67,14 +75,15 @@ export function readIso(text: string): boolean {
   let at = 16;
   let second = 0;
   let fraction = 0;
+  iso.finer = false;
   if (text.charCodeAt(at) === 58) {
     second = twoDigits(text, at + 1);
     at += 3;
     const mark = text.charCodeAt(at);
     if (mark === 46 || mark === 44) {
       const end = digitsEnd(text, at + 1);
-      fraction = Number(text.slice(at + 1, end).padEnd(9, "0")) / 1e6;
-      if (end === at + 1 || end > at + 10 || !Number.isInteger(fraction)) return false;
+      if (end === at + 1) return false;
+      fraction = fractionMs(text.slice(at + 1, end));
       at = end;
     }
   }

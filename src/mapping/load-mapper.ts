@@ -1,11 +1,14 @@
 /** Loads a mapper's module as it is on disk: a changed mapper is another module, beside the old one. */
-import { registerHooks } from "node:module";
+import { readFileSync } from "node:fs";
+import { type ResolveFnOutput, registerHooks } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ConfigError, wordsOf } from "../support/errors.ts";
 import { faultyLine } from "./author-frames.ts";
+import { CONFLICTS_SETTING, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";
 import { nameOf } from "./mapper-files.ts";
+import { settingNames } from "./settings.ts";
 
 /** Neither a path, nor an address, nor a module of Node. */
 const PACKAGE = /^(?![./]|[a-z]+:)/;
@@ -29,9 +32,33 @@ function hookResolution(): void {
       const origin = PACKAGE.test(specifier) ? origins.get(version ?? "") : undefined;
       const resolved = next(specifier, origin === undefined ? context : { ...context, parentURL: origin });
       const own = version !== undefined && /^\.{1,2}\//.test(specifier) && !resolved.url.includes("?");
-      return own ? { ...resolved, url: resolved.url + version } : resolved;
+      return withOwnFormat(own ? { ...resolved, url: resolved.url + version } : resolved);
     },
   });
+}
+
+const MODULE_OF: Readonly<Record<string, string>> = {
+  commonjs: "module",
+  "commonjs-typescript": "module-typescript",
+};
+const MODULE_SYNTAX = /^[ \t]*(?:import[\s{"'*]|export[\s{*])/m;
+
+/**
+ * A mapper's file is what it is written as, also where a package.json above it says `"type": "commonjs"`: that one is the site's, and means
+ * neither the mapper nor the copy of it that a run is bound to.
+ */
+function withOwnFormat(resolved: ResolveFnOutput): ResolveFnOutput {
+  const { url } = resolved;
+  const format = MODULE_OF[resolved.format ?? ""];
+  if (format === undefined || !/\.[jt]s\?v=[0-9a-f]{64}$/.test(url)) return resolved;
+  try {
+    return MODULE_SYNTAX.test(readFileSync(new URL(url.replace(/\?.*$/, "")), "utf8"))
+      ? { ...resolved, format }
+      : resolved;
+  } catch {
+    // Loading it tells what is wrong with it.
+    return resolved;
+  }
 }
 
 /** The mapper of a module, and where it was copied from, if it was. Throws a `ConfigError` that says why it is none. */
@@ -50,6 +77,14 @@ export async function loadMapper(modulePath: string, digest: string, origin?: st
   const expected = nameOf(modulePath);
   if (mapper.name !== expected)
     throw refusal(modulePath, `it calls itself "${mapper.name}", but its place says "${expected}"`);
+  const { conflicts } = mapper;
+  if (conflicts !== undefined && !conflictRule.safeParse(conflicts).success)
+    throw refusal(modulePath, `its conflicts is none of ${conflictRule.options.join(", ")}`);
+  if (settingNames(mapper.settings).includes(CONFLICTS_SETTING))
+    throw refusal(
+      modulePath,
+      `its settings have "${CONFLICTS_SETTING}", which every mapper has anyway: name it otherwise, or set the field conflicts of defineMapper`,
+    );
   return mapper;
 }
 

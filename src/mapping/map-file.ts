@@ -6,10 +6,12 @@ import { REGISTER } from "../support/register.ts";
 import { targetWords } from "../wire/target.ts";
 import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
+import { Conflicts } from "./conflicts.ts";
 import { createContext } from "./context.ts";
+import { thrownWords } from "./denied-access.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
-import type { LookupFile, MappedTarget, MapResult } from "./mapping.ts";
+import { conflictWords, cutWords, type LookupFile, type MappedTarget, type MapResult } from "./mapping.ts";
 import { placeOf, RowTracker } from "./place.ts";
 import { createMapperFile } from "./readers/mapper-file.ts";
 import { ReadingIndex } from "./reading-index.ts";
@@ -53,17 +55,28 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   if ("fault" in settings) return failed(reasonOf("HG-MAP-004", settings.fault), rejections);
   const index = new ReadingIndex(request.sink.spillPath, request.rowsInMemoryMax);
   try {
-    const unmapped = await runMapper(request, settings.value, index, rejections);
+    let cutDate: string | undefined;
+    const onCut = (date: string) => {
+      cutDate ??= date.slice(0, DATE_CHARACTERS_MAX);
+    };
+    const unmapped = await runMapper(request, settings.value, { index, rejections, onCut });
     request.signal.throwIfAborted();
     // A mapper may have caught what the disk said.
     if (index.fault !== undefined) throw unwritable(request, index.fault);
-    const reason = unmapped ?? rowsReason(request, index, rejections);
+    const reason = unmapped ?? rowsReason(request, index.readings, rejections);
     if (reason !== null) return failed(reason, rejections);
-    return await writeBatches(request, index, rejections);
+    const conflicts = new Conflicts(settings.conflicts, index, rejections);
+    const result = await writeBatches(request, index, rejections, conflicts);
+    if (cutDate === undefined || result.status === "failed") return result;
+    request.log?.warn(cutWords(cutDate));
+    return { ...result, cutDate };
   } finally {
     index.close();
   }
 }
+
+/** Of a date that a notice quotes. */
+const DATE_CHARACTERS_MAX = 60;
 
 function failed(reason: Reason, rejections: Rejections): MapResult {
   return { status: "failed", reason, ...refusals(rejections) };
@@ -81,13 +94,13 @@ function refusals(
 }
 
 /** Why nothing is pushed of a file with refused rows, or null. */
-function rowsReason(request: MapFileRequest, index: ReadingIndex, rejections: Rejections): Reason | null {
+function rowsReason(request: MapFileRequest, readings: number, rejections: Rejections): Reason | null {
   const { rows, rejectShare = 1 } = request;
   const [first] = rejections.rows;
   if (first === undefined) return null;
   if (rows === "strict") return strictReason(first, rejections.count);
-  if (index.readings > 0 && rejections.share <= rejectShare) return null;
-  if (index.readings > 0)
+  if (readings > 0 && rejections.share <= rejectShare) return null;
+  if (readings > 0)
     return {
       ...first,
       code: "HG-MAP-031",
@@ -101,12 +114,18 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(3))} %`;
 }
 
+interface Taking {
+  readonly index: ReadingIndex;
+  readonly rejections: Rejections;
+  /** Hears each date that is cut to the millisecond. */
+  readonly onCut: (date: string) => void;
+}
+
 /** Null when `map` ended well, otherwise why the whole file failed. */
 async function runMapper(
   request: MapFileRequest,
   settings: unknown,
-  index: ReadingIndex,
-  rejections: Rejections,
+  { index, rejections, onCut }: Taking,
 ): Promise<Reason | null> {
   const tracker = new RowTracker();
   const size = sizeOf(request);
@@ -114,13 +133,15 @@ async function runMapper(
   const file = createMapperFile({ ...request, size }, tracker, refuse, request.signal);
   const { log = NO_LOG, lookups, version, signal } = request;
   try {
-    await request.mapper.map(
-      createContext({ file, settings, index, rejections, tracker, lookups, version, log, signal }),
-    );
+    const { context, finish } = createContext({
+      ...{ file, settings, index, rejections, tracker, lookups, version, log, onCut, signal },
+    });
+    await request.mapper.map(context);
+    finish();
     return null;
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
-    if (isDiskFault(readable(thrown), request.inputPath)) throw unreadableInput(request, thrown);
+    if (isDiskFault(readable(thrown), request.inputPath)) throw unreadableInput(request.filePath, thrown);
     return thrownReason(readable(thrown), tracker, request.mapper.name);
   }
 }
@@ -141,7 +162,7 @@ function sizeOf(request: MapFileRequest): number {
   try {
     return statSync(request.inputPath).size;
   } catch (cause) {
-    throw unreadableInput(request, cause);
+    throw unreadableInput(request.filePath, cause);
   }
 }
 
@@ -152,7 +173,7 @@ function isDiskFault(thrown: unknown, inputPath: string): boolean {
   );
 }
 
-function unreadableInput({ filePath }: MapFileRequest, cause: unknown): TransientError {
+export function unreadableInput(filePath: string, cause: unknown): TransientError {
   return new TransientError("HG-MAP-016", {
     operation: "read input",
     subject: filePath,
@@ -165,19 +186,28 @@ async function writeBatches(
   request: MapFileRequest,
   index: ReadingIndex,
   rejections: Rejections,
+  conflicts: Conflicts,
 ): Promise<MapResult> {
   const { sink, limits, signal } = request;
   const batches: BatchSlice[] = [];
   const totals = noTotals();
   try {
-    for (const body of batchBodies(index, limits, totals)) {
+    for (const body of batchBodies(index, limits, totals, conflicts)) {
       signal.throwIfAborted();
       batches.push(await sink.append(body, (sheet) => index.sheetName(sheet)));
+    }
+    const reason = conflicts.refused === 0 ? null : rowsReason(request, totals.points, rejections);
+    if (reason !== null) {
+      await sink.discard();
+      return failed(reason, rejections);
     }
     const held = { targets: targetsOf(index), period: periodOf(totals) };
     await sink.publish(held);
     const { points, superseded } = totals;
-    return { status: "mapped", batches, points, superseded, ...held, ...refusals(rejections) };
+    warnOf(conflicts, request.log);
+    const found =
+      conflicts.count === 0 ? {} : { conflicts: { count: conflicts.count, shown: conflicts.kept } };
+    return { status: "mapped", batches, points, superseded, ...found, ...held, ...refusals(rejections) };
   } catch (thrown) {
     // The fault that led here is the one to tell; what cannot be removed now is overwritten by the next attempt.
     await sink.discard().catch(() => undefined);
@@ -187,6 +217,12 @@ async function writeBatches(
     if (thrown instanceof TransientError || systemCode(thrown) === undefined) throw thrown;
     throw unwritable(request, thrown);
   }
+}
+
+function warnOf({ count, kept: [first] }: Conflicts, log = NO_LOG): void {
+  if (first === undefined) return;
+  const more = count === 1 ? "" : `, and ${count - 1} more`;
+  log.warn(`rows of one target and date differ: ${conflictWords(first)}${more}`);
 }
 
 function unwritable({ filePath }: MapFileRequest, cause: unknown): TransientError {
@@ -216,7 +252,7 @@ function thrownReason(thrown: unknown, tracker: RowTracker, mapper: string): Rea
   }
   if (isFileError(thrown)) return fileReason(thrown, tracker);
   if (thrown instanceof ConfigError) return reasonOf(thrown.code, thrown.message, undefined, thrown.hint);
-  return reasonOf("HG-MAP-007", `the mapper ${mapper} threw: ${wordsOf(thrown)}${framesWords(thrown)}`);
+  return reasonOf("HG-MAP-007", `the mapper ${mapper} threw: ${thrownWords(thrown)}${framesWords(thrown)}`);
 }
 
 function fileReason(thrown: FileError, tracker: RowTracker): Reason {
@@ -237,7 +273,9 @@ function framesWords(thrown: unknown): string {
 }
 
 function targetsOf(index: ReadingIndex): MappedTarget[] {
-  return index.groups.map(({ kind, target, points, from, to, untagged, unit }) => {
+  // Of a target whose readings were all refused nothing is pushed.
+  const pushed = index.groups.filter(({ points }) => points > 0);
+  return pushed.map(({ kind, target, points, from, to, untagged, unit }) => {
     const declared = unit === undefined ? {} : { unit };
     const facts = { target, points, fromMs: from, toMs: to, untagged, ...declared };
     return { kind, target: targetWords(target), points, ...declared, facts };

@@ -1,5 +1,6 @@
 /** What a mapper says of itself, as plain data that can cross between processes. */
 import { z } from "zod";
+import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";
 import type { MapperFacts } from "./messages.ts";
 
@@ -7,10 +8,15 @@ import type { MapperFacts } from "./messages.ts";
 export const VERSION_DEFAULT = "0.0.0";
 
 export function factsOf(mapper: Mapper): MapperFacts {
-  const schema = z.toJSONSchema(mapper.settings ?? z.strictObject({}), {
+  const own = z.toJSONSchema(mapper.settings ?? z.strictObject({}), { io: "input", unrepresentable: "any" });
+  const conflicts = z.toJSONSchema(conflictRule.default(mapper.conflicts ?? CONFLICT_RULE_DEFAULT), {
     io: "input",
-    unrepresentable: "any",
   });
+  delete conflicts.$schema;
+  const schema =
+    own.properties === undefined
+      ? own
+      : { ...own, properties: { ...own.properties, [CONFLICTS_SETTING]: conflicts } };
   return {
     name: mapper.name,
     version: String(mapper.version ?? VERSION_DEFAULT),

@@ -60,7 +60,7 @@ export interface Reading {
   readonly value: number;
   /**
    * VersionTag of this reading (*Data versioning*). Of the same target and date the file may hold one reading for each version; of
-   * one version, the later row wins.
+   * one version, the later row wins, or what `conflicts` says.
    */
   readonly version?: string | undefined;
   /** Tags of this reading: texts by name, such as the quality flags of the sender. */
@@ -93,9 +93,11 @@ export type Where =
  * - `reject` (default): a `RowError` for both
  * - `earlier`, `later`: the first or the second pass of a repeated time; a missing time is read with the offset that gives the
  *   earlier or the later instant
- * - `byOrder`: the order of the calls tells the passes apart, whether the file runs forwards or backwards. A missing time is
- *   refused, and so is a file that begins inside the repeated hour. When several series alternate, name the series:
- *   `{ byOrder: meter }`
+ * - `byOrder`: the order of the calls tells the passes apart, whether the file runs forwards or backwards, and whether one pass follows
+ *   the other or both passes of each time stand together. An instant in the repeated hour is known only when its series has left the hour:
+ *   hand it to `emit`, `addMinutes` or `addDays` as it is; asked for its value it throws a `RowError`. A missing time is refused, and so are
+ *   all readings of a series in an hour whose order does not tell, such as one row of each time. When several series alternate, name the
+ *   series: `{ byOrder: meter }`
  */
 export type DstPolicy = "reject" | "earlier" | "later" | "byOrder" | { readonly byOrder: string };
 
@@ -122,6 +124,8 @@ export interface TimeTools {
   dayLength(text: string, format: string, zone: string): number;
   /** The instant so many minutes later; fractions of a minute count to the millisecond. */
   addMinutes(instant: Temporal.Instant, minutes: number): Temporal.Instant;
+  /** The instant of the same time of day so many days of the zone's calendar later. */
+  addDays(instant: Temporal.Instant, days: number, zone: string): Temporal.Instant;
 }
 
 /**
@@ -156,7 +160,7 @@ export interface MapContext<Settings> {
   readonly settings: Settings;
   /**
    * Hands out one reading. Synchronous, and it never throws: an invalid reading counts as a refused row. Of the same target, date and
-   * version the reading that is emitted later wins, however far apart they are.
+   * version the reading that is emitted later wins, however far apart they are, unless `conflicts` refuses those that differ.
    */
   emit(reading: Reading): void;
   /**
@@ -201,6 +205,12 @@ export interface MapperDefinition<Schema extends zod.ZodType = zod.ZodType> {
   readonly version?: string;
   /** Schema of the trigger's `metadata`. Default: no settings. */
   readonly settings?: Schema;
+  /**
+   * What becomes of readings of one target, date and version with different values, unless the trigger's `metadata` says otherwise by
+   * `conflicts`, a setting that every mapper has. `last` (default): the later counts, as the service itself overwrites; `first`; or `refuse`,
+   * which refuses both rows. Equal values are no conflict.
+   */
+  readonly conflicts?: "last" | "refuse" | "first";
   /**
    * Called once for each file. A `RowError` that leaves it refuses the file with its row; a `FileError` refuses it in the mapper's words;
    * anything else that is thrown is reported as a fault of the mapper, with the frames of the stack that are the author's own.

@@ -15,6 +15,8 @@ export interface MapJob {
   readonly runId: string;
   /** Local copy of the input. */
   readonly inputPath: string;
+  /** SHA-256 that the input must have, lower-case hexadecimal; any when absent or null. */
+  readonly inputSha256?: string | null | undefined;
   /** Base name and path at the drop. */
   readonly fileName: string;
   readonly filePath: string;
@@ -55,8 +57,12 @@ export interface MappedFile {
   readonly batches: readonly BatchSlice[];
   /** Readings in the batches. */
   readonly points: number;
-  /** Rows whose target and date came again later in the file. */
+  /** Readings whose target, date and version the file has again, and that do not count therefore. */
   readonly superseded: number;
+  /** Those of them whose value is another one, with the first of them in full; absent when there are none. */
+  readonly conflicts?: { readonly count: number; readonly shown: readonly ReadingConflict[] } | undefined;
+  /** The first date that is finer than a millisecond, when there is any: such dates are cut to it. */
+  readonly cutDate?: string | undefined;
   readonly targets: readonly MappedTarget[];
   /** Earliest and latest date, or null when there are no readings. */
   readonly period: { readonly from: string; readonly to: string } | null;
@@ -76,6 +82,38 @@ export interface UnmappedFile {
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
 }
 
+/** Two readings of one target, date and version, of which `taken` counts. */
+export interface ReadingConflict {
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  readonly date: string;
+  readonly version?: string | undefined;
+  readonly taken: RowValue;
+  readonly left: RowValue;
+}
+
+export interface RowValue {
+  readonly sheet?: string | undefined;
+  readonly row?: number | undefined;
+  readonly value: number;
+}
+
+/** Said once for a file. */
+export function cutWords(cutDate: string): string {
+  return `dates finer than a millisecond are cut to it, the first: ${JSON.stringify(cutDate)}`;
+}
+
+/** `2.5 of row 7 counts instead of 1.5 of row 3 (sourceEan=… at 2026-03-01T00:00:00Z)`. */
+export function conflictWords({ target, date, version, taken, left }: ReadingConflict): string {
+  const of = version === undefined ? "" : `, version ${version}`;
+  return `${valueAt(taken)} counts instead of ${valueAt(left)} (${target} at ${date}${of})`;
+}
+
+function valueAt({ row, sheet, value }: RowValue): string {
+  const place = row === undefined ? "" : ` of row ${row}`;
+  return `${value}${place}${sheet === undefined ? "" : ` of sheet ${sheet}`}`;
+}
+
 export interface MappedTarget {
   /** Identifier kind, such as `sourceSerialNumber`. */
   readonly kind: string;
@@ -90,7 +128,10 @@ export interface MappedTarget {
 export interface MappingPool {
   /** A file for this mapper is on its way. What takes time to start may start now; nothing is promised, and nothing fails. */
   prepare(mapper: MapperIdentity): void;
-  /** Maps one file. Never rejects because of the file or the mapper (that is `failed`); rejects with `TransientError` when cancelled. */
+  /**
+   * Maps one file. Never rejects because of the file or the mapper (that is `failed`). Rejects with `TransientError` when cancelled, when the
+   * disk fails, and with the code `HG-SPOOL-007` when the input is not what was fetched.
+   */
   map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
   /**
    * Maps small files by the same version of a mapper, with the results that `map` would give, in less time: one process takes them one after

@@ -71,7 +71,7 @@ export function createMappingPool(
       shelf.drop(child);
       await discardPart(partPath);
       if (outcome.end === "cancelled") throw cancelled(job);
-      if (outcome.end === "not started") throw transient("HG-MAP-017", job, outcome.words);
+      if (outcome.end === "not started") throw notStarted(job, outcome.words);
       const reason = endReason(outcome, job, options);
       if (isAgain || !mayBeInnocent(outcome, wasUsed)) return { result: failed(reason), partPath };
       log.warn(
@@ -169,6 +169,10 @@ export function createMappingPool(
       deadline.abort();
     },
   };
+}
+
+function notStarted(job: MapJob, words: string) {
+  return transient("HG-MAP-017", job, `no process for the mapper could be started: ${words}`);
 }
 
 /** Only here, so that a process whose gateway has gone publishes nothing. */

@@ -7,7 +7,7 @@ import type { PushTarget } from "../wire/push.ts";
 import { type IdentifierKind, targetWords } from "../wire/target.ts";
 import { Extras } from "./extras.ts";
 import { giveColumns, ReadingColumns, takeColumns } from "./reading-columns.ts";
-import { ColumnReadings, MergedReadings, SettledReadings } from "./sorted-readings.ts";
+import { ColumnReadings, type ConflictJudge, MergedReadings, SettledReadings } from "./sorted-readings.ts";
 import { SpillFile } from "./spill.ts";
 
 /** About 5 MB in columns, and as much again while they are sorted. */
@@ -157,10 +157,11 @@ export class ReadingIndex {
   }
 
   /** What is pushed, by kind, target and date. Once, when all readings are in and before it is closed. */
-  settled(): SettledReadings {
+  settled(judge: ConflictJudge): SettledReadings {
     const inMemory = this.#sorted(this.#columns ?? new ReadingColumns());
     const spilled = this.#spill?.open() ?? [];
-    return new SettledReadings(spilled.length === 0 ? inMemory : new MergedReadings([...spilled, inMemory]));
+    const all = spilled.length === 0 ? inMemory : new MergedReadings([...spilled, inMemory]);
+    return new SettledReadings(all, judge);
   }
 
   /** Gives the space on the disk and in memory back. Idempotent. */

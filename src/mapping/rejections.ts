@@ -72,6 +72,13 @@ export class Rejections {
     else this.#reasons.set(OTHER_REASONS, { message: OTHER_REASONS, count: 1 });
   }
 
+  /** Refuses a row that counted as taken. */
+  addTaken(place: Place, fault: RowFault): void {
+    const before = this.#refusedRows;
+    this.add(place, fault);
+    this.#takenRows = Math.max(0, this.#takenRows - (this.#refusedRows - before));
+  }
+
   add(place: Place, fault: RowFault): void {
     this.count += 1;
     const { row, sheet } = this.#latestRefused;

@@ -8,6 +8,7 @@
  *
  * A batch is JSON without a line feed, so whatever begins as a footer does is one, also with the children of a split behind it.
  */
+import { createHash } from "node:crypto";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { basename } from "node:path";
 import type { TargetFacts } from "../model.ts";
@@ -41,16 +42,19 @@ export function aboutOf({ period, targets }: Pick<MappedFile, "period" | "target
 
 const LINES_PER_PIECE = 1_000;
 
-/** A line for the period, and one for each target, some at a time. */
+/** A line for the period, one for each target, and last the SHA-256 of the lines before; some lines at a time. */
 export function* aboutLines({ from, to, targets }: RunAbout): Generator<string> {
-  let text = `${JSON.stringify({ from, to, count: targets.length })}\n`;
+  const digest = createHash("sha256");
+  let text = `${JSON.stringify({ from, to, count: targets.length, sealed: true })}\n`;
   for (const [index, facts] of targets.entries()) {
     text += `${JSON.stringify(facts)}\n`;
     if ((index + 1) % LINES_PER_PIECE !== 0) continue;
+    digest.update(text);
     yield text;
     text = "";
   }
-  yield text;
+  digest.update(text);
+  yield `${text}${JSON.stringify({ sha256: digest.digest("hex") })}\n`;
 }
 
 /** Bytes of a part of a file. */

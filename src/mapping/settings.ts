@@ -1,11 +1,29 @@
 /** Settings of a mapper, checked by its own schema, with faults in words. */
 import leven from "leven";
+import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, type ConflictRule, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** The settings as the mapper gets them, or why they do not fit, field by field. */
-export function parseSettings(mapper: Mapper, settings: Settings): { value: unknown } | { fault: string } {
+/** The settings as the mapper gets them, with the one that every mapper has, or why they do not fit, field by field. */
+export function parseSettings(
+  mapper: Mapper,
+  given: Settings,
+): { readonly value: unknown; readonly conflicts: ConflictRule } | { readonly fault: string } {
+  const { [CONFLICTS_SETTING]: wanted, ...settings } = given;
+  const rule = conflictRule.optional().safeParse(wanted);
+  const own = parseOwn(mapper, settings);
+  if (!rule.success) {
+    const fault = `${CONFLICTS_SETTING}: it is none of ${conflictRule.options.join(", ")}`;
+    return { fault: "fault" in own ? `${own.fault}; ${fault}` : fault };
+  }
+  return "fault" in own ? own : { ...own, conflicts: rule.data ?? mapper.conflicts ?? CONFLICT_RULE_DEFAULT };
+}
+
+function parseOwn(
+  mapper: Mapper,
+  settings: Settings,
+): { readonly value: unknown } | { readonly fault: string } {
   if (mapper.settings === undefined) {
     const given = Object.keys(settings);
     if (given.length === 0) return { value: {} };
@@ -24,14 +42,19 @@ export function parseSettings(mapper: Mapper, settings: Settings): { value: unkn
 
 /** Says that there is no such setting, and which one may be meant. */
 function unknownKey(key: string, { settings }: Mapper): string {
-  const shape: unknown = settings !== undefined && "shape" in settings ? settings.shape : undefined;
-  const names = typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
+  const names = [...settingNames(settings), CONFLICTS_SETTING];
   const near = names
     .map((name) => ({ name, distance: leven(key.toLowerCase(), name.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
     .find(({ distance }) => distance <= Math.max(2, key.length / 3));
   const advice = near === undefined ? `it takes ${names.join(", ")}` : `did you mean "${near.name}"?`;
   return `there is no setting "${key}"; ${advice}`;
+}
+
+/** Names of a schema of settings, if it is one of an object. */
+export function settingNames(settings: Mapper["settings"]): readonly string[] {
+  const shape: unknown = settings !== undefined && "shape" in settings ? settings.shape : undefined;
+  return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];
 }
 
 export function settingsFault(mapper: Mapper, settings: Settings): string | null {

@@ -109,7 +109,17 @@ export class MergedReadings implements SortedReadings {
   }
 }
 
-/** Of one group, date and version only the latest row; versions of one date in the order of their latest rows. */
+/** What becomes of readings of one group, date and version with different values. */
+export interface ConflictJudge {
+  readonly rule: "last" | "refuse" | "first";
+  replaced(taken: Readonly<SortedReading>, left: Readonly<SortedReading>): void;
+  refuse(reading: Readonly<SortedReading>, other: Readonly<SortedReading>): void;
+}
+
+/**
+ * Of one group, date and version only the row that counts: the latest one, or the first if the rule says so, or none if it refuses rows
+ * that differ. Versions of one date come in the order of these rows.
+ */
 export class SettledReadings implements SortedReadings {
   rank = 0;
   date = 0;
@@ -120,26 +130,30 @@ export class SettledReadings implements SortedReadings {
   /** Readings that were left out so far. */
   superseded = 0;
   readonly #all: SortedReadings;
+  readonly #judge: ConflictJudge;
   #more: boolean;
   /** Versions of one date that follow. */
   #waiting: SortedReading[] = [];
 
-  constructor(all: SortedReadings) {
+  constructor(all: SortedReadings, judge: ConflictJudge) {
     this.#all = all;
+    this.#judge = judge;
     this.#more = all.next();
   }
 
   next(): boolean {
-    const waiting = this.#waiting.shift();
-    if (waiting !== undefined) {
-      copyReading(waiting, this);
-      return true;
+    for (;;) {
+      const waiting = this.#waiting.shift();
+      if (waiting !== undefined) {
+        copyReading(waiting, this);
+        return true;
+      }
+      if (!this.#more) return false;
+      copyReading(this.#all, this);
+      this.#more = this.#all.next();
+      if (!this.#isRepeated()) return true;
+      this.#settle();
     }
-    if (!this.#more) return false;
-    copyReading(this.#all, this);
-    this.#more = this.#all.next();
-    if (this.#isRepeated()) this.#settle();
-    return true;
   }
 
   #isRepeated(): boolean {
@@ -147,17 +161,44 @@ export class SettledReadings implements SortedReadings {
   }
 
   #settle(): void {
-    const latest = new Map<string, SortedReading>([[this.extra.version, held(this)]]);
+    const counting = new Map<string, SortedReading>([[this.extra.version, held(this)]]);
+    const refused = new Set<string>();
     do {
       const reading = held(this.#all);
-      // Set anew, so that versions of one date keep the order of their latest rows.
-      if (latest.delete(reading.extra.version)) this.superseded += 1;
-      latest.set(reading.extra.version, reading);
+      const { version } = reading.extra;
+      const before = counting.get(version);
+      if (before === undefined) counting.set(version, reading);
+      else this.#compare(before, reading, counting, refused);
       this.#more = this.#all.next();
     } while (this.#isRepeated());
-    this.#waiting = [...latest.values()];
-    const first = this.#waiting.shift();
-    if (first !== undefined) copyReading(first, this);
+    for (const version of refused) counting.delete(version);
+    this.#waiting = [...counting.values()];
+  }
+
+  #compare(
+    before: SortedReading,
+    reading: SortedReading,
+    counting: Map<string, SortedReading>,
+    refused: Set<string>,
+  ): void {
+    const { version } = reading.extra;
+    const judge = this.#judge;
+    const differs = before.value !== reading.value;
+    if (judge.rule === "refuse" && (differs || refused.has(version))) {
+      if (!refused.has(version)) judge.refuse(before, reading);
+      judge.refuse(reading, before);
+      refused.add(version);
+      return;
+    }
+    this.superseded += 1;
+    if (judge.rule === "first") {
+      if (differs) judge.replaced(before, reading);
+      return;
+    }
+    if (differs) judge.replaced(reading, before);
+    // Set again, so that versions of one date keep the order of their latest rows.
+    counting.delete(version);
+    counting.set(version, reading);
   }
 }
 

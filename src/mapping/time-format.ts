@@ -1,8 +1,11 @@
 /** Formats of dates in Unicode letters (UTS #35): `dd/MM/yyyy HH:mm:ss`, text in single quotes, `h` with `a`. */
-import { daysInMonth, twoDigits, wallOf } from "./iso-text.ts";
+import { daysInMonth, fractionMs, twoDigits, wallOf } from "./iso-text.ts";
 import { FileError } from "./row-error.ts";
 
-/** Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. */
+/**
+ * Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. Of one that is finer than a
+ * millisecond it sets `iso.finer`, and leaves it alone otherwise.
+ */
 export type FormatReader = (text: string) => number;
 
 type Field =
@@ -42,6 +45,9 @@ const LETTERS: Readonly<Record<string, readonly [Field, string]>> = {
   S: ["fraction", "\\d"],
   SS: ["fraction", "\\d{2}"],
   SSS: ["fraction", "\\d{3}"],
+  SSSSSS: ["fraction", "\\d{6}"],
+  SSSSSSS: ["fraction", "\\d{7}"],
+  SSSSSSSSS: ["fraction", "\\d{9}"],
 };
 
 const compiled = new Map<string, FormatReader>();
@@ -59,15 +65,17 @@ function compile(format: string): FormatReader {
   const fields: Field[] = [];
   const fixed = new FixedFormat();
   let pattern = "";
+  let isHalfDay = false;
   for (const [token] of format.matchAll(/'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+/g)) {
     const letters = LETTERS[token];
     if (letters !== undefined) {
       fields.push(letters[0]);
+      if (token.startsWith("h")) isHalfDay = true;
       fixed.field(token, letters[0]);
       pattern += `(${letters[1]})`;
     } else if (/^[A-Za-z]/.test(token)) {
       throw new FileError(`the date format "${format}" has letters that are not known: ${token}`, {
-        hint: "Use yyyy, MM, dd, HH, mm, ss, SSS (or M, d, H, h with a, m, s, yy, MMM for English months, D for the day of the year); quote other text as 'T'.",
+        hint: "Use yyyy, MM, dd, HH, mm, ss, SSS, SSSSSS (or M, d, H, h with a, m, s, yy, MMM for English months, D for the day of the year); quote other text as 'T'.",
       });
     } else {
       const text = token.startsWith("'") ? unquote(token) : token;
@@ -75,6 +83,14 @@ function compile(format: string): FormatReader {
       pattern += RegExp.escape(text);
     }
   }
+  const hasHalf = fields.includes("half");
+  if (isHalfDay && !hasHalf)
+    throw new FileError(
+      `the date format "${format}" has an hour of the half day (h), and nothing tells which half`,
+      {
+        hint: "Write HH or H for hours from 0 to 23; h needs a for AM and PM.",
+      },
+    );
   const expression = new RegExp(`^${pattern}$`);
   const slots = new Map(fields.map((field, index) => [field, index + 1]));
   const hasMonth = slots.has("month") || slots.has("monthName");
@@ -152,7 +168,8 @@ function fromMatch(match: RegExpExecArray, slots: ReadonlyMap<Field, number>): n
     if (hour < 1 || hour > 12) return Number.NaN;
     hour = (hour % 12) + (half.toLowerCase().startsWith("p") ? 12 : 0);
   }
-  const fraction = Number((part("fraction") ?? "0").padEnd(3, "0"));
+  const decimals = part("fraction");
+  const fraction = decimals === undefined ? 0 : fractionMs(decimals);
   const yearDay = part("yearDay");
   const monthName = part("monthName");
   const wall = wallOf(

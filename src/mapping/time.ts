@@ -3,27 +3,29 @@
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import type { DstPolicy, TimeTools } from "./mapper.ts";
+import { pendingInstant } from "./pending-instant.ts";
 import { FileError, RowError } from "./row-error.ts";
+import { SeriesOrder } from "./series-order.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";
 import { type Occurrence, Zone } from "./zone.ts";
-
-/** Where a series stands around a repeated hour, for `byOrder`. */
-interface Passage {
-  last: number;
-  at: "outside" | "first" | "second";
-  forwards: boolean;
-}
 
 /** Those that need no order. */
 const POLICIES: ReadonlySet<string> = new Set(["reject", "earlier", "later"]);
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Tools for one file: the passages of `byOrder` belong to it. */
-export function createTimeTools(instants = new Instants()): TimeTools {
+export interface FileTimeTools extends TimeTools {
+  /** The file has no further row: what was held of repeated hours is settled. */
+  finish(): void;
+}
+
+/** Tools for one file: the series of `byOrder` belong to it. `onCut`: hears each text that was finer than a millisecond, and is cut to it. */
+export function createTimeTools(
+  instants = new Instants(),
+  onCut: (text: string) => void = () => undefined,
+): FileTimeTools {
   const zones = new Map<string, Zone>();
-  /** By zone and series. */
-  const passages = new Map<Zone, Map<string, Passage>>();
+  const orders = new Map<Zone, SeriesOrder>();
   let lastFormat = "";
   let lastReader: FormatReader | undefined;
   let lastZone: Zone | undefined;
@@ -43,26 +45,30 @@ export function createTimeTools(instants = new Instants()): TimeTools {
     return zone;
   }
 
-  function resolve(text: string, wall: number, zone: Zone, policy: DstPolicy): number {
+  function resolve(text: string, wall: number, zone: Zone, policy: DstPolicy): Temporal.Instant {
     const plain = zone.plain(wall);
     if (typeof policy === "string" && policy !== "byOrder") {
       if (!POLICIES.has(policy)) throw unknownPolicy(policy);
-      return Number.isNaN(plain) ? byPolicy(text, zone.occurrence(wall), policy, zone) : plain;
+      return instants.at(Number.isNaN(plain) ? byPolicy(text, zone.occurrence(wall), policy, zone) : plain);
     }
     const key = typeof policy === "object" ? policy.byOrder : "";
-    const series = passagesOf(zone);
-    if (Number.isNaN(plain)) return inOrder(text, wall, zone.occurrence(wall), series, key, zone);
-    passOutside(series, key, wall);
-    return plain;
+    const occurrence = Number.isNaN(plain) ? zone.occurrence(wall) : undefined;
+    if (occurrence?.kind === "never") throw never(text, zone);
+    if (occurrence?.kind === "twice") {
+      instants.hasPending = true;
+      return pendingInstant(orderOf(zone).hold(key, text, wall, occurrence));
+    }
+    orderOf(zone).pass(key, wall);
+    return instants.at(occurrence?.at ?? plain);
   }
 
-  function passagesOf(zone: Zone): Map<string, Passage> {
-    let series = passages.get(zone);
-    if (series === undefined) {
-      series = new Map();
-      passages.set(zone, series);
+  function orderOf(zone: Zone): SeriesOrder {
+    let order = orders.get(zone);
+    if (order === undefined) {
+      order = new SeriesOrder(zone);
+      orders.set(zone, order);
     }
-    return series;
+    return order;
   }
 
   function wallTime(text: string, format: string): number {
@@ -71,13 +77,15 @@ export function createTimeTools(instants = new Instants()): TimeTools {
       lastReader = formatReader(format);
       lastFormat = format;
     }
+    iso.finer = false;
     const wall = lastReader(trimmed(text));
     if (Number.isNaN(wall))
       throw new RowError(`"${short(text)}" is no date in the format ${format}`, { text });
+    if (iso.finer) onCut(text);
     return wall;
   }
 
-  function localMs(text: string, format: string, zone: string, policy: DstPolicy = "reject"): number {
+  function local(text: string, format: string, zone: string, policy: DstPolicy = "reject"): Temporal.Instant {
     return resolve(text, wallTime(text, format), zoneOf(zone), policy);
   }
 
@@ -100,11 +108,12 @@ export function createTimeTools(instants = new Instants()): TimeTools {
     return { from, to };
   }
 
-  function isoMs(text: string, zone?: string, policy: DstPolicy = "reject"): number {
+  function readInstant(text: string, zone?: string, policy: DstPolicy = "reject"): Temporal.Instant {
     if (typeof text !== "string") throw missing();
     if (!readIso(trimmed(text))) throw notIso(text);
+    if (iso.finer) onCut(text);
     const { wall, offset } = iso;
-    if (!Number.isNaN(offset)) return wall - offset;
+    if (!Number.isNaN(offset)) return instants.at(wall - offset);
     if (zone === undefined)
       throw new RowError(`"${short(text)}" has no designator, and no time zone is given`, {
         text,
@@ -114,15 +123,24 @@ export function createTimeTools(instants = new Instants()): TimeTools {
   }
 
   return {
-    local: (text, format, zone, policy) => instants.at(localMs(text, format, zone, policy)),
-    iso: (text, zone, policy) => instants.at(isoMs(text, zone, policy)),
+    local,
+    iso: readInstant,
     dayStart: (text, format, zone) => instants.at(day(text, format, zone).from),
     dayLength: (...args) => {
       const { from, to } = day(...args);
       return (to - from) / MINUTE_MS;
     },
-    addMinutes: (instant, minutes) =>
-      instants.at((instants.msOf(instant) ?? instant.epochMilliseconds) + Math.round(minutes * MINUTE_MS)),
+    addMinutes: (instant, minutes) => instants.moved(instant, (ms) => ms + Math.round(minutes * MINUTE_MS)),
+    addDays(instant, days, zoneName) {
+      const zone = zoneOf(zoneName).name;
+      return instants.moved(instant, (ms) => {
+        const there = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
+        return there.add({ days }).epochMilliseconds;
+      });
+    },
+    finish() {
+      for (const order of orders.values()) order.finish();
+    },
   };
 }
 
@@ -146,55 +164,6 @@ function byPolicy(text: string, occurrence: Occurrence, policy: DstPolicy, zone:
   return policy === "earlier" ? occurrence.earlier : occurrence.later;
 }
 
-function passOutside(passages: Map<string, Passage>, key: string, wall: number): void {
-  const passage = passages.get(key);
-  if (passage === undefined) passages.set(key, { last: wall, at: "outside", forwards: true });
-  else {
-    passage.last = wall;
-    passage.at = "outside";
-  }
-}
-
-/** Tells the passes of a repeated hour apart by the order in which the wall times come. */
-function inOrder(
-  text: string,
-  wall: number,
-  occurrence: Occurrence,
-  passages: Map<string, Passage>,
-  key: string,
-  zone: Zone,
-): number {
-  const passage = passages.get(key);
-  if (occurrence.kind === "never") throw never(text, zone);
-  if (occurrence.kind === "once") {
-    passOutside(passages, key, wall);
-    return occurrence.at;
-  }
-  // A jump from another day says nothing about the pass; neither does the start of a file.
-  if (passage === undefined || Math.abs(wall - passage.last) > DAY_MS)
-    throw new RowError(
-      `"${short(text)}" occurs twice in ${zone.name}, and nothing before it tells which of the two is meant`,
-      {
-        text,
-        hint: "The series begins inside the repeated hour: ask the sender for the offset, or set the policy to earlier or later.",
-      },
-    );
-  if (passage.at === "outside") {
-    passage.forwards = wall > passage.last;
-    passage.at = passage.forwards ? "first" : "second";
-  } else if (passage.forwards ? wall <= passage.last : wall >= passage.last) {
-    const next = passage.forwards ? "second" : "first";
-    if (passage.at === next)
-      throw new RowError(`"${short(text)}" occurs more than twice in the repeated hour of ${zone.name}`, {
-        text,
-        hint: "When several series alternate in one file, the mapper has to name the series: { byOrder: series }.",
-      });
-    passage.at = next;
-  }
-  passage.last = wall;
-  return passage.at === "first" ? occurrence.first : occurrence.second;
-}
-
 function missing(): RowError {
   return new RowError("the date is missing", {
     hint: "The column is not in the file, or the row is too short.",
@@ -205,7 +174,7 @@ function notIso(text: string): RowError {
   if (text.trim() === "") return new RowError("the date is empty", { text });
   return new RowError(`"${short(text)}" is no date of the form yyyy-MM-ddTHH:mm:ss`, {
     text,
-    hint: "Seconds may have up to three decimals that are not zero; Z or an offset such as +01:00 may follow.",
+    hint: "Seconds may have decimals; Z or an offset such as +01:00 may follow.",
   });
 }
 

@@ -55,12 +55,24 @@ function knownUnit(text: string): Unit {
   });
 }
 
-/** The units whose symbol or name is written most alike; several only when nothing but the case tells them apart. */
+/** Without regard to case, blanks, dots and letters that were struck twice. */
+function spelling(symbol: string): string {
+  return symbol
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[\s._^*]/g, "")
+    .replaceAll(/(.)\1+/g, "$1");
+}
+
+/**
+ * The units that are spelt most alike; several only when nothing but the case tells them apart. One letter more, less or other makes another
+ * unit of a symbol (qm/h is no km/h), so only names may differ in letters.
+ */
 function nearestUnits(text: string): readonly Unit[] {
   const wanted = text.trim().slice(0, 60).normalize("NFKC").toLowerCase();
   const ranked = UNITS.map((unit) => {
-    const symbol = leven(wanted, unit.symbol.normalize("NFKC").toLowerCase());
-    const name = leven(wanted, unit.name.toLowerCase());
+    const symbol = spelling(wanted) === spelling(unit.symbol) ? 0 : Number.POSITIVE_INFINITY;
+    const name = wanted.length < NAME_MIN ? Number.POSITIVE_INFINITY : leven(wanted, unit.name.toLowerCase());
     return { unit, distance: Math.min(symbol, name) };
   }).sort((a, b) => a.distance - b.distance);
   const best = ranked[0]?.distance ?? Number.POSITIVE_INFINITY;
@@ -70,6 +82,9 @@ function nearestUnits(text: string): readonly Unit[] {
     .map(({ unit }) => unit)
     .slice(0, 3);
 }
+
+/** Letters from which on a text may be a misspelt name. */
+const NAME_MIN = 5;
 
 function familyWords(unit: Unit): string {
   return unitFamily(unit)?.name.toLowerCase() ?? `family ${unit.unitFamilyId}`;

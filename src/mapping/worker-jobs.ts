@@ -1,7 +1,9 @@
 /** What a process of mappers does with the files that it is given: one, or several one after another. */
-import { wordsOf } from "../support/errors.ts";
-import type { CappedLog, WriteLine } from "./capped-log.ts";
-import { mapFile } from "./map-file.ts";
+import { hash } from "node:crypto";
+import { digestOfFile } from "../support/digest.ts";
+import { TransientError, wordsOf } from "../support/errors.ts";
+import { type CappedLog, logText, type WriteLine } from "./capped-log.ts";
+import { mapFile, unreadableInput } from "./map-file.ts";
 import type { Mapper } from "./mapper.ts";
 import type { MapJob, MapResult, PackedJob } from "./mapping.ts";
 import type { ChildAnswer, MapTogether, PartyLine } from "./messages.ts";
@@ -38,20 +40,42 @@ function mapJob(
     sink,
     signal,
     log: {
-      info: (message) => log.add("info", printable(message)),
-      warn: (message) => log.add("warn", printable(message)),
+      info: (message) => log.add("info", logText([message])),
+      warn: (message) => log.add("warn", logText([message])),
     },
   });
 }
 
-export function mapAlone(
+/** Rejects with `TransientError` when the input is not what was fetched: a disk may change bytes without a word. */
+export async function mapAlone(
   job: MapJob,
   partPath: string,
   mapper: Mapper,
   signal: AbortSignal,
   log: Log,
 ): Promise<MapResult> {
-  return mapJob(job, { inputPath: job.inputPath }, createSegmentPart(partPath), mapper, signal, log);
+  const { inputSha256 = null } = job;
+  if (inputSha256 !== null) {
+    const sha256 = await inputDigest(job);
+    if (sha256 !== inputSha256) throw damagedInput(job, sha256);
+  }
+  return await mapJob(job, { inputPath: job.inputPath }, createSegmentPart(partPath), mapper, signal, log);
+}
+
+async function inputDigest({ inputPath, filePath }: MapJob): Promise<string> {
+  try {
+    return await digestOfFile(inputPath);
+  } catch (cause) {
+    throw unreadableInput(filePath, cause);
+  }
+}
+
+function damagedInput({ filePath, inputSha256 }: MapJob, sha256: string): TransientError {
+  return new TransientError("HG-SPOOL-007", {
+    operation: "verify input",
+    subject: filePath,
+    message: `the input has the digest ${sha256.slice(0, 12)}…, but ${inputSha256?.slice(0, 12)}… was fetched`,
+  });
 }
 
 /** Files that take long have nothing to gain from each other, and would keep what is mapped already waiting, in milliseconds. */
@@ -113,7 +137,11 @@ async function mappedOrNull(
   log: Log,
 ): Promise<MapResult | null> {
   try {
-    const source = { inputPath: part, content: pack.input(job.input) };
+    const content = pack.input(job.input);
+    const { inputSha256 = null } = job;
+    // Fetched again by itself.
+    if (inputSha256 !== null && hash("sha256", content) !== inputSha256) return null;
+    const source = { inputPath: part, content };
     const result = await mapJob(job, source, pack.sinkOf(job), mapper, signal, log);
     return result.status === "mapped" ? result : null;
   } catch (thrown) {

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Worker } from "node:worker_threads";
 import { ConfigError, TransientError, wordsOf } from "../support/errors.ts";
 import { authorFrames } from "./author-frames.ts";
-import { CappedLog, type WriteLine } from "./capped-log.ts";
+import { CappedLog, logText, type WriteLine } from "./capped-log.ts";
 import { returnCache } from "./compiled-modules.ts";
 import { loadMapper } from "./load-mapper.ts";
 import type { Mapper } from "./mapper.ts";
@@ -96,7 +96,7 @@ function captureOutput(log: Pick<CappedLog, "add">): void {
   const write =
     (level: "info" | "warn") =>
     (...values: unknown[]) =>
-      log.add(level, values.map(printable).join(" "));
+      log.add(level, logText(values));
   Object.assign(console, {
     log: write("info"),
     info: write("info"),
@@ -106,7 +106,7 @@ function captureOutput(log: Pick<CappedLog, "add">): void {
   });
   for (const stream of [process.stdout, process.stderr]) {
     stream.write = (chunk: unknown) => {
-      log.add("info", printable(chunk));
+      log.add("info", chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : logText([chunk]));
       return true;
     };
   }

@@ -2,7 +2,14 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 
-export const TAKEN: readonly RunState[] = ["delivering", "accepted", "confirmed", "discarded", "quarantined"];
+export const TAKEN: readonly RunState[] = [
+  "delivering",
+  "accepted",
+  "confirmed",
+  "unconfirmed",
+  "discarded",
+  "quarantined",
+];
 const READ_AT_ONCE = 200;
 
 export async function* allRuns(

@@ -33,7 +33,8 @@ export function gatewayOf(
       // What is stored is told by the reconciliation, for all together.
       confirm: { ...config.push.confirm, by: "none" },
     },
-    operations: { ...config.operations, listen: "127.0.0.1:0", webhook: {}, alarm: undefined },
+    operations: { ...config.operations, listen: "127.0.0.1:0", webhook: {} },
+    notifications: { ...config.notifications, receivers: [] },
   };
 }
 

@@ -48,7 +48,7 @@ export async function standingOf(files: readonly HistoryFile[], ledger: Ledger |
 }
 
 /** Of a container that was opened some entries may have been. */
-const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "discarded", "opened"];
+const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "unconfirmed", "discarded", "opened"];
 
 async function deliveredBefore(
   { path, drop }: HistoryFile,

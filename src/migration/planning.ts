@@ -42,7 +42,8 @@ export class Plan {
   #points = 0;
   #rejected = 0;
 
-  add({ file, mapper, points, rejected, fault, targets, sha256 }: PlannedFile): void {
+  add(planned: Omit<PlannedFile, "file"> & { readonly file: Pick<HistoryFile, "path"> }): void {
+    const { file, mapper, points, rejected, fault, targets, sha256 } = planned;
     const { path } = file;
     this.#points += points;
     this.#rejected += rejected;
@@ -111,10 +112,12 @@ export class Plan {
   }
 
   /** `isWhole` false: only some of the files were added, so that what seems to be missing between two of them may lie in another. */
-  findings(isWhole = true): readonly PlanFinding[] {
+  findings(isWhole = true, wanted: (found: PlanFinding) => boolean = () => true): readonly PlanFinding[] {
     return [
-      ...this.#findings,
-      ...[...this.#spans].flatMap(([words, { spans }]) => seams(words, spans, isWhole)),
+      ...this.#findings.filter(wanted),
+      ...[...this.#spans].flatMap(([words, { spans }]) =>
+        shortened(words, seams(words, spans, isWhole).filter(wanted)),
+      ),
     ];
   }
 
@@ -142,6 +145,10 @@ function seams(target: string, spans: readonly Span[], withGaps: boolean): reado
     }
     if (before === undefined || span.toMs > before.toMs) before = span;
   }
+  return found;
+}
+
+function shortened(target: string, found: readonly PlanFinding[]): readonly PlanFinding[] {
   if (found.length <= SEAMS_SHOWN) return found;
   const files = found.slice(SEAMS_SHOWN).flatMap((one) => one.files);
   const words = `${found.length - SEAMS_SHOWN} more overlaps or gaps of ${target}`;
@@ -175,14 +182,20 @@ function gap(target: string, before: Span, span: Span, step: number): PlanFindin
 }
 
 const HOUR_MS = 3_600_000;
+const OTHER_ZONE = "one of the two is in another time zone";
+
+/** Whether what is stored may be wrong by it, also where nothing is missing: a gap alone is no fault of what is there. */
+export function mayBeWrong({ kind, words }: PlanFinding): boolean {
+  return kind === "gap"
+    ? words.includes(OTHER_ZONE)
+    : kind === "duplicate" || kind === "overlap" || kind === "unit";
+}
 
 /** Whole hours at a seam are what a file in another time zone leaves; `ms` from the one reading to the other, or to the end of its step. */
 function shiftWords(ms: number, step: number | null): string {
   if (step === null || step > HOUR_MS) return "";
   const hours = (ms > 0 && ms % HOUR_MS === 0 ? ms : ms + step) / HOUR_MS;
-  return Number.isInteger(hours) && hours >= 1 && hours <= 14
-    ? `, or one of the two is in another time zone (${hours} h)`
-    : "";
+  return Number.isInteger(hours) && hours >= 1 && hours <= 14 ? `, or ${OTHER_ZONE} (${hours} h)` : "";
 }
 
 function iso(ms: number): string {

@@ -10,7 +10,12 @@ const MEASURED_MS = 1_000;
 /** Readings a second of the newest runs; null when too little was sent to tell. */
 export async function pushRateOf(ledger: Pick<Ledger, "recentRuns" | "batches">): Promise<number | null> {
   const answers: { readonly atMs: number; readonly points: number }[] = [];
-  for (const run of await ledger.recentRuns(RUNS_LOOKED_AT, ["delivering", "accepted", "confirmed"]))
+  for (const run of await ledger.recentRuns(RUNS_LOOKED_AT, [
+    "delivering",
+    "accepted",
+    "confirmed",
+    "unconfirmed",
+  ]))
     for (const { acceptedAt, points } of await ledger.batches(run.id))
       if (acceptedAt !== null) answers.push({ atMs: Date.parse(acceptedAt), points });
   answers.sort((one, other) => one.atMs - other.atMs);

@@ -14,6 +14,7 @@ code { font: .85em ui-monospace, monospace; overflow-wrap: anywhere; }
 .totals div { flex: 1 1 6.5rem; border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; } .totals span { white-space: nowrap; } .totals b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; } svg { display: block; width: 100%; height: auto; } svg.line { height: 11rem; overflow: visible; } svg.key { display: inline-block; width: 4.5rem; height: .75rem; margin: 0 .3rem; } .edge { text-align: right; } .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; } th { color: var(--soft); font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td { overflow-wrap: anywhere; } td.month { white-space: nowrap; } td.number + td:not(.number) { padding-left: .5rem; }
+li { overflow-wrap: anywhere; }
 details { margin-top: .5rem; } summary { cursor: pointer; }
 .map { display: grid; grid-template-columns: minmax(6rem, 16rem) 1fr; gap: 4px .6rem; align-items: center; font-size: .8rem; line-height: 1.2; } .map span { overflow-wrap: anywhere; } .map .ends { grid-column: 2; font-size: 1em; } .map svg { height: 14px; }
 @media (max-width: 600px) {
@@ -36,6 +37,7 @@ export function reportPage(report: MigrationReport): string {
     timeline(report),
     coverage(report),
     reconciliation(report),
+    findings(report),
     refusals(report),
     structure(report),
     files(report),
@@ -72,7 +74,7 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
     .join("");
 }
 
-function totals({ files, points, coverage, reconciliation }: MigrationReport): string {
+function totals({ files, points, coverage, reconciliation, findings: odd = [] }: MigrationReport): string {
   const delivered = files.filter(({ state }) => state === "accepted" || state === "confirmed").length;
   const others = files.filter(({ reason, state }) => reason !== null && !isGood(state)).length;
   const cells: (readonly [string, string, string])[] = [
@@ -86,8 +88,9 @@ function totals({ files, points, coverage, reconciliation }: MigrationReport): s
   ];
   if (reconciliation !== null) {
     const { length } = reconciliation.differences;
-    cells.push(["differences", count(length), length === 0 ? "good" : "bad"]);
+    cells.push(["differences", count(length), length > 0 ? "bad" : odd.length === 0 ? "good" : ""]);
   }
+  if (odd.length > 0) cells.push(["findings", count(odd.length), "bad"]);
   return `<div class="totals">${cells.map(([name, value, tone]) => `<div><b class="${tone}">${value}</b><span class="soft">${name}</span></div>`).join("")}</div>`;
 }
 
@@ -153,7 +156,17 @@ function shadeOf(points: number, most: number): number {
   return points === 0 ? 0 : Math.max(1, Math.ceil((points / most) * SHADES)) / SHADES;
 }
 
-function reconciliation({ reconciliation: found, reconciledAt, endedAt }: MigrationReport): string {
+const FINDINGS_SHOWN = 200;
+
+/** What is odd about the files: the service may store exactly what they say, and they may be wrong. */
+function findings({ findings: all = [] }: MigrationReport): string {
+  if (all.length === 0) return "";
+  const rows = all.slice(0, FINDINGS_SHOWN).map(({ kind, words }) => `<li>${kind}: ${text(words)}</li>`);
+  return `<h2>Findings in the files</h2><p class="bad">Of ${count(all.length)} findings a person has to say whether they are as they should be.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
+}
+
+function reconciliation(report: MigrationReport): string {
+  const { reconciliation: found, reconciledAt, endedAt, findings: odd = [] } = report;
   if (found === null)
     return `<h2>Reconciliation</h2><p class="soft">The service was not asked what it stores (<code>--verify</code> does).</p>`;
   const { differences, points, targets, months, superseded, unknown } = found;
@@ -168,6 +181,8 @@ function reconciliation({ reconciliation: found, reconciledAt, endedAt }: Migrat
     unknown.length === 0
       ? ""
       : `<p class="bad">Of ${unknown.length} runs nothing can be said: their batches are not kept any more.</p>`;
+  if (differences.length === 0 && odd.length > 0)
+    return `<h2>Reconciliation</h2><p><b>Stored as the files say.</b> ${what}${replaced}</p><p class="bad">The files themselves have ${count(odd.length)} findings (below): a file in another time zone or a duplicate is stored without a difference.</p>${later}${lost}`;
   if (differences.length === 0)
     return `<h2>Reconciliation</h2><p><b class="good">No difference.</b> ${what}${replaced}</p>${later}${lost}`;
   const rows = differences

@@ -6,6 +6,8 @@ import { readFacts } from "../runs/about.ts";
 import { keptSegmentFiles } from "../runs/segment-files.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
+import { DeliveredFindings } from "./delivered-findings.ts";
+import type { PlanFinding } from "./planning.ts";
 import type { Reconciliation } from "./reconciling.ts";
 import type { StructureReport } from "./structure-record.ts";
 import type { Undone } from "./undo-record.ts";
@@ -57,6 +59,8 @@ export interface MigrationReport {
     readonly targets: number;
   } | null;
   readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
+  /** What is odd about the files, whatever the service stores of them; absent in reports of earlier versions. */
+  readonly findings?: readonly PlanFinding[];
   readonly reconciliation: Reconciliation | null;
   /** When it was compared; null when it was not. */
   readonly reconciledAt: string | null;
@@ -75,6 +79,7 @@ const STATES: readonly RunState[] = [
   "delivering",
   "accepted",
   "confirmed",
+  "unconfirmed",
   "empty",
   "held",
   "discarded",
@@ -102,12 +107,18 @@ export async function makeReport(
   const refusals = new Map<string, { rows: number; files: number }>();
   const timeline = new Timeline();
   const coverage = new Coverage();
+  const findings = new DeliveredFindings();
   const points = { mapped: 0, accepted: 0, rejected: 0 };
   // The latest attempt of each file comes last.
   for await (const run of allRuns(ledger, STATES)) {
     const operations = await timeline.take(run, ledger);
     const { about } = keptSegmentFiles(join(spool, "kept", run.id));
-    if (about !== null) await readFacts(about, READ_AT_ONCE, async (part) => coverage.take(part));
+    const compare = findings.take(run);
+    if (about !== null)
+      await readFacts(about, READ_AT_ONCE, async (part) => {
+        coverage.take(part);
+        compare(part);
+      });
     points.mapped += run.points.mapped;
     points.accepted += run.points.accepted;
     points.rejected += run.points.rejected;
@@ -130,6 +141,7 @@ export async function makeReport(
     ...timeline.edges(),
     timeline: timeline.steps(),
     coverage: coverage.rows(),
+    findings: findings.found(),
     refusals: [...refusals]
       .map(([reason, counts]) => ({ reason, ...counts }))
       .toSorted((one, other) => other.rows - one.rows),

@@ -7,10 +7,12 @@ import { parseSize } from "../support/quantities.ts";
 export interface SampleLimits {
   readonly files: number;
   readonly bytes: number;
+  /** A history within so many times the limits is read as a whole: what is left of it is small. */
+  readonly slack?: number;
 }
 
 /** Read in about a minute, whatever the size of the history. */
-export const SAMPLE_DEFAULT: SampleLimits = { files: 300, bytes: 200_000_000 };
+export const SAMPLE_DEFAULT: SampleLimits = { files: 300, bytes: 200_000_000, slack: 1.5 };
 
 /** `all`, a number of files, or a size such as `1GB`; undefined when it is none of them. */
 export function parseSample(text: string): SampleLimits | undefined {
@@ -29,12 +31,13 @@ export interface Sampled {
 }
 
 /**
- * Ascending indexes into `files`, which are in the order of their names; all of them when they are within the limits. Of each group one file is
+ * Ascending indexes into `files`, which are in the order of their names; all of them when they are within the limits, or little beyond them. Of each group one file is
  * read even where it goes beyond them, the smallest then.
  */
 export function chooseSample(files: readonly Sampled[], limits: SampleLimits): readonly number[] {
   const bytes = sumOf(files.map(({ size }) => size));
-  if (files.length <= limits.files && bytes <= limits.bytes) return [...files.keys()];
+  const { slack = 1 } = limits;
+  if (files.length <= slack * limits.files && bytes <= slack * limits.bytes) return [...files.keys()];
   const groups = Map.groupBy(files.keys(), (index) => files[index]?.group ?? "");
   const chosen = [...groups.values()].flatMap((members) => {
     const share = members.length / files.length;

@@ -2,10 +2,11 @@
  * How commands reach the daemon that owns a ledger: it writes its address and a secret into a file, where only its own user
  * can read them. So who may write the ledger may order, and nobody else: not a neighbour on the network, nor a page in a browser.
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { chmod, readFile, rm, writeFile } from "node:fs/promises";
 import { z } from "zod";
-import { ConfigError, systemCode } from "../support/errors.ts";
+import { systemCode } from "../support/errors.ts";
+import { startFault } from "../support/start-fault.ts";
 
 const sign = z.object({ url: z.string(), secret: z.string(), pid: z.number() });
 export type DoorSign = z.output<typeof sign>;
@@ -31,7 +32,7 @@ export async function hangSign(path: string, facts: Omit<DoorSign, "pid">): Prom
     await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
     await chmod(path, OWNER_ONLY);
   } catch (cause) {
-    throw new ConfigError("HG-LEDG-002", { operation: "tell where commands go", subject: path, cause });
+    throw startFault("HG-LEDG-002", { operation: "tell where commands go", subject: path, cause });
   }
   return () => rm(path, { force: true });
 }
@@ -45,10 +46,4 @@ export async function readSign(path: string): Promise<DoorSign | null> {
       return null;
     throw thrown;
   }
-}
-
-/** `Bearer <secret>`, compared in constant time. */
-export function knocksRightly(authorization: string | undefined, secret: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${secret}`));
 }

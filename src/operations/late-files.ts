@@ -1,6 +1,6 @@
-/** Watches for files that triggers expect: a missing one is a warning in the log, in health and metrics, and an alarm by webhook. */
+/** Watches for files that triggers expect: a missing one is a warning in the log, in health and metrics, and a notification. */
 import type { IsoInstant } from "../model.ts";
-import { type Clock, isoInstant } from "../support/clock.ts";
+import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 
@@ -15,8 +15,6 @@ export interface MissingFile {
 export interface LateFileParts {
   /** What is late now. */
   find(): Promise<readonly MissingFile[]>;
-  /** Posts an alarm; rejects when it was not accepted. Null where none is configured. */
-  readonly send: ((body: string) => Promise<void>) | null;
   /** Told at each look how many files are late, by trigger. */
   count(missing: readonly MissingFile[]): void;
   readonly clock: Clock;
@@ -28,9 +26,8 @@ const LOOK_EVERY_MS = 30_000;
 export class LateFiles {
   readonly #parts: LateFileParts;
   readonly #stop = new AbortController();
-  /** Due times by trigger that were warned of, and those whose alarm was accepted. */
+  /** Due times by trigger that were warned of. */
   readonly #warned = new Map<string, IsoInstant>();
-  readonly #told = new Map<string, IsoInstant>();
   #missing: readonly MissingFile[] = [];
   #loop: Promise<void> | null = null;
 
@@ -69,28 +66,6 @@ export class LateFiles {
         this.#warned.set(file.trigger, file.due);
         log.warn({ ...file }, missingWords(file));
       }
-      await this.#tell(file);
-    }
-  }
-
-  async #tell(file: MissingFile): Promise<void> {
-    const { send, clock, log } = this.#parts;
-    if (send === null || this.#told.get(file.trigger) === file.due) return;
-    const body = {
-      kind: "late-file",
-      id: `late:${file.trigger}:${file.due}`,
-      ...file,
-      at: isoInstant(clock.now()),
-      text: missingWords(file),
-    };
-    try {
-      await send(JSON.stringify(body));
-      this.#told.set(file.trigger, file.due);
-    } catch (thrown) {
-      log.warn(
-        { trigger: file.trigger, reason: wordsOf(thrown) },
-        "the alarm of a late file was not accepted; it is sent again",
-      );
     }
   }
 }

@@ -13,7 +13,7 @@ interface Described {
   readonly labelNames: readonly string[];
 }
 
-const INTRO = `Every metric of \`GET /metrics\`, generated from the registry that the gateway fills; \`Accept: application/openmetrics-text\` brings exemplars, which name the
+const INTRO = `Every metric of \`GET /metrics\`, which wants a token (\`operations.access\`), generated from the registry that the gateway fills; \`Accept: application/openmetrics-text\` brings exemplars, which name the
 operation and the trace of a push. Labels hold names of the configuration and fixed words alone, so that their number is bounded. Counters begin at 0 with the process.
 Nodes that share a ledger count for themselves, but the gauges of runs waiting or needing a person tell of all of them: take \`max\`, not \`sum\`, over instances.
 \`docs/grafana-dashboard.json\` shows them, and \`docs/alert-rules.yml\` has rules for alerts.`;
@@ -41,7 +41,13 @@ export function describedMetrics(): readonly Described[] {
   new GatewayMetrics(registry);
   new ConfigurationMetrics().register(registry);
   const ledger = { backlog: async () => [], restingIn: async () => [] };
-  measureWork(registry, { ledger, drops: () => [], health: async () => [], nowMs: () => 0 });
+  measureWork(registry, {
+    ledger,
+    drops: () => [],
+    health: async () => [],
+    lanes: async () => [],
+    nowMs: () => 0,
+  });
   watchHeld(ledger, registry);
   const nothing = {
     usedBytes: 0,

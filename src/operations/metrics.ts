@@ -3,6 +3,7 @@
  * configuration and fixed words alone, so that their number is bounded; files and operations are found by exemplars.
  */
 import {
+  Counter,
   Gauge,
   Histogram,
   openMetricsContentType as OPEN_METRICS,
@@ -52,6 +53,7 @@ export class GatewayMetrics {
   readonly #drops = new Map<string, DropCells>();
   readonly #late: Gauge<"trigger">;
   readonly #paused: Gauge<"kind" | "name">;
+  readonly #notifications: Counter<"receiver" | "result">;
   readonly #runs: Tally<RunLabel | "state">;
   readonly #runCells = new Map<string, RunCells>();
   #lastRunCells: RunCells | null = null;
@@ -103,6 +105,12 @@ export class GatewayMetrics {
       "1 for each drop that is not polled and each trigger that claims nothing, since a person said so",
       ["kind", "name"],
     );
+    this.#notifications = new Counter({
+      name: "headgate_notifications_total",
+      help: "Notifications that were sent, by receiver and by result (accepted, failed)",
+      labelNames: ["receiver", "result"],
+      registers,
+    });
     this.#runs = counter("headgate_runs_total", "Runs that came to a state", [...RUN_LABELS, "state"]);
     const points = (what: string, help: string) => counter(`headgate_points_${what}_total`, help, RUN_LABELS);
     this.#points = {
@@ -142,6 +150,11 @@ export class GatewayMetrics {
       "When a poll of the drop was last complete",
       "drop",
     );
+  }
+
+  /** An attempt to tell a receiver ended. */
+  countNotification(receiver: string, accepted: boolean): void {
+    this.#notifications.inc({ receiver, result: accepted ? "accepted" : "failed" });
   }
 
   /** What a person has paused now. */

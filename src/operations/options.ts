@@ -1,19 +1,63 @@
 import { z } from "zod";
+import { httpOptions } from "../support/http-options.ts";
 import { duration } from "../support/quantities.ts";
+
+const TOKEN_CHARACTERS_LEAST = 16;
 
 /** `host:port`; port 0 takes any free one. */
 export const listenAddress = z
   .string()
   .regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, "expected host:port, such as 127.0.0.1:9464");
 
+export const ACCESS_RIGHTS = ["metrics", "read"] as const;
+export type AccessRight = (typeof ACCESS_RIGHTS)[number];
+
+const accessToken = z.strictObject({
+  name: z.string().min(1).describe("Who has it, for the log."),
+  token: z
+    .string()
+    .min(
+      TOKEN_CHARACTERS_LEAST,
+      `is shorter than ${TOKEN_CHARACTERS_LEAST} characters; make one by: openssl rand -base64 32`,
+    )
+    .describe("Sent as `Authorization: Bearer <token>`.")
+    .meta({ secret: true, examples: [`\${env:HEADGATE_PROMETHEUS_TOKEN}`] }),
+  rights: z
+    .array(z.enum(ACCESS_RIGHTS))
+    .min(1)
+    .default([...ACCESS_RIGHTS])
+    .describe("metrics: /metrics; read: /operations/… and the reasons of /health/ready. Both by default."),
+});
+
 export const operationsOptions = z.strictObject({
   listen: listenAddress
     .default("127.0.0.1:9464")
     .describe(
-      "Address of the operator's HTTP interface: health, metrics, runs, and the receiver of outcome webhooks. Port 0 takes any free one.",
+      "Address of the operator's HTTP interface: health, metrics, runs, and, without `webhook.listen`, the receiver of outcome webhooks. Port 0 takes any free one.",
     ),
+  access: z
+    .strictObject({
+      tokens: z
+        .array(accessToken)
+        .default([])
+        .describe("Of programs that ask by themselves, such as Prometheus and scripts."),
+    })
+    .prefault({})
+    .describe(
+      "Who may ask, also from this machine. Commands use the file beside the ledger. Without a token /health/live and /health/ready answer their status alone, and nothing else answers.",
+    ),
+  http: httpOptions,
+  laneAfter: duration("1h").describe(
+    "A lane waits too long when its first file has not moved on for this time: the log, health, `runs --waiting` and the notifications say so.",
+  ),
   webhook: z
     .strictObject({
+      listen: listenAddress
+        .optional()
+        .describe(
+          "Address for /webhooks/outcome alone, for the service to reach, while the rest stays at `operations.listen`. Port 0 takes any free one. Without it webhooks come to `operations.listen`.",
+        )
+        .meta({ examples: ["0.0.0.0:9465"] }),
       publicUrl: z
         .url()
         .optional()
@@ -60,24 +104,7 @@ export const operationsOptions = z.strictObject({
     })
     .prefault({})
     .describe("Taking a changed configuration into force while the gateway runs."),
-  alarm: z
-    .strictObject({
-      url: z
-        .url()
-        .describe("Where an alarm is posted as JSON, such as a chat's incoming webhook or your own service."),
-      secret: z
-        .string()
-        .min(16)
-        .optional()
-        .describe(
-          "Secret of the signature in the header X-Headgate-Signature; without it alarms are not signed.",
-        )
-        .meta({ secret: true }),
-    })
-    .optional()
-    .describe(
-      "Told when a file that a trigger expects is late. Sent once for each due time, and again until it was accepted.",
-    ),
 });
 export type TracingOptions = z.output<typeof operationsOptions>["tracing"];
 export type OperationsOptions = z.output<typeof operationsOptions>;
+export * from "./notification-options.ts";

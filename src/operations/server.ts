@@ -8,10 +8,13 @@ import fastify, {
 import type { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RunState } from "../model.ts";
+import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { HeadgateError, RejectedError } from "../support/errors.ts";
+import { type HttpLimits, httpOptions } from "../support/http-options.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
-import { knocksRightly } from "./door.ts";
+import { masked } from "../support/secrets.ts";
+import { type Access, installAccess } from "./access.ts";
 import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
 import type { DropState, HealthPart, WaitingFile } from "./state-of-work.ts";
@@ -38,57 +41,93 @@ export interface OperationsParts {
 export interface OperationsServer {
   /** Such as `http://127.0.0.1:9464`. */
   readonly url: string;
+  /** Where webhooks come in: the same, unless they have a listener of their own. */
+  readonly webhookUrl: string;
   close(): Promise<void>;
 }
+
+type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
+  Partial<Pick<OperationsOptions, "access" | "http">>;
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
 const RUNS_MAX = 1_000;
 
 export async function startOperations(
-  options: Omit<OperationsOptions, "reload" | "tracing">,
+  options: ServerOptions,
   parts: OperationsParts,
 ): Promise<OperationsServer> {
+  const { http = httpOptions.parse({}), access: rules, webhook } = options;
+  const app = serverOf(http, parts.log);
+  const secret = parts.orders?.secret ?? null;
+  const access = installAccess(app, { tokens: rules?.tokens ?? [], secret }, parts.log);
+  // Reasons come from servers and libraries, which may repeat what they were sent. Metrics hold none, and a password such as `headgate`
+  // would take their names away, and with them every alert, without a word.
+  app.addHook("onSend", async ({ routeOptions }, _reply, payload) =>
+    typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
+  );
+  addHealth(app, parts, access);
+  addQuestions(app, parts);
+  if (parts.orders !== undefined) addOrders(app, parts.orders);
+  if (webhook.listen === undefined) addWebhook(app, parts);
+  const url = await listenOrExplain(app, options.listen, "operations.listen");
+  if (webhook.listen === undefined) return { url, webhookUrl: url, close: () => app.close() };
+  const receiver = serverOf(http, parts.log);
+  addWebhook(receiver, parts);
+  try {
+    const webhookUrl = await listenOrExplain(receiver, webhook.listen, "operations.webhook.listen");
+    return { url, webhookUrl, close: async () => void (await Promise.all([app.close(), receiver.close()])) };
+  } catch (thrown) {
+    await app.close();
+    throw thrown;
+  }
+}
+
+function serverOf(http: HttpLimits, log: Logger): FastifyInstance {
   const app = fastify({
-    loggerInstance: parts.log as FastifyBaseLogger,
+    loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: WEBHOOK_BYTES_MAX,
     forceCloseConnections: true,
-  });
+    http: serverLimits(http),
+  }) as unknown as FastifyInstance;
+  limitConnections(app, http, log);
   // The signature is over the bytes as they came, so the body is not parsed here.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
-  addHealth(app, parts);
-  addQuestions(app, parts);
-  addWebhook(app, parts);
-  if (parts.orders !== undefined) addOrders(app, parts.orders, parts.log);
-  const url = await listenOrExplain(app, options.listen, "operations.listen");
-  return { url, close: () => app.close() };
+  return app;
 }
 
-function addHealth(app: FastifyInstance, parts: OperationsParts): void {
-  app.get("/health/live", () => ({ status: "live" }));
-  app.get("/health/ready", async (_request, reply) => {
+const OPEN = { config: { need: "nothing" } } as const;
+const READ = { config: { need: "read" } } as const;
+const METRICS = { config: { need: "metrics" } } as const;
+
+function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access): void {
+  app.get("/health/live", OPEN, () => ({ status: "live" }));
+  app.get("/health/ready", OPEN, async (request, reply) => {
     const health = await parts.health();
     const ready = health.every((part) => part.ready);
-    return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", parts: health });
+    const status = ready ? "ready" : "not ready";
+    // The reasons name hosts, files and services.
+    const told = access.mayAsk(request, "read") ? { status, parts: health } : { status };
+    return reply.code(ready ? 200 : 503).send(told);
   });
   const expose = exposer(parts.metrics);
-  app.get("/metrics", async (request, reply) => {
+  app.get("/metrics", METRICS, async (request, reply) => {
     const { type, text } = await expose(request.headers.accept);
     return reply.type(type).send(text);
   });
 }
 
 function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
-  app.get<{ Querystring: { limit?: string; state?: string } }>("/operations/runs", (request) => {
+  app.get<{ Querystring: { limit?: string; state?: string } }>("/operations/runs", READ, (request) => {
     const limit = Math.min(RUNS_MAX, Math.max(1, Number(request.query.limit ?? 50) || 50));
     const states = request.query.state?.split(",") as RunState[] | undefined;
     return parts.ledger.recentRuns(limit, states);
   });
-  app.get("/operations/waiting", () => parts.waiting());
+  app.get("/operations/waiting", READ, () => parts.waiting());
   // Without the single files, which the one above tells.
-  app.get("/operations/drops", () => parts.drops().map(({ waiting: _, ...state }) => state));
-  app.get<{ Params: { query: string } }>("/operations/trace/:query", async (request, reply) => {
+  app.get("/operations/drops", READ, () => parts.drops().map(({ waiting: _, ...state }) => state));
+  app.get<{ Params: { query: string } }>("/operations/trace/:query", READ, async (request, reply) => {
     const found = await parts.ledger.trace(request.params.query);
     return found.length === 0
       ? problem(reply, 404, `nothing in the ledger is named ${request.params.query}`)
@@ -97,7 +136,7 @@ function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
 }
 
 function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
-  app.post("/webhooks/outcome", async (request, reply) => {
+  app.post("/webhooks/outcome", OPEN, async (request, reply) => {
     const signature = request.headers["x-headgate-signature"];
     const answer = await parts.receiveOutcome(
       String(request.body ?? ""),
@@ -112,12 +151,8 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
   });
 }
 
-function addOrders(app: FastifyInstance, orders: NonNullable<OperationsParts["orders"]>, log: Logger): void {
-  app.post("/operations/orders", async (request, reply) => {
-    if (!knocksRightly(request.headers.authorization, orders.secret)) {
-      log.warn({ from: request.ip }, "an order without the secret was refused");
-      return problem(reply, 401, "only who may read the secret beside the ledger may order");
-    }
+function addOrders(app: FastifyInstance, orders: NonNullable<OperationsParts["orders"]>): void {
+  app.post("/operations/orders", { config: { need: "command" } }, async (request, reply) => {
     try {
       return await orders.take(parsed(String(request.body ?? "")));
     } catch (thrown) {

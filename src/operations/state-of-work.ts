@@ -1,8 +1,10 @@
 /** What people ask about the whole: whether it is ready, whether it is idle, what needs a person, and the summary at the end. */
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
+import { turnOf } from "./turns.ts";
+import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
 /** What a drop's watcher tells of itself. */
 export interface DropState {
@@ -50,10 +52,12 @@ export interface WaitingFile {
   readonly since: IsoInstant;
   readonly reason: string;
   readonly runId: string | null;
-  /** It has not settled for longer than its drop's limit. */
+  /** It has not settled for longer than its drop's limit, or it holds up its lane for too long. */
   readonly overdue: boolean;
   /** Of its drop; see `DropState`. */
   readonly eventsArrive: boolean | null;
+  /** Later runs wait behind it, in a lane that has waited for too long. */
+  readonly holdsUp?: { readonly since: IsoInstant; readonly behind: number };
 }
 
 /** One part of the gateway and whether it works, with the reason in words. */
@@ -64,7 +68,9 @@ export interface HealthPart {
 }
 
 /** Where runs rest that a person has to look at. */
-export const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded"];
+export const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded", "unconfirmed"];
+/** Its readings were lost before they were all delivered: a newer version of its file does not bring them back. */
+export const READINGS_LOST = "HG-RUN-014";
 const SHOWN = 20;
 const LOOKED_THROUGH = 1_000;
 
@@ -74,6 +80,7 @@ export async function healthOf(
   serviceWaits: ReadonlyMap<string, string>,
   ledger: Ledger,
   missing: readonly MissingFile[],
+  lanes: readonly LaneWait[],
 ): Promise<readonly HealthPart[]> {
   const parts: HealthPart[] = drops.map((state) => ({
     part: `drop ${state.drop}`,
@@ -101,17 +108,17 @@ export async function healthOf(
     ready: true,
     reason: resting.length === 0 ? "none needs a person" : `${resting.length} need a person`,
   });
-  parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)));
+  parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)), ...laneHealth(lanes));
   return parts;
 }
 
-/** Runs that stay accepted, since nobody told in time whether their points were stored. */
+/** Accepted runs of which nobody could say in time whether their points are stored. */
 async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]> {
-  const accepted = await ledger.restingIn(["accepted"], LOOKED_THROUGH);
-  const unconfirmed = accepted.filter(({ run }) => run.reason?.code === "HG-RUN-005");
+  const unconfirmed = await ledger.restingIn(["unconfirmed"], LOOKED_THROUGH);
   const [latest] = unconfirmed;
   if (latest === undefined) return [];
-  const reason = `${unconfirmed.length} accepted and never confirmed, the latest ${latest.run.path}: ${latest.run.reason?.message ?? ""}`;
+  const count = unconfirmed.length === LOOKED_THROUGH ? `${LOOKED_THROUGH} or more` : unconfirmed.length;
+  const reason = `${count} accepted and not confirmed, the latest ${latest.run.path}: ${latest.run.reason?.message ?? ""}`;
   return [{ part: "outcomes", ready: true, reason }];
 }
 
@@ -122,28 +129,20 @@ const UNDER_WAY: readonly RunState[] = [
   "mapped",
   "delivering",
   "accepted",
+  "unconfirmed",
   "held",
 ];
 const WAITING_SHOWN = 200;
 
-/** What a run in this state waits for when nothing else is known. */
-const TURNS: Readonly<Partial<Record<RunState, string>>> = {
-  claimed: "its turn to be fetched",
-  fetched: "its turn to be mapped",
-  mapping: "its mapper to end",
-  mapped: "its turn to be delivered",
-  delivering: "the answers of the service",
-  accepted: "the service to confirm what it stored",
-};
-
 /**
  * For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled (`places`), and why a run is not in hand
- * (`waitReason`).
+ * (`waitReason`). The first runs of `lanes` that wait too long are always among them.
  */
 export async function waitingFiles(
   ledger: Ledger,
   places: readonly WaitingPlace[],
   waitReason: (run: Run) => string | undefined,
+  lanes: readonly LaneWait[],
   nowMs: number,
 ): Promise<readonly WaitingFile[]> {
   const files: WaitingFile[] = [];
@@ -155,17 +154,23 @@ export async function waitingFiles(
   const underWay = await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true });
   // Also those that wait for a person to see to one of their entries.
   const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
-  for (const run of [...underWay, ...containers]) {
+  const overdue = new Map(lanes.filter((lane) => lane.overdue).map((lane) => [lane.run.id, lane]));
+  const shown = [...underWay, ...containers];
+  const ids = new Set(shown.map(({ id }) => id));
+  const others = [...overdue.values()].map(({ run }) => run).filter(({ id }) => !ids.has(id));
+  for (const run of [...others, ...shown]) {
+    const lane = overdue.get(run.id);
     const known = waitReason(run) ?? run.reason?.message ?? (await earlierRun(run, ledger));
     files.push({
       drop: run.drop,
       path: run.path,
       state: run.state,
       since: run.changedAt,
-      reason: known ?? TURNS[run.state] ?? "its turn",
+      reason: known ?? turnOf(run.state),
       runId: run.id,
-      overdue: false,
+      overdue: lane !== undefined,
       eventsArrive: eventsArrive.get(run.drop) ?? null,
+      ...(lane === undefined ? {} : { holdsUp: { since: lane.since, behind: lane.behind } }),
     });
   }
   return files;
@@ -220,12 +225,13 @@ export async function concernsOf(
     );
   }
   if (resting.length > SHOWN) concerns.push(`${moreWords(resting.length - SHOWN)} like these`);
-  for (const run of underWay.slice(0, SHOWN)) {
+  const undone = underWay.filter(({ state }) => !NEEDS_A_PERSON.includes(state));
+  for (const run of undone.slice(0, SHOWN)) {
     concerns.push(
       `${run.path} at ${run.drop} is only ${run.state}: ${run.reason?.message ?? "it was its turn"} [headgate trace ${run.id}]`,
     );
   }
-  if (underWay.length > SHOWN) concerns.push(`${moreWords(underWay.length - SHOWN)} that are not done`);
+  if (undone.length > SHOWN) concerns.push(`${moreWords(undone.length - SHOWN)} that are not done`);
   return concerns;
 }
 
@@ -246,11 +252,19 @@ function dropWords({ paused, lastError, lastCompletePoll, overdueCount }: DropSt
   return `looked through at ${lastCompletePoll}${overdue}`;
 }
 
-/** Runs whose file still lies where it lay, so that nobody has seen to it, and those that came to rest since. */
+/**
+ * Of a run at rest that needs a person: its file still lies where it lay, or lies nowhere, which is what the person has to know; or it is not
+ * known what became of its readings, wherever the file is.
+ */
+export function isUnattended({ run, arrival }: RestingRun): boolean {
+  return arrival.goneAt === null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST;
+}
+
+/** Runs that nobody has seen to, and those that came to rest since. */
 async function needAPerson(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
   const resting = await ledger.restingIn(NEEDS_A_PERSON, LOOKED_THROUGH);
   return resting
-    .filter(({ run, arrival }) => arrival.goneAt === null || (since !== null && run.changedAt >= since))
+    .filter((one) => isUnattended(one) || (since !== null && one.run.changedAt >= since))
     .map(({ run }) => run);
 }
 

@@ -1,12 +1,16 @@
 /** Prometheus metrics of what there is now, asked for at each look. */
 import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type DropState, type HealthPart, NEEDS_A_PERSON } from "./state-of-work.ts";
+import type { Run } from "../model.ts";
+import { type DropState, type HealthPart, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
+import type { LaneWait } from "./waiting-lanes.ts";
 
 export interface WorkSources {
   readonly ledger: Pick<Ledger, "backlog" | "restingIn">;
   drops(): readonly DropState[];
   health(): Promise<readonly HealthPart[]>;
+  /** All lanes that have work. */
+  lanes(): Promise<readonly LaneWait[]>;
   nowMs(): number;
 }
 
@@ -16,6 +20,7 @@ const WORK_LABELS = ["drop", "trigger", "mapper", "service"] as const;
 
 export function measureWork(registry: Registry, sources: WorkSources): void {
   measureBacklog(registry, sources);
+  measureLanes(registry, sources);
   const perDrop = (name: string, help: string, value: (state: DropState) => number) =>
     new Gauge({
       name,
@@ -49,9 +54,9 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
     registers: [registry],
     async collect() {
       this.reset();
-      for (const { run, arrival } of await sources.ledger.restingIn(NEEDS_A_PERSON, RESTING_MAX))
-        if (arrival.goneAt === null)
-          this.inc({ drop: run.drop, trigger: run.binding.trigger, state: run.state });
+      for (const one of await sources.ledger.restingIn(NEEDS_A_PERSON, RESTING_MAX))
+        if (isUnattended(one))
+          this.inc({ drop: one.run.drop, trigger: one.run.binding.trigger, state: one.run.state });
     },
   });
   new Gauge({
@@ -66,31 +71,84 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
   });
 }
 
+/** Gauges are collected side by side: each sets its own values, and they share one look. */
+function sharedLook<Found>(look: () => Promise<Found>): () => Promise<Found> {
+  let underWay: Promise<Found> | null = null;
+  return () => {
+    underWay ??= look().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
 function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): void {
-  const oldest = new Gauge({
+  const look = sharedLook(() => ledger.backlog());
+  new Gauge({
     name: "headgate_oldest_waiting_age_seconds",
     help: "Since when the oldest run waits that is not accepted yet, held ones included",
     labelNames: [...WORK_LABELS],
     registers: [registry],
-  });
-  new Gauge({
-    name: "headgate_runs_waiting",
-    help: "Runs on their way or held, by state; accepted ones while their outcome is awaited",
-    labelNames: [...WORK_LABELS, "state"],
-    registers: [registry],
     async collect() {
       const ages = new Map<string, { labels: Record<(typeof WORK_LABELS)[number], string>; atMs: number }>();
-      const found = await ledger.backlog();
+      const found = await look();
       this.reset();
-      oldest.reset();
-      for (const { state, runs, oldest: at, drop, trigger, mapper, service } of found) {
+      for (const { state, oldest: at, drop, trigger, mapper, service } of found) {
+        if (state === "accepted" || state === "unconfirmed") continue;
         const labels = { drop, trigger, mapper, service };
-        this.inc({ ...labels, state }, runs);
-        if (state === "accepted") continue;
         const key = JSON.stringify(labels);
         ages.set(key, { labels, atMs: Math.min(ages.get(key)?.atMs ?? Infinity, Date.parse(at)) });
       }
-      for (const { labels, atMs } of ages.values()) oldest.set(labels, Math.max(0, (nowMs() - atMs) / 1000));
+      for (const { labels, atMs } of ages.values()) this.set(labels, Math.max(0, (nowMs() - atMs) / 1000));
     },
   });
+  new Gauge({
+    name: "headgate_runs_waiting",
+    help: "Runs on their way, held or unconfirmed, by state; accepted ones while their outcome is awaited",
+    labelNames: [...WORK_LABELS, "state"],
+    registers: [registry],
+    async collect() {
+      const found = await look();
+      this.reset();
+      for (const { state, runs, drop, trigger, mapper, service } of found)
+        this.inc({ drop, trigger, mapper, service, state }, runs);
+    },
+  });
+}
+
+/** Of several lanes with the same labels the longest wait, and all runs behind. */
+function measureLanes(registry: Registry, { lanes }: WorkSources): void {
+  const look = sharedLook(lanes);
+  new Gauge({
+    name: "headgate_lane_wait_seconds",
+    help: "Since when the first run of a lane has not moved on; counted from when it came to the front",
+    labelNames: [...WORK_LABELS],
+    registers: [registry],
+    async collect() {
+      const longest = new Map<string, number>();
+      const found = await look();
+      this.reset();
+      for (const { run, waitedMs } of found) {
+        const labels = laneLabels(run);
+        const key = JSON.stringify(labels);
+        longest.set(key, Math.max(longest.get(key) ?? 0, waitedMs));
+        this.set(labels, (longest.get(key) ?? 0) / 1000);
+      }
+    },
+  });
+  new Gauge({
+    name: "headgate_lane_runs_behind",
+    help: "Runs that wait behind the first run of their lane, by the labels of the first run",
+    labelNames: [...WORK_LABELS],
+    registers: [registry],
+    async collect() {
+      const found = await look();
+      this.reset();
+      for (const { run, behind } of found) this.inc(laneLabels(run), behind);
+    },
+  });
+}
+
+function laneLabels({ drop, binding: { trigger, mapper, service } }: Run) {
+  return { drop, trigger, mapper: mapper.name, service };
 }

@@ -53,7 +53,8 @@ export function filled(text: string, facts: TargetFacts, context: ProvisionConte
     unit,
   };
   return text.replace(/\{([^{}]+)\}/g, (_, name: string) => {
-    const value = own[name] ?? context[name];
+    const known = [own, context].find((names) => Object.hasOwn(names, name) && names[name] !== undefined);
+    const value = known?.[name];
     if (value === undefined)
       throw impossible(
         targetWords(facts.target),

@@ -1,8 +1,9 @@
 /**
- * What the batches of a run are about: kept with its segment. A line for the period, and one for each target.
- * The guard reads it before the first push, and a search for a reading opens by it the few payloads that may hold it.
+ * What the batches of a run are about: kept with its segment. A line for the period, one for each target, and the digest of
+ * these lines. The guard reads it before the first push, and a search for a reading opens by it the few payloads that may hold it.
  */
 
+import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { aboutLines, type RunAbout } from "../mapping/segment-layout.ts";
 import type { TargetFacts } from "../model.ts";
@@ -20,35 +21,47 @@ interface FirstLine {
   readonly to: string;
   /** Of the lines that follow. */
   readonly count?: number;
+  /** Behind the targets comes a line with the SHA-256 of all lines before it. Earlier versions of Headgate wrote none. */
+  readonly sealed?: true;
   /** Of an earlier version of Headgate: targets in words, and no lines follow. */
   readonly targets?: readonly string[];
 }
 
-/** Hands out the facts of the targets, so many at a time. False when the file is not here as a whole, or is of an earlier version. */
+interface Seal {
+  readonly sha256: string;
+}
+
+/** Hands out the facts of the targets, so many at a time. False when the file is damaged, incomplete or of an earlier version. */
 export async function readFacts(
   about: FilePart,
   perPart: number,
   take: (part: readonly TargetFacts[]) => Promise<void>,
 ): Promise<boolean> {
+  const digest = createHash("sha256");
+  let first: FirstLine | null = null;
   let awaited = -1;
   let part: TargetFacts[] = [];
   for await (const line of linesIn(about)) {
-    if (awaited === -1) {
-      const count = firstOf(line)?.count;
-      if (count === undefined) return false;
-      awaited = count;
-      continue;
+    if (first === null) {
+      first = firstOf(line);
+      if (first?.count === undefined) return false;
+      awaited = first.count;
+    } else if (awaited === 0) {
+      if (part.length > 0) await take(part);
+      return first.sealed === true && parsedLine<Seal>(line)?.sha256 === digest.digest("hex");
+    } else {
+      const facts = parsedLine<TargetFacts>(line);
+      if (facts === null) return false;
+      part.push(facts);
+      awaited -= 1;
     }
-    const facts = parsedLine<TargetFacts>(line);
-    if (facts === null) return false;
-    part.push(facts);
-    awaited -= 1;
+    digest.update(`${line}\n`);
     if (part.length < perPart) continue;
     await take(part);
     part = [];
   }
   if (part.length > 0) await take(part);
-  return awaited === 0;
+  return awaited === 0 && first?.sealed !== true;
 }
 
 export interface AboutQuery {
@@ -60,22 +73,30 @@ export interface AboutQuery {
   readonly atMs: number;
 }
 
-/** Whether the run may hold a reading of the target at that time. */
+/** Whether the run may hold a reading of the target at that time. What is damaged excludes nothing. */
 export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQuery): Promise<boolean> {
   const wanted = targetOf(fields);
-  let isFirst = true;
+  const digest = createHash("sha256");
+  let first: FirstLine | null = null;
   for await (const line of linesIn(about)) {
-    if (!isFirst) {
-      const facts = parsedLine<TargetFacts>(line);
-      if (facts !== null && targetOf(facts.target) === wanted) return true;
+    if (first === null) {
+      first = firstOf(line);
+      if (first === null) return true;
+      if (first.targets !== undefined) return isWithin(first, atMs) && first.targets.includes(words);
+      if (!isWithin(first, atMs) && first.sealed !== true) return false;
+      digest.update(`${line}\n`);
       continue;
     }
-    isFirst = false;
-    const first = firstOf(line);
-    if (first === null || atMs < Date.parse(first.from) || Date.parse(first.to) < atMs) return false;
-    if (first.targets !== undefined) return first.targets.includes(words);
+    const value = parsedLine<TargetFacts & Partial<Seal>>(line);
+    if (value?.sha256 !== undefined) return value.sha256 !== digest.digest("hex");
+    if (value !== null && isWithin(first, atMs) && targetOf(value.target) === wanted) return true;
+    digest.update(`${line}\n`);
   }
-  return false;
+  return first?.sealed === true;
+}
+
+function isWithin({ from, to }: FirstLine, atMs: number): boolean {
+  return Date.parse(from) <= atMs && atMs <= Date.parse(to);
 }
 
 const firstOf = (line: string): FirstLine | null => parsedLine<FirstLine>(line);

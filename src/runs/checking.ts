@@ -9,8 +9,7 @@ import { bodiesOf } from "./payloads.ts";
 import type { Spool } from "./spool.ts";
 
 export interface Finding {
-  /** `ledger`, `segment`, `input`, `kept input`, `drop`. */
-  readonly about: "ledger" | "segment" | "input" | "kept input" | "drop";
+  readonly about: "ledger" | "segment" | "input" | "kept input" | "drop" | "archive";
   readonly subject: string;
   readonly what: string;
   /** What would put it right; null when nothing here can. */

@@ -1,6 +1,7 @@
 /** A settled arrival meets the triggers: it becomes a run with all that binds it, or is unmatched, with the reason. */
 import { basename } from "node:path/posix";
 import type { Provenance } from "../drops/drop.ts";
+import { setAside } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/mapping.ts";
 import type {
@@ -8,19 +9,25 @@ import type {
   BatchLimits,
   Binding,
   BoundLookup,
+  FinishPlan,
   MapperIdentity,
   Reason,
   UnpackLimits,
 } from "../model.ts";
+import type { Clock } from "../support/clock.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
+import { hasEscapes, unusableName } from "../support/file-names.ts";
 import type { Logger } from "../support/log.ts";
 import type { Turns } from "../support/turns.ts";
+import { asideEvent, beginWatch } from "./finish-guard.ts";
 import type { LookupStore } from "./lookups.ts";
 import { type DropPost, type RunSteps, reasonOf } from "./steps.ts";
 import { isContainerName } from "./unpacking/container.ts";
 
 /** What runs of `POST /api/data` name in place of a trigger. */
 export const STANDARD_BODY_TRIGGER = "POST /api/data";
+
+const NO_WARNINGS: ReadonlyMap<number, string> = new Map();
 
 /** For finishing an unmatched file, in milliseconds. */
 const FINISH_MS = 60_000;
@@ -49,6 +56,7 @@ export interface ClaimParts {
   readonly ledger: Ledger;
   readonly versions: Pick<MapperVersions, "current">;
   readonly log: Logger;
+  readonly clock: Clock;
   /** The trigger that claims a file, and the names of others that would have. */
   match(
     file: Pick<Arrival, "drop" | "path">,
@@ -61,6 +69,8 @@ export interface ClaimParts {
   /** Why a person has a trigger claim nothing; null while it does. */
   pausedTrigger(name: string): string | null;
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
+  /** All lanes that files of a drop may come to; `service`: of triggers that name none. */
+  lanesOf(drop: string, service: string): readonly string[];
   dropPost(name: string): DropPost | undefined;
   planFinish: RunSteps["planFinish"];
   readonly lookups: Pick<LookupStore, "bind">;
@@ -79,7 +89,11 @@ export interface ClaimParts {
  * by side, and runs are opened in the order of asking (invariant 7). Throws what the first of those that failed threw, when none is under
  * way any more.
  */
-export async function claimArrivals(arrivals: readonly Arrival[], parts: ClaimParts): Promise<void> {
+export async function claimArrivals(
+  arrivals: readonly Arrival[],
+  parts: ClaimParts,
+  warnings: ReadonlyMap<number, string> = NO_WARNINGS,
+): Promise<void> {
   const turn = parts.turns.enter();
   const faults: unknown[] = [];
   const noteFault = (thrown: unknown) => void faults.push(thrown);
@@ -87,7 +101,7 @@ export async function claimArrivals(arrivals: readonly Arrival[], parts: ClaimPa
     const found = new PartyFinds(parts);
     const prepared: PreparedClaim[] = [];
     for (const arrival of arrivals) {
-      const claim = await prepareClaim(arrival, found, parts).catch(noteFault);
+      const claim = await prepareClaim(arrival, found, parts, warnings.get(arrival.id)).catch(noteFault);
       if (claim !== undefined) prepared.push(claim);
     }
     await turn.mine;
@@ -102,6 +116,24 @@ export async function claimArrivals(arrivals: readonly Arrival[], parts: ClaimPa
     turn.pass();
   }
   if (faults.length > 0) throw faults[0];
+}
+
+/** What pick-up asks of claims. */
+export function claimsBy(parts: ClaimParts) {
+  return {
+    claim: (arrivals: readonly Arrival[], warnings?: ReadonlyMap<number, string>) =>
+      claimArrivals(arrivals, parts, warnings),
+    lanesOf: (drop: string, path: string) => lanesOfFile({ drop, path }, parts),
+  };
+}
+
+/** The lanes that a file at this path of a drop comes to; an archive, all that its entries may come to. None when no trigger claims it. */
+function lanesOfFile(file: Pick<Arrival, "drop" | "path">, parts: ClaimParts): readonly string[] {
+  const unpacks = parts.unpacking(file.drop)?.unpack === true;
+  if (unpacks && isContainerName(basename(file.path))) return parts.lanesOf(file.drop, parts.defaultService);
+  const { claimed } = parts.match(file, null);
+  if (claimed === null) return [];
+  return [parts.laneOf(claimed, file.drop, claimed.service ?? parts.defaultService)];
 }
 
 interface PreparedClaim {
@@ -143,7 +175,16 @@ interface BoundClaim {
   readonly fault: Reason | null;
 }
 
-async function prepareClaim(arrival: Arrival, found: PartyFinds, parts: ClaimParts): Promise<PreparedClaim> {
+async function prepareClaim(
+  arrival: Arrival,
+  found: PartyFinds,
+  parts: ClaimParts,
+  warning: string | undefined,
+): Promise<PreparedClaim> {
+  if (warning !== undefined)
+    parts.log.warn({ drop: arrival.drop, file: arrival.path }, `${arrival.path}: ${warning}`);
+  if (arrival.parentId === null && hasEscapes(arrival.path))
+    return { opens: true, record: () => refuseName(arrival, parts) };
   const { outermost, depth } = await placeOf(arrival, parts.ledger);
   const provenance = await parts.provenance(outermost);
   const unpacking = parts.unpacking(arrival.drop);
@@ -152,7 +193,10 @@ async function prepareClaim(arrival: Arrival, found: PartyFinds, parts: ClaimPar
     provenance?.standardBody === undefined &&
     isContainerName(basename(arrival.path))
   )
-    return { opens: true, record: () => claimContainer(arrival, depth, unpacking, parts) };
+    return {
+      opens: true,
+      record: () => claimContainer(arrival, { depth, unpacking, provenance, warning }, parts),
+    };
   const { claimed, others, why } =
     provenance?.standardBody === undefined
       ? parts.match(arrival, provenance)
@@ -174,7 +218,10 @@ async function prepareClaim(arrival: Arrival, found: PartyFinds, parts: ClaimPar
   }
   const { binding, fault } = await found.bound(claimed, provenance);
   const lane = parts.laneOf(claimed, arrival.drop, binding.service);
-  const start = fault === null ? {} : { refusal: fault };
+  const start = {
+    ...(fault === null ? {} : { refusal: fault }),
+    ...(warning === undefined ? {} : { warning }),
+  };
   return { opens: true, record: () => parts.ledger.openRun(arrival.id, binding, lane, start) };
 }
 
@@ -214,16 +261,15 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
   try {
     await turn.mine;
     await parts.ledger.fleet.assertDrop(arrival.drop);
-    const result = await post.drop.finish(arrival, plan, AbortSignal.timeout(FINISH_MS));
+    const signal = AbortSignal.timeout(FINISH_MS);
+    if (post.guardMs > 0) {
+      await setAsideUnmatched(arrival, plan, post, parts, signal);
+      return;
+    }
+    const result = await post.drop.finish(arrival, plan, signal);
     const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
     const detail = plan.action === "archive" ? `${arrival.path} → ${plan.to}` : arrival.path;
-    await parts.ledger.addEvent({
-      arrivalId: arrival.id,
-      runId: null,
-      operationId: null,
-      what: `source.${what}`,
-      detail,
-    });
+    await addSourceEvent(arrival, `source.${what}`, detail, parts);
   } catch (thrown) {
     parts.log.warn(
       { drop: arrival.drop, file: arrival.path, reason: wordsOf(thrown) },
@@ -232,6 +278,38 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
   } finally {
     turn.pass();
   }
+}
+
+async function setAsideUnmatched(
+  arrival: Arrival,
+  plan: FinishPlan,
+  { drop, guardMs }: DropPost,
+  parts: ClaimParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = await parts.ledger.finishedFiles.of(arrival.id);
+  // Its time goes on, however often the triggers are asked again.
+  if (before !== null && before.size === arrival.size && before.mtime === arrival.mtime) return;
+  const aside = await setAside(drop, arrival, plan, signal);
+  if (aside.result !== "done" && aside.result !== "waits")
+    return await addSourceEvent(arrival, `source.${aside.result}`, arrival.path, parts);
+  const watched = beginWatch(aside, guardMs, parts.clock);
+  const event =
+    aside.result === "done"
+      ? asideEvent(arrival.path, aside, watched.endsAt)
+      : { what: "source.waits", detail: `${arrival.path} stays for now: ${aside.why}` };
+  const { drop: name, path, size, mtime } = arrival;
+  const file = { ...watched, drop: name, path, size, mtime, arrivalId: arrival.id };
+  await parts.ledger.finishedFiles.watch(file, event);
+}
+
+function addSourceEvent(
+  { id }: Arrival,
+  what: string,
+  detail: string,
+  { ledger }: ClaimParts,
+): Promise<void> {
+  return ledger.addEvent({ arrivalId: id, runId: null, operationId: null, what, detail });
 }
 
 /** A mapper that is missing or cannot be loaded keeps back the files of its own trigger, and no others. */
@@ -262,13 +340,32 @@ async function placeOf(arrival: Arrival, ledger: Ledger): Promise<{ outermost: A
   return { outermost, depth };
 }
 
+/** Its name says nothing to a trigger or a mapper, and may be another than its sender gave it. */
+async function refuseName(arrival: Arrival, parts: ClaimParts): Promise<void> {
+  const binding: Binding = {
+    trigger: "(file name)",
+    service: parts.defaultService,
+    mapper: { name: "(none)", version: "", digest: "" },
+    settings: {},
+    rows: "strict",
+    limits: parts.limits,
+  };
+  const refusal = { code: "HG-DROP-022", ...unusableName(arrival.path) };
+  await parts.ledger.openRun(arrival.id, binding, `file names of ${arrival.drop}`, { refusal });
+}
+
 /** No trigger is asked for a container, only for its entries. Those of one drop are opened one after another. */
 async function claimContainer(
   arrival: Arrival,
-  depth: number,
-  { unpack: _unpack, depthMax, ...limits }: Unpacking,
+  place: {
+    readonly depth: number;
+    readonly unpacking: Unpacking;
+    readonly provenance: Provenance | null;
+    readonly warning: string | undefined;
+  },
   parts: ClaimParts,
 ): Promise<void> {
+  const { unpack: _unpack, depthMax, ...limits } = place.unpacking;
   const message = `the container is not opened: it lies in another, and ${depthMax === 1 ? "none that does" : `none deeper than ${depthMax}`} is`;
   await parts.ledger.openRun(
     arrival.id,
@@ -282,7 +379,12 @@ async function claimContainer(
       unpack: limits,
     },
     `containers of ${arrival.drop}`,
-    depth < depthMax ? {} : { refusal: { code: "HG-PACK-005", message } },
+    place.depth < depthMax
+      ? {
+          ...(place.warning === undefined ? {} : { warning: place.warning }),
+          feeds: parts.lanesOf(arrival.drop, place.provenance?.service ?? parts.defaultService),
+        }
+      : { refusal: { code: "HG-PACK-005", message } },
   );
 }
 

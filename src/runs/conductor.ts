@@ -9,10 +9,11 @@
  */
 import type { Run } from "../model.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
-import { AT_REST, beginToFill, type ConductorOptions, type Desk, freeHands, openDesks } from "./desks.ts";
+import { beginToFill, type ConductorOptions, type Desk, freeHands, openDesks } from "./desks.ts";
 import { Faults } from "./faults.ts";
 import { CROWD, NextLook } from "./next-look.ts";
 import { GATHER_MS, Parties } from "./parties.ts";
+import { pendingRuns } from "./pending-runs.ts";
 import { FOR_SERVICE, QUARANTINABLE, takeStep } from "./stepping.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
@@ -47,7 +48,7 @@ export class Conductor {
 
   constructor(steps: RunSteps, options: ConductorOptions) {
     this.#steps = steps;
-    this.#waits = new Waits(steps.clock);
+    this.#waits = new Waits(steps.clock, options.onService);
     this.#faults = new Faults(steps);
     this.#parties = new Parties(steps);
     this.#nextLook = new NextLook(steps.clock, () => this.wake());
@@ -98,34 +99,30 @@ export class Conductor {
       (sum, desk) => (desk.name === "held" ? sum : sum + desk.inHand.size),
       0,
     );
-    const underWay = await this.#steps.ledger.runsIn(
-      ["claimed", "fetched", "mapping", "mapped", "delivering"],
-      { limit: LOOK_AHEAD, ours: true },
-    );
-    const accepted = await this.#steps.ledger.runsIn(["accepted", "opened"], {
-      limit: LOOK_AHEAD,
-      unsettled: true,
-      ours: true,
-    });
-    const unfinished = await this.#steps.ledger.runsIn(AT_REST, {
-      limit: LOOK_AHEAD,
-      unfinished: true,
-      ours: true,
-    });
-    return { inHand, runs: [...underWay, ...accepted, ...unfinished] };
+    const isAsked = ({ id, binding }: Run) =>
+      this.#waits.reason(id) !== undefined || this.#steps.reach.isAway(binding.service);
+    return { inHand, runs: await pendingRuns(this.#steps.ledger, LOOK_AHEAD, isAsked) };
+  }
+
+  /** See `Faults.isStuck`. */
+  isStuck(runId: string): boolean {
+    return this.#faults.isStuck(runId);
   }
 
   /** Why a run is not in hand, as far as that is known. */
   waitReason({ id, state, binding }: Run): string | undefined {
     const own = this.#waits.reason(id);
     if (own !== undefined || !FOR_SERVICE.includes(state)) return own;
-    return this.#waits.failing().get(binding.service);
+    return this.serviceWaits().get(binding.service);
   }
 
   /** Services that cannot be used now, with the reason. */
   serviceWaits(): ReadonlyMap<string, string> {
-    return this.#waits.failing();
+    return new Map([...this.#steps.reach.absences(), ...this.#waits.failing()]);
   }
+
+  /** Somebody says that services can be asked again what they stored: the next run tries. */
+  readonly askAgain = (): void => this.#steps.reach.retryNow();
 
   /** Ends the step that the run is in, and lets nobody take the run until the work is done. */
   async withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T> {
@@ -162,6 +159,7 @@ export class Conductor {
   /** These services are others now: what was known against them counts no longer. */
   servicesChanged(services: readonly string[], deliveryHands: number): void {
     for (const service of services) this.#waits.forgetService(service);
+    this.#steps.reach.retryNow();
     for (const desk of this.#desks) {
       if (desk.name === "delivery") desk.hands = deliveryHands;
       // What a step under way learns yet is about the service of before.
@@ -350,7 +348,7 @@ export class Conductor {
     const { service } = run.binding;
     if (result.failing === true) this.#waits.failed(service, result.reason);
     if (result.wholeService === true) this.#waits.service(service, result.ms, result.reason);
-    else if (!(await this.#isDone(result.blockedBy))) {
+    else if (!(await this.#isDone(run, result.blockedBy))) {
       this.#waits.run(run.id, result.ms, result.reason);
       if (result.blockedBy !== undefined) this.#waits.behind(run.id, result.blockedBy);
     }
@@ -359,9 +357,11 @@ export class Conductor {
   }
 
   /** The other run may have got out of the way while this one was being looked at. */
-  async #isDone(blockedBy: string | undefined): Promise<boolean> {
+  async #isDone(run: Run, blockedBy: string | undefined): Promise<boolean> {
     if (blockedBy === undefined || this.isInHand(blockedBy)) return false;
     const other = await this.#steps.ledger.run(blockedBy);
+    // An opened container is in the way until its entries have runs, and then they are.
+    if (other?.state === "opened") return (await this.#steps.ledger.blockedBy(run))?.id !== blockedBy;
     return other === null || !QUARANTINABLE.includes(other.state);
   }
 

@@ -2,11 +2,11 @@
 import type { FinishRule, Run } from "../model.ts";
 import type { ConfirmRule } from "./steps.ts";
 
-/** Port 0 in `webhook.publicUrl` stands for the port that `operations.listen` took. */
-export function webhookAddress(publicUrl: string | undefined, operationsUrl: string): string | null {
+/** Port 0 in `webhook.publicUrl` stands for the port that the listener of webhooks took. */
+export function webhookAddress(publicUrl: string | undefined, listenerUrl: string): string | null {
   if (publicUrl === undefined) return null;
   const url = new URL(publicUrl);
-  if (url.port === "0") url.port = new URL(operationsUrl).port;
+  if (url.port === "0") url.port = new URL(listenerUrl).port;
   return new URL("webhooks/outcome", `${url.href.replace(/\/$/, "")}/`).href;
 }
 

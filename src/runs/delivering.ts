@@ -3,8 +3,9 @@ import type { DeliveryResult, DeliveryStart } from "../delivery/delivery.ts";
 import type { FinishPlan, Run } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
 import { guardRun, isGuarded } from "./guarding.ts";
-import { rebuildSegment } from "./mapping.ts";
+import { type RebuildFault, rebuildSegment } from "./mapping.ts";
 import { entryOf, NEXT, REST, type RunSteps, type ServicePost, type StepResult, waitFor } from "./steps.ts";
+import { quarantineUnmade } from "./unmade.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
 /** The bytes of a batch are not those that the ledger has. */
@@ -59,7 +60,7 @@ async function deliver(
   } catch (thrown) {
     if (signal.aborted || !isDamage(thrown)) throw thrown;
     const fault = await remakeSegment(run, thrown, steps, signal);
-    if (fault !== null) return await quarantine(run, "HG-SPOOL-002", fault, steps);
+    if (fault !== null) return await quarantineUnmade(run, "delivering", fault, steps);
     const { finishPlan = null } = start;
     result = await delivery.deliver(run, segment, signal, { finishPlan });
   }
@@ -85,7 +86,7 @@ async function remakeSegment(
   damage: InvariantError,
   steps: RunSteps,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<RebuildFault | null> {
   const isLost = !(await steps.spool.hasSegment(run.id));
   if (!isLost)
     steps.log.warn(
@@ -139,12 +140,4 @@ async function conclude(run: Run, result: DeliveryResult, steps: RunSteps): Prom
       detail: `${result.points} points accepted by ${run.binding.service}`,
     }));
   return { move: "next", run: accepted };
-}
-
-async function quarantine(run: Run, code: string, message: string, steps: RunSteps): Promise<StepResult> {
-  await steps.ledger.advanceRun(run.id, "delivering", "quarantined", {
-    reason: { code, message },
-    detail: message,
-  });
-  return REST;
 }

@@ -1,5 +1,6 @@
 /** The desks of the conductor: which runs come to each, and with how many hands. */
 import type { Run, RunState } from "../model.ts";
+import type { OnService } from "./waits.ts";
 
 export interface ConductorOptions {
   /** Runs fetched and mapped side by side; those of small files come on top. */
@@ -9,6 +10,8 @@ export interface ConductorOptions {
   /** Runs delivered side by side, for each service; those of small files come on top. */
   readonly deliveryHands: number;
   readonly intakeRule?: IntakeRule | undefined;
+  /** See `Waits`. */
+  readonly onService?: OnService | undefined;
 }
 
 /** Somebody else decides whether runs are fetched and mapped; whoever says otherwise wakes the conductor. */
@@ -22,7 +25,7 @@ export interface IntakeRule {
 }
 
 export interface Desk {
-  readonly name: "intake" | "delivery" | "containers" | "held" | "confirming" | "finishing";
+  readonly name: "intake" | "delivery" | "containers" | "held" | "confirming" | "unconfirmed" | "finishing";
   /** For each service at the desk of delivery, otherwise altogether. */
   hands: number;
   /** More hands, for runs of small files alone. */
@@ -57,6 +60,8 @@ const FULL_SHARE = 0.75;
 
 const CLOSING_HANDS = 4;
 const HELD_HANDS = 2;
+/** Few, so that a service that comes back is not asked about everything at once. */
+const UNCONFIRMED_HANDS = 2;
 /**
  * A small file costs little but waiting, for the disk and for commits, which many can share. So many more of them are in hand; how many
  * are mapped or sent at a time is limited by the pool and by the gate of the service all the same.
@@ -101,6 +106,13 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
       smallHands: SMALL_HANDS.closing,
       by: "lane",
       states: ["accepted"],
+      only: { unsettled: true },
+    }),
+    desk({
+      name: "unconfirmed",
+      hands: UNCONFIRMED_HANDS,
+      by: "lane",
+      states: ["unconfirmed"],
       only: { unsettled: true },
     }),
     desk({

@@ -5,10 +5,14 @@ import { QUARANTINABLE } from "./stepping.ts";
 import { type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS } from "./waits.ts";
 
+const GIVEN_UP_AFTER = { config: 2, machine: 5 } as const;
+
 export class Faults {
   readonly #steps: Pick<RunSteps, "ledger" | "log">;
   /** How often in a row, of runs that are tried again. */
   readonly #times = new Map<string, number>();
+  /** Of these, those that `--until-idle` does not wait for. */
+  readonly #stuck = new Set<string>();
 
   constructor(steps: Pick<RunSteps, "ledger" | "log">) {
     this.#steps = steps;
@@ -17,6 +21,15 @@ export class Faults {
   /** A step of the run came to its end. */
   forget(runId: string): void {
     this.#times.delete(runId);
+    this.#stuck.delete(runId);
+  }
+
+  /**
+   * It failed so often in a row, for a reason of this machine or one that a person has to correct, that who waits for an end gives it up. It is
+   * tried again all the same.
+   */
+  isStuck(runId: string): boolean {
+    return this.#stuck.has(runId);
   }
 
   /** Recorded and told; nothing hangs. Rejects when the ledger cannot be written. */
@@ -50,9 +63,16 @@ export class Faults {
   #pauseMs(run: Run, error: HeadgateError): number {
     const times = (this.#times.get(run.id) ?? 0) + 1;
     this.#times.set(run.id, times);
+    if (times >= givenUpAfter(error)) this.#stuck.add(run.id);
     if (error instanceof ConfigError) return FAULT_WAIT_MS.last;
     return Math.min(FAULT_WAIT_MS.last, FAULT_WAIT_MS.first * 2 ** (times - 1));
   }
+}
+
+/** Failures in a row. Drops and services that are away have bounds of their own. */
+function givenUpAfter(error: HeadgateError): number {
+  if (error instanceof ConfigError) return GIVEN_UP_AFTER.config;
+  return /^HG-(MAP|SPOOL)-/.test(error.code) ? GIVEN_UP_AFTER.machine : Number.POSITIVE_INFINITY;
 }
 
 function asError(run: Run, thrown: unknown): HeadgateError {

@@ -1,6 +1,6 @@
 /** The sources of the accepted runs of a party are archived or deleted together, and what is kept of the runs leaves the spool. */
+import { movedAside, type SetAside } from "../drops/drop.ts";
 import type { FinishPlan, FinishResult, Run } from "../model.ts";
-import { isoInstant } from "../support/clock.ts";
 import { sourceWords } from "./finishing.ts";
 import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
 import { tracedParty } from "./tracing.ts";
@@ -11,7 +11,7 @@ interface Planned {
 }
 
 interface Finished extends Planned {
-  readonly result: FinishResult;
+  readonly result: FinishResult | SetAside;
 }
 
 /** Of runs of one drop. */
@@ -69,14 +69,19 @@ async function finishAll(
 ): Promise<readonly Finished[]> {
   const staying = planned.filter(({ plan }) => plan.action === "leave");
   const leaving = planned.filter(({ plan }) => plan.action !== "leave");
-  const drop = steps.dropPost(planned[0]?.run.drop ?? "")?.drop;
+  const post = steps.dropPost(planned[0]?.run.drop ?? "");
+  const isWatched = (post?.guardMs ?? 0) > 0;
   const wanted = leaving.map(({ run, plan }) => ({ entry: entryOf(run), plan }));
-  const results = wanted.length === 0 ? [] : ((await drop?.finishTogether?.(wanted, signal)) ?? []);
+  const results =
+    wanted.length === 0 ? [] : ((await post?.drop.finishTogether?.(wanted, signal, isWatched)) ?? []);
   return [
     ...staying.map((one) => ({ ...one, result: "done" as const })),
     ...leaving.flatMap((one, index) => {
       const result = results[index] ?? null;
-      return result === null ? [] : [{ ...one, result }];
+      if (result === null) return [];
+      return [
+        { ...one, result: isWatched && result === "done" ? movedAside(entryOf(one.run), one.plan) : result },
+      ];
     }),
   ];
 }
@@ -84,7 +89,7 @@ async function finishAll(
 function noteFinished({ run, plan, result }: Finished, steps: RunSteps): Promise<Run> {
   return steps.ledger.noteRun(run.id, {
     ...(run.finishPlan === null ? { finishPlan: plan } : {}),
-    ...sourceWords(run, plan, result, isoInstant(steps.clock.now())),
+    ...sourceWords(run, plan, result, steps.dropPost(run.drop)?.guardMs ?? 0, steps.clock),
     ...(isUnconfirmed(run, steps) ? { settled: true } : {}),
   });
 }

@@ -1,13 +1,16 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
+import { type SetAside, setAside } from "../drops/drop.ts";
 import type { RunChange } from "../ledger/ledger.ts";
-import type { End, FinishPlan, FinishResult, IsoInstant, Run, RunState } from "../model.ts";
-import { isoInstant } from "../support/clock.ts";
+import type { End, FinishPlan, FinishResult, Run, RunState } from "../model.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { asideEvent, beginWatch } from "./finish-guard.ts";
 import { containerOf, waitForDrop } from "./source.ts";
-import { entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
+import { type DropPost, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 const END_OF: Readonly<Partial<Record<RunState, End>>> = {
   accepted: "delivered",
   confirmed: "delivered",
+  unconfirmed: "delivered",
   empty: "delivered",
   // Once all its entries came to a good end.
   opened: "delivered",
@@ -15,13 +18,18 @@ const END_OF: Readonly<Partial<Record<RunState, End>>> = {
   discarded: "quarantined",
 };
 
+/** Nobody has said yet that it is stored. */
+function isAwaited({ state }: Run): boolean {
+  return state === "accepted" || state === "unconfirmed";
+}
+
 export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const end = await endOf(run, steps);
   const post = steps.dropPost(run.drop);
   if (post === undefined) return await waitForDrop(run, steps);
   const left = run.replay !== null && (await steps.ledger.arrival(run.arrivalId))?.goneAt !== null;
   const rule = end === null || left ? ({ action: "leave" } as const) : post.finish[end];
-  if (run.state === "accepted" && steps.finishAfter(run, rule) === "confirmed") return REST;
+  if (isAwaited(run) && steps.finishAfter(run, rule) === "confirmed") return REST;
 
   const container = await containerOf(run, steps);
   if (container !== null) return finishEntry(run, container, steps);
@@ -30,8 +38,8 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   // From here on it cannot be undone; the drop itself looks whether the same file lies there still.
   if (plan.action !== "leave") await steps.ledger.fleet.assertRun(run.id);
   await discardUnsent(run, steps);
-  const result = plan.action === "leave" ? "done" : await post.drop.finish(entryOf(run), plan, signal);
-  await steps.ledger.noteRun(run.id, sourceWords(run, plan, result, isoInstant(steps.clock.now())));
+  const finished = await finishFile(run, plan, post, signal);
+  await steps.ledger.noteRun(run.id, sourceWords(run, plan, finished, post.guardMs, steps.clock));
   if (run.state !== "accepted") await steps.spool.retire(run.id);
   return REST;
 }
@@ -45,8 +53,37 @@ async function discardUnsent({ id, state }: Run, { spool, ledger }: RunSteps): P
   await spool.discard(id, "segment");
 }
 
+/** By the first half alone where the file is watched afterwards. */
+async function finishFile(
+  run: Run,
+  plan: FinishPlan,
+  { drop, guardMs }: DropPost,
+  signal: AbortSignal,
+): Promise<FinishResult | SetAside> {
+  if (plan.action === "leave") return "done";
+  return guardMs > 0
+    ? await setAside(drop, entryOf(run), plan, signal)
+    : await drop.finish(entryOf(run), plan, signal);
+}
+
 /** What the ledger is told of a source that was finished. */
-export function sourceWords(run: Run, plan: FinishPlan, result: FinishResult, at: IsoInstant): RunChange {
+export function sourceWords(
+  run: Run,
+  plan: FinishPlan,
+  finished: FinishResult | SetAside,
+  guardMs: number,
+  clock: Clock,
+): RunChange {
+  const at = isoInstant(clock.now());
+  if (typeof finished !== "string" && (finished.result === "done" || finished.result === "waits")) {
+    const watched = beginWatch(finished, guardMs, clock);
+    const { what, detail } =
+      finished.result === "done"
+        ? asideEvent(run.path, finished, watched.endsAt)
+        : { what: "source.waits", detail: `${run.path} stays for now: ${finished.why}` };
+    return { finished: { at, left: finished.result === "done" }, watched, event: what, detail };
+  }
+  const result = typeof finished === "string" ? finished : finished.result;
   const leaves = plan.action !== "leave" && result !== "changed";
   return {
     finished: { at, left: leaves },

@@ -54,6 +54,8 @@ export class GuardFindings {
   /** Targets that are missing, so that they can be created; undefined when there are more than are asked for. */
   missing: TargetFacts[] | undefined = [];
   readonly #missingMax: number;
+  /** Readings of missing targets, whatever the policy says of these. */
+  #discards = 0;
 
   constructor(policy: GuardPolicy, missingMax: number) {
     this.#policy = policy;
@@ -63,6 +65,7 @@ export class GuardFindings {
   add(findings: readonly TargetFinding[], missing: readonly TargetFacts[]): void {
     for (const finding of findings) {
       const { what } = finding;
+      if (what === "missing") this.#discards += finding.points;
       this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1);
       if (!this.#first.has(what)) this.#first.set(what, finding);
       if (this.#act(what) === "hold" && this.#named.length < NAMED_MAX) this.#named.push(finding);
@@ -81,7 +84,8 @@ export class GuardFindings {
     if (first === undefined) return null;
     const { code } = KINDS[first];
     const message = [first, ...others].map((what) => this.#words(what)).join("; ");
-    return { code, message, hint: REGISTER[code].hint, targets: this.#named };
+    const discards = this.#discards === 0 ? {} : { discards: this.#discards };
+    return { code, message, hint: REGISTER[code].hint, targets: this.#named, ...discards };
   }
 
   /** What is only told, or null. */

@@ -6,9 +6,10 @@ import type { GuardPolicy } from "../delivery/delivery.ts";
 import type { Reason, Run, TargetFacts } from "../model.ts";
 import { REGISTER } from "../support/register.ts";
 import { GuardFindings } from "./guard-findings.ts";
-import { rebuildSegment } from "./mapping.ts";
+import { type RebuildFault, rebuildSegment } from "./mapping.ts";
 import { overtakenWords } from "./overtaking.ts";
-import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { NEXT, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { quarantineUnmade } from "./unmade.ts";
 
 /** Targets that are looked at together; memory holds the facts of so many. */
 const TARGETS_PER_PART = 10_000;
@@ -20,7 +21,7 @@ type Verdict =
   | { readonly verdict: "hold"; readonly reason: Reason }
   | { readonly verdict: "wait"; readonly step: StepResult }
   /** Its segment is lost, and cannot be made again. */
-  | { readonly verdict: "lost"; readonly fault: string };
+  | { readonly verdict: "lost"; readonly fault: RebuildFault };
 
 type Provisioning = NonNullable<ReturnType<RunSteps["provisioning"]>>;
 
@@ -34,7 +35,7 @@ export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): 
   const policy = steps.guardPolicy(run);
   const found = await inspect(run, policy, steps, signal);
   if (found.verdict === "wait") return found.step;
-  if (found.verdict === "lost") return await quarantine(run, found.fault, steps);
+  if (found.verdict === "lost") return await quarantineUnmade(run, run.state, found.fault, steps);
   if (found.verdict === "hold") {
     const { reason } = found;
     await steps.ledger.advanceRun(run.id, "mapped", "held", { reason, detail: reason.message });
@@ -53,19 +54,19 @@ export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal
   const policy = steps.guardPolicy(run);
   if (!(await steps.spool.hasSegment(run.id))) {
     const { fault } = await rebuild(run, steps, signal);
-    return fault === null ? NEXT : await quarantine(run, fault, steps);
+    return fault === null ? NEXT : await quarantineUnmade(run, run.state, fault, steps);
   }
   const found: Verdict = Object.values(policy).every((act) => act === "push")
     ? { verdict: "go", warning: null }
     : await inspect(run, policy, steps, signal);
   if (found.verdict === "wait") return found.step;
-  if (found.verdict === "lost") return await quarantine(run, found.fault, steps);
+  if (found.verdict === "lost") return await quarantineUnmade(run, run.state, found.fault, steps);
   if (found.verdict === "hold") return await stay(run, found.reason, again, steps);
   const overtaken = await overtakenWords(run, steps);
   if (overtaken.status === "wait") return overtaken.step;
   if (overtaken.status === "overtaken" && overtaken.isDamaged === true) {
     const { fault } = await rebuild(run, steps, signal);
-    return fault === null ? again : await quarantine(run, fault, steps);
+    return fault === null ? again : await quarantineUnmade(run, run.state, fault, steps);
   }
   if (overtaken.status === "overtaken") {
     const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
@@ -158,17 +159,11 @@ async function rebuild(
   run: Run,
   steps: RunSteps,
   signal: AbortSignal,
-): Promise<{ readonly fault: string | null }> {
+): Promise<{ readonly fault: RebuildFault | null }> {
   const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
   if (fault === null)
     await steps.ledger.noteRun(run.id, { event: "run.rebuilt", detail: "to know what its batches hold" });
   return { fault };
-}
-
-async function quarantine(run: Run, message: string, { ledger }: RunSteps): Promise<StepResult> {
-  const reason = { code: "HG-SPOOL-002", message };
-  await ledger.advanceRun(run.id, run.state, "quarantined", { reason, detail: message });
-  return REST;
 }
 
 function unreadable(why: string, { unreadable: act }: GuardPolicy): Verdict {

@@ -9,6 +9,7 @@ export interface IdleWatcher {
     readonly consecutiveFailures: number;
     readonly settlingCount: number;
     readonly leftCount: number;
+    readonly missingCount: number;
   };
   pollNow(): Promise<unknown>;
 }
@@ -16,10 +17,11 @@ export interface IdleWatcher {
 /** A drop that failed this often in a row is not waited for. */
 const FAILURES_GIVEN_UP = 3;
 
-/** Nothing settles, every run is at rest, and every drop was looked through after that. */
+/** Nothing settles, every run is at rest (or stuck, where those are not waited for), and every drop was looked through after that. */
 export async function isIdle(
   watchers: readonly IdleWatcher[],
-  conductor: Pick<Conductor, "pending" | "isBusy">,
+  conductor: Pick<Conductor, "pending" | "isBusy" | "isStuck">,
+  withoutStuck = false,
 ): Promise<boolean> {
   const dropsAtRest = () =>
     watchers.every((watcher) => {
@@ -31,7 +33,7 @@ export async function isIdle(
   const runsAtRest = async () => {
     if (conductor.isBusy) return false;
     const { inHand, runs } = await conductor.pending();
-    return inHand === 0 && runs.length === 0;
+    return inHand === 0 && runs.every(({ id }) => withoutStuck && conductor.isStuck(id));
   };
   if (!dropsAtRest() || !(await runsAtRest())) return false;
   // Files may have come while the last ones were worked on.
@@ -40,5 +42,7 @@ export async function isIdle(
       .filter((watcher) => watcher.status().consecutiveFailures === 0)
       .map((watcher) => watcher.pollNow()),
   );
-  return dropsAtRest() && (await runsAtRest());
+  // What is missing for the first time is decided by one more look.
+  const decided = watchers.every((watcher) => watcher.status().missingCount === 0);
+  return decided && dropsAtRest() && (await runsAtRest());
 }

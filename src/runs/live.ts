@@ -10,7 +10,7 @@ interface OrderedWatcher {
 }
 
 export function liveGateway(
-  conductor: Pick<Conductor, "wake" | "withoutHands">,
+  conductor: Pick<Conductor, "wake" | "withoutHands" | "askAgain">,
   watchers: () => readonly OrderedWatcher[],
   services: { forgetStructure(): void },
   log: Logger,
@@ -25,7 +25,10 @@ export function liveGateway(
   return {
     withoutHands: (runId, work) => conductor.withoutHands(runId, work),
     onRun: (runId) => conductor.wake(runId),
-    structureChanged: () => services.forgetStructure(),
+    structureChanged() {
+      services.forgetStructure();
+      conductor.askAgain();
+    },
     dropChanged(name) {
       const some = watchers().filter((watcher) => watcher.status().drop === name);
       rematch(some);

@@ -2,6 +2,7 @@
 import { basename } from "node:path/posix";
 import type { EntriesState } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
+import { compareNames } from "../support/natural-order.ts";
 import { finishSource } from "./finishing.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 import { listContents } from "./unpacking/container.ts";
@@ -16,10 +17,7 @@ const CLAIMED_AT_ONCE = 64;
 const NAMED_MAX = 3;
 
 export async function openContainer(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
-  if (
-    !(await steps.spool.hasInput(run.id)) &&
-    !(await steps.spool.restoreInput(run.id, run.id, run.sha256))
-  ) {
+  if (!(await isContainerHere(run, steps))) {
     await steps.ledger.advanceRun(run.id, "fetched", "claimed", {
       detail: "the spool lost the container; it is fetched again",
     });
@@ -43,8 +41,18 @@ export async function openContainer(run: Run, steps: RunSteps, signal: AbortSign
     });
     return REST;
   }
-  await steps.ledger.recordOpened(run.id, entries, `${entries.length} entries${besides}`);
+  const inOrder =
+    steps.dropPost(run.drop)?.order === "name"
+      ? entries.toSorted((a, b) => compareNames(a.path, b.path))
+      : entries;
+  await steps.ledger.recordOpened(run.id, inOrder, `${entries.length} entries${besides}`);
   return NEXT;
+}
+
+/** A copy that is not what was fetched is removed. */
+async function isContainerHere({ id, sha256 }: Run, { spool }: RunSteps): Promise<boolean> {
+  if (await spool.hasWholeInput(id, sha256)) return true;
+  return await spool.restoreInput(id, id, sha256);
 }
 
 /** Also when one of its entries has changed. */
@@ -89,5 +97,6 @@ export function stayingWords({ done, staying }: EntriesState): string {
 
 const STANDING: Readonly<Partial<Record<EntriesState["staying"][number]["state"], string>>> = {
   accepted: "accepted and not confirmed",
+  unconfirmed: "accepted and not confirmed",
   opened: "not delivered as a whole",
 };

@@ -35,7 +35,7 @@ export interface LiveGateway {
   dropChanged(name: string): void;
   /** A run was opened, or may be taken by a hand now. */
   onRun(runId?: string): void;
-  /** What is known of the structure of accounts is asked for again. */
+  /** What is known of the structure of accounts is asked for again, and what they stored. */
   structureChanged(): void;
   /** Unmatched files are offered to the triggers again. */
   triggersChanged(): void;
@@ -145,7 +145,7 @@ async function forget(
   { drop, path, by, why }: Extract<Order, { order: "forget" }>,
   parts: OrderParts,
 ): Promise<ForgottenFile> {
-  const forgotten = await parts.ledger.forget(drop, path);
+  const forgotten = await parts.ledger.forget(drop, path, { by, why });
   if (forgotten.arrivals === 0)
     throw new RejectedError("HG-CLI-002", {
       operation: "forget",
@@ -160,6 +160,7 @@ async function forget(
 const REPLAYABLE: readonly RunState[] = [
   "accepted",
   "confirmed",
+  "unconfirmed",
   "empty",
   "discarded",
   "quarantined",

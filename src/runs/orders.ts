@@ -29,7 +29,14 @@ export const order = z.discriminatedUnion("order", [
     overwrite: z.boolean(),
     ...said,
   }),
-  z.strictObject({ order: z.literal("release"), run: z.string(), overwrite: z.boolean(), ...said }),
+  z.strictObject({
+    order: z.literal("release"),
+    run: z.string(),
+    overwrite: z.boolean(),
+    /** Also readings of targets that do not exist, which the service discards. */
+    discard: z.boolean().default(false),
+    ...said,
+  }),
   z.strictObject({ order: z.literal("recheck"), runs: z.array(z.string()).optional(), ...said }),
   z.strictObject({ order: z.literal("forget"), drop: z.string(), path: z.string(), ...said }),
 ]);
@@ -50,10 +57,12 @@ export interface ReleasedRun {
   readonly file: string;
   /** Why it was held. */
   readonly was: string;
+  /** Readings of targets that did not exist when it was last looked at. */
+  readonly discards: number;
 }
 
 export interface RecheckedRuns {
-  /** Held runs that are looked at now. */
+  /** Held and unconfirmed runs that are looked at now. */
   readonly runs: readonly string[];
 }
 

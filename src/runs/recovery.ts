@@ -88,7 +88,9 @@ export async function retireAtRest(
     const run = await ledger.run(id);
     const atRest =
       run === null ||
-      ["confirmed", "empty", "opened", "discarded", "quarantined", "cancelled"].includes(run.state) ||
+      ["confirmed", "unconfirmed", "empty", "opened", "discarded", "quarantined", "cancelled"].includes(
+        run.state,
+      ) ||
       (run.state === "accepted" && !awaited.has(id));
     if (!atRest || (run !== null && run.finishedAt === null) || isInHand(id)) continue;
     try {

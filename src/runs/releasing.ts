@@ -1,12 +1,13 @@
 /** What a person orders about held runs: push them as they are, or look at them again now. */
-import type { Run } from "../model.ts";
-import { RejectedError } from "../support/errors.ts";
+import type { Run, RunState } from "../model.ts";
+import { isLeaseLost, RejectedError } from "../support/errors.ts";
 import { mustFindRun, type OrderParts } from "./ordering.ts";
 import type { Order, RecheckedRuns, ReleasedRun } from "./orders.ts";
 import { overtakenWords } from "./overtaking.ts";
 
-/** Held runs that one order looks at; the others follow by themselves. */
+/** Runs that one order looks at; the others follow by themselves. */
 const RECHECKED_MAX = 10_000;
+const RECHECKED: readonly RunState[] = ["held", "unconfirmed"];
 
 export function release(
   asked: Extract<Order, { order: "release" }>,
@@ -38,7 +39,7 @@ async function releaseNow(
 /** Null when something changed while it was looked at. */
 async function tryRelease(
   { id, path }: Run,
-  { overwrite, by, why }: Extract<Order, { order: "release" }>,
+  { overwrite, discard, by, why }: Extract<Order, { order: "release" }>,
   { ledger, spool }: OrderParts,
 ): Promise<ReleasedRun | null> {
   const run = await mustFindRun(id, ledger);
@@ -49,6 +50,13 @@ async function tryRelease(
       run,
       `has to wait for the earlier file ${before.path} of the same targets (${before.state})`,
     );
+  const discards = discardsOf(run);
+  if (discards > 0 && !discard)
+    throw new RejectedError("HG-GUARD-009", {
+      operation: "release run",
+      subject: id,
+      message: `run ${id} of ${path}: ${discards} of its ${run.points.mapped} readings would be discarded, since their targets do not exist`,
+    });
   const overtaken = await overtakenWords(run, { ledger, spool });
   if (overtaken.status === "wait") throw notNow(run, overtaken.step.reason);
   if (overtaken.status === "overtaken" && !overwrite)
@@ -61,7 +69,13 @@ async function tryRelease(
   const seen = overwrite || overtaken.status === "overtaken" ? null : overtaken.seen;
   const words = `released by ${by}${why === "" ? "" : `: ${why}`}${was === "" ? "" : ` (it was held: ${was})`}`;
   const gone = await ledger.resumeHeld(id, "delivering", seen, words);
-  return gone === null ? null : { run: id, file: path, was };
+  return gone === null ? null : { run: id, file: path, was, discards };
+}
+
+/** As the guard found it last; earlier versions noted it for each target alone, and of the first of them. */
+function discardsOf({ reason }: Run): number {
+  const missing = (reason?.targets ?? []).filter(({ what }) => what === "missing");
+  return reason?.discards ?? missing.reduce((sum, { points }) => sum + points, 0);
 }
 
 function notNow(run: Run, words: string): RejectedError {
@@ -76,16 +90,24 @@ export async function recheck(
   { runs: asked }: Extract<Order, { order: "recheck" }>,
   { ledger, live }: OrderParts,
 ): Promise<RecheckedRuns> {
-  const runs =
+  const found =
     asked === undefined
-      ? (await ledger.runsIn(["held"], { limit: RECHECKED_MAX })).map(({ id }) => id)
-      : await Promise.all(asked.map(async (id) => assertHeld(await mustFindRun(id, ledger))));
+      ? await ledger.runsIn(RECHECKED, { limit: RECHECKED_MAX })
+      : await Promise.all(asked.map(async (id) => assertRechecked(await mustFindRun(id, ledger))));
+  // Also those that nobody asked about any more: what was lost may have been put back.
+  for (const { id, state } of found)
+    if (state === "unconfirmed") await ledger.noteRun(id, { settled: false }).catch(unlessOfAnother);
   live?.structureChanged();
-  for (const id of runs) live?.onRun(id);
-  return { runs };
+  for (const { id } of found) live?.onRun(id);
+  return { runs: found.map(({ id }) => id) };
 }
 
-function assertHeld(run: Run): string {
-  if (run.state === "held") return run.id;
-  throw notNow(run, `is ${run.state}: only what is held is looked at again`);
+/** The node that has the run asks about it by itself. */
+function unlessOfAnother(thrown: unknown): void {
+  if (!isLeaseLost(thrown)) throw thrown;
+}
+
+function assertRechecked(run: Run): Run {
+  if (RECHECKED.includes(run.state)) return run;
+  throw notNow(run, `is ${run.state}: only what is held or unconfirmed is looked at again`);
 }

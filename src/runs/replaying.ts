@@ -4,13 +4,13 @@ import { open, rm } from "node:fs/promises";
 import type { MappedFile } from "../mapping/mapping.ts";
 import { ROWS } from "../mapping/segment-layout.ts";
 import type { BatchSlice, PushElement, Replay, Run } from "../model.ts";
+import { digestOfFile } from "../support/digest.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { openKept, sizeOf } from "./kept-files.ts";
 import { bodiesOf, parseBody, readingOf, targetOf } from "./payloads.ts";
 import { linesOf, segmentFiles } from "./segment-files.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
 import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./sparing.ts";
-import { digestOf } from "./spool-inputs.ts";
 import { PART } from "./spool-names.ts";
 import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
@@ -44,7 +44,7 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
   const of = await ledger.run(replay.of);
   for (const { id } of of === null ? [] : await attemptsBefore(of, ledger)) {
     if (!(await spool.restoreInput(run.id, id))) continue;
-    const sha256 = await digestOf(spool.inputPath(run.id));
+    const sha256 = await digestOfFile(spool.inputPath(run.id));
     // One that was given up before its bytes had come left as many as there were.
     const isWhole =
       run.sha256 === null ? sizeOf(spool.inputPath(run.id)) === run.size : sha256 === run.sha256;

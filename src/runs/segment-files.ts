@@ -2,7 +2,6 @@
  * Where the row index of a segment lies, and what its batches are about: in files beside it, or in its trailer (`segment-layout.ts`). Whoever reads
  * them asks here. The input of its run may lie in it too (`spool-inputs.ts`).
  */
-import { createInterface } from "node:readline";
 import {
   ROWS,
   readSpan,
@@ -85,11 +84,18 @@ export async function* linesOf({ path, span }: FilePart): AsyncGenerator<string>
     return;
   }
   const input = openKept(path, span);
+  // Of the ends of lines that `readline` knows, some stand within JSON, such as U+2028.
+  let rest = "";
   try {
-    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+    for await (const text of input.setEncoding("utf8") as AsyncIterable<string>) {
+      const lines = `${rest}${text}`.split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) if (line !== "") yield line;
+    }
   } finally {
     input.destroy();
   }
+  if (rest !== "") yield rest;
 }
 
 /** Offset of the first batch of a run with this row index. Those of a run that shares its file with others end where its trailer begins, with an empty line. */

@@ -33,7 +33,7 @@ export async function fetchSource(
   const container = await containerOf(run, steps);
   if (container === null) {
     const post = steps.dropPost(run.drop);
-    if (post !== undefined) return post.drop.fetch(whereIsNow(run), destination, signal);
+    if (post !== undefined) return post.drop.fetch(await whereIsNow(run, steps), destination, signal);
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
   const entryPath = run.path.slice(`${container.path}!/`.length);
@@ -41,9 +41,11 @@ export async function fetchSource(
   return steps.copies.extract(container, entryPath, destination, { again, signal });
 }
 
-/** An archived file keeps its size and time. */
-function whereIsNow(run: Run): FileEntry {
+/** An archived file keeps its size and time, and so does one that waits aside. */
+async function whereIsNow(run: Run, { ledger }: RunSteps): Promise<FileEntry> {
   const { finishedAt, finishPlan } = run;
+  const watched = finishedAt === null ? null : await ledger.finishedFiles.of(run.arrivalId);
+  if (watched !== null) return { ...entryOf(run), path: watched.place };
   const archived = finishedAt !== null && finishPlan?.action === "archive";
   return archived ? { ...entryOf(run), path: finishPlan.to } : entryOf(run);
 }
@@ -58,14 +60,37 @@ async function fetchAgain(
   try {
     return await fetchSource(container, destination, steps, signal);
   } catch (thrown) {
-    if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError))
-      throw thrown;
-    const post = steps.dropPost(container.drop);
-    if (post === undefined || (await containerOf(container, steps)) !== null) throw thrown;
-    const there = await post.drop.stat(container.path, signal);
-    if (there !== null && there.size === container.size && there.mtime === container.mtime) throw thrown;
-    throw changedContainer(container.path);
+    const fault = await whyLost(container, thrown, steps, signal);
+    throw fault === null ? thrown : changedContainer(container.path);
   }
+}
+
+/**
+ * Why the bytes of a run can never be fetched again, after a fetch that threw; null when another attempt may succeed. A file that is out of
+ * sight is lost only when the listings of its drop say so: a remount or a failover hides it for a moment, which throws `TransientError`.
+ */
+export async function whyLost(
+  run: Run,
+  thrown: unknown,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) return null;
+  const post = steps.dropPost(run.drop);
+  if (post === undefined || (await containerOf(run, steps)) !== null) return null;
+  const entry = await whereIsNow(run, steps);
+  const there = await post.drop.stat(entry.path, signal);
+  if (there !== null && there.size === entry.size && there.mtime === entry.mtime) return null;
+  if (there !== null)
+    return `${entry.path} was replaced at the drop (${there.size} bytes now); the newer version is an arrival of its own`;
+  const arrival = await steps.ledger.arrival(run.arrivalId);
+  if (arrival === null || arrival.goneAt !== null) return `${entry.path} is no longer at the drop`;
+  throw new TransientError("HG-DROP-006", {
+    operation: "fetch file",
+    subject: `${run.drop}: ${entry.path}`,
+    message: `${entry.path} is no longer at drop ${run.drop}; the next listings tell whether it comes back`,
+    cause: thrown,
+  });
 }
 
 /** The run that opened the container of which this run's arrival is an entry, or null. */

@@ -2,12 +2,12 @@
  * Where the input of a run is: in a file of its own, kept or not, or in the pack that its segment is (`segment-layout.ts`), kept or not. Whoever
  * wants its bytes asks here.
  */
-import { createHash } from "node:crypto";
-import { constants, createReadStream, createWriteStream } from "node:fs";
+import { constants, createWriteStream } from "node:fs";
 import { copyFile, open, readdir, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readSpan } from "../mapping/segment-layout.ts";
+import { digestOfFile } from "../support/digest.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { type FilePart, keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
@@ -43,6 +43,15 @@ export class SpoolInputs {
     return path === null ? keptSegmentFiles(kept).input : { path };
   }
 
+  /** See `Spool.hasWholeInput`. */
+  async isWhole(runId: string, sha256: string | null): Promise<boolean> {
+    const path = this.#places.input(runId);
+    if (sizeOf(path) === null) return false;
+    if (sha256 === null || (await digestOfFile(path)) === sha256) return true;
+    await rm(path, { force: true });
+    return false;
+  }
+
   /** Into another file, synced. False when it is not here any more. */
   async copy(runId: string, to: string): Promise<boolean> {
     const from = this.find(runId);
@@ -58,7 +67,7 @@ export class SpoolInputs {
     const path = this.#places.input(runId);
     const part = `${path}${PART}`;
     if (!(await this.copy(from, part))) return false;
-    const isMeant = sha256 === null || (await digestOf(part)) === sha256;
+    const isMeant = sha256 === null || (await digestOfFile(part)) === sha256;
     if (isMeant) await publishDurably(part, path);
     else await rm(part);
     return isMeant;
@@ -87,13 +96,6 @@ export class SpoolInputs {
     const of = side === "kept" ? keptSegmentFiles(keptOf(runId)) : segmentFiles(segment(runId));
     await takeOut(of, found);
   }
-}
-
-/** SHA-256, in hexadecimal. */
-export async function digestOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return hash.digest("hex");
 }
 
 /**

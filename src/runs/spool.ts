@@ -7,8 +7,10 @@ import { type PackPart, ROWS, type RunAbout } from "../mapping/segment-layout.ts
 import type { TargetFacts } from "../model.ts";
 import { systemClock } from "../support/clock.ts";
 import { publishDurably, syncDirectory } from "../support/durable.ts";
-import { ConfigError, systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { PRIVATE_FOLDER } from "../support/private-files.ts";
 import { randomHex } from "../support/random.ts";
+import { startFault } from "../support/start-fault.ts";
 import { readFacts, writeAbout } from "./about.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
@@ -26,6 +28,8 @@ export interface Spool {
   segmentPath(runId: string): string;
   /** Whether its input has a file of its own here, so that it can be mapped. */
   hasInput(runId: string): Promise<boolean>;
+  /** Whether that file has the SHA-256 with which it was fetched (null: whichever it has). One that has not is removed. */
+  hasWholeInput(runId: string, sha256: string | null): Promise<boolean>;
   hasSegment(runId: string): Promise<boolean>;
   /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
   note(runId: string, about: RunAbout): Promise<void>;
@@ -80,10 +84,10 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { segments, kept, input: inputPath, segment: segmentPath } = names;
   const folders = [names.inputs, segments, kept];
   try {
-    for (const folder of folders) await mkdir(folder, { recursive: true });
+    for (const folder of folders) await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
     await syncDirectory(root);
   } catch (cause) {
-    throw new ConfigError("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
+    throw startFault("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
   }
   const inputs = new SpoolInputs(names);
   const together = new SpoolTogether(root);
@@ -94,6 +98,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     inputPath,
     segmentPath,
     hasInput: async (runId) => exists(inputPath(runId)),
+    hasWholeInput: (runId, sha256) => inputs.isWhole(runId, sha256),
     hasSegment: async (runId) => exists(segmentPath(runId)),
     async note(runId, about) {
       try {
@@ -190,6 +195,7 @@ function guarded(left: Set<string>, spool: Spool): Spool {
   return {
     ...spool,
     hasInput: guard("find input", spool.hasInput),
+    hasWholeInput: guard("verify input", spool.hasWholeInput),
     hasSegment: guard("find segment", spool.hasSegment),
     note: guard("note targets", spool.note),
     async retire(runId) {

@@ -14,7 +14,7 @@ import { tracedStep } from "./tracing.ts";
 type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
 
 /** Runs that need their service for what comes next. */
-export const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted"];
+export const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted", "unconfirmed"];
 export const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];
 
 export function takeStep(run: Run, desk: Desk, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
@@ -25,11 +25,11 @@ export function takeStep(run: Run, desk: Desk, steps: RunSteps, signal: AbortSig
   if (run.state === "opened") return tendContainer(run, steps, signal);
   if (desk.name === "delivery") return take("deliver", deliverBatches);
   if (run.state === "held") return recheckHeld(run, steps, signal);
-  if (run.state !== "accepted") return take("finish", finishSource);
+  if (run.state !== "accepted" && run.state !== "unconfirmed") return take("finish", finishSource);
   return close(run, steps, take);
 }
 
-/** An accepted run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
+/** An accepted or unconfirmed run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
 async function close(
   run: Run,
   steps: RunSteps,

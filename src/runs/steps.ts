@@ -22,6 +22,7 @@ import { type HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/tracing.ts";
 import type { LookupStore } from "./lookups.ts";
+import type { ServiceReach } from "./service-reach.ts";
 import type { Spool } from "./spool.ts";
 import type { SpoolRoom } from "./spool-room.ts";
 import type { ContainerCopies } from "./unpacking/copies.ts";
@@ -32,6 +33,10 @@ export interface DropPost {
   readonly finish: Readonly<Record<End, FinishRule>>;
   /** What becomes of bytes that came before at the same path: left alone, processed again, or processed with a note. */
   readonly duplicates: "skip" | "process" | "flag";
+  /** Which of the entries of a container is delivered first. */
+  readonly order?: "modified" | "name";
+  /** How long a finished file is watched, in milliseconds. 0: not at all. */
+  readonly guardMs: number;
 }
 
 export interface ServicePost {
@@ -42,7 +47,10 @@ export interface ServicePost {
 export interface ConfirmRule {
   /** How outcomes are learned. `webhook` falls back to reading back after `patienceMs`. */
   readonly by: "webhook" | "read-back" | "none";
-  /** From acceptance, in milliseconds; past it a run stays accepted, or is discarded when reading back shows what is missing. */
+  /**
+   * From acceptance, in milliseconds. What is missing when the service could be asked for so long is discarded; what could not be told, since the
+   * service was away for so long or does not let it be read, is unconfirmed.
+   */
   readonly withinMs: number;
   readonly patienceMs: number;
   readonly everyMs: number;
@@ -83,6 +91,7 @@ export interface RunSteps {
   /** What the run's trigger says about what the guard finds, as it is configured now. */
   guardPolicy(run: Run): GuardPolicy;
   readonly recheck: RecheckRule;
+  readonly reach: ServiceReach;
   /** By the template of the run's trigger; null where it has none, or creates only what is ordered. */
   provisioning(run: Run): {
     /** Most missing targets of a run. */

@@ -111,6 +111,7 @@ async function jobOf({ run, file }: Fetched, { lookups, spool }: RunSteps): Prom
   return {
     runId: id,
     input: { offset: file.offset, length: file.bytes },
+    inputSha256: file.sha256,
     fileName: basename(path),
     filePath: path,
     binding,

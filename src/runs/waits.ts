@@ -9,6 +9,9 @@ interface Wait {
   readonly reason: string;
 }
 
+/** Receives why a service cannot be used, and null after each success. */
+export type OnService = (service: string, reason: string | null) => void;
+
 export class Waits {
   readonly #clock: Clock;
   readonly #runs = new Map<string, Wait>();
@@ -18,8 +21,11 @@ export class Waits {
   /** Which runs wait for which. */
   readonly #behind = new Map<string, Set<string>>();
 
-  constructor(clock: Clock) {
+  readonly #onService: OnService;
+
+  constructor(clock: Clock, onService: OnService = () => undefined) {
     this.#clock = clock;
+    this.#onService = onService;
   }
 
   run(id: string, ms: number, reason: string): void {
@@ -37,10 +43,12 @@ export class Waits {
 
   failed(service: string, reason: string): void {
     this.#failing.set(service, reason);
+    this.#onService(service, reason);
   }
 
   succeeded(service: string): void {
     this.#failing.delete(service);
+    this.#onService(service, null);
   }
 
   /** What was known against it is known no longer. */

@@ -7,6 +7,7 @@ import { type Finding, findingLines } from "../../src/cli/findings.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 import { GUID, IntakeRig, intakeSettings, pushBody, upload } from "../drops/intake-rig.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
+import { GatewayRig } from "../runs/gateway-rig.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -104,4 +105,33 @@ test("findings fit a terminal of 100 columns, and words that are longer stay who
     `warning  drop meters   host key     ${finding.what}`,
     `${" ".repeat(36)}→ ${finding.hint}`,
   ]);
+});
+
+test("asks the service about zones, units and types of provision templates, before a new meter needs them", async () => {
+  const rig = await GatewayRig.start();
+  closing.push(() => rig.close());
+  const config = join(rig.folder, "gateway.yaml");
+  const templates = {
+    good: { site: { name: "A", typeId: 10, timeZoneId: "Europe/Brussels" }, variable: { unit: "kWh" } },
+    wrong: {
+      site: { name: "A", typeId: 99, timeZoneId: "Europe/Brusels" },
+      source: { timeZoneId: "Romance Standard Time" },
+      variable: { unit: "kwatthour" },
+    },
+  };
+  const triggers = Object.entries(templates).map(([name, provision]) => ({
+    name,
+    fileNamePatternMatches: [{ filterType: "StartsWith", value: name }],
+    mapper: "standard",
+    provision,
+  }));
+  rig.configure({ triggers });
+  const found = (await findings(config)).filter(({ what }) => /provision/.test(what));
+  expect(found.map(({ part, level, what }) => `${part} ${level} ${what}`)).toEqual([
+    "trigger good ok the service hub knows its provision template",
+    "trigger wrong failed provision.site.timeZoneId: Europe/Brusels is neither an IANA nor a Windows time zone",
+    "trigger wrong failed provision.variable.unit: the service has no unit kwatthour",
+    "trigger wrong failed provision.site.typeId: the service lists no 99 at GET /sitetypes",
+  ]);
+  expect((await check(config)).code).toBe(1);
 });

@@ -179,7 +179,7 @@ it("shows on the terminal what it made, what takes the files without code, and w
     "Europe/Paris",
   );
   expect("stdout" in made ? made.stdout : made.stderr).toMatch(
-    /made mappers\/shown\/mapper\.ts\ncase mappers\/shown\/cases\/first: 6 points of 1 target\n\nThe bundled mapper delimited[\s\S]*mapper: delimited[\s\S]*Next:\n/,
+    /made mappers\/shown\/mapper\.ts\ncase mappers\/shown\/cases\/first: 6 points of 1 target\ncheck the dates fit dd\/MM\/yyyy HH:mm and MM\/dd\/yyyy HH:mm[^\n]*\n\nThe bundled mapper delimited[\s\S]*mapper: delimited[\s\S]*Next:\n/,
   );
 });
 
@@ -234,5 +234,30 @@ it("says when a sample holds no table", async () => {
   expect(await headgate("mapper", "new", "letter", "--sample", "letter.txt")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("no table of rows"),
+  });
+});
+
+describe("a date that a sample does not tell", () => {
+  const sketch = (days: readonly string[]) =>
+    sketchOf(["t,kWh", ...days.map((day, nth) => `${day} 00:00,${nth}.5`)].join("\n"));
+  const sketchOf = async (content: string) => {
+    const path = join(site, "days.csv");
+    await writeFile(path, `${content}\n`);
+    const table = await readSample(path);
+    const columns = sketchColumns(table);
+    return { columns, proposal: propose({ name: "days", table, columns, timeZone: "Europe/Paris" }) };
+  };
+
+  it("is read as most of it fits, and not as its first rows do", async () => {
+    const days = Array.from({ length: 13 }, (_, nth) => `04/${two(nth + 1)}/2026`);
+    expect((await sketch(days)).columns.date).toMatchObject({ format: "MM/dd/yyyy HH:mm" });
+    expect((await sketch(days)).proposal.assumed).toEqual([]);
+  });
+
+  it("is assumed with a word, in the answer and in the source, where both orders fit", async () => {
+    const { columns, proposal } = await sketch(["03/04/2026", "04/04/2026", "05/04/2026"]);
+    expect(columns.date).toMatchObject({ format: "dd/MM/yyyy HH:mm", other: "MM/dd/yyyy HH:mm" });
+    expect(proposal.assumed[0]).toContain("the sample does not tell which is meant");
+    expect(proposal.source).toContain("does not tell dd/MM/yyyy HH:mm from MM/dd/yyyy HH:mm");
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placeWords, sizeWords, summaryLine, withReadableTime } from "../../src/cli/output.ts";
+import { placeWords, shown, sizeWords, summaryLine, withReadableTime } from "../../src/cli/output.ts";
 
 describe("the summary line", () => {
   it("says how many files ended where, and what became of the points", () => {
@@ -51,4 +51,12 @@ describe("times of files in events", () => {
     "stay as the server tells them where they are no such number: %s",
     (detail) => expect(withReadableTime(detail)).toBe(detail),
   );
+});
+
+describe("what is shown on a terminal", () => {
+  it("keeps colours and line breaks, and no control character that would command the terminal", () => {
+    const text = "\u001b[31mred\u001b[39m\n\tin/a\u001b[2Jb\u0007\u009bc.csv";
+    expect(shown(text, { isTTY: true })).toBe("\u001b[31mred\u001b[39m\n\tin/a\\x1B[2Jb\\x07\\x9Bc.csv");
+    expect(shown(text, {})).toBe(text);
+  });
 });

@@ -48,3 +48,11 @@ it.each<[string, OutcomeWebhook, string]>([
 ])("a webhook with %s is refused, with the reason", (_, webhook, words) => {
   expect(readOutcomeWebhook(webhook)).toMatchObject({ refused: expect.stringContaining(words) });
 });
+
+it("words of the sender are cut to a length that people read", () => {
+  const long = "x".repeat(100_000);
+  const body = JSON.stringify({ ...told, discarded: [{ target: long, reason: long, count: 2 }] });
+  const read = readOutcomeWebhook(received({}, body));
+  const [first] = "outcome" in read ? read.outcome.discarded : [];
+  for (const text of [first?.target, first?.reason]) expect(text).toMatch(/^x{499}…$/);
+});

@@ -35,6 +35,11 @@ function refusing(status: number, ...bad: number[]): Step {
   };
 }
 
+/** What a hub answers to a webhookUrl that it will not call. */
+const REFUSING = {
+  "x-headgate-warning": "something else; webhookUrl: the outcome will not be sent to 10.0.0.1",
+};
+
 describe("a push", () => {
   it("sends the slice byte for byte with operation id, timeout, idempotency key, version and token", async () => {
     await again({ concurrency: 1, operationTimeout: "90s" }, "https://gateway.example.com/webhooks/outcome");
@@ -60,6 +65,17 @@ describe("a push", () => {
       "r1-2 ready>sending",
       "r1-2 sending>accepted",
     ]);
+  });
+
+  it("notes that the service sends no outcomes to its webhook, and that it does so again", async () => {
+    await again({}, "http://10.0.0.1/outcome");
+    expect(setup.delivery.webhookRefusal).toBeNull();
+    setup.service.pushScript.push(json(200, {}, REFUSING), json(200, {}, { "x-headgate-warning": "other" }));
+    await deliver([element("A", 1)]);
+    expect(setup.delivery.webhookRefusal).toBe("the outcome will not be sent to 10.0.0.1");
+    const { run, segmentPath } = await setup.run("r2", [[element("B", 1)]]);
+    await setup.delivery.deliver(run, segmentPath, never);
+    expect(setup.delivery.webhookRefusal).toBeNull();
   });
 
   it("has the batches of one run under way side by side, as many as configured", async () => {
@@ -576,6 +592,16 @@ describe("the probe", () => {
       "ok api: every call carries Api-Version 1.7",
     ]);
     expect(setup.service.stored).toHaveLength(0);
+  });
+
+  it("tells that the service sends no outcomes to the webhook", async () => {
+    await again({}, "http://10.0.0.1/outcome");
+    setup.service.pushDefault = json(200, {}, REFUSING);
+    expect((await setup.delivery.probe(never))[2]).toMatchObject({
+      level: "warning",
+      what: "webhook: the outcome will not be sent to 10.0.0.1; outcomes are read back instead",
+      hint: expect.stringContaining("`webhook.hosts`"),
+    });
   });
 
   it("names the missing right", async () => {

@@ -21,9 +21,9 @@ test("keeps the folder and the extension, with the run before the extension", ()
   expect(target(".hidden", "R1")).toBe("archive/.hidden.R1");
 });
 
-test("hands out leave and delete as they are", () => {
+test("hands out leave as it is, and delete with the tag that names the file while it is aside", () => {
   expect(planFinish({ action: "leave" }, { path: "a" }, "R1")).toEqual({ action: "leave" });
-  expect(planFinish({ action: "delete" }, { path: "a" }, "R1")).toEqual({ action: "delete" });
+  expect(planFinish({ action: "delete" }, { path: "a" }, "R1")).toEqual({ action: "delete", tag: "R1" });
 });
 
 test("always stays inside the archive folder, with a name that file systems take", () => {

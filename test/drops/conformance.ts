@@ -91,6 +91,25 @@ function listing(of: () => Field, open: OpenField): void {
     }
   });
 
+  test("tells of each folder when all of its files were handed out, and of the folders in it", async () => {
+    for (const path of ["a.csv", "in/b.csv", "in/deep/c.csv", "archive/old.csv"]) await of().write(path, "x");
+    const told: (string | readonly string[])[] = [];
+    const onFolder = (folder: string, below: readonly string[]) => told.push([folder, ...below]);
+    for await (const { path } of of().drop.list(never, onFolder)) told.push(path);
+    expect(told.filter((one) => typeof one !== "string").toSorted()).toEqual([
+      ["", "in"],
+      ["in", "in/deep"],
+      ["in/deep"],
+    ]);
+    const folderAt = (folder: string) => told.findIndex((one) => Array.isArray(one) && one[0] === folder);
+    for (const [path, folder] of [
+      ["a.csv", ""],
+      ["in/b.csv", "in"],
+      ["in/deep/c.csv", "in/deep"],
+    ] as const)
+      expect(told.indexOf(path)).toBeLessThan(folderAt(folder));
+  });
+
   test("lists a folder of 1,200 files whole", async () => {
     await Promise.all(Array.from({ length: 1200 }, (_, at) => of().write(`many/${at}.csv`, String(at))));
     expect(new Set((await listed(of().drop)).map((entry) => entry.path)).size).toBe(1200);

@@ -21,6 +21,8 @@ export interface Delivered {
   readonly content: string;
 }
 
+const VANISHED = "vanished or replaced";
+
 export class FaultRig {
   readonly field: Field;
   readonly ledger: Ledger;
@@ -29,7 +31,7 @@ export class FaultRig {
   #nowMs = 0;
 
   static async open(open: OpenField, settings: Settings = {}): Promise<FaultRig> {
-    const field = await open({ settle: { interval: "1s" }, ...settings });
+    const field = await open({ settle: { observations: 2, interval: "1s" }, ...settings });
     const ledger = await openLedger(
       { kind: "sqlite", path: join(field.outside, "ledger.sqlite") },
       { clock: systemClock },
@@ -76,7 +78,10 @@ export class FaultRig {
     const entry = { path: run.path, size: run.size, mtime: run.mtime };
     const copy = join(outside, "spool", run.id);
     const give = (to: "cancelled" | "quarantined", message: string) =>
-      this.ledger.advanceRun(run.id, "claimed", to, { reason: { code: "HG-RUN-002", message } });
+      this.ledger.advanceRun(run.id, "claimed", to, {
+        reason: { code: "HG-RUN-002", message },
+        gone: message === VANISHED,
+      });
     try {
       const { sha256 } = await drop.fetch(entry, copy, never);
       const arrival = await this.ledger.arrival(run.arrivalId);
@@ -89,7 +94,7 @@ export class FaultRig {
     } catch (thrown) {
       const there = await drop.stat(entry.path, never).catch(() => entry);
       const same = there !== null && there.size === entry.size && there.mtime === entry.mtime;
-      if (!same) await give("cancelled", "vanished or replaced");
+      if (!same) await give("cancelled", VANISHED);
       else if (!(thrown instanceof TransientError)) await give("quarantined", String(thrown));
       return;
     }

@@ -27,6 +27,7 @@ export interface Field {
     onCut: (() => void) | null;
     bytesSent: number;
     otherHostKey?: boolean;
+    sendListing?: ((listing: Buffer) => Buffer) | null;
   } | null;
   /** Connections that the server has now. */
   connections(): number;

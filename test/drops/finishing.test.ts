@@ -105,7 +105,7 @@ test("removes the source when a crash left it beside its complete copy", async (
 test("goes on with a deletion that a crash interrupted after the file was moved aside", async () => {
   const folder = new Folder();
   const entry = folder.put("in/a.csv", "delivered", "1");
-  await folder.move("in/a.csv", asideName(entry));
+  await folder.move("in/a.csv", asideName(entry, { action: "delete" }));
   folder.put("in/a.csv", "next", "2");
   expect(await finish(folder, entry, { action: "delete" })).toBe("done");
   expect(folder.contents()).toEqual({ "in/a.csv": "next" });

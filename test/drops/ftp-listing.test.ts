@@ -77,3 +77,61 @@ describe.for(["auto", "list"] as const)("an FTP listing (%s)", (listing) => {
     });
   });
 });
+
+describe.for(["auto", "list"] as const)("an FTP listing (%s) whose last line has no end", (listing) => {
+  const cutBy = (bytes: number) => (all: Buffer) => all.subarray(0, Math.max(0, all.length - bytes));
+  const paths = async (field: Field) => (await listed(field.drop)).map(({ path }) => path).sort();
+
+  async function withThree(work: (field: Field) => Promise<void>): Promise<void> {
+    const field = await openFtp(listing)({ listing, maxConnections: 1 });
+    try {
+      for (const name of ["a.csv", "b.csv", "in/c.csv"]) await field.write(name, "x", new Date("2026-03-01"));
+      await work(field);
+    } finally {
+      await field.close();
+    }
+  }
+
+  test("fails the poll, and what it does not show is not taken for missing", async () => {
+    await withThree(async (field) => {
+      const faults = field.faults as NonNullable<Field["faults"]>;
+      faults.sendListing = cutBy(5);
+      await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-021" });
+      // Another part of it is missing now: the two are not equal.
+      faults.sendListing = cutBy(9);
+      await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-021" });
+      faults.sendListing = null;
+      expect(await paths(field)).toEqual(["a.csv", "b.csv", "in/c.csv"]);
+    });
+  });
+
+  test("is taken when the one before was equal, since some servers never end it", async () => {
+    await withThree(async (field) => {
+      const faults = field.faults as NonNullable<Field["faults"]>;
+      faults.sendListing = cutBy(2);
+      await expect(listed(field.drop)).rejects.toMatchObject({ code: "HG-DROP-021" });
+      const second = await paths(field).catch((thrown) => thrown.code);
+      if (second === "HG-DROP-021") expect(await paths(field)).toEqual(["a.csv", "b.csv", "in/c.csv"]);
+      else expect(second).toEqual(["a.csv", "b.csv", "in/c.csv"]);
+      // From then on the second one is asked for at once, also when the folder has changed.
+      await field.write("d.csv", "x", new Date("2026-03-01"));
+      expect(await paths(field)).toEqual(["a.csv", "b.csv", "d.csv", "in/c.csv"]);
+    });
+  });
+
+  test("is told by the check only when a second one differs", async () => {
+    await withThree(async (field) => {
+      const faults = field.faults as NonNullable<Field["faults"]>;
+      faults.sendListing = cutBy(2);
+      const found = (await field.drop.probe(never)).filter(({ about }) => about === "listing");
+      expect(found).toMatchObject([{ level: "ok" }]);
+      let bytes = 2;
+      faults.sendListing = (all) => {
+        bytes += 1;
+        return cutBy(bytes)(all);
+      };
+      const cut = (await field.drop.probe(never)).filter(({ about }) => about === "listing");
+      expect(cut).toMatchObject([{ level: "failed", what: expect.stringContaining("broke off") }]);
+    });
+  });
+});

@@ -9,6 +9,7 @@ import type { Finding } from "../../src/cli/findings.ts";
 import { Door } from "../e2e/door.ts";
 import { until } from "../e2e/waiting.ts";
 import { headgate } from "../runs/in-process.ts";
+import { askOperations } from "../support/operations.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { basic, GUID, IntakeRig, intakeSettings, pushBody, type Settings, upload } from "./intake-rig.ts";
 
@@ -98,9 +99,9 @@ it("what waits in the database counts against the budget of every node, and is t
     return answer.status === 503 && answer.body;
   });
   expect(told.code).toBe("storage-full");
-  const metrics = await (await fetch(`${south.gateway.operationsUrl}/metrics`)).text();
+  const metrics = await (await askOperations(south.gateway, "/metrics")).text();
   expect(metrics).toContain(`headgate_spool_shared_bytes ${body.length}\n`);
-  const health = await (await fetch(`${south.gateway.operationsUrl}/health/ready`)).text();
+  const health = await (await askOperations(south.gateway, "/health/ready")).text();
   expect(health).toContain("no files are taken");
 });
 

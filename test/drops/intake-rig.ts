@@ -114,8 +114,9 @@ export class IntakeRig {
     return this.gateway.intakes["intake"] ?? "";
   }
 
-  async up(more: Settings = {}): Promise<void> {
-    const settings = intakeSettings(this.folder, this.hub, { ...this.#more, ...more }, this.#intake);
+  async up(more: Settings = {}, intake: Settings = {}): Promise<void> {
+    const own = { ...this.#intake, ...intake };
+    const settings = intakeSettings(this.folder, this.hub, { ...this.#more, ...more }, own);
     const config = gatewayConfig.parse(settings);
     this.#gateway = await startGateway(config, { log: silentLog });
   }

@@ -271,7 +271,7 @@ describe("the settings of the intake", () => {
 
   it("bind users to services that exist, and name each user once", () => {
     const faults = (...people: object[]) => {
-      const named = people.map((one) => ({ password: "x", ...one }));
+      const named = people.map((one) => ({ password: "x-password", ...one }));
       const settings = intakeSettings("/nowhere", "http://127.0.0.1:1", {}, { users: named });
       return gatewayConfig.safeParse(settings).error?.issues.map(({ message }) => message) ?? [];
     };

@@ -24,6 +24,7 @@ afterEach(async () => {
 async function watch(): Promise<{ readonly events: LocalEvents; count: number }> {
   const watched = {
     events: new LocalEvents({
+      names: "utf-8",
       drop: "in",
       root: join(folder, "drop"),
       log: silentLog,
@@ -96,6 +97,7 @@ it("a folder that cannot be watched is told once, and events count as lost from 
   const told: string[] = [];
   const log = createLog("warn", { write: (line) => void told.push(JSON.parse(line).msg) });
   const events = new LocalEvents({
+    names: "utf-8",
     drop: "in",
     root: join(folder, "drop"),
     log,

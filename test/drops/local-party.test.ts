@@ -88,7 +88,7 @@ describe("a party that fetches", () => {
 
 describe.each(["archive", "delete"])("a party that finishes by %s", (action) => {
   const finishIt = (isHeard: () => boolean) => {
-    const to = action === "delete" ? asideName(entry) : "archive/a.R1.csv";
+    const to = action === "delete" ? asideName(entry, { action: "delete" }) : "archive/a.R1.csv";
     return performLocal(
       { kind: "finish", wanted: [{ entry, to, remove: action === "delete" }] },
       facts({ isHeard }),

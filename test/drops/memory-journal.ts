@@ -12,6 +12,8 @@ export class MemoryJournal implements PickupJournal {
   advances = 0;
   #polling = false;
   readonly #listed = new Set<string>();
+  /** Ids of what the last complete listing did not show. */
+  readonly #missing = new Set<number>();
 
   async beginPoll(drop: string): Promise<PickupPoll> {
     if (this.#polling) throw new Error("one poll at a time");
@@ -22,20 +24,30 @@ export class MemoryJournal implements PickupJournal {
       this.#polling = false;
     };
     return {
-      firstContact: !this.#listed.has(drop),
+      archives: [],
+      ownsRun: async () => false,
+      layBefore: () => !this.#listed.has(drop),
+      folderListed: () => undefined,
+      cutShort: async () => [],
       record: async (entries) => {
         this.chunkMax = Math.max(this.chunkMax, entries.length);
         const sightings = entries.map((entry) => this.#sight(drop, entry));
-        for (const { arrival } of sightings) seen.add(arrival.id);
+        for (const { arrival } of sightings) {
+          seen.add(arrival.id);
+          this.#missing.delete(arrival.id);
+        }
         return sightings.filter(({ arrival }) => arrival.state === "settling");
       },
       complete: async () => {
         end();
         this.#listed.add(drop);
-        const went = this.known.filter(
+        const unseen = this.known.filter(
           (one) => one.drop === drop && one.goneAt === null && !seen.has(one.id),
         );
-        return went.map((one) => this.#put({ ...one, goneAt: "now" }).id);
+        const went = unseen.filter(({ id }) => this.#missing.has(id));
+        for (const { id } of unseen) this.#missing.add(id);
+        const gone = went.map((one) => this.#put({ ...one, goneAt: "now" }).id);
+        return { gone, missing: unseen.length - went.length, awaited: [] };
       },
       abandon: async () => end(),
     };

@@ -27,7 +27,9 @@ beforeEach(async () => {
 afterEach(() => field.close());
 
 function pickup(settings: Settings = {}, agesKept?: number): Pickup {
-  const options = dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings });
+  // Quicker than the default, so that two polls settle a file.
+  const settle = { observations: 2, interval: "2s", ...(settings["settle"] as Settings | undefined) };
+  const options = dropOptions.parse({ kind: "local", name: "field", path: field.root, ...settings, settle });
   return new Pickup({
     drop: field.drop,
     options,
@@ -97,8 +99,9 @@ describe("pick-up", () => {
     expect(journal.known[0]?.reason).toContain("temporary name (*.part)");
     expect(journal.advances).toBe(1);
     await rename(join(field.root, "a.csv.part"), join(field.root, "a.csv"));
-    expect(await poll(picking)).toMatchObject({ temporary: 0, settling: 1, gone: 1 });
-    await poll(picking);
+    // Nothing has gone after one listing alone.
+    expect(await poll(picking)).toMatchObject({ temporary: 0, settling: 1, gone: 0, missing: 1 });
+    expect(await poll(picking)).toMatchObject({ gone: 1, missing: 0 });
     expect(claimed).toEqual(["a.csv"]);
   });
 
@@ -165,14 +168,14 @@ describe("pick-up", () => {
     expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0, left: 0 });
   });
 
-  test("takes no other version than the one that settled, and none that has gone", async () => {
+  test("takes no other version than the one that settled, and none that is missing", async () => {
     const picking = pickup({ perPollMax: 1 });
     for (const name of ["a.csv", "b.csv", "c.csv"]) await field.write(name, "content");
     await poll(picking);
     expect(await poll(picking)).toMatchObject({ claimed: 1, left: 2 });
     await field.write("b.csv", "more content");
     await rm(join(field.root, "c.csv"));
-    expect(await poll(picking)).toMatchObject({ claimed: 0, settling: 1, gone: 1, left: 0 });
+    expect(await poll(picking)).toMatchObject({ claimed: 0, settling: 1, missing: 1, left: 0 });
     expect(await picking.takeLeft(never)).toMatchObject({ claimed: 0 });
     expect(claimed).toEqual(["a.csv"]);
   });
@@ -211,7 +214,8 @@ describe("pick-up", () => {
       await field.write("a.csv", "content", time);
       await poll(picking);
       await rm(join(field.root, "a.csv"));
-      expect(await poll(picking)).toMatchObject({ listed: 0, gone: 1 });
+      expect(await poll(picking)).toMatchObject({ listed: 0, gone: 0, missing: 1 });
+      expect(await poll(picking)).toMatchObject({ listed: 0, gone: 1, missing: 0 });
     }
     expect(claimed).toEqual(["a.csv", "a.csv"]);
   });

@@ -20,6 +20,20 @@ describe("settling", () => {
     expect(settling.observe(file(), 2000)).toMatchObject({ settled: true });
   });
 
+  test.for([
+    ["twice that pause", 60_000, 6_000],
+    ["the bound", 3_500, 5_500],
+  ] as const)("has a file that grew after a pause lie still for %s", ([, pauseMaxMs, settledAtMs]) => {
+    const settling = new Settling({ ...rules, pauseMaxMs });
+    settling.observe(file(), 0);
+    settling.observe(file(), 1_500);
+    // 2 s after its last change; three equal looks at it would be done by 4 s.
+    settling.observe(file({ size: 20 }), 2_000);
+    for (let nowMs = 2_500; nowMs < settledAtMs; nowMs += 500)
+      expect(settling.observe(file({ size: 20 }), nowMs), String(nowMs)).toMatchObject({ settled: false });
+    expect(settling.observe(file({ size: 20 }), settledAtMs)).toMatchObject({ settled: true });
+  });
+
   test("does not count observations that follow too soon", () => {
     const settling = new Settling(rules);
     for (let nowMs = 0; nowMs < 1000; nowMs += 10)

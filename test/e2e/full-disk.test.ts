@@ -1,13 +1,13 @@
 /** Disks that are full and folders that may not be written, under a daemon that is not root. Each test first proves the fault. */
 import { execFile } from "node:child_process";
-import { chmod, chown, readdir, rm } from "node:fs/promises";
+import { chmod, chown, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
-import type { HeadgateProcess } from "./processes.ts";
+import { type HeadgateProcess, PROJECT } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";
-import { quickPush, Rig, type Settings, type Stage } from "./rig.ts";
+import { askOperations, localDrop, quickPush, Rig, type Settings, type Stage } from "./rig.ts";
 import { NOBODY, SmallDisk } from "./small-disk.ts";
 import { PATIENTLY, until } from "./waiting.ts";
 
@@ -65,7 +65,10 @@ async function expectDeliveredOnce(
 /** Asked of the daemon itself, since its ledger may lie where only it can see it. */
 async function gatewaySays(gateway: HeadgateProcess, stage: Stage) {
   const url = (await gateway.said("stderr", /"operations":"([^"]+)"/))[1] ?? "";
-  const runs = (await (await fetch(`${url}/operations/runs`)).json()) as { state: string; reason: unknown }[];
+  const runs = (await (await askOperations(url, "/operations/runs")).json()) as {
+    state: string;
+    reason: unknown;
+  }[];
   const delivered = runs.filter(({ state }) => state === "confirmed").length;
   expect(
     runs.every(({ state }) => !["quarantined", "discarded", "cancelled"].includes(state)),
@@ -77,7 +80,7 @@ async function gatewaySays(gateway: HeadgateProcess, stage: Stage) {
 describe.skipIf(!may)("a full disk", () => {
   test("under the spool: a file is not even taken that has no room with all that is made of it, and it comes when it has", async () => {
     const { stage, readings } = await layStage("spool");
-    disk = await SmallDisk.mount(join(stage.folder, "state", "spool"), 350_000);
+    disk = await SmallDisk.mount(join(stage.folder, "state", "spool"), 350_000, NOBODY);
     await disk.expectNoRoomFor(360_000);
     await chown(join(stage.folder, "state"), NOBODY, NOBODY);
     const gateway = stage.gateway([], { through: disk.through });
@@ -112,7 +115,10 @@ describe.skipIf(!may)("a full disk", () => {
   });
 
   test("under the archive: the source stays until its copy has room, and nothing is sent again", async () => {
-    const { stage, readings } = await layStage("archive");
+    // Without a guard the copy follows at once.
+    const { stage, readings } = await layStage("archive", {
+      drops: [{ ...localDrop, finish: { guard: "0s" } }],
+    });
     disk = await SmallDisk.mount(join(stage.drop, "archive"), 100_000);
     await disk.expectNoRoomFor(readings.csv.length);
     const gateway = stage.gateway([], { through: disk.through });
@@ -144,4 +150,37 @@ describe.skipIf(process.getuid?.() !== 0)("a folder that may not be written", ()
       await expectDeliveredOnce(stage, gateway, readings);
     },
   );
+});
+
+describe.skipIf(!may)("a disk that is full when the daemon starts", () => {
+  test("ends the start with 1, and the restart that the systemd unit asks for brings it up when there is room", async () => {
+    const { stage, readings } = await layStage("start");
+    disk = await SmallDisk.mount(join(stage.folder, "state"), 1_000_000);
+    const filler = await disk.fill();
+    const unit = await readFile(join(PROJECT, "docs/headgate.service"), "utf8");
+    const setting = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1];
+    const first = await stage.gateway([], { through: disk.through }).ended();
+    expect(first.stderr).toMatch(/ENOSPC|full/);
+    expect(first.code).toBe(1);
+    expect(setting("Restart")).toBe("on-failure");
+    expect(setting("RestartPreventExitStatus")).not.toContain(String(first.code));
+    await rm(filler);
+    await disk.resize(ENOUGH);
+    await expectDeliveredOnce(stage, stage.gateway([], { through: disk.through }), readings);
+  });
+
+  test("ends a hub with 1", async () => {
+    const { stage } = await layStage("hub");
+    disk = await SmallDisk.mount(join(stage.folder, "state"), 100_000);
+    await disk.fill();
+    const config = join(stage.folder, "hub.yaml");
+    await writeFile(
+      config,
+      "listen: 127.0.0.1:0\nstore: { kind: sqlite, path: ./state/hub.sqlite }\naccounts: [{ id: 1, name: A }]\n" +
+        "clients: [{ id: c, secret: a-secret-of-a-client }]\nusers: []\n",
+    );
+    const { code, stderr } = await rig.start(["hub", "-c", config], { through: disk.through }).ended();
+    expect(stderr).toMatch(/full|I\/O/);
+    expect(code).toBe(1);
+  });
 });

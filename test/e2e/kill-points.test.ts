@@ -34,6 +34,7 @@ const LATER = [
 
 /** About when a file comes past: the earlier points of a chain leave the more to the later ones. */
 const ORDER = [
+  "finished.changed",
   "poll",
   "arrival.settling",
   "arrival.unmatched",

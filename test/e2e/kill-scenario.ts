@@ -7,6 +7,7 @@ import type { FileStanding } from "../../src/model.ts";
 import type { Interference, Push } from "./proxy.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import type { Rig, Stage } from "./rig.ts";
+import { until } from "./waiting.ts";
 
 export const ALWAYS = "2000-01-01T00:00:00.000Z";
 /** The proxy takes the part of a service that refuses pushes of this variable with more readings than that. */
@@ -31,6 +32,11 @@ export async function prepareBefore(rig: Rig): Promise<{ stage: Stage; again: Re
   await stage.put(LEAVING, "no trigger claims this");
   const ended = await stage.untilIdle();
   expect(ended).toMatchObject({ code: 0 });
+  // So that every gateway that starts on a copy of this stage looks at the archived file.
+  await until("the archived file is to be looked at", async () => {
+    const now = new Date().toISOString();
+    return (await stage.inspect((ledger) => ledger.finishedFiles.due("field", now, 1))).length > 0;
+  });
   return { stage, again };
 }
 

@@ -59,6 +59,10 @@ export class HeadgateProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   ended(): Promise<Ended> {
     return this.#ended;
   }

@@ -57,9 +57,12 @@ export class Lane {
   /** Address of the gateway's operations interface, where webhooks are passed on to; null while there is none. */
   gateway: string | null = null;
   webhooks = 0;
-  fateOfWebhook: () => WebhookFate = () => "passed";
+  /** Or a promise: it is passed on when that resolves. */
+  fateOfWebhook: () => WebhookFate | Promise<unknown> = () => "passed";
   /** Whether the base interface answers at all; without it every call of it is answered 403. */
   mayRead = true;
+  /** Whether every call of the base interface breaks. */
+  baseIsAway = false;
   /** Whether the next call of the token endpoint fails. */
   failToken: () => boolean = () => false;
   interfere: (push: Push) => Interference = () => "pass";
@@ -125,6 +128,10 @@ export class RecordingProxy {
       outgoing.writeHead(503).end();
       return;
     }
+    if (part === "base" && lane.baseIsAway) {
+      outgoing.destroy();
+      return;
+    }
     if (part === "base" && !lane.mayRead) {
       outgoing.writeHead(403).end();
       return;
@@ -174,6 +181,7 @@ export class RecordingProxy {
   async #passWebhook(lane: Lane, incoming: IncomingMessage, body: Buffer, outgoing: ServerResponse) {
     lane.webhooks += 1;
     const fate = lane.fateOfWebhook();
+    if (fate instanceof Promise) await fate;
     if (fate === "late") await new Promise((resolve) => setTimeout(resolve, LATE_MS));
     if (fate === "doubled") await this.#ask(lane.gateway, "/webhooks/outcome", incoming, body);
     if (fate === "lost") outgoing.writeHead(200).end();

@@ -14,6 +14,7 @@ import { type Ended, HeadgateProcess, type StartOptions } from "./processes.ts";
 import { type Lane, RecordingProxy } from "./proxy.ts";
 
 const SECRET = "a secret of the webhooks";
+const OPERATIONS_TOKEN = "a token for the tests";
 const TIMEOUTS = { connect: 5_000, headers: 20_000, body: 20_000, total: 60_000 };
 const CREDENTIALS = {
   clientId: "gateway",
@@ -25,6 +26,11 @@ const PUSHED_DATA = 114;
 const ROWS_PER_PAGE = 10_000;
 
 export const never = new AbortController().signal;
+
+/** The operator's interface of a stage's gateway. */
+export function askOperations(url: string, path: string): Promise<Response> {
+  return fetch(`${url}${path}`, { headers: { authorization: `Bearer ${OPERATIONS_TOKEN}` } });
+}
 
 /** Options as a configuration file has them. */
 export type Settings = Readonly<Record<string, unknown>>;
@@ -267,6 +273,7 @@ export class Stage {
       push: quickPush,
       operations: {
         listen: "127.0.0.1:0",
+        access: { tokens: [{ name: "tests", token: OPERATIONS_TOKEN }] },
         webhook: { publicUrl: `${this.rig.proxy.url}/${this.name}/hook`, secret: SECRET },
       },
       log: { level: "info" },
@@ -319,7 +326,7 @@ const hubSettings = {
       roles: ["Manager", "Datapusher"],
     },
   ],
-  webhook: { secret: SECRET, backoff: "50ms", backoffMax: "200ms", attempts: 1_000 },
+  webhook: { secret: SECRET, backoff: "50ms", backoffMax: "200ms", attempts: 1_000, hosts: ["127.0.0.1"] },
   log: { level: "warn" },
 };
 

@@ -20,9 +20,10 @@ export class SmallDisk {
     this.#holder = holder;
   }
 
-  static async mount(folder: string, bytes: number): Promise<SmallDisk> {
+  static async mount(folder: string, bytes: number, owner: number | null = null): Promise<SmallDisk> {
     await mkdir(folder, { recursive: true });
-    const script = `mount -t tmpfs -o size=${bytes},mode=777 tmpfs "$0" && echo mounted && exec sleep infinity`;
+    const rights = owner === null ? "mode=777" : `mode=700,uid=${owner},gid=${owner}`;
+    const script = `mount -t tmpfs -o size=${bytes},${rights} tmpfs "$0" && echo mounted && exec sleep infinity`;
     const holder = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", script, folder], {
       stdio: ["ignore", "pipe", "ignore"],
     });

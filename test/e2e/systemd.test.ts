@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ServiceManager } from "../../src/operations/service-manager.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -73,6 +75,63 @@ test("systemd is told when the gateway is ready, alive, reloading and stopping",
   gateway.kill("SIGTERM");
   expect(await ended).toBe(0);
   expect(lines().at(-1)).toMatch(/STOPPING=1$/);
+});
+
+/** Ends by itself, as systemd would see it. */
+async function exitOf(config: string): Promise<number | null> {
+  gateway = spawn(process.execPath, [MAIN, "gateway", "-c", config], { stdio: "ignore" });
+  const ended = new Promise<number | null>((done) => gateway?.once("exit", done));
+  return await ended;
+}
+
+describe("a start that fails", () => {
+  const unit = (name: string) => readFileSync(resolve(import.meta.dirname, "../../docs", name), "utf8");
+  const final = (name: string) => /^RestartPreventExitStatus=(.*)$/m.exec(unit(name))?.[1]?.split(" ") ?? [];
+
+  test("for a port that is taken is tried again by the unit, and for a wrong configuration is not", async () => {
+    configure("10s");
+    const config = join(folder, "gateway.yaml");
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const written = readFileSync(config, "utf8");
+    try {
+      writeFileSync(config, written.replace("listen: 127.0.0.1:0", `listen: 127.0.0.1:${port}`));
+      expect(final("headgate.service")).not.toContain(String(await exitOf(config)));
+    } finally {
+      other.close();
+    }
+    writeFileSync(config, written.replace("every: 10s", "evry: 10s"));
+    expect(final("headgate.service")).toContain(String(await exitOf(config)));
+  });
+
+  test("beside another gateway that owns the ledger is tried again: that one may still be ending", async () => {
+    configure("10s");
+    const first = spawn(process.execPath, [MAIN, "gateway", "-c", join(folder, "gateway.yaml")], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    try {
+      let log = "";
+      first.stderr.on("data", (chunk) => {
+        log += chunk;
+      });
+      await until("it runs", () => log.includes("gateway started"));
+      expect(await exitOf(join(folder, "gateway.yaml"))).toBe(1);
+    } finally {
+      const ended = once(first, "exit");
+      first.kill("SIGKILL");
+      await ended;
+    }
+  });
+
+  test.each(["headgate.service", "headgate-hub.service"])(
+    "the unit %s goes on trying, without a limit",
+    (name) => {
+      expect(unit(name)).toMatch(/^Restart=on-failure$/m);
+      expect(unit(name)).toMatch(/^StartLimitIntervalSec=0$/m);
+      expect(final(name)).toEqual(["2"]);
+    },
+  );
 });
 
 test("no sign of life is given while what leads the runs stands still", async () => {

@@ -2,9 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Run } from "../../src/model.ts";
 import type { Clock } from "../../src/support/clock.ts";
 import { InvariantError, RejectedError } from "../../src/support/errors.ts";
 import { containerConformance } from "./container-conformance.ts";
+import { finishedConformance } from "./finished-conformance.ts";
 import {
   BINDING,
   claimed,
@@ -24,6 +26,7 @@ import { operatorConformance } from "./operator-conformance.ts";
 import { pollConformance } from "./poll-conformance.ts";
 import { pruneConformance } from "./prune-conformance.ts";
 import { togetherConformance } from "./together-conformance.ts";
+import { unconfirmedConformance } from "./unconfirmed-conformance.ts";
 
 export type OpenLedger = (clock: Clock) => Promise<Ledger>;
 
@@ -40,7 +43,9 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("polls", () => pollConformance(current));
     describe("pruning", () => pruneConformance(current));
     describe("orders of persons", () => operatorConformance(current));
+    describe("files after their end", () => finishedConformance(current));
     describe("containers", () => containerConformance(current));
+    describe("unconfirmed runs", () => unconfirmedConformance(current));
     describe("arrivals", () => arrivals(current));
     describe("runs", () => runs(current));
     describe("lists", () => listConformance(current));
@@ -99,8 +104,29 @@ function arrivals(ledger: () => Ledger): void {
     expect((await ledger().duplicateOf(again, "same"))?.id).toBe(run.arrivalId);
   });
 
+  it("tells of an earlier run at the same path whose bytes nobody has fetched, and records no later one meanwhile", async () => {
+    const first = await claimed(ledger(), "a.csv");
+    await list(ledger(), "field", []);
+    const second = await claimed(ledger(), "a.csv");
+    const { arrivalId: id, drop, path, size, mtime } = second;
+    const version = { id, drop, path, size, mtime };
+    expect((await ledger().unfetchedBefore(version))?.id).toBe(first.id);
+    const others = [{ id: first.arrivalId }, { path: "b.csv" }, { size: 1 }, { mtime: "2" }];
+    for (const other of others) expect(await ledger().unfetchedBefore({ ...version, ...other })).toBeNull();
+    const intake = {
+      ...({ sha256: "same", duplicates: "skip", fetched: "", mapping: "" } as const),
+      mapped: record(["A"], [slice("1", 4)]),
+    };
+    expect(await ledger().recordIntake(second.id, intake)).toBeNull();
+    await ledger().advanceRun(first.id, "claimed", "fetched", { sha256: "same" });
+    expect(await ledger().unfetchedBefore(version)).toBeNull();
+    // Now it is known that both are the same.
+    expect(await ledger().recordIntake(second.id, intake)).toBeNull();
+    expect((await ledger().arrival(id))?.sha256).toBeNull();
+  });
+
   it.each(["quarantined", "cancelled"] as const)(
-    "does not count a predecessor that rested %s",
+    "does not count a predecessor that rested %s with nothing accepted",
     async (state) => {
       const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
       await ledger().advanceRun(run.id, "mapped", state, {
@@ -111,6 +137,62 @@ function arrivals(ledger: () => Ledger): void {
       expect(await ledger().duplicateOf(arrival, "same")).toBeNull();
     },
   );
+
+  it.each(["accepted", "sending"] as const)(
+    "counts a predecessor that rests in quarantine with a batch that is %s",
+    async (state) => {
+      const run = await mapped(ledger(), "a.csv", record(["A"], [slice("1"), slice("2")]), "same");
+      await ledger().advanceRun(run.id, "mapped", "delivering");
+      const [first] = await ledger().batches(run.id);
+      await ledger().advanceBatch(first?.operationId ?? "", "ready", "sending", { attempted: true });
+      if (state === "accepted")
+        await ledger().advanceBatch(first?.operationId ?? "", "sending", state, { answer: "200" });
+      await ledger().advanceRun(run.id, "delivering", "quarantined");
+      await list(ledger(), "field", []);
+      const { arrival } = await sight(ledger(), "a.csv");
+      expect((await ledger().duplicateOf(arrival, "same"))?.id).toBe(run.arrivalId);
+    },
+  );
+
+  it("counts a predecessor that is held, and of one that was discarded what is stored", async () => {
+    const held = await mapped(ledger(), "held.csv", record(["A"]), "same");
+    await ledger().advanceRun(held.id, "mapped", "held");
+    for (const [path, stored] of [
+      ["none.csv", 0],
+      ["some.csv", 4],
+    ] as const) {
+      const run = await deliver(ledger(), await mapped(ledger(), path, record([path]), "same"));
+      await ledger().advanceRun(run.id, "accepted", "discarded", { points: { stored } });
+    }
+    await list(ledger(), "field", []);
+    const found: Record<string, boolean> = {};
+    for (const path of ["held.csv", "none.csv", "some.csv"]) {
+      const { arrival } = await sight(ledger(), path);
+      found[path] = (await ledger().duplicateOf(arrival, "same")) !== null;
+    }
+    expect(found).toEqual({ "held.csv": true, "none.csv": false, "some.csv": true });
+  });
+
+  it("has an arrival lie at its drop again whose bytes came back as another", async () => {
+    const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
+    await list(ledger(), "field", []);
+    const { arrival } = await sight(ledger(), "a.csv");
+    await ledger().recordReturn(run.arrivalId, arrival.id, "the same bytes");
+    expect(await ledger().arrival(arrival.id)).toMatchObject({
+      state: "duplicate",
+      reason: "the same bytes",
+    });
+    expect((await ledger().arrival(arrival.id))?.goneAt).not.toBeNull();
+    expect(await ledger().arrival(run.arrivalId)).toMatchObject({ state: "matched", goneAt: null });
+    expect((await ledger().events(run.arrivalId)).at(-1)?.what).toBe("arrival.returned");
+  });
+
+  it("has gone as soon as a run finds its file missing, so that it is new when it is listed again", async () => {
+    const run = await claimed(ledger(), "a.csv");
+    await ledger().advanceRun(run.id, "claimed", "cancelled", { gone: true, detail: "it vanished" });
+    expect((await ledger().arrival(run.arrivalId))?.goneAt).not.toBeNull();
+    expect((await sight(ledger(), "a.csv")).seen).toBe("new");
+  });
 }
 
 function runs(ledger: () => Ledger): void {
@@ -311,6 +393,41 @@ function outcomes(ledger: () => Ledger): void {
     expect(await ledger().recordOutcome(outcome("somebody-else", 10))).toBeNull();
     expect(await ledger().runOfOperation(`${run.id}-1`)).toMatchObject({ id: run.id, binding: run.binding });
     expect(await ledger().runOfOperation("somebody-else")).toBeNull();
+  });
+
+  const later = "2026-03-01T00:00:01.000Z";
+  const storedOf = async (run: Run) => (await ledger().run(run.id))?.points;
+  const eventsOf = async (run: Run) =>
+    (await ledger().events(run.arrivalId))
+      .filter(({ what }) => what.startsWith("outcome."))
+      .map(({ detail }) => detail);
+
+  it.each([
+    ["in order", false],
+    ["the newer one first", true],
+  ] as const)(
+    "counts the newest of two outcomes of an operation that come %s, and tells both once",
+    async (_, isTurned) => {
+      const run = await deliver(ledger(), await mapped(ledger(), "a"));
+      const failed = outcome(`${run.id}-1`, 0, 10);
+      const applied = { ...outcome(`${run.id}-1`, 10), at: later };
+      const told = isTurned ? [applied, failed] : [failed, applied];
+      for (const one of [...told, ...told]) await ledger().recordOutcome(one);
+      expect(await storedOf(run)).toMatchObject({ stored: 10, discarded: 0 });
+      expect((await ledger().batches(run.id))[0]?.outcome).toEqual(applied);
+      const events = await eventsOf(run);
+      expect(events).toHaveLength(2);
+      expect(events.join()).toMatch(/0 of 10 stored; 10 of sourceEan=A discarded: unknown variable/);
+      expect(events.join()).toMatch(/10 of 10 stored/);
+    },
+  );
+
+  it("keeps what a newer read-back found whole when an older webhook says otherwise", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "a"));
+    await ledger().recordOutcome({ ...outcome(`${run.id}-1`, 10, 0, "read-back"), at: later });
+    await ledger().recordOutcome(outcome(`${run.id}-1`, 0, 10));
+    expect(await storedOf(run)).toMatchObject({ stored: 10, discarded: 0 });
+    expect(await eventsOf(run)).toHaveLength(2);
   });
 
   it("believes the service's webhook rather than what reading back had found", async () => {

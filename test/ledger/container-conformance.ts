@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Run } from "../../src/model.ts";
-import { BINDING, claimed, deliver, entry, list, record, sight } from "./fixtures.ts";
+import { BINDING, claimed, deliver, entry, list, mapped, record, sight } from "./fixtures.ts";
 
 const NOW = "2026-03-01T00:00:00.000Z";
 const ALWAYS = "1970-01-01T00:00:00.000Z";
@@ -67,6 +67,46 @@ export function containerConformance(ledger: () => Ledger): void {
     const files = [...(await ledger().trace("inner.zip")), ...(await ledger().trace("a.csv"))];
     expect(files.every(({ arrival }) => arrival.goneAt !== null)).toBe(true);
     expect(files.every(({ events }) => events.some(({ what }) => what === "arrival.gone"))).toBe(true);
+  });
+
+  it("puts what came after a container behind it until each entry has a run or needs none, and then behind those runs", async () => {
+    const box = await sight(ledger(), "in/box.zip");
+    const unpack = { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [] };
+    const binding = { ...BINDING, unpack };
+    const container = await ledger().openRun(box.arrival.id, binding, "containers", {
+      feeds: ["lane", "more"],
+    });
+    const after = await mapped(ledger(), "in/later.csv");
+    const elsewhere = await claimed(ledger(), "in/other.csv", "other lane");
+    const before = async () => (await ledger().blockedBy(after))?.id ?? null;
+    expect(await before()).toBe(container.id);
+    expect(await ledger().blockedBy(elsewhere)).toBeNull();
+    expect((await ledger().beginDelivery(after.id, "")).blockedBy?.id).toBe(container.id);
+    await ledger().advanceRun(container.id, "claimed", "fetched");
+    const contents = ["a.csv", "b.csv"].map((path) => ({ path, size: 7 }));
+    await ledger().recordOpened(container.id, contents, "");
+    expect(await before()).toBe(container.id);
+    const first = await claimEntry(container, 0);
+    expect(first.id > container.id && first.id < after.id).toBe(true);
+    expect(await before()).toBe(container.id);
+    const [second] = (await entries(container)).unclaimed;
+    await ledger().advanceArrival(second?.id ?? 0, "unmatched", "no trigger claims it");
+    expect(await before()).toBe(first.id);
+    await ledger().advanceRun(first.id, "claimed", "quarantined");
+    expect(await before()).toBeNull();
+    // Matched late, it comes behind what may be delivered by now.
+    const late = await ledger().openRun(second?.id ?? 0, BINDING, "lane");
+    expect(late.id > after.id).toBe(true);
+  });
+
+  it("puts nothing behind a container that is given up", async () => {
+    const box = await sight(ledger(), "in/box.zip");
+    const binding = { ...BINDING, unpack: { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [] } };
+    const container = await ledger().openRun(box.arrival.id, binding, "containers", { feeds: ["lane"] });
+    const after = await mapped(ledger(), "in/later.csv");
+    expect((await ledger().blockedBy(after))?.id).toBe(container.id);
+    await ledger().advanceRun(container.id, "claimed", "quarantined");
+    expect(await ledger().blockedBy(after)).toBeNull();
   });
 
   it("tells how the entries stand", async () => {

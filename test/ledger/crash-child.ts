@@ -71,7 +71,19 @@ await step(["source.archived"], () =>
     event: "source.archived",
   }),
 );
-await advance(id, "accepted", "confirmed");
+await step(["source.aside"], () =>
+  ledger.finishedFiles.watch(
+    {
+      ...{ drop: "field", path: "d", place: "d", arrivalId: d, size: 1, mtime: "1", identity: null },
+      plan: { action: "delete" },
+      endsAt: "2026-03-01T01:00:00.000Z",
+      lookAt: "2026-03-01T00:00:10.000Z",
+    },
+    { what: "source.aside", detail: "" },
+  ),
+);
+await advance(id, "accepted", "unconfirmed");
+await advance(id, "unconfirmed", "confirmed");
 await advance(id, "confirmed", "discarded");
 
 const plain = await open(g);
@@ -109,6 +121,6 @@ await step(
   () => list(ledger, "field", []),
 );
 await step([], () => ledger.pause({ kind: "drop", name: "field", by: "ann", why: "the server moves" }));
-await step([], () => ledger.forget("field", "nothing"));
+await step([], () => ledger.forget("field", "nothing", { by: "ann", why: "" }));
 await step([], () => ledger.prune("1970-01-01T00:00:00.000Z", 10));
 await ledger.close();

@@ -28,12 +28,18 @@ export function entry(path: string, size = 100, mtime = "1"): FileEntry {
   return { path, size, mtime };
 }
 
-/** One complete poll. */
+/** Two complete polls that show the same, since nothing has gone after one alone; told is what the first one sighted. */
 export async function list(ledger: Ledger, drop: string, entries: readonly FileEntry[]) {
+  const { sightings, gone } = await listOnce(ledger, drop, entries);
+  const again = await listOnce(ledger, drop, entries);
+  return { sightings, gone: [...gone, ...again.gone] };
+}
+
+/** One complete poll. */
+export async function listOnce(ledger: Ledger, drop: string, entries: readonly FileEntry[]) {
   const poll = await ledger.beginPoll(drop);
   const sightings = await poll.record(entries);
-  const gone = await poll.complete();
-  return { sightings, gone };
+  return { sightings, ...(await poll.complete()) };
 }
 
 export async function sight(ledger: Ledger, path: string, drop = "field"): Promise<Sighting> {

@@ -120,4 +120,43 @@ export function laneConformance(ledger: () => Ledger): void {
       expect(await (await crowd(`other at ${others}`, kinds)).inFrontOf("ean 3")).toBe(others);
     }
   });
+
+  it("tells the first run of each lane, how many wait behind it, and since when it is the first and has not moved", async () => {
+    const { laneHeads } = ledger();
+    const headOf = async (lane: string) => {
+      const head = (await laneHeads.list()).find((one) => one.lane === lane);
+      if (head === undefined) throw new Error(`nothing in ${lane}`);
+      return head;
+    };
+    /** When the run came to a state. */
+    const cameTo = async ({ arrivalId }: Run, state: RunState) =>
+      (await ledger().events(arrivalId)).find(({ what }) => what === `run.${state}`)?.at ?? "";
+    const lane = "front";
+    const targets = ["ean A"];
+    const first = await open(ledger(), lane, 0, { state: "delivering", targets });
+    const held = await open(ledger(), lane, 1, { state: "held", targets });
+    const second = await open(ledger(), lane, 2, { state: "mapped", targets });
+    const third = await open(ledger(), lane, 3, { state: "claimed", targets });
+    await open(ledger(), "other", 0, { state: "mapped", targets });
+    expect(await headOf(lane)).toMatchObject({ run: { id: first.id }, behind: 2 });
+    expect(await headOf("other")).toMatchObject({ behind: 0 });
+
+    const noted = await ledger().noteRun(second.id, { event: "run.waiting", detail: "once more" });
+    const movedAt = await laneHeads.movedAt(noted);
+    expect(movedAt).toBe(await cameTo(second, "mapped"));
+    expect(noted.changedAt > movedAt).toBe(true);
+
+    await ledger().advanceRun(first.id, "delivering", "accepted");
+    const acceptedAt = await cameTo(first, "accepted");
+    const confirmed = await ledger().advanceRun(first.id, "accepted", "confirmed");
+    const head = await headOf(lane);
+    expect(head).toMatchObject({ run: { id: second.id }, behind: 1 });
+    expect(await laneHeads.aheadLeftAt(head, movedAt)).toBe(acceptedAt);
+    expect(confirmed.changedAt > acceptedAt).toBe(true);
+    expect(await laneHeads.aheadLeftAt(head, acceptedAt)).toBeNull();
+
+    await ledger().advanceRun(held.id, "held", "quarantined");
+    await ledger().advanceRun(second.id, "mapped", "quarantined");
+    expect(await headOf(lane)).toMatchObject({ run: { id: third.id }, behind: 0 });
+  });
 }

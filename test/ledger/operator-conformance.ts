@@ -35,8 +35,10 @@ export function operatorConformance(ledger: () => Ledger): void {
     await ledger().advanceArrival(again.arrival.id, "duplicate", "came before");
     const other = await delivered("in/b.csv");
     expect(await ledger().arrivalsAt("in/a.csv")).toHaveLength(2);
-    expect(await ledger().forget("elsewhere", "in/a.csv")).toMatchObject({ arrivals: 0 });
-    expect(await ledger().forget("field", "in/a.csv")).toEqual({
+    expect(await ledger().forget("elsewhere", "in/a.csv", { by: "ann", why: "" })).toMatchObject({
+      arrivals: 0,
+    });
+    expect(await ledger().forget("field", "in/a.csv", { by: "ann", why: "" })).toEqual({
       arrivals: 2,
       runs: [first.id],
       acceptedPoints: 10,
@@ -53,7 +55,9 @@ export function operatorConformance(ledger: () => Ledger): void {
     const running = await mapped(ledger(), "running.csv");
     const accepted = await deliver(ledger(), await mapped(ledger(), "accepted.csv", record(["B"])));
     for (const path of ["running.csv", "accepted.csv"])
-      await expect(ledger().forget("field", path)).rejects.toMatchObject({ code: "HG-LEDG-006" });
+      await expect(ledger().forget("field", path, { by: "ann", why: "" })).rejects.toMatchObject({
+        code: "HG-LEDG-006",
+      });
     for (const run of [running, accepted]) expect(await ledger().events(run.arrivalId)).not.toEqual([]);
   });
 
@@ -63,11 +67,13 @@ export function operatorConformance(ledger: () => Ledger): void {
     await ledger().recordOpened(container.id, [entry("a.csv")], "1 entry");
     const [inside] = (await ledger().entries(container.arrivalId)).unclaimed;
     const run = await ledger().openRun(inside?.id ?? 0, BINDING, "lane");
-    await expect(ledger().forget("field", "c.zip")).rejects.toMatchObject({ code: "HG-LEDG-006" });
+    await expect(ledger().forget("field", "c.zip", { by: "ann", why: "" })).rejects.toMatchObject({
+      code: "HG-LEDG-006",
+    });
     await ledger().advanceRun(run.id, "claimed", "cancelled");
     await ledger().noteRun(run.id, FINISHED);
     await ledger().noteRun(container.id, { settled: true });
-    expect(await ledger().forget("field", "c.zip")).toMatchObject({ arrivals: 2 });
+    expect(await ledger().forget("field", "c.zip", { by: "ann", why: "" })).toMatchObject({ arrivals: 2 });
     expect(await ledger().trace("a.csv")).toEqual([]);
   });
 

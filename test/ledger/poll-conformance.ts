@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { InvariantError } from "../../src/support/errors.ts";
-import { BINDING, claimed, entry, list, sight } from "./fixtures.ts";
+import { BINDING, claimed, entry, list, listOnce, sight } from "./fixtures.ts";
 
 export function pollConformance(ledger: () => Ledger): void {
   it("knows an unchanged file again, and takes over the change of one that still settles", async () => {
@@ -94,6 +94,78 @@ export function pollConformance(ledger: () => Ledger): void {
     await other.abandon();
   });
 
+  it("is at first contact with each folder until it was listed in full, and with no folder that came to such a one since", async () => {
+    const broken = await ledger().beginPoll("field");
+    for (const path of ["a", "in/a", "deep/in/a"]) expect(broken.layBefore(path)).toBe(true);
+    await broken.record([entry("a"), entry("in/a")]);
+    broken.folderListed("", ["in", "deep"]);
+    broken.folderListed("in", []);
+    expect(broken.layBefore("a")).toBe(true);
+    await broken.cutShort(() => true);
+    await broken.abandon();
+    const again = await ledger().beginPoll("field");
+    const asked = ["a", "in/a", "in/new/a", "new/a", "deep/a", "deep/in/a"];
+    expect(asked.filter((path) => again.layBefore(path))).toEqual(["deep/a", "deep/in/a"]);
+    await again.complete();
+    const later = await ledger().beginPoll("field");
+    expect(asked.filter((path) => later.layBefore(path))).toEqual([]);
+    await later.abandon();
+  });
+
+  it("has what a listing that broke off did not show awaited from then on, until it has settled or gone", async () => {
+    await list(ledger(), "field", [entry("a/one"), entry("b/two"), entry("b/two.part"), entry("c/three")]);
+    const broken = await ledger().beginPoll("field");
+    await broken.record([entry("a/one")]);
+    broken.folderListed("c", []);
+    const awaited = await broken.cutShort((path) => !path.endsWith(".part"));
+    expect(awaited).toMatchObject([{ path: "b/two", mtime: "1" }]);
+    await broken.abandon();
+    const again = await ledger().beginPoll("field");
+    // The same moment, although it is cut again.
+    expect(await again.cutShort(() => true)).toContainEqual(awaited[0]);
+    await again.abandon();
+    const whole = await ledger().beginPoll("field");
+    await whole.record([entry("b/two")]);
+    expect((await whole.complete()).awaited).toContainEqual(awaited[0]);
+    await ledger().advanceArrival(awaited[0]?.id ?? 0, "unmatched", "it has settled");
+    const settled = await ledger().beginPoll("field");
+    expect((await settled.complete()).awaited.map(({ path }) => path)).not.toContain("b/two");
+  });
+
+  it("has what settles and is missing from one complete listing awaited, until it has settled or gone", async () => {
+    const taken = await claimed(ledger(), "taken");
+    const [one] = (
+      await list(ledger(), "field", [entry("one"), entry("two"), entry("one.part"), entry("taken")])
+    ).sightings;
+    const notTemporary = (path: string) => !path.endsWith(".part");
+    const poll = async (paths: readonly string[]) => {
+      const open = await ledger().beginPoll("field");
+      await open.record(paths.map((path) => entry(path)));
+      return open.complete(notTemporary);
+    };
+    const first = await poll(["two"]);
+    expect(first).toMatchObject({
+      gone: [],
+      missing: 3,
+      awaited: [{ id: one?.arrival.id, path: "one", mtime: "1" }],
+    });
+    // Back, and since the same moment, also when another is missing now.
+    const back = await poll(["one", "one.part", "taken"]);
+    expect(back.awaited).toContainEqual(first.awaited[0]);
+    expect(back.awaited.map(({ path }) => path)).toEqual(["one", "two"]);
+    expect((await poll(["one", "one.part", "taken"])).awaited).toEqual(first.awaited);
+    expect((await poll(["one.part"])).awaited).toEqual(first.awaited);
+    expect(await poll(["one.part"])).toMatchObject({ gone: [taken.arrivalId, one?.arrival.id], awaited: [] });
+    expect((await poll(["one.part"])).awaited).toEqual([]);
+  });
+
+  it("warns of a run in the life of its file from the beginning", async () => {
+    const { arrival } = await sight(ledger(), "warned.csv");
+    const run = await ledger().openRun(arrival.id, BINDING, "lane", { warning: "it goes before another" });
+    const told = (await ledger().events(arrival.id)).filter(({ what }) => what === "run.warned");
+    expect(told).toMatchObject([{ runId: run.id, detail: "it goes before another" }]);
+  });
+
   it("tells nothing of files that lie at rest as they did", async () => {
     const states = ["unmatched", "skipped", "duplicate"] as const;
     for (const state of states)
@@ -131,6 +203,27 @@ export function pollConformance(ledger: () => Ledger): void {
     expect((await ledger().tally("1970-01-01T00:00:00.000Z")).files).toEqual({ skipped: 1 });
     const { sightings } = await list(ledger(), "field", [entry("a.csv", 101)]);
     expect(sightings[0]).toMatchObject({ seen: "new", arrival: { state: "settling" } });
+  });
+
+  it("has nothing gone after one listing alone, also when another process took the next one", async () => {
+    const [a, b] = (await list(ledger(), "field", [entry("a"), entry("b")])).sightings;
+    await ledger().openRun(b?.arrival.id ?? 0, BINDING, "lane");
+    expect(await listOnce(ledger(), "field", [])).toMatchObject({ gone: [], missing: 2 });
+    const broken = await ledger().beginPoll("field");
+    await broken.abandon();
+    expect(await listOnce(ledger(), "field", [entry("b")])).toMatchObject({
+      gone: [a?.arrival.id],
+      missing: 0,
+    });
+    expect(await listOnce(ledger(), "field", [])).toMatchObject({ gone: [], missing: 1 });
+    const shown = await ledger().beginPoll("field");
+    await shown.record([entry("b")]);
+    await shown.abandon();
+    expect(await listOnce(ledger(), "field", []), "it was shown in between").toMatchObject({
+      gone: [],
+      missing: 1,
+    });
+    expect(await listOnce(ledger(), "field", [])).toMatchObject({ gone: [b?.arrival.id], missing: 0 });
   });
 
   it("takes a file that had gone and came back as new", async () => {
@@ -178,7 +271,7 @@ export function pollConformance(ledger: () => Ledger): void {
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         number += 1;
         const drop = `drop ${number}`;
-        const model = new Map<string, FileEntry & { id: number; taken: boolean }>();
+        const model: Model = new Map();
         for (const one of steps) {
           if ("take" in one) await take(ledger(), model.get(one.take));
           else await compare(ledger(), drop, model, one.entries, one.complete);
@@ -189,7 +282,7 @@ export function pollConformance(ledger: () => Ledger): void {
   });
 }
 
-type Model = Map<string, FileEntry & { id: number; taken: boolean }>;
+type Model = Map<string, FileEntry & { id: number; taken: boolean; missing: boolean }>;
 
 async function take(ledger: Ledger, lying: { id: number; taken: boolean } | undefined): Promise<void> {
   if (lying === undefined || lying.taken) return;
@@ -214,12 +307,15 @@ async function compare(
     const taken = expected === "known" && before?.taken === true;
     expect(sighting?.seen).toBe(taken ? undefined : expected);
     if (expected !== "new" && !taken) expect(sighting?.arrival.id).toBe(before?.id);
-    model.set(now.path, { ...now, id: sighting?.arrival.id ?? before?.id ?? 0, taken });
+    model.set(now.path, { ...now, id: sighting?.arrival.id ?? before?.id ?? 0, taken, missing: false });
   }
   const unlisted = [...model].filter(([path]) => !entries.some((one) => one.path === path));
   if (complete) {
-    expect(await poll.complete()).toEqual(unlisted.map(([, { id }]) => id).sort((a, b) => a - b));
-    for (const [path] of unlisted) model.delete(path);
+    const went = unlisted.filter(([, { missing }]) => missing);
+    const gone = went.map(([, { id }]) => id).sort((a, b) => a - b);
+    expect(await poll.complete()).toMatchObject({ gone, missing: unlisted.length - went.length });
+    for (const [, file] of unlisted) file.missing = true;
+    for (const [path] of went) model.delete(path);
   } else await poll.abandon();
   const lying = await ledger.arrivalsIn(drop, ["settling", "matched"]);
   expect(new Set(lying.map(({ id }) => id))).toEqual(new Set([...model.values()].map(({ id }) => id)));

@@ -7,7 +7,8 @@ import { ledgerOptions, type PostgresLedgerOptions } from "../../src/ledger/opti
 import { openPostgresLedger } from "../../src/ledger/postgres/open.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
-import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { createLog } from "../../src/support/log.ts";
+import { hastyUser, openTestDatabase, type TestDatabase, watchCommits } from "../support/postgres.ts";
 import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import {
@@ -100,6 +101,27 @@ describe("a ledger in PostgreSQL", () => {
     expect(await again.trace("a.csv")).toEqual(told);
     expect((await claimed(again, "b.csv")).id > run.id).toBe(true);
     await again.close();
+  });
+
+  it("waits for the disk at each commit, also where its role is configured not to", async () => {
+    const { url } = await hastyUser(database);
+    const options = freshOptions({ url });
+    const told: string[] = [];
+    const ledger = await openPostgresLedger(options, {
+      clock: systemClock,
+      log: createLog("warn", { write: (line) => void told.push(line) }),
+    });
+    const commits = await watchCommits(database, options.schema);
+    await mapped(ledger, "a.csv");
+    await ledger.shared?.content.keep("lookup", "table", async () => Buffer.from("bytes"));
+    const seen = await commits();
+    expect(Object.keys(seen)).toEqual(["on"]);
+    expect(seen["on"]).toEqual(expect.arrayContaining(["arrivals", "runs", "stored_files"]));
+    const server = (await database.query("SHOW fsync"))[0]?.["fsync"];
+    expect(told.filter((line) => line.includes("fsync = off: a crash"))).toHaveLength(
+      server === "off" ? 1 : 0,
+    );
+    await ledger.close();
   });
 
   it("is refused when it is missing, newer, something else, or not for this user", async () => {

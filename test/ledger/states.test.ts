@@ -22,7 +22,7 @@ describe("the states of runs", () => {
   it("never lead from accepted back to where something is sent again", () => {
     const reached = new Set<RunState>(["accepted"]);
     for (const state of reached) for (const next of RUN_TRANSITIONS[state]) reached.add(next);
-    expect([...reached].sort()).toEqual(["accepted", "confirmed", "discarded"]);
+    expect([...reached].sort()).toEqual(["accepted", "confirmed", "discarded", "unconfirmed"]);
   });
 
   it("can be quarantined and cancelled from wherever a run is on its way", () => {

@@ -33,11 +33,6 @@ describe("emit", () => {
     ["a date of nonsense", { date: "soon" }, "is not of the form"],
     ["an invalid Date", { date: new Date("x") }, "the date is not valid"],
     ["the zero of a spreadsheet", { date: "1899-12-30T00:00:00Z" }, "not plausible"],
-    [
-      "a date finer than a millisecond",
-      { date: Temporal.Instant.from("2026-03-01T00:00:00.0001Z") },
-      "finer than a millisecond",
-    ],
     ["a date that is a number", { date: 1 }, "no instant"],
     ["a value that is not finite", { value: Number.NaN }, "not finite"],
     ["a value that is text", { value: "1" }, "no number"],
@@ -141,6 +136,20 @@ describe("what errors say", () => {
 });
 
 describe("refused rows", () => {
+  it("cuts dates to the millisecond, says so once, and takes those that are alike then for one", async () => {
+    const [first, second] = ["2026-03-01T00:00:00.123456Z", "2026-03-01T00:00:00.123789Z"];
+    const { result, elements } = await mapWith(({ emit, time }) => {
+      emit({ ...GOOD, date: first, value: 1 });
+      emit({ ...GOOD, date: time.iso(second), value: 2 });
+      emit({ ...GOOD, date: Temporal.Instant.from("2026-03-01T00:00:01.0001Z"), value: 3 });
+    });
+    expect(result).toMatchObject({ status: "mapped", points: 2, superseded: 1, cutDate: first });
+    expect(elements.flatMap(({ data }) => data)).toEqual([
+      { date: "2026-03-01T00:00:00.123Z", value: 2 },
+      { date: "2026-03-01T00:00:01Z", value: 3 },
+    ]);
+  });
+
   it.each([
     [1, "cut off"],
     [3, "has to be quoted"],

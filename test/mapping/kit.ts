@@ -75,6 +75,8 @@ export async function mapWith(
     readonly sink?: BatchSink;
     readonly rowsInMemoryMax?: number;
     readonly lookups?: readonly LookupFile[];
+    readonly settings?: Readonly<Record<string, unknown>>;
+    readonly log?: MapContext<unknown>["log"];
   } = {},
 ): Promise<Mapped> {
   const memory = createMemorySink();
@@ -83,7 +85,8 @@ export async function mapWith(
     fileName: "input.csv",
     filePath: "in/input.csv",
     mapper: defineMapper({ name: "test", summary: "of a test", map }),
-    settings: {},
+    settings: options.settings ?? {},
+    ...(options.log === undefined ? {} : { log: options.log }),
     rows: options.rows ?? "strict",
     rejectShare: options.rejectShare,
     limits: options.limits ?? WIDE,

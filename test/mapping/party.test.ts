@@ -154,11 +154,12 @@ describe("files that are mapped together", () => {
 
   it("leave out the one that gives more than belongs into one file, of which nothing stays", async () => {
     const rig = await rigOf({ count: 1 });
-    const jobs = await jobsOf(rig, [content(30_000), content(3)]);
-    const [large] = jobs;
+    // Last, since on a busy machine it takes so long that what follows is left for later.
+    const jobs = await jobsOf(rig, [content(3), content(30_000)]);
+    const [, large] = jobs;
     if (large === undefined) throw new Error("no jobs");
-    expect(statuses(await together(rig, jobs, never()))).toEqual([null, "mapped"]);
-    expect(await segments(rig)).toEqual(["run1.segment"]);
+    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", null]);
+    expect(await segments(rig)).toEqual(["run0.segment"]);
     expect(await rig.pool.map(large, never())).toMatchObject({ status: "mapped", points: 30_000 });
   });
 

@@ -9,7 +9,7 @@ import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
 describe("the pool", () => {
   it("maps a file by a mapper of a folder outside of the package into a segment, and passes on what it logs", async () => {
     const { map, folder, lines } = await poolOf({
-      good: `log.info("hello"); console.log("from the console"); ${GOOD}`,
+      good: `log.info("hello"); console.log("from the console"); console.log(5, { a: [1.5] }, "%"); ${GOOD}`,
     });
     const result = await map("good");
     expect(result).toMatchObject({ status: "mapped", points: 1, batches: [{ sequence: "1", points: 1 }] });
@@ -17,6 +17,7 @@ describe("the pool", () => {
       { variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 1 }] },
     ]);
     await expect.poll(() => lines.join("")).toContain("from the console");
+    expect(lines.join("\n")).toContain("5 { a: [ 1.5 ] } %");
     expect(lines.join("")).toContain("hello");
   });
 
@@ -115,6 +116,22 @@ describe("the pool", () => {
     });
     expect(await map("env")).toMatchObject({ status: "mapped" });
     delete process.env["HEADGATE_TEST_SECRET"];
+  });
+
+  it("says what a mapper reached for that it may not, in words of mappers and not of the runtime", async () => {
+    const { map } = await poolOf({
+      net: `await fetch("http://127.0.0.1:8070/");`,
+      programs: `(await import("node:child_process")).execFileSync("id");`,
+    });
+    for (const [name, what] of [
+      ["net", "the network"],
+      ["programs", "other programs"],
+    ]) {
+      const result = await map(name ?? "");
+      const message = result.status === "failed" ? result.reason.message : "";
+      expect(message).toContain(`it reached for ${what}`);
+      expect(message).not.toContain("--allow");
+    }
   });
 
   it("asks to try again when the input has gone", async () => {

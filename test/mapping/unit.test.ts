@@ -134,6 +134,10 @@ describe("unit", () => {
     ["Kelvyn", "Is K (Kelvin) meant?"],
     ["mwh", "Is MWh (Megawatt-hour) meant?"],
     ["quux", undefined],
+    // One letter of a symbol makes another unit: cubic metres written in German are no kilometres.
+    ["qm/h", undefined],
+    ["kWg", undefined],
+    ["m 3", "Is m³ (Cubic meter) meant?"],
   ])("refuses the unknown unit %s with the nearest known", (text, hint) => {
     expect(refusalOf(() => unit(1, text, "kWh"))).toMatchObject({ text, hint });
   });

@@ -189,7 +189,7 @@ it("opens archives and compressed files as the run does, and names what of them 
     { name: "2025-03-06.csv", content: day("packed", 6) },
     { name: "north/2025-03-07.csv", content: day("packed", 7) },
     { name: "north/other.csv", content: day("nobody", 7) },
-    { name: "secret.csv", content: "1", encrypted: true },
+    { name: "locked.csv", content: "1", encrypted: true },
     { name: "inner.zip", content: inner },
     { name: "read me.txt", content: "thanks" },
   ]);
@@ -205,10 +205,10 @@ it("opens archives and compressed files as the run does, and names what of them 
     estimate: { isCounted: true, points: 7 * 24 },
     unfit: [{ files: ["days.zip!/north/other.csv"] }],
   });
-  const [cut, secret, nested, text] = planned.findings.map(({ words }: { words: string }) => words);
+  const [cut, locked, nested, text] = planned.findings.map(({ words }: { words: string }) => words);
   expect(planned.findings).toHaveLength(4);
   expect(cut).toMatch(/^cut\.csv\.gz: .*unexpected end of file/);
-  expect(secret).toMatch(/^days\.zip!\/secret\.csv: .*encrypted/);
+  expect(locked).toMatch(/^days\.zip!\/locked\.csv: .*encrypted/);
   expect(nested).toBe("days.zip!/inner.zip: the container lies too deep in others");
   expect(text).toBe("no trigger claims days.zip!/read me.txt");
 

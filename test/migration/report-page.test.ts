@@ -140,6 +140,20 @@ describeInChromium("the report in a browser", () => {
   });
 });
 
+it("says no green word beside findings in the files, and no other beside none", () => {
+  const found = large();
+  const reconciliation = found.reconciliation === null ? null : { ...found.reconciliation, differences: [] };
+  const odd = reportPage({ ...found, reconciliation });
+  expect(odd).not.toContain("No difference.");
+  expect(odd).not.toMatch(/class="good">0<\/b><span class="soft">differences/);
+  expect(odd).toContain("Stored as the files say.");
+  expect(odd).toContain("<h2>Findings in the files</h2>");
+  expect(odd).toContain("or one of the two is in another time zone (1 h)");
+  const sound = reportPage({ ...found, reconciliation, findings: [] });
+  expect(sound).toContain('<b class="good">No difference.</b>');
+  expect(sound).not.toContain("Findings in the files");
+});
+
 /** Words whose box ends right of the window. */
 const TOO_WIDE = `[...document.querySelectorAll("body *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
@@ -186,6 +200,10 @@ function large(): MigrationReport {
         cells: times(176).map((cell) => (cell % (at + 2) === 0 ? 0 : cell * 17)),
       })),
     },
+    findings: times(3).map((at) => ({
+      ...{ kind: "overlap" as const, files: [], target: target(at) },
+      words: `northern_plants_${"and_their_neighbours_".repeat(4)}/export_${at}.csv and the next overlap by 1 reading, or one of the two is in another time zone (1 h)`,
+    })),
     refusals: [
       { reason: "a_reason_without_any_space_".repeat(6), rows: 1_234_567, files: 12_345 },
       { reason: "the local time does not exist in Europe/Brussels", rows: 48, files: 12 },

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { estimate, type FileMeasure } from "../../src/migration/estimating.ts";
 import { pushRateOf } from "../../src/migration/push-rate.ts";
 import { parseRate } from "../../src/migration/rate.ts";
-import { chooseSample, parseSample } from "../../src/migration/sampling.ts";
+import { chooseSample, parseSample, SAMPLE_DEFAULT } from "../../src/migration/sampling.ts";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { migrateHere } from "./migrating.ts";
@@ -160,9 +160,18 @@ it("tells of a sampled plan what was counted, what is estimated and what nobody 
   const table = (await migrateHere(rig, shown, ...args)).stdout;
   expect(table).toContain("8 of 40 files read: targets, period, units, overlaps");
   expect(table).toMatch(/points +about 960 ± \d+ \(estimated\); 192 in the files read/);
-  expect(table).toMatch(/duration +about 10 s \(estimated\): mapping .*, sending 10 s/);
+  expect(table).toMatch(/duration +about \d+ s \(estimated\): mapping .*, sending 10 s/);
   expect(table).toContain("sending: --rate 96/s; how fast the service takes readings was not measured");
   // Refused before anything is sent.
   expect(await migrateHere(rig, shown, "--sample", "8")).toMatchObject({ code: 2 });
   expect(await rig.stored(id)).toEqual({});
+});
+
+it("reads all of a history that is little beyond the limits, unless a sample was asked for", () => {
+  const files = (many: number) => Array.from({ length: many }, () => ({ size: 1_000, group: "standard" }));
+  expect(chooseSample(files(301), SAMPLE_DEFAULT)).toHaveLength(301);
+  expect(chooseSample(files(450), SAMPLE_DEFAULT)).toHaveLength(450);
+  expect(chooseSample(files(451), SAMPLE_DEFAULT)).toHaveLength(300);
+  const asked = parseSample("300") ?? SAMPLE_DEFAULT;
+  expect(chooseSample(files(301), asked)).toHaveLength(300);
 });

@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import type { Gateway } from "../../src/gateway.ts";
 import { describedMetrics } from "../../src/operations/metrics-reference.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
+import { askOperations } from "../support/operations.ts";
 
 const docs = resolve(import.meta.dirname, "../../docs");
 const described = new Map(describedMetrics().map((metric) => [metric.name, metric]));
@@ -149,6 +150,6 @@ describe("a gateway that delivered and refused", () => {
   });
 
   async function scrape(accept = "text/plain"): Promise<string> {
-    return await (await fetch(`${gateway.operationsUrl}/metrics`, { headers: { accept } })).text();
+    return await (await askOperations(gateway, "/metrics", { accept })).text();
   }
 });

@@ -11,6 +11,7 @@ import { type OperationsServer, startOperations, type WebhookAnswer } from "../.
 import { type HealthPart, waitingFiles } from "../../src/operations/state-of-work.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { keepSecret } from "../../src/support/secrets.ts";
 
 let folder: string;
 let ledger: Ledger;
@@ -30,7 +31,16 @@ beforeEach(async () => {
   told = [];
   answer = { status: "recorded" };
   server = await startOperations(
-    { listen: "127.0.0.1:0", webhook: {} },
+    {
+      listen: "127.0.0.1:0",
+      webhook: {},
+      access: {
+        tokens: [
+          { name: "prometheus", token: METRICS_TOKEN, rights: ["metrics"] },
+          { name: "script", token: READ_TOKEN, rights: ["read"] },
+        ],
+      },
+    },
     {
       ledger,
       log: silentLog,
@@ -49,6 +59,7 @@ beforeEach(async () => {
             },
           ],
           () => undefined,
+          [],
           0,
         ),
       drops: () => [],
@@ -56,6 +67,7 @@ beforeEach(async () => {
         told.push({ body, signature });
         return answer;
       },
+      orders: { secret: SECRET, take: async (order) => ({ taken: order }) },
     },
   );
 });
@@ -64,6 +76,15 @@ afterEach(async () => {
   await ledger.close();
   rmSync(folder, { recursive: true });
 });
+
+const SECRET = "the secret of the endpoint file";
+const METRICS_TOKEN = "a token for the metrics";
+const READ_TOKEN = "a token for reading";
+
+function ask(path: string, token: string | null = SECRET, init: RequestInit = {}): Promise<Response> {
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  return fetch(`${server.url}${path}`, { headers, ...init });
+}
 
 async function seeFile(): Promise<void> {
   const poll = await ledger.beginPoll("in");
@@ -75,7 +96,7 @@ describe("the operator's interface", () => {
   it("is live even when it is not ready", async () => {
     health = [{ part: "drop in", ready: false, reason: "no route to host" }];
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
-    const ready = await fetch(`${server.url}/health/ready`);
+    const ready = await ask("/health/ready");
     expect(ready.status).toBe(503);
     expect(await ready.json()).toMatchObject({
       status: "not ready",
@@ -89,22 +110,28 @@ describe("the operator's interface", () => {
 
   it("counts what the ledger committed", async () => {
     await seeFile();
-    const text = await (await fetch(`${server.url}/metrics`)).text();
+    const text = await (await ask("/metrics")).text();
     expect(text).toMatch(/headgate_events_total\{drop="in",event="arrival.settling"\} 1/);
+  });
+
+  it("keeps the names of metrics where a password is a part of them", async () => {
+    keepSecret("headgate_events");
+    await seeFile();
+    expect(await (await ask("/metrics")).text()).toMatch(/^headgate_events_total\{/m);
   });
 
   it("traces a file by its name, and answers 404 for a name that nobody knows", async () => {
     await seeFile();
-    const found = await fetch(`${server.url}/operations/trace/meters.csv`);
+    const found = await ask("/operations/trace/meters.csv");
     expect(await found.json()).toMatchObject([{ arrival: { path: "a/meters.csv", state: "settling" } }]);
-    const unknown = await fetch(`${server.url}/operations/trace/other.csv`);
+    const unknown = await ask("/operations/trace/other.csv");
     expect(unknown.status).toBe(404);
     expect(await unknown.json()).toMatchObject({ detail: expect.stringContaining("other.csv") });
   });
 
   it("says of each file on its way what it waits for, in the words of its drop", async () => {
     await seeFile();
-    const waiting = await fetch(`${server.url}/operations/waiting`);
+    const waiting = await ask("/operations/waiting");
     expect(await waiting.json()).toMatchObject([
       {
         drop: "in",
@@ -138,6 +165,81 @@ describe("the operator's interface", () => {
   it("answers a webhook about somebody else's operation with success, since sending it again would not help", async () => {
     answer = { status: "unknown" };
     expect((await fetch(`${server.url}/webhooks/outcome`, { method: "POST", body: "{}" })).status).toBe(200);
+  });
+});
+
+describe("without credentials", () => {
+  it.each([
+    "/metrics",
+    "/operations/runs",
+    "/operations/waiting",
+    "/operations/drops",
+    "/operations/trace/x",
+    "/console",
+    "/",
+  ])("%s is refused, also on loopback", async (path) => {
+    await seeFile();
+    for (const token of [null, "a guess of somebody", ""]) {
+      const refused = await ask(path, token);
+      expect(refused.status).toBe(401);
+      expect(refused.headers.get("www-authenticate")).toBe("Bearer");
+      expect(await refused.text()).not.toContain("meters.csv");
+    }
+  });
+
+  it("health tells its status alone, and with them the reasons", async () => {
+    health = [{ part: "drop in", ready: false, reason: "no route to 10.1.2.3" }];
+    const ready = await ask("/health/ready", null);
+    expect(ready.status).toBe(503);
+    expect(await ready.json()).toEqual({ status: "not ready" });
+    expect(await (await ask("/health/live", null)).json()).toEqual({ status: "live" });
+    for (const token of [SECRET, READ_TOKEN])
+      expect(await (await ask("/health/ready", token)).json()).toMatchObject({ parts: health });
+    expect(await (await ask("/health/ready", METRICS_TOKEN)).json()).toEqual({ status: "not ready" });
+  });
+
+  it("no command is taken", async () => {
+    const order = { method: "POST", body: JSON.stringify({ order: "pause" }) };
+    expect((await ask("/operations/orders", null, order)).status).toBe(401);
+  });
+});
+
+describe("a token", () => {
+  it("is good for what it has the rights for, and for no command", async () => {
+    const statusesOf = async (token: string) => {
+      const order = { method: "POST", body: "{}", headers: { authorization: `Bearer ${token}` } };
+      return {
+        metrics: (await ask("/metrics", token)).status,
+        runs: (await ask("/operations/runs", token)).status,
+        command: (await ask("/operations/orders", token, order)).status,
+      };
+    };
+    expect(await statusesOf(METRICS_TOKEN)).toEqual({ metrics: 200, runs: 403, command: 403 });
+    expect(await statusesOf(READ_TOKEN)).toEqual({ metrics: 403, runs: 200, command: 403 });
+    expect(await statusesOf(SECRET)).toEqual({ metrics: 200, runs: 200, command: 200 });
+  });
+});
+
+describe("webhooks with a listener of their own", () => {
+  it("come in there alone, where nothing else answers", async () => {
+    const parts = {
+      ...{ ledger, log: silentLog, metrics: metrics.registry, drops: () => [] },
+      health: async () => [],
+      waiting: async () => [],
+      receiveOutcome: async () => answer,
+    };
+    const webhook = { listen: "127.0.0.1:0" };
+    const apart = await startOperations({ listen: "127.0.0.1:0", webhook }, parts);
+    try {
+      expect(apart.webhookUrl).not.toBe(apart.url);
+      const post = (url: string) => fetch(`${url}/webhooks/outcome`, { method: "POST", body: "{}" });
+      expect((await post(apart.webhookUrl)).status).toBe(200);
+      expect((await post(apart.url)).status).toBe(401);
+      for (const path of ["/health/live", "/metrics", "/operations/runs"])
+        expect((await fetch(`${apart.webhookUrl}${path}`)).status).toBe(404);
+    } finally {
+      await apart.close();
+    }
   });
 });
 

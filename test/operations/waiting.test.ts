@@ -11,6 +11,7 @@ import { freePort } from "../drops/intake-rig.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 import { claimed, record, sight } from "../ledger/fixtures.ts";
 import { drop, GatewayRig, until } from "../runs/gateway-rig.ts";
+import { askOperations } from "../support/operations.ts";
 
 describe("the ledger alone", () => {
   let folder: string;
@@ -29,6 +30,7 @@ describe("the ledger alone", () => {
       ledger,
       [{ drop: "field", waiting: [], eventsArrive: null, overdueAfterMs }],
       () => undefined,
+      [],
       nowMs,
     );
 
@@ -87,7 +89,7 @@ test("`runs --waiting` marks what is overdue and says which drops fail, beside a
       ],
     });
     const ask = async (what: string): Promise<readonly Partial<WaitingFile>[]> => {
-      const answer = await fetch(`http://${listen}/operations/${what}`);
+      const answer = await askOperations(gateway, `/operations/${what}`);
       return (await answer.json()) as readonly Partial<WaitingFile>[];
     };
     await until("events were tested", async () => (await ask("drops"))[0]?.eventsArrive !== null);

@@ -101,6 +101,10 @@ describe("a trigger with a template", () => {
     await open({ ...TEMPLATE, when: "ordered" });
     rig.put("in/ordered.csv", rows("P-9,kWh,2026-03-01,1"));
     const held = await untilState("ordered.csv", "held");
+    const { stdout: offered } = await headgate("quarantine", "-c", rig.config, "--json");
+    const [{ next = [] } = {}] = JSON.parse(offered) as { next?: string[] }[];
+    expect(next[0]).toContain("headgate trace");
+    expect(next[1]).toBe(`headgate provision ${held.id} -c ${rig.config}`);
     const config = `${rig.folder}/gateway.yaml`;
     const before = await structure();
     const dry = await headgate("provision", "-c", config, "--dry-run");
@@ -108,7 +112,7 @@ describe("a trigger with a template", () => {
     expect(dry.stdout).toContain("would create variable kWh of P-9");
     expect(await structure()).toEqual(before);
     expect(await gateway.ledger.run(held.id)).toMatchObject({ state: "held" });
-    expect(await headgate("provision", held.id, "-c", config)).toMatchObject({ code: 0 });
+    expect(await headgate("provision", held.id, "--yes", "-c", config)).toMatchObject({ code: 0 });
     await untilState("ordered.csv", "confirmed");
     expect((await structure()).sources).toHaveLength(before.sources.length + 1);
   });
@@ -187,12 +191,12 @@ describe("an account that is created in by several", () => {
       const { id } = await untilState("late.csv", "held");
       service.before = (call) => (call === "POST /variables" ? 503 : null);
       const config = `${rig.folder}/gateway.yaml`;
-      const { code, stdout, stderr } = await headgate("provision", id, "-c", config);
+      const { code, stdout, stderr } = await headgate("provision", id, "--yes", "-c", config);
       expect(code).toBe(1);
       expect(stdout).toContain("created source Meter P-50 (id");
       expect(stderr).toMatch(/POST \/variables.*\n.*503/);
       service.before = () => null;
-      expect((await headgate("provision", id, "-c", config)).stdout).toContain(
+      expect((await headgate("provision", id, "--yes", "-c", config)).stdout).toContain(
         "created: 1 variable (kWh of P-50)",
       );
       await untilState("late.csv", "confirmed");
@@ -230,6 +234,7 @@ describe("a template", () => {
   it("takes texts from target, run and settings, and refuses what is not known", () => {
     const context = { drop: "north", "metadata.region": "EU" };
     expect(filled("{drop} {source} {mappingConfig} {metadata.region}", FACTS, context)).toBe("north 1 a EU");
-    expect(() => filled("{site}", FACTS, context)).toThrow("names {site}, which is not known");
+    for (const name of ["site", "constructor", "toString", "__proto__"])
+      expect(() => filled(`{${name}}`, FACTS, context)).toThrow(`names {${name}}, which is not known`);
   });
 });

@@ -49,6 +49,28 @@ describe("what the batches of a run are about", () => {
     expect((await read(10)).whole).toBe(false);
   });
 
+  it("is not taken for whole when a byte of it was changed, and then excludes nothing from a search", async () => {
+    const words = "sourceSerialNumber=M 9 mappingConfig=a=b";
+    const fields = { sourceSerialNumber: "M 9", mappingConfig: "a=b" };
+    await writeAbout(path, { ...PERIOD, targets: [facts(1), facts(9)] });
+    expect((await read(10)).whole).toBe(true);
+    const bytes = readFileSync(path);
+    for (const text of ["2026-03-02", "M 9", `"points":96`, `"sha256":"`]) {
+      const changed = Buffer.from(bytes);
+      const at = changed.indexOf(text) + text.length - 1 + (text.startsWith(`"sha`) ? 1 : 0);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      writeFileSync(path, changed);
+      expect((await read(10)).whole, text).toBe(false);
+      expect(await isAbout({ path }, { words, fields, atMs: Date.parse("2026-03-01T23:00:00Z") })).toBe(true);
+    }
+  });
+
+  it("names targets with whatever characters ends a line elsewhere", async () => {
+    const target = { ...facts(1), target: { sourceSerialNumber: "M\u2028\u20291", mappingConfig: "a" } };
+    await writeAbout(path, { ...PERIOD, targets: [target] });
+    expect(await read(10)).toEqual({ whole: true, parts: [[target]] });
+  });
+
   it("tells which targets it may hold at which time, also as an earlier version had written it", async () => {
     const { sourceSerialNumber, mappingConfig } = { sourceSerialNumber: "M 1", mappingConfig: "a=b" };
     const words = "sourceSerialNumber=M 1 mappingConfig=a=b";

@@ -50,6 +50,7 @@ beforeEach(async () => {
   parts = claimParts(config, {
     ledger,
     log: silentLog,
+    clock: systemClock,
     registry: createRegistry(config.triggers),
     dropPost: () => undefined,
     lookups: await openLookupStore([], join(folder, "spool"), systemClock),
@@ -132,7 +133,7 @@ describe("a claim of many arrivals", () => {
     };
     const action = { action: "delete" } as const;
     const rules = { delivered: action, quarantined: action, unmatched: action, duplicate: action };
-    const post = { drop: { finish } as Drop, finish: rules, duplicates: "skip" } as const;
+    const post = { drop: { finish } as Drop, finish: rules, duplicates: "skip", guardMs: 0 } as const;
     const arrivals = await sight("one", ["lost.csv", "x.csv"]);
     const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });
     const advanceArrival: Ledger["advanceArrival"] = (id, ...change) =>

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { pendingRuns } from "../../src/runs/pending-runs.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { until } from "../e2e/waiting.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -64,6 +65,22 @@ describe("a drop that a node does not know any more", () => {
       async () => (await south.ledger.runsIn(["confirmed"])).length === 2,
     );
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1, "2026-03-02": 2 });
+  });
+});
+
+describe("a run of another living node", () => {
+  it("keeps this node from being idle, so that `--until-idle` waits for it", async () => {
+    const variable = await rig.variable("a");
+    rig.put("in/a.csv", oneReading(variable, 1));
+    const away = { services: [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }] };
+    const south = await start("south", away);
+    await until("it is sent in vain", async () => (await south.ledger.runsIn(["delivering"])).length === 1);
+    const north = await start("north", {});
+    expect((await pendingRuns(north.ledger, 9, () => false)).map(({ path }) => path)).toEqual(["a.csv"]);
+    gateways = [north];
+    await south.stop();
+    await until("north has delivered it and is idle", () => north.isIdle());
+    expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
   });
 });
 

@@ -8,7 +8,7 @@ import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
 
@@ -121,10 +121,10 @@ export class GatewayRig {
   }
 
   /** A gateway with these sections; the rest has defaults that make tests quick. */
-  async open(sections: Sections, log = silentLog): Promise<Gateway> {
+  async open(sections: Sections, log = silentLog, clock: Clock = systemClock): Promise<Gateway> {
     await this.#gateway?.stop();
     this.configure(sections);
-    this.#gateway = await startGateway(loadGatewayConfig(this.config), { log });
+    this.#gateway = await startGateway(loadGatewayConfig(this.config), { log, clock });
     return this.#gateway;
   }
 

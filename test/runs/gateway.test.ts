@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
+import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 
 let rig: GatewayRig;
@@ -14,7 +15,7 @@ const idle = (gateway: Gateway) => until("the gateway is idle", () => gateway.is
 
 /** The parts that health says are not ready. */
 async function notReady(gateway: Gateway): Promise<string[]> {
-  const answer = await fetch(`${gateway.operationsUrl}/health/ready`);
+  const answer = await askOperations(gateway, "/health/ready");
   const { parts } = (await answer.json()) as { parts: { part: string; ready: boolean }[] };
   expect(answer.status).toBe(parts.every(({ ready }) => ready) ? 200 : 503);
   return parts.filter(({ ready }) => !ready).map(({ part }) => part);

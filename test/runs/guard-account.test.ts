@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
 import type { Run } from "../../src/model.ts";
+import { askOperations } from "../support/operations.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
@@ -88,7 +89,7 @@ it("pushes nothing by a token of another account than is configured, and check s
   await until("one waits", async () => (await waitingFor(gateway, words)) !== undefined);
   expect(await rig.stored(id)).toEqual({});
   await until("health tells of it", async () =>
-    (await (await fetch(`${gateway.operationsUrl}/health/ready`)).text()).includes(words),
+    (await (await askOperations(gateway, "/health/ready")).text()).includes(words),
   );
   const check = await headgate("check", "-c", `${rig.folder}/gateway.yaml`);
   expect(check).toMatchObject({ code: 1, stdout: expect.stringContaining("belongs to account 2") });

@@ -8,6 +8,7 @@ import type { Gateway } from "../../src/gateway.ts";
 import type { Run, RunState } from "../../src/model.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import type { DataQuery } from "../../src/wire/index.ts";
+import { askOperations } from "../support/operations.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
@@ -234,7 +235,7 @@ describe("the guard before the first push", () => {
     expect(await gateway.isIdle()).toBe(false);
     // Told a moment after the run has its reason.
     await until("the gateway is not ready", async () => {
-      const health = await fetch(`${gateway.operationsUrl}/health/ready`);
+      const health = await askOperations(gateway, "/health/ready");
       return health.status === 503 && (await health.text()).includes("targets cannot be checked now");
     });
     isAway = false;
@@ -334,14 +335,33 @@ describe("a held run", () => {
     const held = await untilState("asked.csv", "held");
     const shown = await headgate("trace", held.id, "-c", config());
     expect(shown.stdout).toContain("missing: sourceSerialNumber=M-9 mappingConfig=v: there is no source");
-    const health = await (await fetch(`${gateway.operationsUrl}/health/ready`)).text();
+    const health = await (await askOperations(gateway, "/health/ready")).text();
     expect(health).toContain("1 target is missing: sourceSerialNumber=M-9");
-    const metrics = await (await fetch(`${gateway.operationsUrl}/metrics`)).text();
+    const metrics = await (await askOperations(gateway, "/metrics")).text();
     expect(metrics).toContain('headgate_held_runs{trigger="standard",code="HG-GUARD-001"} 1');
     await rig.variable("M-9");
     expect(await headgate("recheck", held.id, "-c", config())).toMatchObject({ code: 0 });
     await untilState("asked.csv", "confirmed");
     expect(await headgate("release", held.id, "-c", config())).toMatchObject({ code: 1 });
+  });
+
+  it("is not released without a word while targets are missing: it says how many readings would be discarded", async () => {
+    await open([trigger("standard")], { push: UNASKED });
+    const readings = `${bySerial("M-11", 1)}M-11,v,2026-03-02T00:00:00Z,2\n`;
+    rig.put("in/unknown.csv", readings);
+    const held = await untilState("unknown.csv", "held");
+    expect(held.reason).toMatchObject({ code: "HG-GUARD-001", discards: 2 });
+    const refused = await headgate("release", held.id, "-c", config());
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/2 of its 2 readings would be discarded.*HG-GUARD-009[\s\S]*--yes/),
+    });
+    expect(await runOf("unknown.csv")).toMatchObject({ state: "held" });
+    const released = await headgate("release", held.id, "-c", config(), "--yes");
+    expect(released).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("the service will discard 2 of its readings"),
+    });
   });
 
   it("is looked at again after a restart, also where the spool has lost what its batches hold", async () => {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wr
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Run } from "../../src/model.ts";
-import { digestOf } from "../../src/runs/spool-inputs.ts";
+import { digestOfFile } from "../../src/support/digest.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 import { BEHIND, layPack } from "./pack-laying.ts";
@@ -159,7 +159,7 @@ describe("of a run in a pack", () => {
     expect(await foundOf(run)).toEqual([["segment", false]]);
     expect(await foundOf(run, "--repair")).toEqual([["segment", true]]);
     expect(existsSync(segmentPath(run.id))).toBe(false);
-    expect(await digestOf(spool("inputs", run.id))).toBe(run.sha256);
+    expect(await digestOfFile(spool("inputs", run.id))).toBe(run.sha256);
     await expectDelivered(run, variable);
   });
 

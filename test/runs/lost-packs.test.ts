@@ -1,5 +1,5 @@
 /** A pack that was harmed while no gateway ran: each of its runs goes with the bytes that it had, and is split and traced as any other. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
@@ -125,8 +125,10 @@ it("what was sent is made again to be read back, where the spool has it elsewher
   await until("it is accepted", async () => (await runOf(before))?.state === "accepted");
   const run = (await runOf(before)) ?? expect.fail("no run");
   await before.stop();
-  // As this node had taken it in in another party, before another node took it over.
-  writeFileSync(segmentOf(run), `${" ".repeat(20)}${readFileSync(segmentOf(run))}`);
+  // As this node had laid it with other runs before another node took it over. It is kept already where the file was archived before the stop.
+  const kept = join(root(), "kept", `${run.id}.segment`);
+  const segment = existsSync(kept) ? kept : segmentOf(run);
+  writeFileSync(segment, `${" ".repeat(20)}${readFileSync(segment)}`);
   const gateway = await rig.open({ triggers });
   await until("it is confirmed", async () => (await runOf(gateway))?.state === "confirmed");
 });

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
+import { askOperations } from "../support/operations.ts";
 import { GatewayRig, trigger, until } from "./gateway-rig.ts";
 
 let rig: GatewayRig;
@@ -49,7 +50,7 @@ async function deliver(gateway: Gateway, day: number): Promise<string | undefine
 }
 
 async function refusal(gateway: Gateway): Promise<string> {
-  const answer = await fetch(`${gateway.operationsUrl}/health/ready`);
+  const answer = await askOperations(gateway, "/health/ready");
   const { parts } = (await answer.json()) as { parts: { part: string; reason: string }[] };
   return parts.find(({ part }) => part === "mapper acme")?.reason ?? "";
 }

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate as run } from "./in-process.ts";
 
@@ -61,14 +62,14 @@ describe("pausing", () => {
     });
     rig.put("in/late.csv", oneReading(variable, 1));
     const again = await rig.open({});
-    const health = async () => (await (await fetch(`${again.operationsUrl}/health/ready`)).json()) as unknown;
+    const health = async () => (await (await askOperations(again, "/health/ready")).json()) as unknown;
     expect(await health()).toMatchObject({
       status: "ready",
       parts: expect.arrayContaining([
         { part: "drop in", ready: true, reason: expect.stringContaining("by ann: the server moves") },
       ]),
     });
-    const metrics = await (await fetch(`${again.operationsUrl}/metrics`)).text();
+    const metrics = await (await askOperations(again, "/metrics")).text();
     expect(metrics).toContain('headgate_paused{kind="drop",name="in"} 1');
     expect(await again.isIdle()).toBe(true);
     expect(await again.ledger.arrivalsAt("late.csv")).toEqual([]);
@@ -88,7 +89,7 @@ describe("pausing", () => {
       "the file is seen",
       async () => (await gateway.ledger.arrivalsIn("in", ["unmatched"])).length === 1,
     );
-    const waiting = await (await fetch(`${gateway.operationsUrl}/operations/waiting`)).json();
+    const waiting = await (await askOperations(gateway, "/operations/waiting")).json();
     expect(waiting).toMatchObject([{ path: "a.csv", reason: expect.stringContaining("wrong factor") }]);
     expect(existsSync(join(rig.folder, "in/a.csv"))).toBe(true);
     await json("resume", "standard");
@@ -116,7 +117,7 @@ describe("cancel", () => {
     AWAY.services = [{ ...rig.service("hub"), push: `http://127.0.0.1:${port}/push` }];
     const gateway = await rig.open(AWAY);
     const id = await sentOnce(gateway);
-    const answer = await json("cancel", id, "--reason", "wrong month", "--by", "ann");
+    const answer = await json("cancel", id, "--yes", "--reason", "wrong month", "--by", "ann");
     expect(answer).toMatchObject({ was: "delivering", unknown: [`${id}-1`] });
     const run = await gateway.ledger.run(id);
     expect(run).toMatchObject({
@@ -128,19 +129,37 @@ describe("cancel", () => {
       },
     });
     expect(existsSync(join(rig.folder, "in/a.csv"))).toBe(true);
-    const twice = await headgate("cancel", id);
+    const twice = await headgate("cancel", id, "--yes");
     expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-RUN-011") });
-    const unknown = await headgate("cancel", "nothing");
+    const unknown = await headgate("cancel", "nothing", "--yes");
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-CLI-002") });
     failing.closeAllConnections();
     failing.close();
   });
 
+  it("takes names of files, shows what it would do, and does nothing where nobody says yes", async () => {
+    rig.put("in/a.csv", oneReading(await rig.variable("a"), 1));
+    AWAY.services = [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }];
+    const gateway = await rig.open(AWAY);
+    const id = await sentOnce(gateway);
+    const unsaid = await headgate("cancel", "a.csv");
+    expect(unsaid).toMatchObject({ code: 2, stderr: expect.stringContaining("--yes") });
+    expect(unsaid.stdout).toContain(`run ${id} of a.csv at in is delivering`);
+    expect((await gateway.ledger.run(id))?.state).toBe("delivering");
+    expect(await headgate("cancel", "b.csv", "--yes")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("the ledger knows no run or file b.csv"),
+    });
+    expect(await json("cancel", "a.csv", "--yes")).toMatchObject({ run: id, was: "delivering" });
+  });
+
   it("of what cannot have come to the service says nothing of an outcome", async () => {
     rig.put("in/a.csv", oneReading(await rig.variable("a"), 1));
     AWAY.services = [{ ...rig.service("hub"), push: "http://127.0.0.1:9/push" }];
-    const id = await sentOnce(await rig.open(AWAY));
-    expect(await json("cancel", id)).toMatchObject({ was: "delivering", unknown: [] });
+    // No attempt is under way when it is given up: of one that is cut off nobody knows how far it came.
+    const push = { retry: { initial: "60s", max: "60s" } };
+    const id = await sentOnce(await rig.open({ ...AWAY, push }));
+    expect(await json("cancel", id, "--yes")).toMatchObject({ was: "delivering", unknown: [] });
   });
 });
 
@@ -154,6 +173,26 @@ async function sentOnce({ ledger }: Awaited<ReturnType<GatewayRig["open"]>>): Pr
   return id;
 }
 
+describe("runs", () => {
+  it("shows a file whose bytes came before as a duplicate, and lists duplicates and runs given up apart", async () => {
+    const content = oneReading(await rig.variable("a"), 1);
+    rig.put("in/a.csv", content);
+    const gateway = await rig.open({});
+    const standing = async () => (await gateway.ledger.recentRuns(9)).map(({ state }) => state);
+    await until(
+      "it is delivered",
+      async () => (await gateway.isIdle()) && (await standing())[0] === "confirmed",
+    );
+    rig.put("in/a.csv", content, new Date("2026-03-02T00:00:00Z"));
+    await until("it came again", async () => (await gateway.isIdle()) && (await standing()).length === 2);
+    const { stdout } = await headgate("runs");
+    expect(stdout).toMatch(/a\.csv +duplicate +the same bytes came before/);
+    expect(await json("runs", "--state", "duplicate")).toHaveLength(1);
+    expect(await json("runs", "--state", "cancelled")).toEqual([]);
+    expect((await headgate("trace", "a.csv")).stdout).toMatch(/run \w+\s+duplicate/);
+  });
+});
+
 describe("forget", () => {
   it("has a file taken again as if it were new, beside a gateway and without one", async () => {
     const variable = await rig.variable("a", true);
@@ -162,13 +201,27 @@ describe("forget", () => {
     const runs = async () => (await gateway.ledger.recentRuns(9, ["confirmed"])).map(({ id }) => id);
     await until("it is delivered", async () => (await runs()).length === 1 && (await gateway.isIdle()));
     const [before] = await runs();
-    expect(await json("forget", "a.csv")).toMatchObject({ runs: [before], acceptedPoints: 1 });
+    const known = { drop: "in", path: "a.csv", arrivals: 1, runs: [before], acceptedPoints: 1 };
+    expect(await json("forget", "a.csv", "--dry-run")).toMatchObject(known);
+    const unsaid = await headgate("forget", "a.csv");
+    expect(unsaid).toMatchObject({ code: 2, stderr: expect.stringContaining("--yes") });
+    expect(unsaid.stdout).toContain("1 points of it had been accepted");
+    expect(await runs()).toEqual([before]);
+    expect(await json("forget", "a.csv", "--yes", "--by", "ann", "--reason", "wrong zone")).toMatchObject(
+      known,
+    );
     await until("it is delivered again", async () => (await runs()).length === 1 && (await gateway.isIdle()));
     expect((await runs())[0]).not.toBe(before);
     await gateway.stop();
-    const { stdout, code } = await headgate("forget", join(rig.folder, "in/a.csv"));
+    const { stdout, code } = await headgate("forget", join(rig.folder, "in/a.csv"), "--yes");
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("next start") });
-    expect((await headgate("forget", "a.csv")).code).toBe(1);
+    expect((await headgate("forget", "a.csv", "--yes")).code).toBe(1);
+    // Who did it, when and why stays.
+    const [last, first] = await json("trace", "a.csv");
+    expect(first).toMatchObject({ forgotten: { ...known, by: "ann", why: "wrong zone" } });
+    expect(last).toMatchObject({ forgotten: { arrivals: 1, acceptedPoints: 1 } });
+    const life = await headgate("trace", "a.csv");
+    expect(life).toMatchObject({ code: 0, stdout: expect.stringContaining("by ann: wrong zone") });
   });
 });
 

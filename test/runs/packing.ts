@@ -4,6 +4,8 @@ import { crc32, deflateRawSync } from "node:zlib";
 export interface Packed {
   readonly name: string;
   readonly content?: string | Buffer;
+  /** Its own time, as the archive has it; in UTC, although an archive names no zone. */
+  readonly at?: Date;
   readonly encrypted?: boolean;
   readonly symbolicLink?: boolean;
   /** Instead of deflated. */
@@ -52,6 +54,11 @@ function pack(entry: Packed, offset: number) {
   const facts = Buffer.alloc(20);
   facts.writeUInt16LE(UTF8 | (entry.encrypted === true ? ENCRYPTED : 0), 0);
   facts.writeUInt16LE(method, 2);
+  if (entry.at !== undefined) {
+    facts.writeUInt16LE((entry.at.getUTCHours() << 11) | (entry.at.getUTCMinutes() << 5), 4);
+    const month = (entry.at.getUTCMonth() + 1) << 5;
+    facts.writeUInt16LE(((entry.at.getUTCFullYear() - 1980) << 9) | month | entry.at.getUTCDate(), 6);
+  }
   facts.writeUInt32LE(entry.claims?.crc32 ?? crc32(content), 8);
   facts.writeUInt32LE(body.length, 12);
   facts.writeUInt32LE(entry.claims?.size ?? content.length, 16);

@@ -135,7 +135,9 @@ describe("files that lie at a drop together", () => {
     await before.stop();
     for (const { id } of runs) writeFileSync(join(rig.folder, path, "segments", `${id}.segment`), "[]");
     const idOf = (name: string) => runs.find((run) => run.path === name)?.id ?? expect.fail(name);
-    expect(await headgate("cancel", idOf("given-up.csv"), "-c", rig.config)).toMatchObject({ code: 0 });
+    expect(await headgate("cancel", idOf("given-up.csv"), "--yes", "-c", rig.config)).toMatchObject({
+      code: 0,
+    });
     const gateway = await rig.open({ spool: { path } });
     await until("one is aside", async () => (await gateway.ledger.runsIn(["quarantined"])).length === 1);
     await until("all is done", () => gateway.isIdle());

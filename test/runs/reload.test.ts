@@ -7,6 +7,7 @@ import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { Reloading } from "../../src/gateway/reloading.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/support/log.ts";
+import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 
 let rig: GatewayRig;
@@ -189,11 +190,11 @@ describe("a changed configuration that cannot be taken", () => {
     const { gateway } = await start({});
     writeFileSync(rig.config, "servces: []\n");
     await configurationIs(/refused.*unknown key servces/s);
-    const { parts } = (await (await fetch(`${gateway.operationsUrl}/health/ready`)).json()) as {
+    const { parts } = (await (await askOperations(gateway, "/health/ready")).json()) as {
       parts: { part: string; reason: string }[];
     };
     expect(parts.find(({ part }) => part === "configuration")?.reason).toContain("did you mean services");
-    const metrics = await (await fetch(`${gateway.operationsUrl}/metrics`)).text();
+    const metrics = await (await askOperations(gateway, "/metrics")).text();
     expect(metrics).toMatch(/^headgate_configuration_valid 0$/m);
     rig.put("in/a.csv", oneReading(variable, 7));
     await settled("a.csv");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
 import type { Run } from "../../src/model.ts";
+import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, trigger, until } from "./gateway-rig.ts";
 import { headgate as run } from "./in-process.ts";
 
@@ -205,7 +206,7 @@ it("waits for a later file that was under way when it was ordered, and leaves ou
   });
   const [told] = await json("replay", first.id, "--no-diff", "--settings", FIVE);
   await until("the replay waits", async () => {
-    const waiting = (await (await fetch(`${away.operationsUrl}/operations/waiting`)).json()) as {
+    const waiting = (await (await askOperations(away, "/operations/waiting")).json()) as {
       runId: string;
       reason: string;
     }[];
@@ -245,7 +246,7 @@ it("a file of which only a part had come when it was given up is fetched from th
   await until("it waits for room", async () => ((await claimed())?.reason ?? null) !== null);
   const { id } = (await claimed()) ?? expect.fail("it does not wait");
   writeFileSync(join(rig.folder, path, "inputs", id), text.slice(0, text.indexOf("\n") + 1));
-  await json("cancel", id);
+  await json("cancel", id, "--yes");
   await until("it is put away", async () => existsSync(join(rig.folder, path, "kept", `${id}.input`)));
   const gateway = await open(1);
   const shown = await run("replay", "parted.csv", "-c", config());

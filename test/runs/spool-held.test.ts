@@ -1,6 +1,7 @@
 /** Held runs take room in the spool, which nothing but a person or the structure gives back: it is said where it matters. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { until } from "../e2e/waiting.ts";
+import { askOperations } from "../support/operations.ts";
 import { GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
@@ -25,10 +26,10 @@ it("a spool that held runs fill is told with their number and bytes, and has roo
   await until("the next one says why it waits", async () =>
     words.test((await gateway.ledger.runsIn(["claimed"]))[0]?.reason?.message ?? ""),
   );
-  const ready = await fetch(`${gateway.operationsUrl}/health/ready`);
+  const ready = await askOperations(gateway, "/health/ready");
   expect(ready.status).toBe(503);
   expect(await ready.text()).toContain("1 held run takes");
-  const metrics = await (await fetch(`${gateway.operationsUrl}/metrics`)).text();
+  const metrics = await (await askOperations(gateway, "/metrics")).text();
   expect(Number(/^headgate_spool_held_bytes (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThan(100);
   const checked = await headgate("check", "-c", rig.config, "--json");
   expect(JSON.parse(checked.stdout)).toContainEqual({
@@ -36,7 +37,7 @@ it("a spool that held runs fill is told with their number and bytes, and has roo
     what: expect.stringMatching(words),
   });
 
-  const given = await headgate("cancel", held.id, "-c", rig.config);
+  const given = await headgate("cancel", held.id, "--yes", "-c", rig.config);
   expect(given.code, given.stderr).toBe(0);
   await until("the other is delivered", async () => (await rig.stored(variable))["2026-03-01"] === 2);
   await until("nothing of it is under way", () => gateway.isIdle());

@@ -202,6 +202,7 @@ export class FtpSession {
       SIZE: async (path) => this.#reply(213, String((await stat(await this.#place(path))).size)),
       MDTM: async (path) => this.#reply(213, stamp((await stat(await this.#place(path))).mtime)),
       RNFR: async (path) => {
+        if (this.#facts.faults.refusesRename) return this.#reply(550, "not permitted");
         this.#renameFrom = await this.#place(path);
         await lstat(this.#renameFrom);
         this.#reply(350, "to what?");
@@ -277,8 +278,9 @@ export class FtpSession {
   async #sendLines(lines: readonly string[]): Promise<void> {
     this.#reply(150, "coming");
     const data = await this.#takeData();
+    const listing = Buffer.from(lines.map((line) => `${line}\r\n`).join(""), this.#encoding);
     await new Promise<void>((resolve) =>
-      data.end(lines.map((line) => `${line}\r\n`).join(""), this.#encoding, () => resolve()),
+      data.end(this.#facts.faults.sendListing?.(listing) ?? listing, () => resolve()),
     );
     this.#reply(226, "sent");
   }

@@ -50,15 +50,21 @@ export interface FtpFaults {
   onCut: (() => void) | null;
   /** Bytes of file content sent so far. */
   bytesSent: number;
+  /** Files cannot be renamed. */
+  refusesRename: boolean;
+  /** What is sent in place of a listing; the listing itself when null. */
+  sendListing: ((listing: Buffer) => Buffer) | null;
 }
 
 export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
   const faults: FtpFaults = {
     cutAfterBytes: null,
     silent: false,
+    refusesRename: false,
     stallAfterBytes: null,
     onCut: null,
     bytesSent: 0,
+    sendListing: null,
   };
   const root = await realpath(options.root);
   const sessions = new Set<FtpSession>();

@@ -23,6 +23,7 @@ import ssh2, {
   type ServerConfig,
   type SFTPWrapper,
 } from "ssh2";
+import { serveNamesAs } from "../../drops/sftp-names.ts";
 import { systemCode } from "../../support/errors.ts";
 
 // Node cannot see these names in the CommonJS module.
@@ -40,6 +41,8 @@ export interface FieldSftpOptions {
   readonly hostKey?: string;
   /** How users log in; `password` when absent. `publickey` takes any key of this user. */
   readonly login?: "password" | "keyboard-interactive" | "publickey";
+  /** Encoding of names; `utf8` when absent. */
+  readonly encoding?: "utf8" | "latin1";
   /** What the server offers; the usual when absent. */
   readonly algorithms?: ServerConfig["algorithms"];
 }
@@ -96,7 +99,9 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
       connection.on("authentication", (login) => authenticate(options, login));
       connection.on("session", (accept) => {
         accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
-          const session = new SftpSession(root, acceptSftp(), faults, cut, () => sessions.delete(session));
+          const sftp = acceptSftp();
+          if (options.encoding === "latin1") serveNamesAs("latin-1", sftp);
+          const session = new SftpSession(root, sftp, faults, cut, () => sessions.delete(session));
           sessions.add(session);
           session.listen();
         });

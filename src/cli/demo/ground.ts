@@ -6,6 +6,7 @@ import { loadHubOptions } from "../../config/hub-config.ts";
 import { startHub } from "../../hub/hub.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import { createLog } from "../../support/log.ts";
+import { narrowModes, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import { type ProcessLock, takeProcessLock } from "../../support/process-lock.ts";
 import { startFieldFtp } from "./field-ftp.ts";
 import { startFieldSftp } from "./field-sftp.ts";
@@ -73,6 +74,8 @@ async function layLockedGround(state: string, samples: string, keep: boolean): P
   if (fresh)
     for (const kind of ["local", "sftp", "ftp"] as const)
       cpSync(join(samples, "drops", kind), folders[kind], { recursive: true });
+  // The samples bring their own modes; and an earlier version kept this folder open.
+  narrowModes([state, ...Object.values(folders)]);
 
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
@@ -113,7 +116,7 @@ function prepareState(state: string, keep: boolean): boolean {
   }
   if (keep && existsSync(marker)) return false;
   rmSync(state, { recursive: true, force: true });
-  mkdirSync(state, { recursive: true });
+  mkdirSync(state, { recursive: true, mode: PRIVATE_FOLDER });
   writeFileSync(marker, `${MARKER}\n`);
   return true;
 }

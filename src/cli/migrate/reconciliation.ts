@@ -4,6 +4,7 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { deliveredRuns } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
+import type { PlanFinding } from "../../migration/planning.ts";
 import { type Difference, type Reconciliation, reconcile } from "../../migration/reconciling.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../runs/spool.ts";
@@ -55,17 +56,22 @@ export async function verify(
 
 const SHOWN = 30;
 
-export function printReconciliation({
-  targets,
-  points,
-  superseded,
-  months,
-  differences,
-  unknown,
-}: Reconciliation): void {
+/** `findings`: what is odd about the files, which the service stores as they say. */
+export function printReconciliation(
+  { targets, points, superseded, months, differences, unknown }: Reconciliation,
+  findings: readonly PlanFinding[] = [],
+): void {
   const what = `${points.toLocaleString("en")} readings of ${targets} targets in ${months} months compared`;
   const replaced = superseded === 0 ? "" : `; ${superseded} were replaced by later rows of the same date`;
-  if (differences.length === 0) print(styled("green", `verified: ${what}, no difference${replaced}`));
+  if (differences.length === 0 && findings.length > 0) {
+    print(
+      styled(
+        "yellow",
+        `verified: ${what}, stored as the files say; these have ${findings.length} findings${replaced}`,
+      ),
+    );
+    for (const { kind, words } of findings.slice(0, SHOWN)) print(`  ${kind}: ${words}`);
+  } else if (differences.length === 0) print(styled("green", `verified: ${what}, no difference${replaced}`));
   else print(styled("red", `verified: ${what}, ${differences.length} differ${replaced}`));
   if (differences.length > 0)
     printTable(

@@ -12,6 +12,7 @@ import { type Amount, FILES_SHOWN, type Reached } from "./progress.ts";
 const AT_REST: readonly RunState[] = [
   "accepted",
   "confirmed",
+  "unconfirmed",
   "empty",
   "discarded",
   "quarantined",

@@ -8,9 +8,10 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import { syncDirectory } from "../../support/durable.ts";
-import { ConfigError, systemCode } from "../../support/errors.ts";
+import { systemCode } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
+import { startFault } from "../../support/start-fault.ts";
 import { LocalDrop } from "../local.ts";
 import { localOptions } from "../options.ts";
 import { Incoming } from "./incoming.ts";
@@ -47,7 +48,7 @@ export class Bodies implements IntakeShelf {
       await bodies.#recover(log);
       return bodies;
     } catch (cause) {
-      throw new ConfigError("HG-INTK-001", { operation: "open intake", subject: root, cause });
+      throw startFault("HG-INTK-001", { operation: "open intake", subject: root, cause });
     }
   }
 

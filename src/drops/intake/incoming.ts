@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { PRIVATE_FILE } from "../../support/private-files.ts";
 import { BodyTooLarge, type Received } from "./shelf.ts";
 
 export class Incoming {
@@ -21,7 +22,7 @@ export class Incoming {
   async receive(id: number, stream: Readable, bytesMax: number): Promise<Received> {
     const temporary = join(this.folder, String(id));
     try {
-      const file = await open(temporary, "wx", 0o640);
+      const file = await open(temporary, "wx", PRIVATE_FILE);
       const hash = createHash("sha256");
       let size = 0;
       try {

@@ -6,12 +6,14 @@ import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
+import { limitConnections, serverLimits } from "../../support/connection-limits.ts";
+import { RejectedError, wordsOf } from "../../support/errors.ts";
 import { endConnectionsOnClose } from "../../support/farewell.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
-import type { Drop, ProbeFinding, Provenance } from "../drop.ts";
+import { trustedProxies } from "../../support/sign-in-options.ts";
+import type { Drop, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
 import { Bodies } from "./bodies.ts";
 import { People } from "./people.ts";
@@ -40,8 +42,6 @@ export interface IntakeFacts {
 }
 
 const FORGET_EVERY_MS = 3_600_000;
-const REQUEST_MS = 300_000;
-const SILENCE_MS = 60_000;
 /** Requests under way when the gateway stops have so long to end. */
 const CLOSE_WAIT_MS = 3_000;
 
@@ -75,9 +75,10 @@ export class IntakeDrop implements Drop {
     return url;
   }
 
-  async *list(signal: AbortSignal): AsyncGenerator<FileEntry> {
+  async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
     for await (const { path, size, mtime } of (await this.#store()).lying(signal))
       yield { path, size, mtime };
+    onFolder?.("", []);
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
@@ -85,7 +86,12 @@ export class IntakeDrop implements Drop {
   }
 
   async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    return await (await this.#store()).fetch(entry, destination, signal);
+    const store = await this.#store();
+    const fetched = await store.fetch(entry, destination, signal);
+    const receipt = await store.byPath(entry.path);
+    if (receipt !== null && receipt.sha256 !== fetched.sha256)
+      throw new RejectedError("HG-INTK-004", { operation: "fetch body", subject: entry.path });
+    return fetched;
   }
 
   async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
@@ -175,17 +181,21 @@ export class IntakeDrop implements Drop {
   }
 
   #buildServer(shelf: IntakeShelf): FastifyInstance {
-    const { tls } = this.#options;
+    const { tls, http } = this.#options;
     const common = {
       bodyLimit: this.#options.limits.body,
       exposeHeadRoutes: false,
+      trustProxy: trustedProxies(this.#options.trustProxy),
       forceCloseConnections: "idle" as const,
-      requestTimeout: REQUEST_MS,
-      connectionTimeout: SILENCE_MS,
       routerOptions: { ignoreTrailingSlash: true, caseSensitive: false, maxParamLength: 1_000 },
     };
-    const app = (tls === undefined ? Fastify(common) : Fastify({ ...common, https: tls })) as FastifyInstance;
+    const limits = serverLimits(http);
+    const https = { ...tls, ...limits, handshakeTimeout: http.headers };
+    const app = (
+      tls === undefined ? Fastify({ ...common, http: limits }) : Fastify({ ...common, https })
+    ) as FastifyInstance;
     endConnectionsOnClose(app, CLOSE_WAIT_MS);
+    limitConnections(app, http, this.#log);
     const facts = this.#facts;
     const people = new People(this.#options, shelf.secret, this.#clock);
     const parts: RouteParts = {

@@ -1,13 +1,15 @@
 /** What is special to the drop of kind `http`; `../options.ts` adds what all drops share. */
 import { z } from "zod";
+import { httpOptions } from "../../support/http-options.ts";
 import { duration, size } from "../../support/quantities.ts";
+import { ownSecret, signInLimits, trustProxy } from "../../support/sign-in-options.ts";
 
 export const INTAKE_RIGHTS = ["push", "storage"] as const;
 export type IntakeRight = (typeof INTAKE_RIGHTS)[number];
 
 const user = z.strictObject({
   username: z.string().min(1).describe("Name that the sender signs in with, by token or by Basic."),
-  password: z.string().min(1).describe("Password of the sender.").meta({ secret: true }),
+  password: ownSecret.describe("Password of the sender, of 8 characters at least."),
   service: z
     .string()
     .min(1)
@@ -66,7 +68,7 @@ export const intakeShape = {
     .array(
       z.strictObject({
         id: z.string().min(1).describe("client_id at the token endpoint."),
-        secret: z.string().min(1).describe("client_secret at the token endpoint.").meta({ secret: true }),
+        secret: ownSecret.describe("client_secret at the token endpoint, of 8 characters at least."),
       }),
     )
     .default([])
@@ -82,8 +84,14 @@ export const intakeShape = {
     })
     .prefault({})
     .describe("How much is taken."),
+  throttle: z
+    .strictObject(signInLimits)
+    .prefault({})
+    .describe("Slows down guessing of passwords and client secrets, by token and by Basic."),
+  trustProxy,
+  http: httpOptions,
   tokenLifetime: duration("1h").describe("How long an access token is good for. Default 1h."),
-  repeats: duration("7d").describe(
-    "How long the same operationId (or Idempotency-Key) with the same bytes is known as a repeat. Default 7d.",
+  repeats: duration("90d").describe(
+    "How long the same operationId (or Idempotency-Key) with the same bytes is known as a repeat, at least as long as the longest outage that senders sit out. Default 90d.",
   ),
 };

@@ -1,9 +1,15 @@
 /** Who may send: users and clients of the configuration, access tokens, and the check of each request. */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { jwtVerify, SignJWT } from "jose";
 import { JOSEError } from "jose/errors";
 import type { Clock } from "../../support/clock.ts";
+import {
+  type Attempt,
+  createSignInThrottle,
+  type SignInLimits,
+  type SignInThrottle,
+} from "../../support/sign-in-throttle.ts";
 import { API_VERSION } from "../../wire/index.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
 import { IntakeProblem } from "./problems.ts";
@@ -21,6 +27,13 @@ const DECOY = randomBytes(SECRET_BYTES).toString("hex");
 export interface Grant {
   readonly username: string;
   readonly scopes: readonly string[];
+  readonly clientId: string;
+}
+
+export class TooManyAttempts extends IntakeProblem {
+  constructor(seconds: number) {
+    super(429, "too-many-requests", "too many wrong credentials", undefined, seconds);
+  }
 }
 
 export class People {
@@ -30,6 +43,7 @@ export class People {
   readonly #secret: Buffer;
   readonly #clock: Clock;
   readonly #lifetimeMs: number;
+  readonly #throttle: SignInThrottle;
 
   constructor(
     options: {
@@ -37,6 +51,7 @@ export class People {
       readonly users: readonly IntakeUser[];
       readonly clients: readonly { readonly id: string; readonly secret: string }[];
       readonly tokenLifetime: number;
+      readonly throttle: SignInLimits;
     },
     secret: Buffer,
     clock: Clock,
@@ -47,21 +62,36 @@ export class People {
     this.#lifetimeMs = options.tokenLifetime;
     this.#secret = secret;
     this.#clock = clock;
+    this.#throttle = createSignInThrottle(options.throttle, clock);
   }
 
-  isClient(id: string, secret: string): boolean {
-    return this.#clients.size === 0 || this.#matches(secret, this.#clients.get(id));
+  /** Throws `TooManyAttempts`, as the next. */
+  isClient(id: string, secret: string, address: string): boolean {
+    if (this.#clients.size === 0) return true;
+    return this.#isRight({ address, name: `client ${id}` }, secret, this.#clients.get(id));
   }
 
-  signIn(username: string, password: string): IntakeUser | null {
+  signIn(username: string, password: string, address: string): IntakeUser | null {
     const user = this.#users.get(username);
-    return this.#matches(password, user?.password) && user !== undefined ? user : null;
+    const isRight = this.#isRight({ address, name: `user ${username}` }, password, user?.password);
+    return isRight && user !== undefined ? user : null;
   }
 
-  async issue(grant: Grant, clientId: string): Promise<{ token: string; lifetimeSec: number }> {
+  #isRight(attempt: Attempt, given: string, known: string | undefined): boolean {
+    const seconds = this.#throttle.begin(attempt);
+    if (seconds > 0) throw new TooManyAttempts(seconds);
+    const isRight = this.#matches(given, known);
+    if (isRight) this.#throttle.succeeded(attempt);
+    else this.#throttle.failed(attempt);
+    return isRight;
+  }
+
+  async issue(grant: Grant): Promise<{ token: string; lifetimeSec: number }> {
+    const { clientId: client_id } = grant;
+    const generation = this.#generationOf(grant);
     const nowSec = Math.floor(this.#clock.now().epochMilliseconds / 1_000);
     const lifetimeSec = Math.max(1, Math.round(this.#lifetimeMs / 1_000));
-    const token = await new SignJWT({ scope: grant.scopes.join(" "), client_id: clientId })
+    const token = await new SignJWT({ scope: grant.scopes.join(" "), client_id, generation })
       .setProtectedHeader({ alg: ALGORITHM, typ: "at+jwt" })
       .setSubject(grant.username)
       .setAudience(this.#audience)
@@ -77,7 +107,7 @@ export class People {
     const [, scheme = "", rest = ""] = /^(\S+)\s+(\S+)\s*$/.exec(request.headers.authorization ?? "") ?? [];
     const user =
       scheme.toLowerCase() === "basic"
-        ? this.#basic(rest)
+        ? this.#basic(rest, request.ip)
         : await this.#bearer(scheme.toLowerCase(), rest, scope);
     if (user.rights.includes(right)) return user;
     throw new IntakeProblem(
@@ -87,11 +117,11 @@ export class People {
     );
   }
 
-  #basic(credentials: string): IntakeUser {
+  #basic(credentials: string, address: string): IntakeUser {
     const decoded = Buffer.from(credentials, "base64").toString("utf8");
     const colon = decoded.indexOf(":");
     if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
-    const user = this.signIn(decoded.slice(0, colon), decoded.slice(colon + 1));
+    const user = this.signIn(decoded.slice(0, colon), decoded.slice(colon + 1), address);
     if (user === null) throw unauthenticated("wrong user name or password");
     return user;
   }
@@ -116,11 +146,24 @@ export class People {
         requiredClaims: ["exp", "sub"],
         currentDate: new Date(this.#clock.now().epochMilliseconds),
       });
-      return { username: payload.sub ?? "", scopes: String(payload["scope"] ?? "").split(" ") };
+      const scopes = String(payload["scope"] ?? "").split(" ");
+      const grant = { username: payload.sub ?? "", scopes, clientId: String(payload["client_id"]) };
+      const generation = this.#generationOf(grant);
+      return generation !== null && generation === payload["generation"] ? grant : null;
     } catch (thrown) {
       if (thrown instanceof JOSEError) return null;
       throw thrown;
     }
+  }
+
+  /** Another one when the password or the client secret is changed; null when the client, or the user, is none any more. */
+  #generationOf({ username, clientId }: Grant): string | null {
+    const password = this.#users.get(username)?.password;
+    const secret = this.#clients.size === 0 ? "" : this.#clients.get(clientId);
+    if (password === undefined || secret === undefined) return null;
+    return createHmac("sha256", this.#secret)
+      .update(JSON.stringify([password, secret]))
+      .digest("base64url");
   }
 
   #matches(given: string, known: string | undefined): boolean {

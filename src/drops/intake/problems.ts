@@ -12,6 +12,7 @@ const TITLES: Readonly<Record<number, string>> = {
   413: "Content Too Large",
   415: "Unsupported Media Type",
   422: "Unprocessable Content",
+  429: "Too Many Requests",
   500: "Internal Server Error",
   503: "Service Unavailable",
 };
@@ -26,6 +27,7 @@ export type ProblemCode =
   | "unknown-token"
   | "not-found"
   | "too-large"
+  | "too-many-requests"
   | "unsupported-media-type"
   | "unsupported-api-version"
   | "idempotency-conflict"
@@ -39,12 +41,20 @@ export class IntakeProblem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
   readonly errors: Problem["errors"];
+  readonly retryAfterSec: number | undefined;
 
-  constructor(status: number, code: ProblemCode, detail: string, errors?: Problem["errors"]) {
+  constructor(
+    status: number,
+    code: ProblemCode,
+    detail: string,
+    errors?: Problem["errors"],
+    retryAfterSec?: number,
+  ) {
     super(detail);
     this.status = status;
     this.code = code;
     this.errors = errors;
+    this.retryAfterSec = retryAfterSec ?? (status === 503 ? RETRY_AFTER_SECONDS : undefined);
   }
 }
 
@@ -104,6 +114,6 @@ function send(reply: FastifyReply, problem: IntakeProblem): FastifyReply {
     ...(problem.errors === undefined ? {} : { errors: problem.errors }),
   };
   if (problem.status === 401) void reply.header("www-authenticate", 'Bearer, Basic realm="headgate"');
-  if (problem.status === 503) void reply.header("retry-after", RETRY_AFTER_SECONDS);
+  if (problem.retryAfterSec !== undefined) void reply.header("retry-after", problem.retryAfterSec);
   return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(body));
 }

@@ -3,8 +3,8 @@
  * A receipt is committed before its body gets its final name, and the body before the answer: so a receipt whose body is
  * still under its temporary name is completed at the next start, and whoever asks again is told what was promised.
  */
-import { chmodSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { createPrivateFile } from "../../support/private-files.ts";
 
 export type IntakeRoute = "data" | "generic" | "storage";
 
@@ -77,11 +77,9 @@ export class Receipts {
   readonly #promised = new Set<number>();
 
   constructor(path: string, readOnly = false) {
+    if (!readOnly) createPrivateFile(path);
     this.#db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });
-    if (!readOnly) {
-      this.#db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${SCHEMA}`);
-      chmodSync(path, 0o640);
-    }
+    if (!readOnly) this.#db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${SCHEMA}`);
     this.#lastId = Number(this.#one("SELECT max(id) AS id FROM receipt")?.["id"] ?? 0);
     this.#lyingBytes = Number(
       this.#one("SELECT sum(size) AS bytes FROM receipt WHERE lying = 1")?.["bytes"] ?? 0,

@@ -50,13 +50,13 @@ const OPERATION_ID_CHARACTERS_MAX = 340;
 const KEY_CHARACTERS_MAX = 400;
 const FILE_NAME_BYTES_MAX = 200;
 const FIELDS_MAX = 20;
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  "application/json": "json",
-  "application/xml": "xml",
-  "text/xml": "xml",
-  "text/plain": "txt",
-  "text/csv": "csv",
-};
+const EXTENSIONS: ReadonlyMap<string, string> = new Map([
+  ["application/json", "json"],
+  ["application/xml", "xml"],
+  ["text/xml", "xml"],
+  ["text/plain", "txt"],
+  ["text/csv", "csv"],
+]);
 
 export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promise<void> {
   // Whatever the content type says, the bytes are kept as they came.
@@ -92,7 +92,7 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
         route: "generic",
         operationId,
         token,
-        path: (id) => `generic/${id}.${EXTENSIONS[type] ?? "bin"}`,
+        path: (id) => `generic/${id}.${EXTENSIONS.get(type) ?? "bin"}`,
         details: { contentType: request.headers["content-type"] },
         answer: ({ id }) =>
           ({ operationId: operationId ?? String(id), status: "accepted" }) satisfies PushAccepted,

@@ -9,6 +9,7 @@ import type { Readable } from "node:stream";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { startFault } from "../../support/start-fault.ts";
 import { openReceiver } from "../receive.ts";
 import { interrupted, vanished } from "../refusals.ts";
 import { Incoming } from "./incoming.ts";
@@ -81,7 +82,7 @@ export class SharedShelf implements IntakeShelf {
       await incoming.sweep();
     } catch (cause) {
       if (cause instanceof ConfigError) throw cause;
-      throw new ConfigError("HG-INTK-001", { operation: "open intake", subject: root, cause });
+      throw startFault("HG-INTK-001", { operation: "open intake", subject: root, cause });
     }
     const secret = await shared.secret(name, randomBytes(SECRET_BYTES));
     return new SharedShelf(name, secret, { shared, clock, incoming });

@@ -8,17 +8,17 @@ import {
   type TokenResponse,
   tokenRequest,
 } from "../../wire/index.ts";
-import type { People } from "./people.ts";
+import { type People, TooManyAttempts } from "./people.ts";
 
 /** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];
 const FORM_BYTES_MAX = 65_536;
 
 class OAuthError extends Error {
-  readonly status: 400 | 401;
+  readonly status: 400 | 401 | 429;
   readonly error: string;
 
-  constructor(status: 400 | 401, error: string, description: string) {
+  constructor(status: 400 | 401 | 429, error: string, description: string) {
     super(description);
     this.status = status;
     this.error = error;
@@ -36,20 +36,28 @@ export async function tokenRoutes(app: FastifyInstance, parts: TokenParts): Prom
   await app.register(formbody, { bodyLimit: FORM_BYTES_MAX });
   app.setErrorHandler((thrown: Error & { statusCode?: number }, _request, reply) => {
     if (thrown instanceof OAuthError) return refuse(reply, thrown);
+    if (thrown instanceof TooManyAttempts) {
+      void reply.header("retry-after", thrown.retryAfterSec);
+      return refuse(reply, new OAuthError(429, "slow_down", thrown.message));
+    }
     if ((thrown.statusCode ?? 500) < 500)
       return refuse(reply, new OAuthError(400, "invalid_request", thrown.message));
     throw thrown;
   });
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<TokenResponse> => {
     void reply.header("cache-control", "no-store");
-    return await grant(parts, readForm(request.body));
+    return await answerTo(parts, readForm(request.body), request.ip);
   };
   app.post("/connect/token", handler);
   app.post("/realms/:realm/protocol/openid-connect/token", handler);
 }
 
-async function grant({ people, accountOf }: TokenParts, form: TokenRequest): Promise<TokenResponse> {
-  if (!people.isClient(form.client_id, form.client_secret))
+async function answerTo(
+  { people, accountOf }: TokenParts,
+  form: TokenRequest,
+  address: string,
+): Promise<TokenResponse> {
+  if (!people.isClient(form.client_id, form.client_secret, address))
     throw new OAuthError(401, "invalid_client", "wrong client_id or client_secret");
   if (form.grant_type !== "password")
     throw new OAuthError(400, "unsupported_grant_type", "grant_type is always password");
@@ -62,10 +70,11 @@ async function grant({ people, accountOf }: TokenParts, form: TokenRequest): Pro
     throw new OAuthError(400, "invalid_scope", `scope is one or more of ${SCOPES.join(" ")}`);
   if (form.username === undefined || form.password === undefined)
     throw new OAuthError(400, "invalid_request", "the password grant needs username and password");
-  const user = people.signIn(form.username, form.password);
+  const user = people.signIn(form.username, form.password, address);
   if (user === null) throw new OAuthError(401, "invalid_grant", "wrong username or password");
   checkAccount(form, accountOf(user.service));
-  const { token, lifetimeSec } = await people.issue({ username: user.username, scopes }, form.client_id);
+  const grant = { username: user.username, scopes, clientId: form.client_id };
+  const { token, lifetimeSec } = await people.issue(grant);
   return { access_token: token, expires_in: lifetimeSec, token_type: "Bearer", scope: scopes.join(" ") };
 }
 

@@ -2,6 +2,7 @@
 import { Client, type ClientConfig, Pool, TypeOverrides } from "pg";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import { commitDurably } from "../../support/postgres-durability.ts";
 
 export interface ConnectionOptions {
   /** `postgres://user:password@host:port/database`. */
@@ -56,6 +57,12 @@ export class Connections {
     const client = new Client(this.#config);
     client.on("error", (thrown) => this.#tellLost(thrown));
     await client.connect();
+    try {
+      await commitDurably(client);
+    } catch (thrown) {
+      await client.end().catch(() => undefined); // It has failed already, and is of no use.
+      throw thrown;
+    }
     return client;
   }
 
@@ -74,7 +81,7 @@ export class Connections {
   }
 
   #pool(max: number): Pool {
-    const pool = new Pool({ ...this.#config, max });
+    const pool = new Pool({ ...this.#config, max, onConnect: commitDurably });
     // Each of them, also while somebody asks it: who asked is told as well.
     pool.on("connect", (client) => client.on("error", (thrown) => this.#tellLost(thrown)));
     pool.on("error", () => undefined);

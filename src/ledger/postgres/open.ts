@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import type { Clock } from "../../support/clock.ts";
 import { HeadgateError, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import { durabilityRisks } from "../../support/postgres-durability.ts";
 import type { FleetWatch } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import type { PostgresLedgerOptions } from "../options.ts";
@@ -101,6 +102,8 @@ async function bringUp(connections: Connections, schema: string, log: Logger | u
   const applied = await migrate(await connections.writer(), schema, connections.place);
   if (applied.length > 0)
     log?.info({ ledger: connections.place, migrations: applied }, "the ledger's schema was brought up");
+  for (const risk of await durabilityRisks(connections.readers))
+    log?.warn({ ledger: connections.place }, risk);
 }
 
 /** A server that cannot be reached may come; anything else is for a person. */

@@ -1,16 +1,39 @@
 import { basename } from "node:path/posix";
-import type { Arrival, ArrivalState } from "../../model.ts";
+import type { Arrival, ArrivalState, Run } from "../../model.ts";
 import type { InvariantError } from "../../support/errors.ts";
 import type { ArrivalAge, Ledger } from "../ledger.ts";
-import { ARRIVAL_TRANSITIONS, assertTransition, brokenInvariant } from "../states.ts";
+import {
+  ARRIVAL_TRANSITIONS,
+  assertTransition,
+  brokenInvariant,
+  DELIVERED_RUN_STATES,
+  OPEN_RUN_STATES,
+} from "../states.ts";
+import { releaseContainerLanes } from "./container-lanes.ts";
 import { appendEvent } from "./events.ts";
 import { reopenContainer } from "./reopening.ts";
-import { ARRIVAL_COLUMNS, type ArrivalCells, type ArrivalRow, arrivalOfCells, toArrival } from "./rows.ts";
+import {
+  ARRIVAL_COLUMNS,
+  type ArrivalCells,
+  type ArrivalRow,
+  arrivalOfCells,
+  type RunCells,
+  SELECT_RUN,
+  toArrival,
+  toRun,
+} from "./rows.ts";
 import { cells, execute, NO_LIMIT, perDialect, row, rowEach, rows, type Steps, type Store } from "./store.ts";
 
 type ArrivalMethods = Pick<
   Ledger,
-  "arrival" | "arrivals" | "arrivalsIn" | "settlingAges" | "advanceArrival" | "duplicateOf"
+  | "arrival"
+  | "arrivals"
+  | "arrivalsIn"
+  | "settlingAges"
+  | "advanceArrival"
+  | "unfetchedBefore"
+  | "duplicateOf"
+  | "recordReturn"
 >;
 
 export function arrivalMethods(store: Store): ArrivalMethods {
@@ -26,7 +49,10 @@ export function arrivalMethods(store: Store): ArrivalMethods {
           throw brokenInvariant("advance arrival", String(id), "an arrival becomes matched by openRun alone");
         return moveArrival(store, id, to, reason);
       }),
+    unfetchedBefore: (arrival) => store.look(() => unfetchedBefore(arrival)),
     duplicateOf: (arrival, sha256) => store.look(() => duplicateOf(store, arrival, sha256)),
+    recordReturn: (earlierId, laterId, reason) =>
+      store.write("arrival.duplicate", () => recordReturn(store, earlierId, laterId, reason)),
   };
 }
 
@@ -68,6 +94,7 @@ export function* moveArrival(store: Store, id: number, to: ArrivalState, reason:
     id,
   );
   yield* reopenContainer(id, arrival.path);
+  if (arrival.parentId !== null) yield* releaseContainerLanes(arrival.parentId);
   if (arrival.state !== to)
     yield* appendEvent(
       store,
@@ -116,14 +143,38 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
   return found.map(([id, path, mtime]) => ({ id, path, mtime }));
 }
 
+/** Runs that delivered their readings, or still will. A held run resumes by itself when its structure is there. */
+const DELIVERS = [...OPEN_RUN_STATES, "held", ...DELIVERED_RUN_STATES]
+  .map((state) => `'${state}'`)
+  .join(", ");
+
+/**
+ * An earlier version counts when its readings, or some of them, were accepted, may have been (`sending`: the response was lost), or
+ * will be. Of a discarded run only what is stored counts, so that a file can be sent again once its variables exist.
+ */
 const selectDuplicate = perDialect(
   (dialect) => `SELECT * FROM arrivals ${dialect.indexedBy("arrivals_name")}
       WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND sha256 IS NOT NULL
         AND EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id
-          AND (runs.state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering', 'accepted', 'confirmed')
-            OR (runs.state = 'opened' AND (runs.settled = 0 OR runs.finished_at IS NOT NULL))))
+          AND (runs.state IN (${DELIVERS})
+            OR (runs.state = 'opened' AND (runs.settled = 0 OR runs.finished_at IS NOT NULL))
+            OR (runs.state = 'discarded' AND runs.stored > 0)
+            OR (runs.state IN ('quarantined', 'cancelled') AND EXISTS (SELECT 1 FROM batches
+              WHERE batches.run_id = runs.id AND batches.state IN ('accepted', 'sending')))))
       ORDER BY id DESC LIMIT 1`,
 );
+
+type FileVersion = Pick<Arrival, "id" | "drop" | "path" | "size" | "mtime">;
+
+const SELECT_UNFETCHED = `${SELECT_RUN} WHERE runs.state = 'claimed' AND runs.sha256 IS NULL AND runs.arrival_id IN (
+    SELECT id FROM arrivals WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND size = ? AND mtime = ?) ORDER BY runs.id LIMIT 1`;
+
+/** Inside a write or a look. */
+export function* unfetchedBefore({ id, drop, path, size, mtime }: FileVersion): Steps<Run | null> {
+  const values = [basename(path), path, drop, id, size, mtime] as const;
+  const [found] = yield* cells<RunCells>(SELECT_UNFETCHED, ...values);
+  return found === undefined ? null : toRun(found);
+}
 
 /** Inside a write or a look. */
 export function* duplicateOf(
@@ -140,4 +191,19 @@ export function* duplicateOf(
   );
   // Only the version that was delivered last: what came back after another version is news.
   return found === undefined || found.sha256 !== sha256 ? null : toArrival(found);
+}
+
+/** Inside a write. The later arrival leaves the drop first: only one may lie at a path. */
+function* recordReturn(store: Store, earlierId: number, laterId: number, reason: string): Steps<void> {
+  const later = yield* moveArrival(store, laterId, "duplicate", reason);
+  const now = store.now();
+  yield* execute("UPDATE arrivals SET gone_at = coalesce(gone_at, ?) WHERE id = ?", now, laterId);
+  yield* execute(
+    "UPDATE arrivals SET gone_at = NULL, size = ?, mtime = ? WHERE id = ?",
+    later.size,
+    later.mtime,
+    earlierId,
+  );
+  const line = { arrivalId: earlierId, runId: null, operationId: null, what: "arrival.returned" };
+  yield* appendEvent(store, { ...line, detail: "the same bytes are at the drop again" }, later);
 }

@@ -25,14 +25,14 @@ const QUESTIONS: readonly Question[] = [
   {
     repair: null,
     sql: `SELECT id AS subject, 'is ' || state || ', and has no batches' AS words FROM runs
-      WHERE state IN ('mapped', 'delivering', 'accepted', 'confirmed', 'discarded')
+      WHERE state IN ('mapped', 'delivering', 'accepted', 'confirmed', 'unconfirmed', 'discarded')
         AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)`,
   },
   {
     repair: null,
     sql: `SELECT runs.id AS subject, 'is ' || runs.state || ', and its batch ' || batches.sequence || ' is ' || batches.state AS words
       FROM runs JOIN batches ON batches.run_id = runs.id
-      WHERE runs.state IN ('accepted', 'confirmed', 'discarded') AND batches.state IN ('ready', 'sending', 'rejected')`,
+      WHERE runs.state IN ('accepted', 'confirmed', 'unconfirmed', 'discarded') AND batches.state IN ('ready', 'sending', 'rejected')`,
   },
   {
     repair: null,

@@ -4,6 +4,7 @@ import type { Arrival, FileEntry, Reason, Run, RunState } from "../../model.ts";
 import type { EntriesState, Ledger } from "../ledger.ts";
 import { OPEN_RUN_STATES } from "../states.ts";
 import { mustFindArrival } from "./arrivals.ts";
+import { releaseContainerLanes } from "./container-lanes.ts";
 import { appendEvent } from "./events.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { findRun, moveRun, mustFindRun, noteRun } from "./runs.ts";
@@ -31,6 +32,7 @@ function* recordOpened(
   const container = yield* mustFindArrival((yield* mustFindRun(id)).arrivalId);
   yield* moveRun(store, id, "fetched", "opened", { reason: null, detail });
   for (const entry of entries) yield* addEntry(store, container, entry);
+  yield* releaseContainerLanes(container.id);
   return yield* mustFindRun(id);
 }
 
@@ -111,7 +113,7 @@ function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {
   );
 }
 
-const DONE_RUN_STATES: readonly RunState[] = ["accepted", "confirmed", "empty", "opened"];
+const DONE_RUN_STATES: readonly RunState[] = ["accepted", "confirmed", "unconfirmed", "empty", "opened"];
 const WAITING_RUN_STATES: readonly RunState[] = ["accepted", "opened"];
 
 /** A run at rest is finished by a step of its own; until then something is still to be done. */
@@ -126,7 +128,7 @@ function standingOf({
   if (state !== "matched" || run === null) return "staying";
   const open: readonly RunState[] = OPEN_RUN_STATES;
   if (open.includes(run)) return "under way";
-  if (run === "held") return "staying";
+  if (run === "held" || (run === "unconfirmed" && finished === 0)) return "staying";
   if (finished === 1) return DONE_RUN_STATES.includes(run) ? "done" : "staying";
   return WAITING_RUN_STATES.includes(run) && settled === 1 ? "staying" : "under way";
 }

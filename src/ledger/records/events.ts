@@ -3,6 +3,7 @@ import type { LedgerEvent } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { type EventRow, toEvent } from "./rows.ts";
 import {
+  change,
   type EventFile,
   execute,
   executeEach,
@@ -47,6 +48,16 @@ export function* appendOrRenewEvent(store: Store, event: NewEvent): Steps<void> 
   if (last?.what === event.what)
     yield* execute("UPDATE events SET at = ?, detail = ? WHERE id = ?", store.now(), event.detail, last.id);
   else yield* appendEvent(store, event);
+}
+
+/** An arrival is not at its drop any more. What has gone meanwhile stays as it is. Inside a write. */
+export function* leaveDrop(store: Store, arrivalId: number, what: string, detail: string): Steps<void> {
+  const left = yield* change(
+    "UPDATE arrivals SET gone_at = ? WHERE id = ? AND gone_at IS NULL",
+    store.now(),
+    arrivalId,
+  );
+  if (left > 0) yield* appendEvent(store, { arrivalId, runId: null, operationId: null, what, detail });
 }
 
 export function eventMethods(store: Store): Pick<Ledger, "events" | "addEvent"> {

@@ -1,7 +1,7 @@
 /** Fetched and mapped in one go: what most files are, and then one record is enough for both. */
 import type { ArrivalState, Run, RunState } from "../../model.ts";
 import type { IntakeRecord, Ledger } from "../ledger.ts";
-import { duplicateOf } from "./arrivals.ts";
+import { duplicateOf, unfetchedBefore } from "./arrivals.ts";
 import { insertBatches } from "./batches.ts";
 import { appendEvents } from "./events.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
@@ -57,6 +57,10 @@ function* isPlain(
   { sha256, duplicates }: IntakeRecord,
 ): Steps<boolean> {
   if (run.replay !== null || arrival === "duplicate" || mappedBefore === 1) return false;
-  if (duplicates === "process") return true;
-  return (yield* duplicateOf(store, { ...run, id: run.arrivalId }, sha256)) === null;
+  const arrivalOf = { ...run, id: run.arrivalId };
+  if ((yield* unfetchedBefore(arrivalOf)) !== null) return false;
+  const earlier = yield* duplicateOf(store, arrivalOf, sha256);
+  if (earlier === null || duplicates !== "process") return earlier === null;
+  // Of equal size and time, it may be the earlier version itself that is back: the single step finds out.
+  return earlier.size !== run.size || earlier.mtime !== run.mtime;
 }

@@ -30,7 +30,9 @@ export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | n
   return (yield* inTheWayOf(store, id))?.before ?? null;
 }
 
-/** Earlier runs of its lane, as far as they have to be known. Of those to deliver for each of their states, so that an index has them in order. */
+/**
+ * Behind the first container that may have entries for the lane which have no runs yet: earlier runs of the lane, as far as they have to be known. Of those to deliver for each of their states, so that an index has them in order.
+ */
 type AheadCells = readonly [
   /** The first that is not mapped yet. */
   unmapped: string | null,
@@ -55,6 +57,8 @@ const selectAhead = perDialect((dialect) => {
         `(SELECT ${what} FROM runs ${dialect.indexedBy("runs_delivery")} WHERE runs.state = '${state}' AND ${inFront}${more})`,
     );
   const ahead = [
+    `(SELECT min(container_lanes.run_id) FROM container_lanes
+        WHERE container_lanes.lane = own.lane AND container_lanes.run_id < own.id)`,
     `(SELECT min(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND ${inFront})`,
     ...delivering("min(runs.id)"),
     // Nearly all have the same, so that this is asked first.
@@ -76,8 +80,8 @@ export function* inTheWayOf(
   const [found] = yield* cells<RunCells>(selectAhead(store), id);
   if (found === undefined) return null;
   const own = toRunRow(found);
-  const ahead = found.slice(RUN_CELLS) as unknown as AheadCells;
-  const before = yield* firstInTheWay(store, own, ahead);
+  const [container, ...ahead] = found.slice(RUN_CELLS) as unknown as [string | null, ...AheadCells];
+  const before = container ?? (yield* firstInTheWay(store, own, ahead));
   return { run: own.run, before: before === null ? null : yield* findRun(before) };
 }
 

@@ -7,7 +7,10 @@ import { batchMethods } from "./batches.ts";
 import { checkingMethods } from "./checking.ts";
 import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
+import { finishedFiles } from "./finished-files.ts";
+import { forgettingMethods } from "./forgotten.ts";
 import { intakeMethods } from "./intake.ts";
+import { laneHeads } from "./lane-heads.ts";
 import { operatorMethods } from "./operator.ts";
 import { orderMethods } from "./order.ts";
 import { outcomeMethods } from "./outcomes.ts";
@@ -21,7 +24,7 @@ import { traceMethods } from "./trace.ts";
 export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "shared"> {
   const polls = new Set<string>();
   return {
-    beginPoll: (drop) => beginPoll(store, polls, drop),
+    beginPoll: (drop, archives) => beginPoll(store, polls, drop, archives ?? []),
     ...arrivalMethods(store),
     ...pruningMethods(store),
     ...runMethods(store),
@@ -35,16 +38,25 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...traceMethods(store),
     ...tallyMethods(store),
     ...operatorMethods(store),
+    ...forgettingMethods(store),
     ...checkingMethods(store),
+    finishedFiles: finishedFiles(store),
+    laneHeads: laneHeads(store),
   };
 }
 
-async function beginPoll(store: Store, polls: Set<string>, drop: string): Promise<PollRecord> {
+async function beginPoll(
+  store: Store,
+  polls: Set<string>,
+  drop: string,
+  archives: readonly string[],
+): Promise<PollRecord> {
   if (polls.has(drop))
     throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is under way already`);
   polls.add(drop);
   try {
-    return await LedgerPoll.begin(store, drop, () => polls.delete(drop));
+    const known = await finishedFiles(store).archives(drop, archives);
+    return await LedgerPoll.begin(store, drop, known, () => polls.delete(drop));
   } catch (thrown) {
     polls.delete(drop);
     throw thrown;

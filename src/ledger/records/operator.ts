@@ -1,35 +1,24 @@
-/** What operators order: pausing, forgetting, and what they have to see to. */
+/** What operators order: pausing, and what needs their attention. */
 import { basename } from "node:path/posix";
 import type { Arrival, Pause, Run, RunState } from "../../model.ts";
-import { RejectedError } from "../../support/errors.ts";
-import type { Forgotten, Ledger, RestingRun, TargetKey } from "../ledger.ts";
-import { OPEN_RUN_STATES } from "../states.ts";
+import type { Ledger, RestingRun, TargetKey } from "../ledger.ts";
+import { ACCEPTED_RUN_STATES } from "../states.ts";
 import { findArrival } from "./arrivals.ts";
 import { digestOf } from "./lanes.ts";
-import { deleteArrival } from "./pruning.ts";
-import {
-  type ArrivalRow,
-  type RunCells,
-  type RunRow,
-  SELECT_RUN,
-  toArrival,
-  toRun,
-  toRunRow,
-} from "./rows.ts";
+import { type ArrivalRow, type RunCells, SELECT_RUN, toArrival, toRun } from "./rows.ts";
 import { runsIn } from "./run-lists.ts";
 import { findRun } from "./runs.ts";
-import { cells, change, execute, row, rows, type Steps, type Store } from "./store.ts";
+import { cells, change, execute, rows, type Steps, type Store } from "./store.ts";
 
 type OperatorMethods = Pick<
   Ledger,
-  "restingIn" | "arrivalsAt" | "forget" | "pauses" | "pause" | "resume" | "laterRuns" | "overtakers"
+  "restingIn" | "arrivalsAt" | "pauses" | "pause" | "resume" | "laterRuns" | "overtakers" | "acceptedSince"
 >;
 
 export function operatorMethods(store: Store): OperatorMethods {
   return {
     restingIn: (states, limit) => store.read(() => restingIn(store, states, limit)),
     arrivalsAt: (path, drop) => store.look(() => arrivalsAt(path, drop)),
-    forget: (drop, path) => store.write("arrivals.forgotten", () => forget(drop, path)),
     pauses: () =>
       store.look(() => rows<Pause>("SELECT kind, name, at, by, why FROM pauses ORDER BY kind, name")),
     pause: (pause) => store.write("pause.changed", () => setPause(store, pause)),
@@ -39,6 +28,7 @@ export function operatorMethods(store: Store): OperatorMethods {
       }),
     laterRuns: (run, targets, before) => store.read(() => laterRuns(run, targets, before)),
     overtakers: (run, limit) => store.look(() => overtakers(store, run, limit)),
+    acceptedSince: (run, at, limit) => store.look(() => acceptedSince(store, run, at, limit)),
   };
 }
 
@@ -60,63 +50,6 @@ function* arrivalsAt(path: string, drop: string | undefined): Steps<readonly Arr
     ...(drop === undefined ? [] : [drop]),
   );
   return found.map(toArrival);
-}
-
-/** Containers before their entries. */
-function* withEntries(drop: string, path: string): Steps<readonly number[]> {
-  const found = yield* rows<{ id: number }>(
-    `WITH RECURSIVE inside (id) AS (
-        SELECT id FROM arrivals WHERE name = ? AND path = ? AND drop_name = ? AND parent_id IS NULL
-        UNION ALL SELECT arrivals.id FROM arrivals JOIN inside ON arrivals.parent_id = inside.id)
-      SELECT id FROM inside ORDER BY id`,
-    basename(path),
-    path,
-    drop,
-  );
-  return found.map(({ id }) => id);
-}
-
-/** Inside a write. */
-function* forget(drop: string, path: string): Steps<Forgotten> {
-  const ids = yield* withEntries(drop, path);
-  const runs: RunRow[] = [];
-  for (const id of ids) {
-    const found = yield* cells<RunCells>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, id);
-    runs.push(...found.map(toRunRow));
-  }
-  const busy = runs.find(isUnderWay);
-  if (busy !== undefined)
-    throw new RejectedError("HG-LEDG-006", {
-      operation: "forget",
-      subject: path,
-      message: `run ${busy.run.id} of ${busy.run.path} is under way (${busy.run.state})`,
-    });
-  let unanswered = 0;
-  for (const { run } of runs) unanswered += yield* unansweredOf(run.id);
-  // Entries refer to their containers.
-  for (const id of ids.toReversed()) yield* deleteArrival(id);
-  return {
-    arrivals: ids.length,
-    runs: runs.map(({ run }) => run.id),
-    acceptedPoints: runs.reduce((sum, { run }) => sum + run.points.accepted, 0),
-    unanswered,
-  };
-}
-
-function* unansweredOf(runId: string): Steps<number> {
-  const found = yield* row<{ n: number }>(
-    "SELECT count(*) AS n FROM batches WHERE run_id = ? AND state = 'sending'",
-    runId,
-  );
-  return found?.n ?? 0;
-}
-
-/** An accepted run of which more may be told is not at rest, and one whose source is still to be finished. */
-function isUnderWay({ run, settled }: RunRow): boolean {
-  const open: readonly RunState[] = [...OPEN_RUN_STATES, "held"];
-  if (open.includes(run.state)) return true;
-  if (run.state === "accepted" || run.state === "opened") return !settled;
-  return run.finishedAt === null;
 }
 
 function* setPause(store: Store, pause: Omit<Pause, "at">): Steps<Pause> {
@@ -153,7 +86,7 @@ function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): St
   return later;
 }
 
-const WENT_BY = "'delivering', 'accepted', 'confirmed', 'discarded'";
+const WENT_BY = "'delivering', 'accepted', 'confirmed', 'unconfirmed', 'discarded'";
 
 /** From the few runs that are younger, or from their targets, whichever the planner finds less. */
 export function* overtakers(
@@ -179,4 +112,25 @@ export function* overtakers(
   return found.map(toRun);
 }
 
-const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "discarded"];
+function* acceptedSince({ dialect }: Store, run: Run, at: string, limit: number): Steps<readonly Run[]> {
+  const found = yield* cells<RunCells>(
+    `${SELECT_RUN} WHERE runs.id <> ? AND runs.accepted > 0 AND ${dialect.jsonField("bindings.json", "service")} = ?
+      AND runs.id IN (
+        SELECT other.run_id FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest WHERE own.run_id = ?
+        UNION SELECT later.id FROM runs AS later JOIN runs AS own ON own.id = ?
+          WHERE later.id > ? AND later.lane = own.lane AND later.target_kinds <> '' AND later.target_kinds <> own.target_kinds)
+      AND EXISTS (SELECT 1 FROM batches
+        WHERE batches.run_id = runs.id AND batches.state = 'accepted' AND batches.accepted_at >= ?)
+    ORDER BY runs.id DESC LIMIT ?`,
+    run.id,
+    run.binding.service,
+    run.id,
+    run.id,
+    run.id,
+    at,
+    limit,
+  );
+  return found.map(toRun);
+}
+
+const DELIVERED: readonly RunState[] = ACCEPTED_RUN_STATES;

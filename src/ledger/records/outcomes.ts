@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger.ts";
 import { findBatch, recountOutcomes } from "./batches.ts";
 import { appendEvent } from "./events.ts";
 import { findRun, mustFindRun } from "./runs.ts";
-import { execute, type Steps, type Store } from "./store.ts";
+import { execute, row, type Steps, type Store } from "./store.ts";
 
 export function outcomeMethods(store: Store): Pick<Ledger, "runOfOperation" | "recordOutcome"> {
   return {
@@ -18,12 +18,26 @@ function* runOfOperation(operationId: string): Steps<Run | null> {
   return batch === null ? null : yield* findRun(batch.runId);
 }
 
-/** The first word stands, except that the service's own word replaces what reading back had found. */
+/** What counts is by `counts`; what does not is an event all the same, unless it is a repeat. */
 function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
   const batch = yield* findBatch(outcome.operationId);
   if (batch === null) return null;
   const known = batch.outcome;
-  if (known !== null && !(known.by === "read-back" && outcome.by === "webhook")) return batch.runId;
+  const tell = function* (detail: string): Steps<void> {
+    yield* appendEvent(store, {
+      arrivalId: (yield* mustFindRun(batch.runId)).arrivalId,
+      runId: batch.runId,
+      operationId: outcome.operationId,
+      what: `outcome.${outcome.by}`,
+      detail,
+    });
+  };
+  if (known !== null && !counts(outcome, known)) {
+    const isNews = outcome.by === "webhook" && outcome.at < known.at && !(yield* wasTold(outcome));
+    if (isNews)
+      yield* tell(`${outcomeWords(outcome)}; of ${outcome.at}, so that the newer one of ${known.at} stands`);
+    return batch.runId;
+  }
   yield* execute(
     "UPDATE batches SET outcome = ? WHERE operation_id = ?",
     JSON.stringify(outcome),
@@ -31,14 +45,34 @@ function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
   );
   yield* execute("UPDATE runs SET settled = 0 WHERE id = ?", batch.runId);
   yield* recountOutcomes(store, batch.runId);
-  yield* appendEvent(store, {
-    arrivalId: (yield* mustFindRun(batch.runId)).arrivalId,
-    runId: batch.runId,
-    operationId: outcome.operationId,
-    what: `outcome.${outcome.by}`,
-    detail: outcomeWords(outcome),
-  });
+  yield* tell(outcomeWords(outcome));
   return batch.runId;
+}
+
+/**
+ * The newest by its time, whatever order they come in: a service that applies a failed operation again tells another outcome of it. The service's own
+ * word stands over what reading back found, unless that is newer and found everything.
+ */
+function counts(told: Outcome, known: Outcome): boolean {
+  if (told.by === known.by) return told.at > known.at;
+  const [own, read] = told.by === "webhook" ? [told, known] : [known, told];
+  const isProven = read.discarded.length === 0 && read.stored === read.received && read.at > own.at;
+  return (told === read) === isProven;
+}
+
+/** The same was told before, and stood until a newer one came, or did not count even then. */
+function* wasTold(outcome: Outcome): Steps<boolean> {
+  const found = yield* row<{ n: number }>(
+    `SELECT count(*) AS n FROM events
+      WHERE arrival_id = (SELECT runs.arrival_id FROM runs JOIN batches ON batches.run_id = runs.id WHERE batches.operation_id = ?)
+        AND operation_id = ? AND what = ? AND (detail = ? OR detail LIKE ?)`,
+    outcome.operationId,
+    outcome.operationId,
+    `outcome.${outcome.by}`,
+    outcomeWords(outcome),
+    `%; of ${outcome.at}, so that %`,
+  );
+  return (found?.n ?? 0) > 0;
 }
 
 function outcomeWords(outcome: Outcome): string {

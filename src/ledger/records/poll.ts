@@ -5,14 +5,24 @@
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
 import { Marks } from "../../support/marks.ts";
-import type { PollRecord, Sighting } from "../ledger.ts";
+import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
-import { appendEvent, appendOrRenewEvent } from "./events.ts";
+import { awaitedBefore, awaitMore } from "./awaited.ts";
+import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
+import { noteGrowthPause } from "./finished-files.ts";
+import {
+  folderOf,
+  forgetFolders,
+  type ListedFolders,
+  layBefore,
+  listedFolders,
+  noteFolders,
+} from "./listed-folders.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
-import { cells, change, execute, row, rowEach, type Steps, type Store } from "./store.ts";
+import { cells, execute, row, rowEach, type Steps, type Store } from "./store.ts";
 
-/** Arrivals that are marked as gone in one transaction. */
-const GONE_AT_ONCE = 500;
+/** Arrivals that are marked as gone, or missing, in one transaction. */
+const MARKED_AT_ONCE = 500;
 /** Ids that are read at once. */
 const IDS_AT_ONCE = 10_000;
 
@@ -26,55 +36,116 @@ export class LedgerPoll implements PollRecord {
   readonly #startedAt: IsoInstant;
   readonly #fence: number | null;
   readonly firstContact: boolean;
+  readonly archives: readonly string[];
   readonly #onEnd: () => void;
   readonly #seen = new Marks();
+  /** What the last complete listing did not show. */
+  readonly #missing: Set<number>;
+  /** Of first contact; empty afterwards. */
+  readonly #folders: ListedFolders;
+  /** What this listing has shown in full: folders, with those in them. */
+  readonly #listed = new Map<string, readonly string[]>();
   #ended = false;
 
-  private constructor(store: Store, drop: string, firstContact: boolean, onEnd: () => void) {
+  private constructor(
+    store: Store,
+    drop: string,
+    {
+      folders,
+      archives,
+      missing,
+    }: Pick<PollRecord, "archives"> & {
+      readonly folders: ListedFolders | null;
+      readonly missing: Set<number>;
+    },
+    onEnd: () => void,
+  ) {
     this.#store = store;
     this.#drop = drop;
     this.#startedAt = store.now();
     this.#fence = store.session;
     this.#onEnd = onEnd;
-    this.firstContact = firstContact;
+    this.firstContact = folders !== null;
+    this.#folders = folders ?? new Map();
+    this.#missing = missing;
+    this.archives = archives;
   }
 
-  static async begin(store: Store, drop: string, onEnd: () => void): Promise<LedgerPoll> {
+  static async begin(
+    store: Store,
+    drop: string,
+    archives: readonly string[],
+    onEnd: () => void,
+  ): Promise<LedgerPoll> {
     const known = await store.look(() => row("SELECT 1 AS known FROM drops WHERE name = ?", drop));
-    return new LedgerPoll(store, drop, known === undefined, onEnd);
+    const folders = known === undefined ? await store.look(() => listedFolders(drop)) : null;
+    const ids = await idsBy(store, drop, MISSING, 0);
+    return new LedgerPoll(store, drop, { folders, archives, missing: new Set(ids) }, onEnd);
+  }
+
+  async ownsRun(id: string): Promise<boolean> {
+    const sql = "SELECT drop_name FROM runs WHERE id = ?";
+    const found = await this.#store.look(() => row<{ drop_name: string }>(sql, id));
+    return found === undefined || found.drop_name === this.#drop;
+  }
+
+  layBefore(path: string): boolean {
+    return this.firstContact && layBefore(this.#folders, path);
+  }
+
+  folderListed(folder: string, below: readonly string[]): void {
+    this.#listed.set(folder, below);
+  }
+
+  async cutShort(isAwaited: (path: string) => boolean): Promise<readonly AwaitedArrival[]> {
+    this.#assertOpen();
+    if (this.firstContact && this.#listed.size > 0)
+      await this.#store.write("poll.recorded", () => this.#noteFolders());
+    const isUnlisted = (id: number, path: string) =>
+      !this.#seen.has(id) && !this.#listed.has(folderOf(path)) && isAwaited(path);
+    return awaitMore(this.#store, this.#drop, this.#fence, isUnlisted);
   }
 
   async record(entries: readonly FileEntry[]): Promise<readonly Sighting[]> {
     this.#assertOpen();
     const { seen, settling } = await this.#store.write("poll.recorded", () => this.#recordAll(entries));
-    for (const id of seen) this.#seen.add(id);
-    for (const { arrival } of settling) this.#seen.add(arrival.id);
+    for (const id of [...seen, ...settling.map(({ arrival }) => arrival.id)]) {
+      this.#seen.add(id);
+      this.#missing.delete(id);
+    }
     return settling;
   }
 
-  async complete(): Promise<readonly number[]> {
+  async complete(isAwaited: (path: string) => boolean = () => true): Promise<CompletePoll> {
     this.#assertOpen();
     const unseen = await this.#unseen();
-    const gone: number[] = [];
-    while (gone.length < unseen.length) {
-      const some = unseen.slice(gone.length, gone.length + GONE_AT_ONCE);
-      await this.#store.write("poll.completed", () => this.#leaveAll(some));
-      gone.push(...some);
-    }
-    if (this.firstContact)
-      await this.#store.write("poll.completed", () =>
-        execute(
-          "INSERT INTO drops (name, first_listed_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
-          this.#drop,
-          this.#startedAt,
-        ),
-      );
+    const gone = unseen.filter((id) => this.#missing.has(id));
+    const missing = unseen.filter((id) => !this.#missing.has(id));
+    for (const some of partsOf(gone)) await this.#store.write("poll.completed", () => this.#leaveAll(some));
+    // Before they are missing for the ledger: who ends in between has them awaited for one listing too long, and not too short.
+    const awaited = await this.#awaitMissing(missing, isAwaited);
+    for (const some of partsOf(missing)) await this.#store.write("poll.completed", () => this.#missAll(some));
+    if (this.firstContact) await this.#store.write("poll.completed", () => this.#noteContact());
     this.#end();
-    return gone;
+    return { gone, missing: missing.length, awaited };
   }
 
   async abandon(): Promise<void> {
     if (!this.#ended) this.#end();
+  }
+
+  *#noteContact(): Steps<void> {
+    yield* execute(
+      "INSERT INTO drops (name, first_listed_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+      this.#drop,
+      this.#startedAt,
+    );
+    yield* forgetFolders(this.#drop);
+  }
+
+  *#noteFolders(): Steps<void> {
+    yield* this.#store.assertDrop(this.#drop, this.#fence);
+    yield* noteFolders(this.#drop, this.#listed);
   }
 
   #assertOpen(): void {
@@ -102,6 +173,8 @@ export class LedgerPoll implements PollRecord {
       if (typeof sighted === "number") seen.push(sighted);
       else settling.push(sighted);
     }
+    for (const id of [...seen, ...settling.map(({ arrival }) => arrival.id)])
+      if (this.#missing.has(id)) yield* execute("UPDATE arrivals SET missing_since = NULL WHERE id = ?", id);
     return { seen, settling };
   }
 
@@ -115,7 +188,12 @@ export class LedgerPoll implements PollRecord {
     if (found.size === entry.size && found.mtime === entry.mtime)
       return { arrival: toArrival(found), seen: "known" };
     if (found.state === "settling" || found.state === "unmatched") return yield* this.#change(found, entry);
-    yield* leave(this.#store, found.id, "arrival.superseded", `another version came: ${sizeWords(entry)}`);
+    yield* leaveDrop(
+      this.#store,
+      found.id,
+      "arrival.superseded",
+      `another version came: ${sizeWords(entry)}`,
+    );
     return yield* this.#add(entry);
   }
 
@@ -168,6 +246,10 @@ export class LedgerPoll implements PollRecord {
   }
 
   *#change(found: ArrivalRow, entry: FileEntry): Steps<Sighting> {
+    if (found.state === "settling" && entry.size > found.size) {
+      const pauseMs = Date.parse(this.#store.now()) - Date.parse(found.changed_at);
+      yield* noteGrowthPause(this.#store, this.#drop, entry.path, pauseMs);
+    }
     const reason = "its size or time has changed";
     const changed = yield* row<ArrivalRow>(
       "UPDATE arrivals SET size = ?, mtime = ?, state = 'settling', reason = ?, changed_at = ? WHERE id = ? RETURNING *",
@@ -187,41 +269,74 @@ export class LedgerPoll implements PollRecord {
     return { arrival: toArrival(changed ?? found), seen: "changed" };
   }
 
-  /** Ids of what lies at the drop by the ledger, and was not in the listing. Read in parts, and these as one text: a row for each would cost more. */
+  /** Ids of what lies at the drop by the ledger, and was not in the listing. */
   async #unseen(): Promise<readonly number[]> {
-    const sql = `SELECT ${this.#store.dialect.jsonArray("id")} AS ids, max(path) AS last FROM (
-      SELECT id, path FROM arrivals WHERE drop_name = ? AND path > ? AND gone_at IS NULL AND parent_id IS NULL
-        ORDER BY path LIMIT ${IDS_AT_ONCE}) AS part`;
-    const unseen: number[] = [];
-    for (let last: string | null = ""; last !== null; ) {
-      const after: string = last;
-      const read: Part | undefined = await this.#store.look(() => row<Part>(sql, this.#drop, after));
-      for (const id of JSON.parse(read?.ids ?? "[]") as readonly number[])
-        if (!this.#seen.has(id)) unseen.push(id);
-      last = read?.last ?? null;
-    }
-    return unseen.sort((a, b) => a - b);
+    const ids = await idsBy(this.#store, this.#drop, LYING, "");
+    return ids.filter((id) => !this.#seen.has(id)).sort((a, b) => a - b);
+  }
+
+  /** One listing alone may be wrong, so later ones of their lanes wait for them. All that settles is looked through only when some are missing. */
+  #awaitMissing(
+    missing: readonly number[],
+    isAwaited: (path: string) => boolean,
+  ): Promise<readonly AwaitedArrival[]> {
+    if (missing.length === 0) return this.#store.look(() => awaitedBefore(this.#drop));
+    const ids = new Set(missing);
+    const isMissing = (id: number, path: string) => ids.has(id) && isAwaited(path);
+    return awaitMore(this.#store, this.#drop, this.#fence, isMissing);
   }
 
   *#leaveAll(ids: readonly number[]): Steps<void> {
     yield* this.#store.assertDrop(this.#drop, this.#fence);
-    for (const id of ids) yield* leave(this.#store, id, "arrival.gone", "it is no longer listed at the drop");
+    for (const id of ids)
+      yield* leaveDrop(this.#store, id, "arrival.gone", "two listings in a row did not show it");
+  }
+
+  /** No event: a listing alone may be wrong. */
+  *#missAll(ids: readonly number[]): Steps<void> {
+    yield* this.#store.assertDrop(this.#drop, this.#fence);
+    for (const id of ids)
+      yield* execute("UPDATE arrivals SET missing_since = ? WHERE id = ?", this.#startedAt, id);
   }
 }
 
-interface Part {
-  readonly ids: string;
-  readonly last: string | null;
+function partsOf(ids: readonly number[]): readonly (readonly number[])[] {
+  const count = Math.ceil(ids.length / MARKED_AT_ONCE);
+  return Array.from({ length: count }, (_, at) => ids.slice(at * MARKED_AT_ONCE, (at + 1) * MARKED_AT_ONCE));
 }
 
-/** Inside a write. What has gone meanwhile stays as it is. */
-function* leave(store: Store, id: number, what: string, detail: string): Steps<void> {
-  const left = yield* change(
-    "UPDATE arrivals SET gone_at = ? WHERE id = ? AND gone_at IS NULL",
-    store.now(),
-    id,
-  );
-  if (left > 0) yield* appendEvent(store, { arrivalId: id, runId: null, operationId: null, what, detail });
+/** Arrivals at a drop, ordered by a column behind a value of it. */
+interface Selection<Key extends string | number> {
+  readonly where: string;
+  readonly key: Key extends string ? "path" : "id";
+}
+
+interface IdPart<Key> {
+  readonly ids: string;
+  readonly last: Key | null;
+}
+
+const LYING: Selection<string> = { where: "gone_at IS NULL AND parent_id IS NULL", key: "path" };
+const MISSING: Selection<number> = { where: "missing_since IS NOT NULL AND gone_at IS NULL", key: "id" };
+
+/** Read in parts, and these as one text: a row for each would cost more. */
+async function idsBy<Key extends string | number>(
+  store: Store,
+  drop: string,
+  { where, key }: Selection<Key>,
+  first: Key,
+): Promise<readonly number[]> {
+  const sql = `SELECT ${store.dialect.jsonArray("id")} AS ids, max(${key}) AS last FROM (
+    SELECT id, path FROM arrivals WHERE drop_name = ? AND ${key} > ? AND ${where}
+      ORDER BY ${key} LIMIT ${IDS_AT_ONCE}) AS part`;
+  const found: number[] = [];
+  for (let last: Key | null = first; last !== null; ) {
+    const after: Key = last;
+    const read: IdPart<Key> | undefined = await store.look(() => row<IdPart<Key>>(sql, drop, after));
+    found.push(...(JSON.parse(read?.ids ?? "[]") as readonly number[]));
+    last = read?.last ?? null;
+  }
+  return found;
 }
 
 function sizeWords(entry: FileEntry): string {

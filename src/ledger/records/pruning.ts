@@ -42,6 +42,7 @@ function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
     limit,
   );
   for (const { id } of due) yield* deleteArrival(id);
+  yield* execute("DELETE FROM forgotten_files WHERE at < ?", goneBefore);
   if (due.length > 0)
     yield* execute(
       "DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)",

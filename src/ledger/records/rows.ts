@@ -5,6 +5,7 @@ import type {
   Batch,
   BatchState,
   Binding,
+  ConfirmClock,
   FinishPlan,
   LedgerEvent,
   Outcome,
@@ -83,7 +84,8 @@ export interface RunRow {
 /** Columns in the order of `RunCells`, of runs with their bindings joined. */
 export const RUN_COLUMNS = `runs.id, runs.arrival_id, runs.drop_name, runs.path, runs.size, runs.mtime, runs.sha256, bindings.json,
   runs.lane, runs.state, runs.reason, runs.mapped, runs.accepted, runs.stored, runs.rejected, runs.discarded, runs.finish_plan,
-  runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at, runs.refused, runs.target_kinds, runs.settled`;
+  runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at, runs.refused, runs.target_kinds, runs.settled,
+  runs.confirm_clock`;
 
 export const SELECT_RUN = `SELECT ${RUN_COLUMNS} FROM runs JOIN bindings ON bindings.id = runs.binding_id`;
 
@@ -118,6 +120,7 @@ export type RunCells = readonly [
   refused: number,
   targetKinds: string,
   settled: number,
+  confirmClock: string | null,
   ...more: unknown[],
 ];
 
@@ -145,6 +148,7 @@ export function toRun(cells: RunCells): Run {
     finishedAt: cells[17],
     replay: fromJson<Replay>(cells[18]),
     node: cells[19],
+    confirmClock: fromJson<ConfirmClock>(cells[25]),
     createdAt: cells[20],
     changedAt: cells[21],
   };

@@ -127,3 +127,14 @@ function conditionOf(filter: ListFilter, store: Store): Condition {
     ],
   };
 }
+
+/** Newest first. */
+export function* recentRuns(
+  store: Store,
+  limit: number,
+  states: readonly RunState[] | undefined,
+): Steps<readonly Run[]> {
+  if (states !== undefined) return yield* runsIn(store, states, { limit, newestFirst: true });
+  const found = yield* cells<RunCells>(`${SELECT_RUN} ORDER BY runs.id DESC LIMIT ?`, limit);
+  return found.map(toRun);
+}

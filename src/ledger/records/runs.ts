@@ -1,6 +1,7 @@
 import type {
   Arrival,
   Binding,
+  ConfirmClock,
   LedgerEvent,
   Points,
   RejectedRow,
@@ -10,9 +11,16 @@ import type {
 } from "../../model.ts";
 import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { Ledger, RunChange, RunStart } from "../ledger.ts";
-import { assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
+import { ACCEPTED_RUN_STATES, assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
 import { missingArrival } from "./arrivals.ts";
-import { appendEvent, appendEvents } from "./events.ts";
+import {
+  addContainerLanes,
+  placedRunId,
+  releaseContainerLanes,
+  removeContainerLanes,
+} from "./container-lanes.ts";
+import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
+import { watchFile } from "./finished-files.ts";
 import { reopenContainer } from "./reopening.ts";
 import {
   ARRIVAL_COLUMNS,
@@ -22,7 +30,7 @@ import {
   SELECT_RUN,
   toRun,
 } from "./rows.ts";
-import { groupsOf, runsIn } from "./run-lists.ts";
+import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
 import { cells, execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
@@ -30,6 +38,7 @@ type RunMethods = Pick<
   | "openRun"
   | "advanceRun"
   | "noteRun"
+  | "noteConfirmClock"
   | "run"
   | "runsIn"
   | "groupsOf"
@@ -47,6 +56,7 @@ export function runMethods(store: Store): RunMethods {
     advanceRun: (id, from, to, change) =>
       store.write(`run.${to}`, () => moveRun(store, id, from, to, change ?? {})),
     noteRun: (id, change) => store.write("run.noted", () => noteRun(store, id, change)),
+    noteConfirmClock: (id, clock) => store.write("run.noted", () => noteConfirmClock(store, id, clock)),
     run: (id) => store.look(() => findRun(id)),
     runsIn: (states, options) => store.read(() => runsIn(store, states, options ?? {})),
     groupsOf: (states, by, filter) => store.look(() => groupsOf(store, states, by, filter ?? {})),
@@ -89,7 +99,8 @@ type ArrivalToOpen = readonly [bindingId: number | null, ...ArrivalCells];
 const SELECT_TO_OPEN = `SELECT (SELECT bindings.id FROM bindings WHERE bindings.json = ?), ${ARRIVAL_COLUMNS}
   FROM arrivals WHERE id = ?`;
 
-function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: NewRun): Steps<Run> {
+function* openRun(store: Store, given: NewRun): Steps<Run> {
+  const { arrivalId, binding, lane, replay, refusal } = given;
   const [found] = yield* cells<ArrivalToOpen>(SELECT_TO_OPEN, jsonOfBinding(binding), arrivalId);
   if (found === undefined) throw missingArrival(arrivalId);
   const [knownBinding, ...ofArrival] = found;
@@ -97,7 +108,8 @@ function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: N
   if (replay !== undefined) yield* assertAtRest(arrival);
   else if (arrival.parentId === null) yield* store.assertDrop(arrival.drop, store.session);
   assertTransition("arrival", arrivalId, arrival.state, "matched");
-  const id = yield* store.nextRunId();
+  const placed = replay === undefined ? yield* placedRunId(arrival) : null;
+  const id = placed ?? (yield* store.nextRunId());
   const now = store.now();
   const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
   yield* execute(
@@ -124,11 +136,15 @@ function* openRun(store: Store, { arrivalId, binding, lane, replay, refusal }: N
     id,
     arrivalId,
   );
+  if (given.feeds !== undefined) yield* addContainerLanes(id, given.feeds);
   yield* reopenContainer(arrivalId, run.path);
+  if (arrival.parentId !== null) yield* releaseContainerLanes(arrival.parentId);
   const told = { arrivalId, operationId: null };
   const matched = { ...told, runId: null, what: "arrival.matched", detail: reason };
   const claimed = { ...told, runId: id, what: "run.claimed", detail: claimWords(binding, replay) };
-  yield* appendEvents(store, arrival.state === "matched" ? [claimed] : [matched, claimed], run);
+  const warned =
+    given.warning === undefined ? [] : [{ ...told, runId: id, what: "run.warned", detail: given.warning }];
+  yield* appendEvents(store, [...(arrival.state === "matched" ? [] : [matched]), claimed, ...warned], run);
   if (refusal === undefined) return run;
   return yield* advance(store, run, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
 }
@@ -156,6 +172,7 @@ function newRun(
     finishPlan: null,
     finishedAt: null,
     node: null,
+    confirmClock: null,
     createdAt: now,
     changedAt: now,
   };
@@ -206,7 +223,13 @@ function jsonOfBinding(binding: Binding): string {
 }
 
 /** Others may have to wait for it, or must not be overwritten by a replay. */
-const KEEPS_TARGETS: readonly RunState[] = [...OPEN_RUN_STATES, "held", "accepted", "confirmed", "discarded"];
+const KEEPS_TARGETS: readonly RunState[] = [...OPEN_RUN_STATES, "held", ...ACCEPTED_RUN_STATES];
+
+/** A webhook may tell any node what became of these. */
+const TOLD_TO_ANY_NODE: readonly RunState[] = ["confirmed", "discarded"];
+
+/** Ends of a container that is not opened. */
+const AT_REST: readonly RunState[] = ["empty", "quarantined", "cancelled"];
 
 /** Inside a write. */
 export function* moveRun(
@@ -216,8 +239,7 @@ export function* moveRun(
   to: RunState,
   change: RunChange,
 ): Steps<Run> {
-  // What a webhook corrects may be told to any node.
-  if (from !== "confirmed" && from !== "discarded") yield* store.assertRun(id);
+  if (!TOLD_TO_ANY_NODE.includes(from)) yield* store.assertRun(id);
   return yield* advance(store, yield* mustFindRun(id), from, to, change);
 }
 
@@ -237,7 +259,10 @@ export function* advance(
   assertState(run, from);
   assertTransition("run", id, from, to);
   const after = yield* applyChange(store, run, to, change, hidden);
-  if (!KEEPS_TARGETS.includes(to)) yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
+  if (run.binding.unpack !== undefined && AT_REST.includes(to)) yield* removeContainerLanes(id);
+  // What was accepted of it may have overwritten others.
+  if (!KEEPS_TARGETS.includes(to) && after.points.accepted === 0)
+    yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
   yield* tell(store, run, `run.${to}`, change);
   return after;
 }
@@ -255,6 +280,12 @@ export function* noteRun(store: Store, id: string, change: RunChange): Steps<Run
   const after = yield* applyChange(store, run, run.state, change, {});
   if (change.event !== undefined) yield* tell(store, run, change.event, change);
   return after;
+}
+
+/** Inside a write. Nothing happened to the run, so that the time of its last change stays. */
+function* noteConfirmClock(store: Store, id: string, clock: ConfirmClock): Steps<void> {
+  yield* store.assertRun(id);
+  yield* execute("UPDATE runs SET confirm_clock = ? WHERE id = ?", JSON.stringify(clock), id);
 }
 
 /** An event of a run. Inside a write. */
@@ -290,6 +321,8 @@ export function* applyChange(
       change.finished.at,
       run.arrivalId,
     );
+  if (change.gone === true) yield* leaveDrop(store, run.arrivalId, "arrival.gone", change.detail ?? "");
+  if (change.watched !== undefined) yield* watchFile(store, { ...run, ...change.watched, runId: run.id });
   if (change.mapper === undefined) return after;
   yield* execute(
     "UPDATE runs SET binding_id = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)",
@@ -362,14 +395,4 @@ function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {
   );
   const id = found?.id;
   return id === null || id === undefined ? null : yield* findRun(id);
-}
-
-function* recentRuns(
-  store: Store,
-  limit: number,
-  states: readonly RunState[] | undefined,
-): Steps<readonly Run[]> {
-  if (states !== undefined) return yield* runsIn(store, states, { limit, newestFirst: true });
-  const found = yield* cells<RunCells>(`${SELECT_RUN} ORDER BY runs.id DESC LIMIT ?`, limit);
-  return found.map(toRun);
 }

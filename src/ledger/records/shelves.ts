@@ -22,6 +22,7 @@ const RESTING_STATES = [
   "opened",
   "accepted",
   "confirmed",
+  "unconfirmed",
   "empty",
   "discarded",
   "quarantined",
@@ -35,9 +36,10 @@ export function shelfOf(state: RunState, { unfinished, unsettled }: RunFilter): 
     return { index: "runs_intake", by: "drop_name" };
   if (state === "mapped" || state === "delivering" || state === "held")
     return { index: "runs_delivery", by: "lane" };
-  if (unsettled === true && (state === "accepted" || state === "opened"))
+  if (unsettled === true && (state === "accepted" || state === "opened" || state === "unconfirmed"))
     return { index: "runs_unsettled", by: "lane" };
-  if (unfinished === true && state !== "accepted") return { index: "runs_unfinished", by: "drop_name" };
+  if (unfinished === true && state !== "accepted" && state !== "unconfirmed")
+    return { index: "runs_unfinished", by: "drop_name" };
   return { index: "runs_resting", by: null };
 }
 

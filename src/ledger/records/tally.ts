@@ -11,6 +11,7 @@ const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding
   delivering: "pending",
   accepted: "delivered",
   confirmed: "delivered",
+  unconfirmed: "unconfirmed",
   empty: "empty",
   held: "held",
   discarded: "discarded",
@@ -53,11 +54,12 @@ function* backlog({ dialect }: Store): Steps<readonly Backlog[]> {
   });
 }
 
-/** An index for each part of the runs that are on their way or held, and which these are. */
+/** An index for each part of the runs that are on their way, held or unconfirmed, and which these are. */
 const UNDER_WAY = [
   ["runs_intake", UNMAPPED],
   ["runs_delivery", TO_DELIVER],
   ["runs_unsettled", "runs.settled = 0 AND runs.state = 'accepted'"],
+  ["runs_resting", "runs.state = 'unconfirmed'"],
 ] as const;
 
 /** The same for all that were worked on since. */
@@ -86,7 +88,10 @@ function* tally(store: Store, since: string): Steps<Tally> {
   return { files, points: yield* pointsSince(store, since), drops };
 }
 
-/** What was only seen and went again, still settling, was never worked on. For an opened container its entries count. */
+/**
+ * What was only seen and went again, still settling, was never worked on. For an opened container its entries count. What is unconfirmed counts
+ * until it is known, wherever its file is.
+ */
 function* groups(store: Store, since: string): Steps<readonly Group[]> {
   const { dialect } = store;
   return yield* rows<Group>(
@@ -96,6 +101,7 @@ function* groups(store: Store, since: string): Steps<readonly Group[]> {
         SELECT id FROM arrivals ${dialect.indexedBy("arrivals_lying")} WHERE gone_at IS NULL AND parent_id IS NULL
         UNION ALL SELECT id FROM arrivals ${dialect.indexedBy("arrivals_inside")} WHERE gone_at IS NULL AND parent_id IS NOT NULL
         UNION ALL SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
+        UNION ALL SELECT arrival_id FROM runs ${dialect.indexedBy("runs_resting")} WHERE runs.state = 'unconfirmed'
         UNION ALL ${changedSince("arrival_id", store)})
         AND runs.state IS DISTINCT FROM 'opened'
       GROUP BY 1, 2, 3`,

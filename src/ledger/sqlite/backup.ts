@@ -6,9 +6,10 @@ import type { IsoInstant } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
+import { PRIVATE_FILE } from "../../support/private-files.ts";
 import { openFault } from "./faults.ts";
 import { assertOurs } from "./migrate.ts";
-import { claim, FILE_MODE } from "./open.ts";
+import { claim } from "./open.ts";
 import { row } from "./store.ts";
 
 /** What a copy holds. */
@@ -43,7 +44,7 @@ export async function backupSqliteLedger(ledgerPath: string, to: string): Promis
   try {
     rmSync(part, { force: true });
     reading(from, (db) => db.prepare("VACUUM INTO ?").run(part));
-    chmodSync(part, FILE_MODE);
+    chmodSync(part, PRIVATE_FILE);
     const copy = inspect(part);
     await syncFile(part);
     await publishDurably(part, path);
@@ -63,7 +64,7 @@ export async function restoreSqliteLedger(ledgerPath: string, copy: string, cloc
     const part = `${path}.part`;
     rmSync(part, { force: true });
     reading(resolve(copy), (db) => db.prepare("VACUUM INTO ?").run(part));
-    chmodSync(part, FILE_MODE);
+    chmodSync(part, PRIVATE_FILE);
     await syncFile(part);
     const replaced = await keepBeside(path, clock);
     // At no moment is there no ledger: an empty one would take everything at the drops for new.

@@ -1,5 +1,6 @@
 /** What SQLite's result codes mean for the caller. */
-import { ConfigError, TransientError, wordsOf } from "../../support/errors.ts";
+import { type ConfigError, TransientError, wordsOf } from "../../support/errors.ts";
+import { startFault } from "../../support/start-fault.ts";
 
 /** The primary result code, or undefined when it is no error of SQLite. */
 export function sqliteCode(thrown: unknown): number | undefined {
@@ -35,8 +36,9 @@ function passingFault(operation: string, subject: string, words: string, cause: 
   });
 }
 
-export function openFault(path: string, cause: unknown): ConfigError {
-  return new ConfigError("HG-LEDG-002", {
+/** `TransientError` when the disk is at fault, and may do soon. */
+export function openFault(path: string, cause: unknown): ConfigError | TransientError {
+  return startFault("HG-LEDG-002", {
     operation: "open ledger",
     subject: path,
     message: `the ledger ${path} cannot be opened: ${wordsOf(cause)}`,

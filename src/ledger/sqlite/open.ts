@@ -1,11 +1,12 @@
 /** The ledger in one SQLite file: write-ahead log, synced before a commit is told, owned by one process at a time. */
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import { createPrivateFile, PRIVATE_FOLDER } from "../../support/private-files.ts";
 import type { ProcessLock } from "../../support/process-lock.ts";
 import { type Fleet, LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
@@ -29,9 +30,6 @@ export interface SqliteLedgerMeans {
 const BUSY_TIMEOUT_MS = 5_000;
 /** Pages of the live runs and of the ends of the indexes; with less they are read from the log again and again. */
 const CACHE_KB = 16_384;
-const FOLDER_MODE = 0o750;
-/** What files were delivered is no business of other users. The log files of SQLite take over this mode. */
-export const FILE_MODE = 0o640;
 
 /** `ConfigError` when it is in use (`HG-LEDG-001`), cannot be opened (`-002`) or is of another version (`-003`). */
 export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger> {
@@ -57,8 +55,8 @@ export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger
 /** The lock of its owner; the folder and the file are made when they are missing. */
 export function claim(path: string): ProcessLock {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
-    for (const file of [path, `${path}.lock`]) closeSync(openSync(file, "a", FILE_MODE));
+    mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+    createPrivateFile(path);
   } catch (cause) {
     throw openFault(path, cause);
   }

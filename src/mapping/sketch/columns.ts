@@ -18,6 +18,8 @@ export interface SketchedColumns {
     readonly names: readonly string[];
     readonly format: string;
     readonly hasDesignator: boolean;
+    /** Another format that fits as well, with other dates: the sample does not tell which of them is meant. */
+    readonly other?: string;
   } | null;
   /** Columns of numbers that change from row to row. */
   readonly values: readonly ValueColumn[];
@@ -35,11 +37,14 @@ const DAYS = [
   "dd.MM.yyyy",
   "dd-MM-yyyy",
   "MM/dd/yyyy",
+  "MM-dd-yyyy",
   "yyyy/MM/dd",
   "d/M/yyyy",
   "d.M.yyyy",
   "M/d/yyyy",
   "dd.MM.yy",
+  "dd/MM/yy",
+  "MM/dd/yy",
   "yyyyMMdd",
 ];
 const TIMES = [
@@ -108,15 +113,16 @@ function dateOf(columns: readonly Column[]): SketchedColumns["date"] {
       return {
         names: [name],
         format: "iso",
-        hasDesignator: filled.some((text) => /(?:Z|[+-]\d{2}:?\d{2})$/.test(text)),
+        hasDesignator: filled.every((text) => /(?:Z|[+-]\d{2}:?\d{2})$/.test(text)),
       };
-    const format = STAMPS.find((candidate) => fits(filled, candidate));
-    if (format !== undefined) return { names: [name], format, hasDesignator: false };
+    const found = formatOf(filled, STAMPS);
+    if (found !== undefined) return { names: [name], ...found, hasDesignator: false };
   }
   for (const { name, texts } of columns) {
     const filled = texts.filter((text) => text !== "");
-    const day = filled.length === 0 ? undefined : DAYS.find((candidate) => fits(filled, candidate));
-    if (day === undefined) continue;
+    const found = filled.length === 0 ? undefined : formatOf(filled, DAYS);
+    if (found === undefined) continue;
+    const { format: day, other: otherDay } = found;
     for (const other of columns) {
       // A time alone is no date: a day in front makes it one.
       const stamps = other.texts.filter((text) => text !== "").map((text) => `2024-01-01 ${text}`);
@@ -125,11 +131,32 @@ function dateOf(columns: readonly Column[]): SketchedColumns["date"] {
           ? undefined
           : TIMES.find((candidate) => fits(stamps, `yyyy-MM-dd ${candidate}`));
       if (time !== undefined)
-        return { names: [name, other.name], format: `${day} ${time}`, hasDesignator: false };
+        return {
+          ...{ names: [name, other.name], format: `${day} ${time}`, hasDesignator: false },
+          ...(otherDay === undefined ? {} : { other: `${otherDay} ${time}` }),
+        };
     }
-    return { names: [name], format: day, hasDesignator: false };
+    return { names: [name], ...found, hasDesignator: false };
   }
   return null;
+}
+
+/** The format that most of the texts fit, and another one that as many fit with other dates. */
+function formatOf(
+  texts: readonly string[],
+  candidates: readonly string[],
+): { readonly format: string; readonly other?: string } | undefined {
+  const fitting = candidates
+    .filter((candidate) => fits(texts, candidate))
+    .map((format) => ({ format, walls: texts.map(formatReader(format)) }))
+    .map((one) => ({ ...one, count: one.walls.filter((wall) => !Number.isNaN(wall)).length }));
+  const most = Math.max(...fitting.map(({ count }) => count));
+  const [best, ...others] = fitting.filter(({ count }) => count === most);
+  if (best === undefined) return undefined;
+  const other = others.find(({ walls }) =>
+    walls.some((wall, at) => wall !== best.walls[at] && !Number.isNaN(wall)),
+  );
+  return { format: best.format, ...(other === undefined ? {} : { other: other.format }) };
 }
 
 function fits(texts: readonly string[], format: string): boolean {

@@ -3,6 +3,8 @@ import type { SampleReader } from "./sample.ts";
 import { mapperSource, type SourceInput } from "./source.ts";
 
 export interface Proposal {
+  /** What the sample does not tell, and was assumed. */
+  readonly assumed: readonly string[];
   /** Bundled mapper that takes the file by settings alone, with these; null when none does. */
   readonly declarative: {
     readonly mapper: string;
@@ -24,7 +26,14 @@ const DECLARATIVE = {
 
 export function propose(input: SourceInput): Proposal {
   const { timeZone, columns } = input;
+  const { date } = columns;
   return {
+    assumed:
+      date?.other === undefined
+        ? []
+        : [
+            `the dates fit ${date.format} and ${date.other}, and the first was taken: the sample does not tell which is meant`,
+          ],
     declarative: declarativeSettings(input),
     source: mapperSource(input),
     settings: {

@@ -39,6 +39,11 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
       ? `time.iso(${stamp}${timeZone === undefined ? "" : `, settings.timeZone, ${policy}`})`
       : `time.local(${stamp}, ${text(date.format)}, settings.timeZone, ${policy})`;
   const notes = [
+    ...(date?.other === undefined
+      ? []
+      : [
+          `  // The sample does not tell ${date.format} from ${date.other}: check which of them the sender writes.`,
+        ]),
     ...(date === null ? ["  // No column of the sample looks like a date: say where it stands."] : []),
     ...(values.length === 0 ? ["  // No column of the sample looks like values: emit them here."] : []),
   ];

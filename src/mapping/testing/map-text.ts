@@ -7,6 +7,7 @@ import type { PushElement } from "../../wire/index.ts";
 import { lookupFile } from "../lookup.ts";
 import { mapFile } from "../map-file.ts";
 import type { Mapper } from "../mapper.ts";
+import { conflictWords } from "../mapping.ts";
 import { createMemorySink } from "../segment-writer.ts";
 import { withFixedClock } from "./fixed-clock.ts";
 
@@ -30,8 +31,10 @@ export interface MapTestResult {
   readonly bytes: Buffer;
   /** Readings in the elements. */
   readonly points: number;
-  /** Readings whose target, date and version came again later. */
+  /** Readings that do not count, since their target, date and version are there again. */
   readonly superseded: number;
+  /** Those of them whose value is another one, in words; the first of them. */
+  readonly conflicts: readonly string[];
   /** Why the file failed; null when it did not. */
   readonly reason: Reason | null;
   /** Refused rows, the first of them with their places. */
@@ -88,6 +91,7 @@ export async function mapPath(
     bytes: Buffer.concat(failed ? [] : sink.bodies),
     points: failed ? 0 : result.points,
     superseded: failed ? 0 : result.superseded,
+    conflicts: failed ? [] : (result.conflicts?.shown ?? []).map(conflictWords),
     reason: failed ? result.reason : null,
     rejected: result.rejected,
     rejectedCount: result.rejectedCount,

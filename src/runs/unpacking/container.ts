@@ -6,7 +6,7 @@ import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { UnpackLimits } from "../../model.ts";
 import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
-import { entryRefusal, readZipEntry, safeName, type ZipEntry, zipEntries } from "./zip.ts";
+import { entryRefusal, modifiedMs, readZipEntry, safeName, type ZipEntry, zipEntries } from "./zip.ts";
 
 export interface PackedEntry {
   /** Within the container. */
@@ -16,6 +16,7 @@ export interface PackedEntry {
 }
 
 export interface Contents {
+  /** The one that changed first comes first, by the times that the container tells; equal ones as it lists them. They are delivered in this order. */
   readonly entries: readonly PackedEntry[];
   /** Entries that `ignore` leaves out. */
   readonly ignored: number;
@@ -51,7 +52,7 @@ export async function listContents(
     }
     const { directory, ignored } = await readDirectory(path, limits);
     const entries: PackedEntry[] = [];
-    for (const [name, entry] of directory) {
+    for (const [name, entry] of inTimeOrder(directory)) {
       const size =
         entryRefusal(entry) === null
           ? await measure.read(await readZipEntry(path, entry), signal)
@@ -82,6 +83,13 @@ export async function openEntry(
 
 export async function directoryOf(path: string, fileName: string, limits: UnpackLimits): Promise<Directory> {
   return isZip(fileName) ? (await readDirectory(path, limits)).directory : new Map();
+}
+
+/** An archive tells times without a zone, or in UTC: compared with each other they serve, and with those of other files they would not. */
+function inTimeOrder(directory: Directory): readonly (readonly [string, ZipEntry])[] {
+  const timed = [...directory].map(([name, entry]) => ({ name, entry, atMs: modifiedMs(entry) }));
+  timed.sort((a, b) => a.atMs - b.atMs);
+  return timed.map(({ name, entry }) => [name, entry]);
 }
 
 async function readDirectory(path: string, limits: UnpackLimits) {

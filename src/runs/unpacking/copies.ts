@@ -73,7 +73,8 @@ export class ContainerCopies {
   }
 
   async #haveCopy(container: Run, again: FetchAgain): Promise<void> {
-    if (await this.#spool.hasInput(container.id)) return;
+    const isKnown = this.#directories.has(container.id);
+    if (isKnown && (await this.#spool.hasInput(container.id))) return;
     let returning = this.#returning.get(container.id);
     if (returning === undefined) {
       returning = this.#bringBack(container, again).finally(() => this.#returning.delete(container.id));
@@ -83,7 +84,9 @@ export class ContainerCopies {
   }
 
   async #bringBack(container: Run, again: FetchAgain): Promise<void> {
-    if (await this.#spool.restoreInput(container.id, container.id, container.sha256)) return;
+    const { id, sha256 } = container;
+    if (await this.#spool.hasWholeInput(id, sha256)) return;
+    if (await this.#spool.restoreInput(id, id, sha256)) return;
     const path = this.#spool.inputPath(container.id);
     const temporary = `${path}.part`;
     const fetched = await again(temporary);

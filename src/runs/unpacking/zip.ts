@@ -55,6 +55,11 @@ export function entryRefusal({ raw }: ZipEntry): string | null {
     : `the entry is compressed by a method (${raw.compressionMethod}) that is not known here`;
 }
 
+/** When the entry was last changed, as far as the archive tells; a time without a zone is taken for UTC. In milliseconds since 1970. */
+export function modifiedMs({ raw }: ZipEntry): number {
+  return raw.getLastModDate({ timezone: "UTC" }).getTime() || 0;
+}
+
 /** The content of one entry, verified while it is read. */
 export async function readZipEntry(path: string, entry: ZipEntry): Promise<Readable> {
   const zip = await openPromise(path, { autoClose: false, decodeStrings: false });

@@ -1,0 +1,83 @@
+/** `headgate health`: whether the gateway or the hub of a configuration answers; for `HEALTHCHECK` and scripts. */
+import { existsSync, readFileSync } from "node:fs";
+import { environmentVariable } from "../config/document.ts";
+import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { loadHubOptions } from "../config/hub-config.ts";
+import { doorSignPath, readSign } from "../operations/door.ts";
+import { wordsOf } from "../support/errors.ts";
+import { addCommand, CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
+import { print, printJson } from "./output.ts";
+
+interface HealthOptions {
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+const TIMEOUT_MS = 3_000;
+/** What a container was started with. */
+const FIRST_PROCESS = "/proc/1/cmdline";
+
+export function addHealth({ program, action }: CommandFrame): void {
+  addCommand(program, "health", "Whether the gateway or the hub answers: exit 0 when it does, else 1.", [
+    "headgate health gateway -c gateway.yaml",
+    "headgate health hub -c hub.yaml",
+  ])
+    .argument("[what]", "gateway or hub; in a container what its first process is")
+    .option("-c, --config <file>", "its configuration; in a container that of its first process")
+    .option("--json", "as JSON")
+    .action(action((what: string | undefined, options: HealthOptions) => showHealth(what, options)));
+}
+
+async function showHealth(what: string | undefined, options: HealthOptions): Promise<number> {
+  const first = what === undefined ? commandOf(readFileSync(FIRST_PROCESS, "utf8").split("\0")) : null;
+  const kind = what ?? first?.kind ?? "gateway";
+  const file = options.config ?? first?.config ?? usualFile(kind === "hub" ? "hub" : "gateway");
+  const url = kind === "hub" ? hubAddress(file) : await gatewayAddress(file);
+  const answer = await ask(url);
+  if (options.json === true) printJson({ kind, url, ...answer });
+  else print(`${kind} at ${url}: ${answer.words}`);
+  return answer.alive ? 0 : 1;
+}
+
+/** Of the words of a process that runs `headgate gateway -c FILE` or `headgate hub -c FILE`. */
+export function commandOf(words: readonly string[]): {
+  readonly kind: string;
+  readonly config: string | undefined;
+} {
+  const at = words.findIndex((word) => word === "gateway" || word === "hub");
+  const flag = words.findIndex((word) => word === "-c" || word === "--config");
+  const joined = words.find((word) => word.startsWith("--config="))?.slice("--config=".length);
+  return { kind: words[at] ?? "gateway", config: flag < 0 ? joined : words[flag + 1] };
+}
+
+/** As the gateway or the hub itself finds it; a container may have it at the place of the image. */
+function usualFile(kind: "gateway" | "hub"): string {
+  const usual = environmentVariable(CONFIG_VARIABLE) ?? CONFIG_FILES[kind];
+  return existsSync(usual) ? usual : `/etc/headgate/${kind}.yaml`;
+}
+
+function hubAddress(file: string): string {
+  return `http://${reachable(loadHubOptions(file).listen)}/health`;
+}
+
+/** A gateway that runs says where it listens. */
+async function gatewayAddress(file: string): Promise<string> {
+  const config = loadGatewayConfig(file);
+  const sign = await readSign(doorSignPath(config));
+  return `${sign?.url ?? `http://${reachable(config.operations.listen)}`}/health/live`;
+}
+
+/** One that listens at all addresses is asked at loopback. */
+function reachable(listen: string): string {
+  return listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
+}
+
+async function ask(url: string): Promise<{ readonly alive: boolean; readonly words: string }> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    await answer.body?.cancel();
+    return { alive: answer.ok, words: `it answers ${answer.status}` };
+  } catch (thrown) {
+    return { alive: false, words: wordsOf(thrown) };
+  }
+}

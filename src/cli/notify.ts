@@ -1,0 +1,53 @@
+/** `headgate notify test`: whether what needs attention would reach those who are to be told. */
+import { loadGatewayConfig } from "../config/gateway-config.ts";
+import { gatewayName } from "../gateway/notifications.ts";
+import { testNotification } from "../operations/notification-text.ts";
+import { createReceiver } from "../operations/receivers.ts";
+import { isoInstant, systemClock } from "../support/clock.ts";
+import { ConfigError, wordsOf } from "../support/errors.ts";
+import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { print, printJson, styled } from "./output.ts";
+
+interface NotifyOptions {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+export function addNotify({ program, action }: CommandFrame): void {
+  const notify = addCommand(program, "notify", "Notifications of what needs attention.", [
+    "headgate notify test -c gateway.yaml",
+  ]);
+  addCommand(notify, "test", "Sends a test to every receiver, and says what came of it.", [
+    "headgate notify test -c gateway.yaml",
+  ])
+    .addOption(configOption())
+    .option("--json", "as JSON")
+    .action(action((options: NotifyOptions) => sendTests(options)));
+}
+
+async function sendTests(options: NotifyOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const { receivers } = config.notifications;
+  if (receivers.length === 0)
+    throw new ConfigError("HG-OPS-003", { operation: "send test", subject: options.config });
+  const notification = testNotification(gatewayName(config), isoInstant(systemClock.now()));
+  const results = await Promise.all(
+    receivers.map(async (one) => {
+      const receiver = createReceiver(one, systemClock);
+      const facts = { receiver: receiver.name, kind: one.kind, place: receiver.place };
+      try {
+        const { words, isPartial } = await receiver.send(notification);
+        return { ...facts, accepted: !isPartial, words };
+      } catch (thrown) {
+        return { ...facts, accepted: false, words: wordsOf(thrown) };
+      }
+    }),
+  );
+  if (options.json === true) printJson(results);
+  else
+    for (const { receiver, place, accepted, words } of results)
+      print(
+        `${accepted ? styled("green", "sent") : styled("red", "failed")}  ${receiver} (${place}): ${words}`,
+      );
+  return results.every(({ accepted }) => accepted) ? 0 : 1;
+}

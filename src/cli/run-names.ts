@@ -1,0 +1,55 @@
+/** Runs as a person names them: by their ids, or by the file whose latest run is meant. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run } from "../model.ts";
+import { RejectedError } from "../support/errors.ts";
+import { openLedgerToRead } from "./ledger-view.ts";
+import { findFiles } from "./trace.ts";
+
+const SHOWN = 20;
+
+/** Of the ledger that the configuration names. */
+export async function withLedger<T>(configPath: string, work: (ledger: Ledger) => Promise<T>): Promise<T> {
+  const { ledger } = await openLedgerToRead(configPath);
+  try {
+    return await work(ledger);
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** All of them, so that nothing is done when one cannot be found. Throws `RejectedError` for a name that means none, or several files. */
+export function findRuns(
+  names: readonly string[],
+  operation: string,
+  configPath: string,
+  config: GatewayConfig,
+): Promise<readonly Run[]> {
+  return withLedger(configPath, async (ledger) => {
+    const found: Run[] = [];
+    for (const name of names) found.push(await findRun(name, operation, ledger, config));
+    return found;
+  });
+}
+
+async function findRun(name: string, operation: string, ledger: Ledger, config: GatewayConfig): Promise<Run> {
+  const run = await ledger.run(name);
+  if (run !== null) return run;
+  const latest = (await findFiles(name, ledger, config)).flatMap(({ runs }) => {
+    const last = runs.at(-1)?.run;
+    return last === undefined || last.binding.unpack !== undefined ? [] : [last];
+  });
+  const [only] = latest;
+  if (only !== undefined && latest.length === 1) return only;
+  const facts = { operation, subject: name };
+  if (only === undefined)
+    throw new RejectedError("HG-CLI-002", { ...facts, message: `the ledger knows no run or file ${name}` });
+  throw new RejectedError("HG-CLI-002", {
+    ...facts,
+    message: `${latest.length} files are named so: ${latest
+      .slice(0, SHOWN)
+      .map(({ id, path, drop, createdAt }) => `${path} at ${drop} of ${createdAt} (run ${id})`)
+      .join(", ")}`,
+    hint: "Name the runs.",
+  });
+}

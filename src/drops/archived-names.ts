@@ -1,0 +1,36 @@
+/** What a listing shows of archives: it was delivered from the same drop, and is not taken for new. */
+import { posix } from "node:path";
+import { archivedRun } from "./archive-clearing.ts";
+
+export interface KnownArchives {
+  /** Folders that are or were archives of the drop. */
+  readonly archives: readonly string[];
+  /** Whether the run of an archived file is one of this drop, or of nobody that the ledger knows. */
+  ownsRun(id: string): Promise<boolean>;
+}
+
+/** By which an unmatched file is told from others in the archive; see `planFinish`. */
+const UNMATCHED = /\.unmatched-\d+(?:\.[^.]*)?$/;
+
+export class ArchivedNames {
+  readonly #known: KnownArchives;
+
+  constructor(known: KnownArchives) {
+    this.#known = known;
+  }
+
+  /** It is in a folder that is or was an archive of the drop. */
+  isInArchive(path: string): boolean {
+    return this.#known.archives.some((folder) => path.startsWith(`${folder}/`));
+  }
+
+  /** Why a file that is in no archive is not new all the same, or null. A drop that never archived has names of its senders alone. */
+  async whyArchived(path: string): Promise<string | null> {
+    if (this.#known.archives.length === 0) return null;
+    const name = posix.basename(path);
+    if (UNMATCHED.test(name)) return "its name is that of an archived file, which no trigger claimed";
+    const run = archivedRun(name);
+    if (run === null || !(await this.#known.ownsRun(run))) return null;
+    return `its name is that of an archived file: it carries the run ${run}`;
+  }
+}

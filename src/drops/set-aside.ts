@@ -1,0 +1,190 @@
+/**
+ * The end of a source file in two halves, for a file that is watched in between: first it is moved on its own volume, to its place in
+ * the archive or aside, and later deleted or copied to another volume. A writer that goes on meanwhile writes into the moved file, and
+ * what it writes is found there. Each function can be called again after a crash.
+ */
+import { posix } from "node:path";
+import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import { TransientError } from "../support/errors.ts";
+import { faultPoint } from "../support/faults.ts";
+import type { Logger } from "../support/log.ts";
+import { asideName } from "./archive-name.ts";
+import type { Drop } from "./drop.ts";
+import { returnOvertaken, type SourceFiles, sameVersion, settleLeftover } from "./finishing.ts";
+
+/** `waits`: it stays at its path for now. */
+export interface SetAside {
+  readonly result: FinishResult | "waits";
+  /** Where the file is now. */
+  readonly place: string;
+  /** What is still to be done to it. */
+  readonly plan: FinishPlan;
+  readonly identity: string | null;
+  /** Why it stays. */
+  readonly why: string;
+}
+
+export interface Inspected {
+  readonly entry: FileEntry;
+  readonly identity: string | null;
+  /** The process that has it open for writing, in words; null when there is none, or nobody can tell. */
+  readonly writer: string | null;
+}
+
+const DONE: FinishPlan = { action: "leave" };
+
+/** What `setAside` answers for a file that was moved with others. Which file it is exactly is found out when it is looked at. */
+export function movedAside(entry: FileEntry, plan: FinishPlan): SetAside {
+  const isArchived = plan.action === "archive";
+  return {
+    ...{ result: "done", identity: null, why: "" },
+    place: isArchived ? plan.to : asideName(entry, plan),
+    plan: isArchived ? DONE : plan,
+  };
+}
+
+/** The first half. A drop without files to be moved does the whole at once. */
+export async function setAside(
+  drop: Drop,
+  entry: FileEntry,
+  plan: FinishPlan,
+  signal: AbortSignal,
+): Promise<SetAside> {
+  if (drop.withFiles === undefined || plan.action === "leave") {
+    const result = await drop.finish(entry, plan, signal);
+    return { result, place: entry.path, plan: DONE, identity: null, why: "" };
+  }
+  return drop.withFiles(entry.path, signal, (files, log) =>
+    moveAside({ name: drop.name, log }, files, entry, plan),
+  );
+}
+
+async function moveAside(
+  drop: { readonly name: string; readonly log: Logger },
+  files: SourceFiles,
+  entry: FileEntry,
+  plan: Exclude<FinishPlan, { readonly action: "leave" }>,
+): Promise<SetAside> {
+  const aside = asideName(entry, plan);
+  const at = async (place: string): Promise<SetAside> => ({
+    ...{ result: "done", place, why: "", identity: (await files.identity?.(place)) ?? null },
+    plan: place === aside ? plan : DONE,
+  });
+  const stay = (result: SetAside["result"], why = ""): SetAside => ({
+    ...{ result, place: entry.path, plan, identity: null, why },
+  });
+  const source = await files.stat(entry.path);
+  // Both names carry what no other file's do: whatever is there is this file, also when it has grown since.
+  const moved = await firstThere(files, plan.action === "archive" ? [plan.to, aside] : [aside]);
+  if (source === null || !sameVersion(source, entry)) {
+    if (moved !== null) return await at(moved);
+    return stay(source === null ? "gone" : "changed");
+  }
+  if (moved !== null) {
+    const result = await settleLeftover(drop, files, entry, moved);
+    return { ...(await at(moved)), result };
+  }
+  const writer = (await files.writer?.(entry.path)) ?? null;
+  if (writer !== null) return stay("waits", `${writer} has it open for writing`);
+  const identity = (await files.identity?.(entry.path)) ?? null;
+  const to = await tryMove(files, entry.path, plan, aside);
+  if (to === null) return stay("waits", "the drop does not permit to rename it");
+  const after = await files.stat(to);
+  const isSame = after !== null && sameVersion(after, entry);
+  if (isSame && ((await files.identity?.(to)) ?? null) === identity) return await at(to);
+  return stay(await returnOvertaken(drop, files, entry, to));
+}
+
+/** Answers where it is then; null where a file that is to be deleted must not be renamed. */
+async function tryMove(
+  files: SourceFiles,
+  from: string,
+  plan: FinishPlan,
+  aside: string,
+): Promise<string | null> {
+  const to = plan.action === "archive" ? plan.to : aside;
+  if (plan.action === "archive") await files.makeFolder(posix.dirname(to));
+  faultPoint("drops.finish.before-rename");
+  try {
+    const isThere = files.rename === undefined ? !(await files.move(from, to)) : await files.rename(from, to);
+    if (!isThere) await files.rename?.(from, aside);
+    faultPoint("drops.finish.after-rename");
+    return isThere ? to : aside;
+  } catch (thrown) {
+    if (plan.action === "delete" && files.isRefused?.(thrown) === true) return null;
+    throw thrown;
+  }
+}
+
+async function firstThere(files: SourceFiles, places: readonly string[]): Promise<string | null> {
+  for (const place of places) if ((await files.stat(place)) !== null) return place;
+  return null;
+}
+
+/** The file as it is at a place now, or null. */
+export async function inspectFile(drop: Drop, place: string, signal: AbortSignal): Promise<Inspected | null> {
+  const inspect = async (files: Pick<SourceFiles, "stat" | "identity" | "writer">) => {
+    const entry = await files.stat(place);
+    if (entry === null) return null;
+    const identity = (await files.identity?.(place)) ?? null;
+    return { entry, identity, writer: (await files.writer?.(place)) ?? null };
+  };
+  if (drop.withFiles === undefined) return inspect({ stat: (path) => drop.stat(path, signal) });
+  return drop.withFiles(place, signal, inspect);
+}
+
+/** The second half: deletes the file, or takes it to the archive on another volume. `changed` and `gone` leave everything as it is. */
+export async function completeFinish(
+  drop: Drop,
+  file: FileEntry,
+  plan: FinishPlan,
+  signal: AbortSignal,
+): Promise<FinishResult> {
+  if (plan.action === "leave" || drop.withFiles === undefined) return "done";
+  return drop.withFiles(file.path, signal, async (files) => {
+    const there = await files.stat(file.path);
+    const archived = plan.action === "archive" ? await files.stat(plan.to) : null;
+    if (there === null) return plan.action === "delete" || archived !== null ? "done" : "gone";
+    if (!sameVersion(there, file)) return "changed";
+    if (plan.action === "delete") {
+      await files.remove(file.path);
+      return "done";
+    }
+    if (archived !== null) return settleLeftover(drop, files, file, plan.to);
+    await files.makeFolder(posix.dirname(plan.to));
+    await files.move(file.path, plan.to);
+    return "done";
+  });
+}
+
+/** A file that was moved goes back to its path. `occupied`: another file is there, and nothing was done; `gone`: it is not at its place. */
+export async function putBack(
+  drop: Drop,
+  place: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<"done" | "occupied" | "gone"> {
+  if (drop.withFiles === undefined)
+    throw new TransientError("HG-DROP-009", {
+      operation: "put source file back",
+      subject: `${drop.name}: ${path}`,
+    });
+  return drop.withFiles(path, signal, async (files) => {
+    if ((await files.stat(place)) === null) return "gone";
+    if ((await files.stat(path)) !== null) {
+      if (!(await isOneFile(files, place, path))) return "occupied";
+      await files.remove(place);
+      return "done";
+    }
+    await files.makeFolder(posix.dirname(path));
+    if (files.restore !== undefined) return (await files.restore(place, path)) ? "done" : "occupied";
+    await files.move(place, path);
+    return "done";
+  });
+}
+
+/** Two names of one file: a crash came between the new link and the removal of the old one. */
+async function isOneFile(files: SourceFiles, one: string, other: string): Promise<boolean> {
+  const identity = (await files.identity?.(one)) ?? null;
+  return identity !== null && identity === (await files.identity?.(other));
+}

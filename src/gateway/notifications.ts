@@ -1,0 +1,113 @@
+/** Joins what needs attention with those who are told of it. */
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { IsoInstant } from "../model.ts";
+import { findAttention } from "../operations/attention.ts";
+import type { ServiceLog } from "../operations/attention-log.ts";
+import type { LateFiles } from "../operations/late-files.ts";
+import type { GatewayMetrics } from "../operations/metrics.ts";
+import { NotificationState } from "../operations/notification-state.ts";
+import { Notifier } from "../operations/notifier.ts";
+import { createReceiver } from "../operations/receivers.ts";
+import type { HealthPart } from "../operations/state-of-work.ts";
+import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
+import type { Conductor } from "../runs/conductor.ts";
+import type { Spool } from "../runs/spool.ts";
+import type { SpoolRoom } from "../runs/spool-room.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import type { Closer } from "./closers.ts";
+import type { Field } from "./drops.ts";
+import { lateFiles } from "./late-files.ts";
+import type { Observers } from "./observers.ts";
+
+const NOTIFICATIONS_FILE = "notifications.json";
+
+export interface AttentionWatch {
+  readonly late: LateFiles;
+  readonly lanes: WaitingLanes;
+  readonly notifier: Notifier;
+  start(): void;
+}
+
+/** What looks for things that need attention, and tells of them. */
+export async function watchAttention(
+  config: GatewayConfig,
+  parts: Omit<NotifierSources, "services" | "late" | "lanes" | "metrics"> & {
+    readonly conductor: Pick<Conductor, "waitReason">;
+    readonly observers: Pick<Observers, "metrics" | "services">;
+    readonly startedAt: IsoInstant;
+  },
+  closers: Closer[],
+): Promise<AttentionWatch> {
+  const { observers, conductor, startedAt, ...known } = parts;
+  const { metrics, services } = observers;
+  const late = lateFiles(config, parts.ledger, { metrics, clock: parts.clock, log: parts.log, startedAt });
+  closers.push(() => late.stop());
+  const { ledger, clock, log } = parts;
+  const lanes = new WaitingLanes({
+    ...{ ledger, clock, afterMs: config.operations.laneAfter },
+    waitReason: (run) => conductor.waitReason(run),
+    isDown: (service) => services.states().get(service)?.state === "down",
+  });
+  const laneLog = new LaneLog({ lanes, clock, log });
+  closers.push(() => laneLog.stop());
+  const notifier = await openNotifier(config, { ...known, services, late, lanes, metrics });
+  closers.push(() => notifier.stop());
+  const start = () => {
+    late.start();
+    laneLog.start();
+    notifier.start();
+  };
+  return { late, lanes, notifier, start };
+}
+
+interface NotifierSources {
+  readonly ledger: Ledger;
+  readonly spool: Pick<Spool, "root">;
+  readonly room: Pick<SpoolRoom, "state">;
+  readonly field: Pick<Field, "statuses">;
+  readonly services: ServiceLog;
+  readonly late: Pick<LateFiles, "missing">;
+  readonly lanes: Pick<WaitingLanes, "overdue">;
+  readonly metrics: Pick<GatewayMetrics, "countNotification">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+async function openNotifier(config: GatewayConfig, parts: NotifierSources): Promise<Notifier> {
+  const { ledger, room, field, services, late, lanes, metrics, clock, log } = parts;
+  const options = config.notifications;
+  return new Notifier({
+    options,
+    receivers: options.receivers.map((one) => createReceiver(one, clock)),
+    state: await NotificationState.read(join(parts.spool.root, NOTIFICATIONS_FILE), log),
+    gateway: gatewayName(config),
+    find: () =>
+      findAttention({
+        ledger,
+        node: config.ledger.kind === "postgres" ? gatewayName(config) : null,
+        drops: () => field.statuses(),
+        services: () =>
+          config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
+        late: () => late.missing(),
+        lanes: () => lanes.overdue(),
+        spool: () => room.state(),
+        spoolShare: options.spoolShare,
+      }),
+    count: (receiver, accepted) => metrics.countNotification(receiver, accepted),
+    clock,
+    log,
+  });
+}
+
+/** The node, or the machine where it is alone. */
+export function gatewayName({ ledger }: Pick<GatewayConfig, "ledger">): string {
+  return ledger.kind === "postgres" ? (ledger.node ?? hostname()) : hostname();
+}
+
+export function notificationHealth(notifier: Pick<Notifier, "failing">): readonly HealthPart[] {
+  return [...notifier.failing().values()].map((reason) => ({ part: "notifications", ready: true, reason }));
+}

@@ -1,0 +1,10 @@
+/** Ledger, spool and what lies beside them hold keys, file contents and names: no other user may read them. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Logger } from "../support/log.ts";
+import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";
+
+/** Before anything of it is opened. Throws `ConfigError` when a mode is too wide and cannot be changed. */
+export function protectState({ ledger, spool }: Pick<GatewayConfig, "ledger" | "spool">, log: Logger): void {
+  const paths = [...(ledger.kind === "sqlite" ? filesOf(ledger.path) : []), ...filesOf(spool.path)];
+  logNarrowed(narrowModes(paths), log);
+}

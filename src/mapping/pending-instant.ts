@@ -1,0 +1,68 @@
+/**
+ * Instants that are not known yet: those of a series in a repeated hour, until it has left the hour. A mapper hands them on; whatever asks
+ * one for its value gets a `RowError`, since any answer could be wrong by an hour.
+ */
+import { RowError } from "./row-error.ts";
+
+type Known = number | RowError;
+
+export class PendingDate {
+  /** What the file says. */
+  readonly text: string;
+  #known: Known | undefined;
+  #waiting: ((known: Known) => void)[] = [];
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Calls `take` with the epoch milliseconds, or with why they cannot be known; at once when that is settled. */
+  whenKnown(take: (known: Known) => void): void {
+    if (this.#known === undefined) this.#waiting.push(take);
+    else take(this.#known);
+  }
+
+  settle(known: Known): void {
+    this.#known = known;
+    for (const take of this.#waiting.splice(0)) take(known);
+  }
+
+  /** One that depends on it. */
+  derive(change: (ms: number) => number): PendingDate {
+    const derived = new PendingDate(this.text);
+    this.whenKnown((known) => derived.settle(typeof known === "number" ? change(known) : known));
+    return derived;
+  }
+}
+
+const dates = new WeakMap<object, PendingDate>();
+
+function refuse(): never {
+  throw new RowError(
+    "the instant is in a repeated hour, and its pass is known only when the series has left it",
+    {
+      hint: "Hand the instant to `emit`, `time.addMinutes` or `time.addDays` as it is; with the policies earlier and later it is known at once.",
+    },
+  );
+}
+
+const prototype = Object.create(
+  Temporal.Instant.prototype,
+  Object.fromEntries(
+    Object.entries(Object.getOwnPropertyDescriptors(Temporal.Instant.prototype)).flatMap(([name, one]) => {
+      if (name === "constructor") return [];
+      return [[name, one.get === undefined ? { value: refuse } : { get: refuse }]];
+    }),
+  ),
+) as Temporal.Instant;
+
+/** The instant that a mapper is given for it. */
+export function pendingInstant(date: PendingDate): Temporal.Instant {
+  const instant = Object.create(prototype) as Temporal.Instant;
+  dates.set(instant, date);
+  return instant;
+}
+
+export function pendingDateOf(instant: unknown): PendingDate | undefined {
+  return typeof instant === "object" && instant !== null ? dates.get(instant) : undefined;
+}

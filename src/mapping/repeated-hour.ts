@@ -1,0 +1,75 @@
+/**
+ * Which pass of a repeated hour each row of a series is of, told by the order of the rows alone. Two orders are known: one pass after the
+ * other (2:00, 2:15, 2:30, 2:45, 2:00, 2:15, …), and both passes of each time together (2:00, 2:00, 2:15, 2:15, …), forwards or backwards.
+ * Rows may be missing. What more than one of these would explain, with other instants, is not told.
+ */
+
+export type Pass = "first" | "second";
+
+/** What is known of one stay of a series in the hour. Wall times in milliseconds. */
+export interface Stay {
+  readonly walls: readonly number[];
+  /** Of the rows before and after it; undefined where there is none near. */
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+}
+
+/** The pass of each row, or why order does not tell it. */
+export function passesOf(stay: Stay): readonly Pass[] | string {
+  const { walls } = stay;
+  const found: (readonly Pass[])[] = [];
+  for (const direction of directionsOf(stay)) {
+    const passes = direction === "forwards" ? forwards(walls) : forwards(walls.toReversed())?.toReversed();
+    if (passes !== undefined) found.push(passes);
+  }
+  const [only, other] = found;
+  if (only !== undefined && (other === undefined || only.every((pass, at) => pass === other[at])))
+    return only;
+  if (only !== undefined) return "nothing before or after the hour tells whether the rows run forwards";
+  return new Set(walls).size === walls.length && isSorted(walls)
+    ? "there is one row of each time only"
+    : "the passes follow neither each other nor go together time by time";
+}
+
+type Direction = "forwards" | "backwards";
+
+/** The directions that the rows around the hour leave open; none when they contradict each other. */
+function directionsOf({ walls, before, after }: Stay): readonly Direction[] {
+  const lowest = Math.min(...ends(walls));
+  const came = before === undefined ? undefined : before < lowest ? "forwards" : "backwards";
+  const went = after === undefined ? undefined : after > lowest ? "forwards" : "backwards";
+  if (came === undefined && went === undefined) return ["forwards", "backwards"];
+  if (came !== undefined && went !== undefined && came !== went) return [];
+  return [came ?? went ?? "forwards"];
+}
+
+/** Rows around the hour are outside of it, so any of its times compares with them alike. */
+function ends(walls: readonly number[]): readonly [number, number] {
+  return [walls[0] ?? 0, walls.at(-1) ?? 0];
+}
+
+/** For rows in the order of time; undefined where neither order explains them, or both do. */
+function forwards(walls: readonly number[]): readonly Pass[] | undefined {
+  const breaks = walls.flatMap((wall, at) => (at > 0 && wall <= (walls[at - 1] ?? wall) ? [at] : []));
+  const [start] = breaks;
+  if (start === undefined) return undefined;
+  if (isPaired(walls)) return walls.map((_, at) => (at % 2 === 0 ? "first" : "second"));
+  // A time that comes twice in a row may be a pair among times of which one pass is missing.
+  if (breaks.length > 1 || walls[start] === walls[start - 1]) return undefined;
+  return walls.map((_, at) => (at < start ? "first" : "second"));
+}
+
+/** Each time twice in a row, and the times rise. */
+function isPaired(walls: readonly number[]): boolean {
+  return (
+    walls.length % 2 === 0 &&
+    walls.every((wall, at) =>
+      at % 2 === 1 ? wall === walls[at - 1] : at === 0 || wall > (walls[at - 1] ?? 0),
+    )
+  );
+}
+
+function isSorted(walls: readonly number[]): boolean {
+  const steps = walls.slice(1).map((wall, at) => Math.sign(wall - (walls[at] ?? 0)));
+  return steps.every((step) => step === steps[0]);
+}

@@ -1,0 +1,100 @@
+/** The rows of each series around repeated hours, for `byOrder`: those in an hour are held until the series has left it. */
+import { PendingDate } from "./pending-instant.ts";
+import { passesOf } from "./repeated-hour.ts";
+import { RowError } from "./row-error.ts";
+import type { Occurrence, Zone } from "./zone.ts";
+
+type Twice = Extract<Occurrence, { readonly kind: "twice" }>;
+
+interface Held extends Twice {
+  readonly wall: number;
+  readonly date: PendingDate;
+}
+
+interface Series {
+  /** Wall time of the last row outside of a repeated hour; NaN at the start of the file. */
+  last: number;
+  /** Rows of the hour that it is in. */
+  held: Held[];
+}
+
+/** A row from another day says nothing about an hour. */
+const NEAR_MS = 86_400_000;
+/** Rows held of all series together: two hours of 16 series with a row a second. */
+const HELD_MAX = 120_000;
+
+const HINT =
+  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC, or say that every row is of one pass by the policy earlier or later. Where several series alternate in one file, a mapper has to name the series: { byOrder: series }.";
+
+export class SeriesOrder {
+  readonly #zone: Zone;
+  readonly #series = new Map<string, Series>();
+
+  constructor(zone: Zone) {
+    this.#zone = zone;
+  }
+
+  #seriesOf(key: string): Series {
+    const known = this.#series.get(key);
+    if (known !== undefined) return known;
+    const made = { last: Number.NaN, held: [] };
+    this.#series.set(key, made);
+    return made;
+  }
+
+  /** A row whose wall time occurs once. */
+  pass(key: string, wall: number): void {
+    const series = this.#seriesOf(key);
+    if (series.held.length > 0) this.#settle(series, wall);
+    series.last = wall;
+  }
+
+  /** A row whose wall time occurs twice. Throws a `RowError` when too many are held. */
+  hold(key: string, text: string, wall: number, twice: Twice): PendingDate {
+    const series = this.#seriesOf(key);
+    const [first] = series.held;
+    // Another repeated hour, with no row between them.
+    if (first !== undefined && !isNear(first.wall, wall)) {
+      this.#settle(series, undefined);
+      series.last = Number.NaN;
+    }
+    const date = new PendingDate(text);
+    series.held.push({ ...twice, wall, date });
+    if (series.held.length > HELD_MAX) {
+      refuseAll(series.held.splice(0), this.#zone, `there are more than ${HELD_MAX} rows in it`);
+      series.last = Number.NaN;
+    }
+    return date;
+  }
+
+  /** No further row comes. */
+  finish(): void {
+    for (const series of this.#series.values()) if (series.held.length > 0) this.#settle(series, undefined);
+  }
+
+  #settle(series: Series, next: number | undefined): void {
+    const held = series.held.splice(0);
+    const walls = held.map(({ wall }) => wall);
+    const around = (wall: number | undefined) =>
+      wall !== undefined && isNear(wall, walls[0] ?? Number.NaN) ? wall : undefined;
+    const passes = passesOf({ walls, before: around(series.last), after: around(next) });
+    if (typeof passes === "string") refuseAll(held, this.#zone, passes);
+    else
+      for (const [at, { first, second, date }] of held.entries())
+        date.settle(passes[at] === "first" ? first : second);
+  }
+}
+
+function refuseAll(held: readonly Held[], zone: Zone, why: string): void {
+  for (const { date } of held)
+    date.settle(
+      new RowError(
+        `"${date.text.slice(0, 60)}" occurs twice in ${zone.name}, and the order of the rows does not tell which of the two is meant: ${why}`,
+        { text: date.text, hint: HINT },
+      ),
+    );
+}
+
+function isNear(one: number, other: number): boolean {
+  return Math.abs(one - other) <= NEAR_MS;
+}

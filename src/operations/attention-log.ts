@@ -1,0 +1,76 @@
+/** The lines of the log that matter to an operator: runs that need attention, services that go and come back. Each is written once, where it is decided. */
+import type { Place, Run } from "../model.ts";
+import type { Logger } from "../support/log.ts";
+import { NEEDS_A_PERSON } from "./state-of-work.ts";
+
+/** Of each run that came to another state; one that needs a person is a warning with the reason in words. */
+export function logRunState(run: Run, log: Logger): void {
+  if (!NEEDS_A_PERSON.includes(run.state)) return;
+  const { reason } = run;
+  log.warn(
+    {
+      run: run.id,
+      drop: run.drop,
+      file: run.path,
+      trigger: run.binding.trigger,
+      state: run.state,
+      code: reason?.code ?? null,
+      ...(reason?.place === undefined ? {} : { place: reason.place }),
+      ...(reason?.hint === undefined ? {} : { hint: reason.hint }),
+    },
+    runWords(run),
+  );
+}
+
+/** `a.csv at field is quarantined: the value is no number (row 3, column kWh)` */
+export function runWords({
+  path,
+  drop,
+  state,
+  reason,
+}: Pick<Run, "path" | "drop" | "state" | "reason">): string {
+  const why = reason === null || reason.message === "" ? "" : `: ${reason.message}`;
+  return `${path} at ${drop} is ${state}${why}${placeWords(reason?.place)}`;
+}
+
+/** ` (sheet Data, row 3, column kWh)`; empty where no place is known. */
+export function placeWords(place: Place | undefined): string {
+  const parts = [
+    ...(place?.sheet === undefined ? [] : [`sheet ${place.sheet}`]),
+    ...(place?.row === undefined ? [] : [`row ${place.row}`]),
+    ...(place?.column === undefined ? [] : [`column ${place.column}`]),
+  ];
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+}
+
+/** `down` and `up` come in turns for each service; nothing is known of one that was not used yet. */
+export interface ServiceState {
+  readonly state: "down" | "up";
+  /** Why it is down. */
+  readonly reason: string | null;
+}
+
+/** What is known of the services since the start. */
+export class ServiceLog {
+  readonly #log: Logger;
+  readonly #states = new Map<string, ServiceState>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  states(): ReadonlyMap<string, ServiceState> {
+    return this.#states;
+  }
+
+  /** `reason`: why the service cannot be used now; null when it was used with success. */
+  note(service: string, reason: string | null): void {
+    const before = this.#states.get(service)?.state;
+    const state = reason === null ? "up" : "down";
+    this.#states.set(service, { state, reason });
+    if (state === before) return;
+    if (reason !== null)
+      this.#log.warn({ service, reason }, `the service ${service} cannot be used: ${reason}`);
+    else if (before === "down") this.#log.info({ service }, `the service ${service} can be used again`);
+  }
+}

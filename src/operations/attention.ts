@@ -1,0 +1,97 @@
+/** What needs attention now, as one list: files at rest, files that are late, lanes that wait, drops and services that cannot be reached, the spool. */
+import type { Ledger } from "../ledger/ledger.ts";
+import { runWords, type ServiceState } from "./attention-log.ts";
+import { type MissingFile, missingWords } from "./late-files.ts";
+import type { AttentionKind } from "./options.ts";
+import { type SpoolState, usedWords } from "./spool-state.ts";
+import { type DropState, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
+import { type LaneWait, waitWords } from "./waiting-lanes.ts";
+
+/** One thing that needs attention. `key` names it for as long as it does, also over restarts. */
+export interface Concern {
+  readonly key: string;
+  readonly kind: AttentionKind;
+  /** One line for a person. */
+  readonly text: string;
+  /** For programs. */
+  readonly facts: Readonly<Record<string, string | number | null>>;
+}
+
+export interface Attention {
+  readonly concerns: readonly Concern[];
+  /** Keys of which nothing is known yet, such as of a drop that was not polled since the start: they stay as they were. */
+  readonly unknown: ReadonlySet<string>;
+}
+
+export interface AttentionSources {
+  readonly ledger: Pick<Ledger, "restingIn">;
+  /** This node, where several share the ledger: each tells of its own runs. */
+  readonly node: string | null;
+  drops(): readonly DropState[];
+  /** Names of the services of the configuration, and what is known of each. */
+  services(): readonly { readonly name: string; readonly state: ServiceState | null }[];
+  late(): readonly MissingFile[];
+  /** Those that have waited too long. */
+  lanes(): Promise<readonly LaneWait[]>;
+  spool(): Promise<SpoolState>;
+  readonly spoolShare: number;
+}
+
+const RUNS_MAX = 1_000;
+
+export async function findAttention(sources: AttentionSources): Promise<Attention> {
+  const unknown = new Set<string>();
+  const concerns = [...(await restingRuns(sources))];
+  for (const file of sources.late()) {
+    const facts = { trigger: file.trigger, due: file.due, lastSeen: file.lastSeen };
+    concerns.push({ key: `late ${file.trigger} ${file.due}`, kind: "late", text: missingWords(file), facts });
+  }
+  for (const wait of await sources.lanes()) {
+    const { lane, since, behind, run } = wait;
+    const facts = { lane, since, run: run.id, drop: run.drop, file: run.path, behind };
+    concerns.push({ key: `lane ${lane}`, kind: "lane", text: waitWords(wait), facts });
+  }
+  for (const state of sources.drops()) {
+    const { drop, paused, lastError, lastCompletePoll } = state;
+    const key = `drop ${drop}`;
+    if (paused !== undefined && paused !== null) continue;
+    if (lastError === null && lastCompletePoll === null) unknown.add(key);
+    if (lastError === null) continue;
+    const text = `the drop ${drop} cannot be polled: ${lastError.message}`;
+    concerns.push({ key, kind: "drop", text, facts: { drop, code: lastError.code } });
+  }
+  for (const { name, state } of sources.services()) {
+    const key = `service ${name}`;
+    if (state === null) unknown.add(key);
+    if (state?.state !== "down") continue;
+    const text = `the service ${name} cannot be used: ${state.reason ?? ""}`;
+    concerns.push({ key, kind: "service", text, facts: { service: name } });
+  }
+  const spool = await sources.spool();
+  if (spool.full !== null || spool.usedBytes >= spool.budgetBytes * sources.spoolShare)
+    concerns.push({
+      key: "spool",
+      kind: "spool",
+      text: spool.full ?? `the spool is nearly full: ${usedWords(spool)}`,
+      facts: { usedBytes: spool.usedBytes, budgetBytes: spool.budgetBytes },
+    });
+  return { concerns, unknown };
+}
+
+async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {
+  const resting = await ledger.restingIn(NEEDS_A_PERSON, RUNS_MAX);
+  return resting.flatMap((one) => {
+    const { run } = one;
+    if (!isUnattended(one) || (node !== null && run.node !== null && run.node !== node)) return [];
+    const { id, drop, path, state, reason, changedAt, binding } = run;
+    const facts = {
+      run: id,
+      drop,
+      file: path,
+      trigger: binding.trigger,
+      code: reason?.code ?? null,
+      changedAt,
+    };
+    return [{ key: `run ${id} ${state}`, kind: state as AttentionKind, text: runWords(run), facts }];
+  });
+}

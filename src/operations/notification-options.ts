@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { duration } from "../support/quantities.ts";
+
+/** What a notification can be about. */
+export const ATTENTION_KINDS = [
+  "quarantined",
+  "held",
+  "discarded",
+  "unconfirmed",
+  "late",
+  "lane",
+  "drop",
+  "service",
+  "spool",
+] as const;
+export type AttentionKind = (typeof ATTENTION_KINDS)[number];
+
+const common = {
+  name: z.string().min(1).describe("Name, unique among the receivers; log and state name it."),
+  about: z
+    .array(z.enum(ATTENTION_KINDS))
+    .min(1)
+    .default([...ATTENTION_KINDS])
+    .describe(
+      "What it is told of: runs that are quarantined, held, discarded or unconfirmed, a file that is late, a lane that waits too long, a drop or a service that cannot be reached, a spool that is nearly full. All when absent.",
+    ),
+};
+
+const webhookReceiver = z.strictObject({
+  kind: z.literal("webhook").describe("Posts JSON."),
+  ...common,
+  url: z
+    .url({ protocol: /^https?$/ })
+    .describe("Where it is posted, such as the incoming webhook of a chat, or a service of your own.")
+    .meta({ secret: true }),
+  format: z
+    .enum(["json", "slack", "teams"])
+    .default("json")
+    .describe(
+      "json: every fact, for programs; slack: the text for Slack and what understands it; teams: a card.",
+    ),
+  secret: z
+    .string()
+    .min(16)
+    .optional()
+    .describe("Secret of the signature in the header X-Headgate-Signature; without it nothing is signed.")
+    .meta({ secret: true }),
+});
+
+const emailReceiver = z.strictObject({
+  kind: z.literal("email").describe("Sends by SMTP."),
+  ...common,
+  host: z.string().min(1).describe("SMTP server."),
+  port: z.int().min(1).max(65_535).default(587).describe("Its port; 465 is usual with `security: tls`."),
+  security: z
+    .enum(["starttls", "tls", "none"])
+    .default("starttls")
+    .describe(
+      "starttls: nothing is sent before the connection is encrypted; tls: encrypted from the start; none: in the clear, for a server on this machine. Certificates are verified.",
+    ),
+  ca: z
+    .string()
+    .optional()
+    .describe("Certificates (PEM) to trust instead of the public ones.")
+    .meta({ examples: ["${file:/etc/headgate/ca.pem}"] }),
+  username: z.string().min(1).optional().describe("Without it nobody signs in."),
+  password: z.string().min(1).optional().describe("Of this user.").meta({ secret: true }),
+  from: z.string().min(3).describe("Sender, such as `Headgate <headgate@example.com>`."),
+  to: z.array(z.string().min(3)).min(1).describe("Recipients."),
+});
+
+export const receiverOptions = z.discriminatedUnion("kind", [webhookReceiver, emailReceiver]).check(
+  z.superRefine<{ kind: string; username?: string | undefined; password?: string | undefined }>(
+    ({ username, password }, context) => {
+      if ((username === undefined) === (password === undefined)) return;
+      const path = [username === undefined ? "username" : "password"];
+      context.addIssue({ code: "custom", path, message: "username and password belong together" });
+    },
+  ),
+);
+export type ReceiverOptions = z.output<typeof receiverOptions>;
+export type WebhookReceiverOptions = Extract<ReceiverOptions, { kind: "webhook" }>;
+export type EmailReceiverOptions = Extract<ReceiverOptions, { kind: "email" }>;
+
+export const notificationOptions = z.strictObject({
+  receivers: z
+    .array(receiverOptions)
+    .default([])
+    .check(
+      z.superRefine<readonly { name: string }[]>((receivers, context) => {
+        for (const [index, { name }] of receivers.entries()) {
+          if (receivers.findIndex((one) => one.name === name) === index) continue;
+          context.addIssue({
+            code: "custom",
+            path: [index, "name"],
+            message: `the name ${name} is used twice`,
+          });
+        }
+      }),
+    )
+    .describe("Whom to tell; nobody when empty."),
+  group: duration("1m").describe("What begins within this time of the first is told in one message."),
+  every: duration("15m").describe("Shortest time between two messages to one receiver."),
+  unreachableAfter: duration("5m").describe(
+    "A drop or a service that cannot be reached is told when it has been so for this long.",
+  ),
+  spoolShare: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.8)
+    .describe("Share of `spool.budget` in use from which the spool counts as nearly full."),
+  attempts: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(12)
+    .describe(
+      "How often a message is tried, with pauses that double from 1 minute to 1 hour, before it is given up with an error in the log.",
+    ),
+});
+export type NotificationOptions = z.output<typeof notificationOptions>;

@@ -1,0 +1,214 @@
+/**
+ * Tells the receivers what needs attention. What there is now is compared with what each receiver knows: so a restart repeats nothing and loses
+ * nothing, what passed before it was told is not told, and a receiver that was away learns of everything that is still so.
+ */
+import { createHash } from "node:crypto";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Attention, Concern } from "./attention.ts";
+import type { Known, NotificationState } from "./notification-state.ts";
+import type { Notification } from "./notification-text.ts";
+import type { NotificationOptions } from "./options.ts";
+import type { Receiver } from "./receivers.ts";
+
+export interface NotifierParts {
+  readonly options: Pick<NotificationOptions, "group" | "every" | "unreachableAfter" | "attempts">;
+  readonly receivers: readonly Receiver[];
+  readonly state: NotificationState;
+  readonly gateway: string;
+  find(): Promise<Attention>;
+  /** Of each attempt that ended. */
+  count?(receiver: string, accepted: boolean): void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const LOOK_EVERY_MS = 15_000;
+/** At the end, receivers are waited for no longer. */
+const FLUSH_MS = 5_000;
+const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
+/** Whose end is told, too. Files at rest are somebody's work, who knows. */
+const TOLD_WHEN_OVER: ReadonlySet<string> = new Set(["late", "lane", "drop", "service", "spool"]);
+
+export class Notifier {
+  readonly #parts: NotifierParts;
+  readonly #stop = new AbortController();
+  readonly #sending = new Map<string, Promise<void>>();
+  /** Receivers that do not accept, with the reason. */
+  readonly #failing = new Map<string, string>();
+  #loop: Promise<void> | null = null;
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts;
+  }
+
+  /** Does nothing where nobody is to be told. */
+  start(): void {
+    if (this.#parts.receivers.length > 0) this.#loop ??= this.#run();
+  }
+
+  /** What is due is sent now, without waiting for more; a receiver that does not answer learns of it after the next start. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    const loop = this.#loop;
+    this.#loop = null;
+    if (loop === null) return;
+    await loop;
+    await this.#lookOrLog(true);
+    const done = new AbortController();
+    const late = this.#parts.clock.sleep(FLUSH_MS, done.signal);
+    await Promise.race([this.settled(), late]);
+    done.abort();
+    await this.#parts.state.save();
+  }
+
+  /** Receivers that did not accept the last message; for health. */
+  failing(): ReadonlyMap<string, string> {
+    return this.#failing;
+  }
+
+  /** Resolves when no message is on its way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#sending.values());
+  }
+
+  async #run(): Promise<void> {
+    do await this.#lookOrLog(false);
+    while (await this.#parts.clock.sleep(LOOK_EVERY_MS, this.#stop.signal));
+  }
+
+  async #lookOrLog(isLast: boolean): Promise<void> {
+    await this.look(isLast).catch((thrown) =>
+      this.#parts.log.warn({ reason: wordsOf(thrown) }, "what needs attention cannot be looked for"),
+    );
+  }
+
+  /** `isLast`: nothing is waited for that could be told in the same message. */
+  async look(isLast = false): Promise<void> {
+    const { find, receivers, state, clock } = this.#parts;
+    const found = await find();
+    const now = clock.now();
+    const nowMs = now.epochMilliseconds;
+    this.#compare(found, isoInstant(now));
+    await state.save();
+    for (const receiver of receivers) {
+      if (this.#sending.has(receiver.name) || !this.#mayTell(receiver, nowMs)) continue;
+      const due = this.#dueFor(receiver, nowMs, isLast);
+      const { resolved } = state.receiver(receiver.name);
+      if (due.length === 0 && resolved.length === 0) continue;
+      const sending = this.#send(receiver, due, [...resolved]).finally(() =>
+        this.#sending.delete(receiver.name),
+      );
+      this.#sending.set(receiver.name, sending);
+    }
+  }
+
+  #compare({ concerns, unknown }: Attention, now: string): void {
+    const { known, receivers } = this.#parts.state;
+    const keys = new Set(concerns.map(({ key }) => key));
+    for (const { key, kind, text, facts } of concerns) {
+      const before = known.get(key);
+      known.set(key, { key, kind, text, facts, since: before?.since ?? now, told: before?.told ?? [] });
+    }
+    for (const [key, { kind, text, told }] of known) {
+      if (keys.has(key) || unknown.has(key)) continue;
+      known.delete(key);
+      if (!TOLD_WHEN_OVER.has(kind)) continue;
+      for (const name of told) receivers.get(name)?.resolved.push({ key, kind, text });
+    }
+    // It came again before its end was told.
+    for (const one of receivers.values()) one.resolved = one.resolved.filter(({ key }) => !keys.has(key));
+  }
+
+  #mayTell({ name }: Receiver, nowMs: number): boolean {
+    const { sentAt, nextAt } = this.#parts.state.receiver(name);
+    const sentMs = sentAt === null ? Number.NEGATIVE_INFINITY : Date.parse(sentAt);
+    // A clock that was put back must not silence it for long.
+    const isFresh = sentMs <= nowMs && nowMs - sentMs < this.#parts.options.every;
+    const waitMs = nextAt === null ? 0 : Date.parse(nextAt) - nowMs;
+    return !isFresh && (waitMs <= 0 || waitMs > RETRY_MS.last);
+  }
+
+  /** Nothing while the first of it may get company within the time of a group. */
+  #dueFor({ name, about }: Receiver, nowMs: number, isLast: boolean): readonly Known[] {
+    const { group, unreachableAfter } = this.#parts.options;
+    const dueMs = ({ kind, since }: Known) =>
+      Date.parse(since) + (kind === "drop" || kind === "service" ? unreachableAfter : 0);
+    const due = [...this.#parts.state.known.values()].filter(
+      (one) => about.has(one.kind) && !one.told.includes(name) && dueMs(one) <= nowMs,
+    );
+    const first = Math.min(...due.map(dueMs));
+    return isLast || nowMs >= first + group ? due : [];
+  }
+
+  async #send(
+    receiver: Receiver,
+    due: readonly Known[],
+    resolved: readonly Pick<Concern, "key" | "kind" | "text">[],
+  ) {
+    const { state, clock, log, gateway, count } = this.#parts;
+    const keys = [...due, ...resolved].map(({ key }) => key);
+    const notification: Notification = {
+      kind: "attention",
+      id: createHash("sha256")
+        .update(JSON.stringify([gateway, keys]))
+        .digest("hex")
+        .slice(0, 16),
+      at: isoInstant(clock.now()),
+      gateway,
+      concerns: due,
+      resolved,
+    };
+    const own = state.receiver(receiver.name);
+    try {
+      const { words, isPartial } = await receiver.send(notification);
+      log[isPartial ? "warn" : "info"](
+        { receiver: receiver.name, concerns: due.length, answer: words },
+        "notification sent",
+      );
+      if (this.#failing.delete(receiver.name))
+        log.info({ receiver: receiver.name }, "the receiver accepts notifications again");
+      this.#toldOf(receiver, keys);
+      own.sentAt = isoInstant(clock.now());
+      own.failures = 0;
+      own.nextAt = null;
+      count?.(receiver.name, true);
+    } catch (thrown) {
+      count?.(receiver.name, false);
+      this.#failed(receiver, keys, wordsOf(thrown));
+    }
+    await state.save();
+  }
+
+  #toldOf({ name }: Receiver, keys: readonly string[]): void {
+    const { state } = this.#parts;
+    for (const key of keys) {
+      const one = state.known.get(key);
+      if (one !== undefined) state.known.set(key, { ...one, told: [...one.told, name] });
+    }
+    const own = state.receiver(name);
+    own.resolved = own.resolved.filter(({ key }) => !keys.includes(key));
+  }
+
+  #failed(receiver: Receiver, keys: readonly string[], words: string): void {
+    const { state, clock, log, options } = this.#parts;
+    const own = state.receiver(receiver.name);
+    own.failures += 1;
+    const pauseMs = Math.min(RETRY_MS.last, RETRY_MS.first * 2 ** (own.failures - 1));
+    own.nextAt = isoInstant(clock.now().add({ milliseconds: pauseMs }));
+    if (!this.#failing.has(receiver.name))
+      log.warn({ receiver: receiver.name, code: "HG-OPS-001" }, `${words}; it is tried again`);
+    this.#failing.set(receiver.name, words);
+    if (own.failures < options.attempts) return;
+    const facts = {
+      receiver: receiver.name,
+      code: "HG-OPS-001",
+      attempts: own.failures,
+      concerns: keys.length,
+    };
+    log.error(facts, `a notification is given up: ${words}`);
+    this.#toldOf(receiver, keys);
+    own.failures = 0;
+  }
+}

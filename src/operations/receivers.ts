@@ -1,0 +1,112 @@
+/** Where notifications go: webhooks and mail. A receiver answers within a bound, and holds nobody up. */
+import { createTransport } from "nodemailer";
+import type { Clock } from "../support/clock.ts";
+import { TransientError, wordsOf } from "../support/errors.ts";
+import { SIGNATURE_HEADER, signWebhook } from "../wire/index.ts";
+import { bodyOf, linesOf, type Notification, oneLine, titleOf } from "./notification-text.ts";
+import type { EmailReceiverOptions, ReceiverOptions, WebhookReceiverOptions } from "./options.ts";
+
+export interface Receiver {
+  readonly name: string;
+  readonly about: ReadonlySet<string>;
+  /** For people: without secrets. */
+  readonly place: string;
+  /** Resolves when it was accepted; rejects with `TransientError`, whose message holds no secret. */
+  send(notification: Notification): Promise<Sent>;
+}
+
+export interface Sent {
+  /** The answer, for people. */
+  readonly words: string;
+  /** Some of the recipients were refused. */
+  readonly isPartial: boolean;
+}
+
+const TIMEOUT_MS = 10_000;
+
+export function createReceiver(options: ReceiverOptions, clock: Clock): Receiver {
+  const place =
+    options.kind === "webhook"
+      ? `webhook at ${new URL(options.url).host}`
+      : `mail by ${options.host}:${options.port}`;
+  const send = options.kind === "webhook" ? webhookSender(options, clock) : emailSender(options);
+  const secrets = secretsIn(options);
+  return {
+    name: options.name,
+    about: new Set(options.about),
+    place,
+    async send(notification) {
+      try {
+        return await send(notification);
+      } catch (cause) {
+        let words = oneLine(wordsOf(cause));
+        for (const secret of secrets) words = words.replaceAll(secret, "[redacted]");
+        // The cause is left out: a log would write what it holds.
+        throw new TransientError("HG-OPS-001", {
+          operation: "send notification",
+          subject: options.name,
+          message: `the receiver ${options.name} (${place}) did not accept the notification: ${words}`,
+        });
+      }
+    },
+  };
+}
+
+function secretsIn(options: ReceiverOptions): readonly string[] {
+  const all = options.kind === "webhook" ? [options.url, options.secret] : [options.password];
+  return all.filter((secret) => secret !== undefined);
+}
+
+function webhookSender({ url, format, secret }: WebhookReceiverOptions, clock: Clock) {
+  return async (notification: Notification): Promise<Sent> => {
+    const body = bodyOf(notification, format);
+    const seconds = Math.floor(clock.now().epochMilliseconds / 1000);
+    const signature = secret === undefined ? {} : { [SIGNATURE_HEADER]: signWebhook(body, secret, seconds) };
+    const answer = await fetch(url, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...signature },
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await answer.body?.cancel();
+    if (!answer.ok) throw new Error(`it answered ${answer.status}`);
+    return { words: `it answered ${answer.status}`, isPartial: false };
+  };
+}
+
+function emailSender(options: EmailReceiverOptions) {
+  const { host, port, security, ca, username, password, from, to } = options;
+  return async (notification: Notification): Promise<Sent> => {
+    const transport = createTransport({
+      host,
+      port,
+      secure: security === "tls",
+      requireTLS: security === "starttls",
+      ignoreTLS: security === "none",
+      tls: { ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" },
+      ...(username === undefined || password === undefined
+        ? {}
+        : { auth: { user: username, pass: password } }),
+      connectionTimeout: TIMEOUT_MS,
+      greetingTimeout: TIMEOUT_MS,
+      socketTimeout: TIMEOUT_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+    try {
+      const sent = await transport.sendMail({
+        from,
+        to: [...to],
+        subject: oneLine(titleOf(notification)),
+        text: `${titleOf(notification)}\n\n${linesOf(notification).join("\n")}\n\n${notification.at}\n`,
+        headers: { "Auto-Submitted": "auto-generated" },
+      });
+      const refused = sent.rejected.length === 0 ? "" : `, which refused ${sent.rejected.join(", ")}`;
+      const words = `the server took it for ${sent.accepted.length} of ${to.length} recipients${refused}`;
+      return { words, isPartial: sent.rejected.length > 0 };
+    } finally {
+      transport.close();
+    }
+  };
+}

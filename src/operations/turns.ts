@@ -1,0 +1,17 @@
+/** What a run in a state waits for when nothing else is known. */
+import type { RunState } from "../model.ts";
+
+const TURNS: Readonly<Partial<Record<RunState, string>>> = {
+  claimed: "its turn to be fetched",
+  fetched: "its turn to be mapped",
+  mapping: "its mapper to end",
+  mapped: "its turn to be delivered",
+  delivering: "the answers of the service",
+  accepted: "the service to confirm what it stored",
+  unconfirmed: "the service to be asked again what it stored",
+  opened: "its entries",
+};
+
+export function turnOf(state: RunState): string {
+  return TURNS[state] ?? "its turn";
+}

@@ -1,0 +1,133 @@
+/**
+ * When each service could be asked what it stored, as far as this process has seen. While a service is away only one run at a time tries it,
+ * with growing pauses; the others take that one's word. What a run waited is counted by these times (`confirm-clock.ts`).
+ */
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+
+interface Spell {
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+interface Absence {
+  readonly fromMs: number;
+  reason: string;
+  failures: number;
+  /** When the last failure was known; a call that began before says nothing new. */
+  heardMs: number;
+  retryAtMs: number;
+  /** A run tries it now. */
+  isTried: boolean;
+}
+
+/** Spells that are remembered of a service; the oldest of more are joined into one. */
+const SPELLS_MAX = 1_000;
+/** Longest pause between two attempts. */
+const PAUSE_MAX_MS = 60_000;
+/** How long the others leave the service to the one that tries it, should that one never tell. */
+const TRIAL_MS = 30_000;
+/** They look again soon, since the service may be back. */
+const TRIED_LOOK_MS = 1_000;
+
+export class ServiceReach {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  /** Before this nothing is known. */
+  readonly #sinceMs: number;
+  readonly #spells = new Map<string, Spell[]>();
+  readonly #absences = new Map<string, Absence>();
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#sinceMs = clock.now().epochMilliseconds;
+  }
+
+  /** Why the service is not to be asked now, and how long; null when the caller may ask, and is then to tell what it found. */
+  closed(service: string): { readonly reason: string; readonly ms: number } | null {
+    const absence = this.#absences.get(service);
+    if (absence === undefined) return null;
+    const nowMs = this.#nowMs();
+    const ms = absence.retryAtMs - nowMs;
+    if (ms > 0) return { reason: absence.reason, ms: absence.isTried ? Math.min(ms, TRIED_LOOK_MS) : ms };
+    absence.retryAtMs = nowMs + TRIAL_MS;
+    absence.isTried = true;
+    return null;
+  }
+
+  /** It answered, whatever it said. */
+  answered(service: string): void {
+    const absence = this.#absences.get(service);
+    if (absence === undefined) return;
+    this.#absences.delete(service);
+    const untilMs = this.#nowMs();
+    const spells = this.#spells.getOrInsert(service, []);
+    spells.push({ fromMs: absence.fromMs, untilMs });
+    const [first, second] = spells;
+    if (spells.length > SPELLS_MAX && first !== undefined && second !== undefined)
+      spells.splice(0, 2, { fromMs: first.fromMs, untilMs: second.untilMs });
+    const seconds = Math.round((untilMs - absence.fromMs) / 1000);
+    this.#log.info({ service, seconds }, "the service can be asked again what it stored");
+  }
+
+  /** It could not be asked. `askedMs`: when the call began; `everyMs`: the first pause. Answers how long to wait. */
+  away(service: string, reason: string, { askedMs, everyMs }: { askedMs: number; everyMs: number }): number {
+    const nowMs = this.#nowMs();
+    const known = this.#absences.get(service);
+    const absence = known ?? {
+      fromMs: askedMs,
+      reason,
+      failures: 0,
+      heardMs: Number.NEGATIVE_INFINITY,
+      retryAtMs: nowMs,
+      isTried: false,
+    };
+    this.#absences.set(service, absence);
+    if (known === undefined)
+      this.#log.warn({ service, reason }, "the service cannot be asked what it stored");
+    if (askedMs >= absence.heardMs) {
+      absence.failures += 1;
+      absence.retryAtMs = nowMs + Math.min(PAUSE_MAX_MS, everyMs * 2 ** (absence.failures - 1));
+    }
+    absence.heardMs = nowMs;
+    absence.isTried = false;
+    absence.reason = reason;
+    return Math.max(1, absence.retryAtMs - nowMs);
+  }
+
+  /** Of the time between these instants: how much of it this process has seen, and how much of that the service was away. In milliseconds since 1970. */
+  seen(service: string, fromMs: number, toMs: number): { readonly totalMs: number; readonly awayMs: number } {
+    const from = Math.max(fromMs, this.#sinceMs);
+    const totalMs = Math.max(0, toMs - from);
+    const absence = this.#absences.get(service);
+    const now = absence === undefined ? [] : [{ fromMs: absence.fromMs, untilMs: Number.POSITIVE_INFINITY }];
+    const overlaps = [...(this.#spells.get(service) ?? []), ...now].map((spell) =>
+      Math.max(0, Math.min(toMs, spell.untilMs) - Math.max(from, spell.fromMs)),
+    );
+    const awayMs = Math.min(
+      totalMs,
+      overlaps.reduce((sum, ms) => sum + ms, 0),
+    );
+    return { totalMs, awayMs };
+  }
+
+  /** Services that cannot be asked now, with the reason. */
+  absences(): ReadonlyMap<string, string> {
+    const words = (reason: string) => `it cannot be asked what it stored: ${reason}`;
+    return new Map([...this.#absences].map(([service, { reason }]) => [service, words(reason)]));
+  }
+
+  isAway(service: string): boolean {
+    return this.#absences.has(service);
+  }
+
+  /** Services that are away are tried at once by the next run that needs them. */
+  retryNow(): void {
+    for (const absence of this.#absences.values()) absence.retryAtMs = 0;
+  }
+
+  #nowMs(): number {
+    return this.#clock.now().epochMilliseconds;
+  }
+}

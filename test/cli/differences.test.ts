@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { differences } from "../../src/cli/differences.ts";
+
+describe("what differs between an expected and a found value", () => {
+  it("is told by path, with both values", () => {
+    const expected = { readings: [{ value: 1 }, { value: 2, unit: "kWh" }], rejected: [] };
+    const found = { readings: [{ value: 1 }, { value: 3 }], rejected: [], period: null };
+    expect(differences(expected, found).toSorted()).toEqual([
+      "/period: expected nothing, found null",
+      '/readings/1/unit: expected "kWh", found nothing',
+      "/readings/1/value: expected 2, found 3",
+    ]);
+  });
+
+  it("is told as a whole where one is no object, and bounded where there is much of it", () => {
+    expect(differences(null, { a: 1 })).toEqual(["expected null", 'found    {"a":1}']);
+    const many = Array.from({ length: 100 }, (_, value) => value);
+    const lines = differences(
+      many,
+      many.map((value) => value + 1_000),
+    );
+    expect(lines).toHaveLength(21);
+    expect(lines.at(-1)).toBe("… and 80 more");
+  });
+});

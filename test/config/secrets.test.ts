@@ -1,0 +1,100 @@
+/** One rule: what a schema marks as secret is written nowhere. */
+import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { print, printError, printJson } from "../../src/cli/output.ts";
+import { parseConfigText } from "../../src/config/document.ts";
+import { gatewayConfig } from "../../src/config/gateway-config.ts";
+import { secretsOf } from "../../src/config/secrets.ts";
+import { hubOptions } from "../../src/hub/options.ts";
+import { ConfigError } from "../../src/support/errors.ts";
+import { createLog } from "../../src/support/log.ts";
+import { masked } from "../../src/support/secrets.ts";
+
+const GATEWAY = `
+services:
+  - name: hub
+    base: http://127.0.0.1:1
+    push: http://127.0.0.1:1/push
+    token: http://127.0.0.1:1/token
+    proxy: http://me:proxy%40word@proxy.example.org:3128
+    credentials: { clientId: c, clientSecret: client-word-1, username: u, password: service-word-1 }
+ledger: { kind: postgres, url: "postgres://me:ledger-word-1@db.example.org/metering" }
+drops:
+  - { name: plant, kind: ftp, host: h, username: u, password: ftp-word-1 }
+triggers:
+  - { name: t, mapper: standard, fileNamePatternMatches: [{ filterType: EndsWith, value: .csv }] }
+operations:
+  access: { tokens: [{ name: p, token: operations-word-1 }] }
+  tracing: { headers: { "x-key": tracing-word-1 } }
+`;
+const WORDS = [
+  ...[
+    "client-word-1",
+    "service-word-1",
+    "ledger-word-1",
+    "ftp-word-1",
+    "operations-word-1",
+    "tracing-word-1",
+  ],
+  ...["proxy%40word", "proxy@word"],
+];
+
+function caught(work: () => void): string {
+  const written: string[] = [];
+  const spies = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, "write").mockImplementation((text) => written.push(String(text)) > 0),
+  );
+  try {
+    work();
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+  return written.join("");
+}
+
+test("secrets of a gateway are in no log line, no error and nothing that a command prints", () => {
+  parseConfigText(GATEWAY, gatewayConfig, "gateway.yaml");
+  const said = `cannot connect with ${WORDS.join(" and ")} and "quotes"`;
+  const written = caught(() => {
+    createLog("info", { write: (line) => void print(line) }).warn({ url: said, err: new Error(said) }, said);
+    printError(
+      new ConfigError("HG-CONF-001", { operation: "test", subject: said, message: said, hint: said }),
+    );
+    printError(new Error(said));
+    printJson({ finding: said });
+  });
+  for (const word of WORDS) expect(written).not.toContain(word);
+  expect(written).toContain("cannot connect with [redacted]");
+  expect(masked("the proxy proxy.example.org and the database db.example.org")).not.toContain("[redacted]");
+});
+
+test("secrets of a hub are masked as well, also in a file that is refused", () => {
+  const refused = `store: { kind: postgres, url: "postgres://me:hub-word-1@db/metering" }
+clients: [{ id: gateway, secret: hub-client-word }]
+users: [{ username: u, password: hub-user-word, accounts: [1] }]
+webhook: { secret: hub-webhook-word, unknown: 1 }`;
+  expect(() => parseConfigText(refused, hubOptions, "hub.yaml")).toThrow("unknown key");
+  for (const word of ["hub-word-1", "hub-client-word", "hub-user-word", "hub-webhook-word"])
+    expect(masked(`x ${word} x`)).toBe("x [redacted] x");
+});
+
+test("whatever a schema marks is found: in lists, records, and one of several kinds", () => {
+  const secret = z.string().meta({ secret: true });
+  const schema = z.object({
+    list: z.array(
+      z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("a"), word: secret }),
+        z.object({ kind: z.literal("b"), plain: z.string() }),
+      ]),
+    ),
+    record: z.record(z.string(), secret),
+  });
+  const data = {
+    list: [
+      { kind: "a", word: "in-a-list" },
+      { kind: "b", plain: "plain" },
+    ],
+    record: { x: "in-a-record" },
+  };
+  expect(secretsOf(data, schema)).toEqual(["in-a-list", "in-a-record"]);
+});

@@ -1,0 +1,64 @@
+import { mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createDrop } from "../../src/drops/create.ts";
+import { dropOptions } from "../../src/drops/options.ts";
+import { createLog } from "../../src/support/log.ts";
+import { never, openFtp, openLocal, openSftp } from "./field.ts";
+
+describe.each([
+  ["a local drop", openLocal],
+  ["an SFTP drop", openSftp],
+  ["an FTP drop", openFtp("auto")],
+])("%s", (_, open) => {
+  test("with folders deeper than it looks hands out what lies above, and says which is too deep", async () => {
+    const field = await open({ depthMax: 2 });
+    try {
+      await field.write("a/b/found.csv", "x");
+      await field.write("a/b/c/missed.csv", "x");
+      const found: string[] = [];
+      const listing = (async () => {
+        for await (const { path } of field.drop.list(never)) found.push(path);
+      })();
+      await expect(listing).rejects.toMatchObject({
+        code: "HG-DROP-030",
+        message: expect.stringContaining("the folder a/b/c of drop"),
+      });
+      expect(found).toEqual(["a/b/found.csv"]);
+    } finally {
+      await field.close();
+    }
+  });
+
+  test("takes all where no folder is deeper, and says so when one that is deeper comes", async () => {
+    const field = await open({ depthMax: 3 });
+    try {
+      await field.write("a/b/c/found.csv", "x");
+      const list = async () => (await Array.fromAsync(field.drop.list(never))).map(({ path }) => path);
+      expect(await list()).toEqual(["a/b/c/found.csv"]);
+      await mkdir(join(field.root, "a/b/c/d"));
+      await symlink(field.root, join(field.root, "loop"));
+      await expect(list()).rejects.toMatchObject({ code: "HG-DROP-030" });
+    } finally {
+      await field.close();
+    }
+  });
+});
+
+test.each([
+  ["none", 1],
+  ["explicit", 0],
+])("an FTP drop with tls %s warns %i times when it is opened", (tls, count) => {
+  const lines: string[] = [];
+  const log = createLog("warn", { write: (line) => void lines.push(line) });
+  const options = dropOptions.parse({
+    kind: "ftp",
+    name: "plant",
+    host: "ftp.example.org",
+    username: "u",
+    password: "p",
+    tls,
+  });
+  createDrop(options, { log });
+  expect(lines.filter((line) => line.includes("go over the network readably"))).toHaveLength(count);
+});

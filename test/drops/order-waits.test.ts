@@ -1,0 +1,264 @@
+/** A listing that was cut does not turn the order of a lane round, nor takes history for news. The journal is a ledger. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { dropOptions } from "../../src/drops/options.ts";
+import { Pickup, type PickupFacts } from "../../src/drops/pickup.ts";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { BINDING } from "../ledger/fixtures.ts";
+import { type Field, never, openLocal, type Settings } from "./field.ts";
+
+const MINUTE = 60_000;
+const SETTLE = { observations: 2, interval: "2s" };
+
+let field: Field;
+let ledger: Ledger;
+let nowMs: number;
+/** Folders that cannot be listed now. */
+let broken: Set<string>;
+let claimed: string[];
+let warnings: string[];
+const clock: Clock = {
+  ...systemClock,
+  monotonicMs: () => nowMs,
+  now: () => Temporal.Instant.fromEpochMilliseconds(Date.UTC(2026, 2, 1) + nowMs),
+};
+
+beforeEach(async () => {
+  field = await openLocal();
+  ledger = await openSqliteLedger({ path: join(field.outside, "ledger.sqlite"), clock });
+  nowMs = 0;
+  broken = new Set();
+  claimed = [];
+  warnings = [];
+});
+afterEach(async () => {
+  await ledger.close();
+  await field.close();
+});
+
+/** Lists folder by folder, in the order of their names, and breaks off at one that is broken. */
+async function* listing(signal: AbortSignal, onFolder?: (folder: string, below: readonly string[]) => void) {
+  const files = await Array.fromAsync(field.drop.list(signal));
+  const folderOf = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
+  const folders = [...new Set(["", ...files.map(({ path }) => folderOf(path))])].sort();
+  for (const folder of folders) {
+    if (broken.has(folder)) throw new Error(`${folder} cannot be listed`);
+    yield* files.filter(({ path }) => folderOf(path) === folder);
+    onFolder?.(folder, folder === "" ? folders.slice(1) : []);
+  }
+}
+
+function pickup(settings: Settings = {}): Pickup {
+  const options = dropOptions.parse({
+    kind: "local",
+    name: "field",
+    path: field.root,
+    settle: SETTLE,
+    ...settings,
+  });
+  const { drop } = field;
+  const facts: PickupFacts = {
+    drop: new Proxy(drop, { get: (of, key) => (key === "list" ? listing : Reflect.get(of, key)) }),
+    options,
+    journal: ledger,
+    clock,
+    lanesOf: (path) => (path.endsWith(".csv") ? [path.split("-")[0]?.split("/").at(-1) ?? ""] : []),
+    claim: async (arrivals, told) => {
+      for (const { id, path } of arrivals) {
+        claimed.push(path);
+        if (told?.has(id) === true) warnings.push(told.get(id) ?? "");
+        await ledger.openRun(id, BINDING, "lane");
+      }
+    },
+  };
+  return new Pickup(facts);
+}
+
+async function poll(of: Pickup, afterMs = 2000) {
+  nowMs += afterMs;
+  return of.poll(never);
+}
+
+const at = (second: number) => new Date(Date.UTC(2026, 1, 1, 0, 0, second));
+
+/** The base file was seen once when its folder can be listed no more, and its correction has settled. */
+async function cut(of: Pickup): Promise<void> {
+  await field.write("b/lane-base.csv", "base", at(1));
+  await poll(of);
+  broken.add("b");
+  await field.write("a/lane-correction.csv", "correction", at(2));
+  await poll(of);
+}
+
+describe("while the folder of a file that was seen earlier cannot be listed", () => {
+  test("later ones of its lane wait, and both are taken in order when it can be listed again", async () => {
+    const picking = pickup();
+    await cut(picking);
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual([]);
+    broken.clear();
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("it is waited for once and not for ever, also over a restart; then they go with a warning", async () => {
+    await cut(pickup());
+    // Another process: what it knows is in the ledger alone.
+    const again = pickup();
+    await poll(again);
+    await poll(again, MINUTE);
+    expect(claimed).toEqual([]);
+    expect(again.waiting().map(({ reason }) => reason)).toEqual([
+      expect.stringContaining("waits for b/lane-base.csv, which was seen earlier"),
+    ]);
+    await poll(again, 10 * MINUTE);
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+    expect(warnings).toEqual([expect.stringContaining("it goes before b/lane-base.csv")]);
+    await field.write("a/lane-more.csv", "more", at(3));
+    await poll(again);
+    await poll(again);
+    expect(claimed).toEqual(["a/lane-correction.csv", "a/lane-more.csv"]);
+    expect(warnings).toHaveLength(2);
+  });
+
+  test("it is told how long is still to be waited, so that the next poll comes in time", async () => {
+    const picking = pickup({ order: { wait: "1m" } });
+    await cut(picking);
+    expect((await poll(picking)).orderWaitMs).toBe(MINUTE - 2000);
+    expect((await poll(picking, MINUTE)).orderWaitMs).toBeNull();
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+  });
+
+  test("files of other lanes, older ones, and those that no trigger claims go on", async () => {
+    const picking = pickup();
+    await cut(picking);
+    await field.write("a/other-1.csv", "other", at(2));
+    await field.write("a/lane-older.csv", "older", at(0));
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["a/lane-older.csv", "a/other-1.csv"]);
+  });
+
+  test("nothing waits for a file under a temporary name, or of a folder that was listed in full", async () => {
+    await field.write("b/lane-base.csv.part", "base", at(1));
+    await field.write("a/lane-gone.csv", "base", at(1));
+    const picking = pickup();
+    await poll(picking);
+    broken.add("b");
+    await rm(join(field.root, "a/lane-gone.csv"));
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+  });
+
+  test("they still wait when the folder is listed again, until the file has settled", async () => {
+    const picking = pickup({ settle: { ...SETTLE, observations: 3 } });
+    await cut(picking);
+    await poll(picking);
+    await poll(picking);
+    broken.clear();
+    await field.write("b/lane-base.csv", "base, grown", at(1));
+    await poll(picking);
+    expect(claimed).toEqual([]);
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
+  });
+});
+
+describe("while one complete listing does not show a file that was seen earlier", () => {
+  const base = () => field.write("b/lane-base.csv", "base", at(1));
+
+  /** The base file was seen once and is away, and its correction was seen. */
+  async function away(of: Pickup, name = "b/lane-base.csv"): Promise<void> {
+    await field.write(name, "base", at(1));
+    await poll(of);
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await poll(of, 10);
+    await rm(join(field.root, name));
+    expect(await poll(of)).toMatchObject({ missing: 1, gone: 0 });
+  }
+
+  test("later ones of its lane wait, and both are taken in order when it is back", async () => {
+    const picking = pickup();
+    await away(picking);
+    expect(claimed).toEqual([]);
+    expect(picking.waiting().map(({ reason }) => reason)).toEqual([
+      expect.stringContaining("waits for b/lane-base.csv, which was seen earlier"),
+    ]);
+    await base();
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("they wait over a restart, until it has settled", async () => {
+    await away(pickup({ settle: { ...SETTLE, observations: 3 } }));
+    const again = pickup();
+    await base();
+    await poll(again);
+    await field.write("b/lane-base.csv", "base, grown", at(1));
+    await poll(again);
+    expect(claimed).toEqual([]);
+    await poll(again);
+    expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
+  });
+
+  test("they go without a warning when the next listing does not show it either", async () => {
+    const picking = pickup();
+    await away(picking);
+    expect(await poll(picking)).toMatchObject({ missing: 0, gone: 1, claimed: 1 });
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("they go with a warning when it is back and has not settled for `order.wait`", async () => {
+    const picking = pickup({ order: { wait: "1m" } });
+    await away(picking);
+    await field.write("b/lane-base.csv", "base, grown", at(1));
+    expect((await poll(picking, 10)).orderWaitMs).toBe(MINUTE - 10);
+    await field.write("b/lane-base.csv", "base, grown again", at(1));
+    await poll(picking, MINUTE);
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+    expect(warnings).toEqual([expect.stringContaining("it goes before b/lane-base.csv")]);
+  });
+
+  test("nothing waits for a file under a temporary name, and no other lane for this one", async () => {
+    const picking = pickup({ temporaryNames: ["*-hidden.csv"] });
+    await field.write("a/other-1.csv", "other", at(2));
+    await away(picking, "b/lane-hidden.csv");
+    expect(claimed.toSorted()).toEqual(["a/lane-correction.csv", "a/other-1.csv"]);
+  });
+});
+
+describe("the first contact with a drop whose `initial` skips what lies there", () => {
+  test("is complete folder by folder: history is skipped when its folder can be listed, and what comes to the others is taken", async () => {
+    await field.write("a/lane-old.csv", "old", at(1));
+    await field.write("b/lane-old.csv", "old", at(1));
+    broken.add("b");
+    const settings = { initial: "skip" };
+    await poll(pickup(settings));
+    await field.write("a/lane-new.csv", "new", at(2));
+    await field.write("aa/lane-new.csv", "new", at(2));
+    const again = pickup(settings);
+    await poll(again);
+    await poll(again);
+    expect(claimed.toSorted()).toEqual(["a/lane-new.csv", "aa/lane-new.csv"]);
+    broken.clear();
+    await poll(again);
+    await poll(again);
+    expect(claimed).toHaveLength(2);
+    await field.write("b/lane-new.csv", "new", at(3));
+    await poll(again);
+    await poll(again);
+    expect(claimed.at(-1)).toBe("b/lane-new.csv");
+  });
+});

@@ -1,0 +1,222 @@
+/** An operator's day, played by a script: what happens at drops and services while nobody looks. */
+import { closeSync, mkdirSync, openSync, readdirSync, renameSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { createLog } from "../../src/support/log.ts";
+import { drop, GatewayRig, oneReading, trigger } from "../runs/gateway-rig.ts";
+import { headgate } from "../runs/in-process.ts";
+import { ReadableBase } from "../runs/readable-base.ts";
+import { JumpingClock } from "../support/jumping-clock.ts";
+import { PATIENTLY, until } from "./waiting.ts";
+
+vi.setConfig(PATIENTLY);
+
+let rig: GatewayRig;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterAll(() => rig.close());
+
+interface Day {
+  readonly gateway: Gateway;
+  readonly clock: JumpingClock;
+  /** Lines of the log that warn. */
+  readonly warnings: readonly string[];
+}
+
+/** A gateway on a clock that is set forward where the operator's day is long. */
+async function startDay(drops: readonly object[], more: object = {}): Promise<Day> {
+  for (const { name } of drops as readonly { readonly name: string }[])
+    mkdirSync(join(rig.folder, name), { recursive: true });
+  rig.configure({ drops, ...more });
+  const clock = new JumpingClock();
+  const warnings: string[] = [];
+  const log = createLog("warn", { write: (line) => void warnings.push(line) });
+  const gateway = await startGateway(loadGatewayConfig(rig.config), { log, clock });
+  return { gateway, clock, warnings };
+}
+
+async function eventsOf({ gateway }: Day, path: string): Promise<readonly string[]> {
+  const files = await gateway.ledger.trace(path);
+  return files.flatMap(({ events }) => events.map(({ what }) => what));
+}
+
+async function statesOf({ gateway }: Day, path: string): Promise<readonly string[]> {
+  const files = await gateway.ledger.trace(path);
+  return files.flatMap(({ runs }) => runs.map(({ run }) => run.state));
+}
+
+describe("the writer that pauses", () => {
+  const ROWS = 48;
+
+  function rowsFrom(variable: number, from: number, to: number): string {
+    return Array.from({ length: to - from }, (_, index) => {
+      const day = new Date(Date.UTC(2026, 0, 1 + from + index)).toISOString();
+      return `${variable},${day},${from + index}\n`;
+    }).join("");
+  }
+
+  const pauses = [
+    ["5 s", 5],
+    ["15 s", 15],
+    ["2 min", 120],
+    ["10 min", 600],
+  ] as const;
+  const cases = pauses.flatMap(([words, seconds]) =>
+    (["archive", "delete"] as const).map((ending) => ({ words, seconds, ending })),
+  );
+
+  test.each(cases)("of $words, with delivered: $ending, loses no reading", async ({ seconds, ending }) => {
+    const name = `pauses-${seconds}-${ending}`;
+    const variable = await rig.variable(name);
+    const delivered = ending === "delete" ? "delete" : { archive: "archive" };
+    const day = await startDay([drop(name, { settle: {}, finish: { delivered } })]);
+    try {
+      const path = `${name}.csv`;
+      const file = openSync(join(rig.folder, name, path), "a");
+      writeSync(file, `variable_id,date,value\n${rowsFrom(variable, 0, ROWS / 2)}`);
+      await until("the file is seen", async () => (await day.gateway.ledger.trace(path)).length > 0);
+      await passTime(day, seconds);
+      writeSync(file, rowsFrom(variable, ROWS / 2, ROWS));
+      closeSync(file);
+      await until("all readings are stored", async () => {
+        await passTime(day, 30);
+        return Object.keys(await rig.stored(variable)).length === ROWS;
+      });
+      await until("all runs are at rest", async () =>
+        (await statesOf(day, path)).every((state) => state === "confirmed"),
+      );
+      const grew = (await eventsOf(day, path)).includes("source.changed-later");
+      // What pauses for less than the default waits is one file; the rest is noticed, and said.
+      expect(grew).toBe((await day.gateway.ledger.trace(path)).length > 1);
+      expect(day.warnings.some((line) => line.includes("after it was finished"))).toBe(grew);
+      if (seconds > 15) return;
+      expect(grew).toBe(false);
+      // For `headgate check`.
+      const pause = await day.gateway.ledger.finishedFiles.growthPause(name);
+      expect(pause?.pauseMs).toBeGreaterThanOrEqual(seconds * 1000);
+    } finally {
+      await day.gateway.stop();
+    }
+  });
+
+  /** In steps, so that polls and looks happen in between. */
+  async function passTime({ clock, gateway }: Day, seconds: number): Promise<void> {
+    for (let left = seconds; left > 0; left -= 5) {
+      clock.jump(Math.min(5, left) * 1000);
+      await gateway.pulse();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+});
+
+describe("the archive that is moved", () => {
+  const list = (folder: string) =>
+    readdirSync(join(rig.folder, folder), { recursive: true }).map(String).sort();
+
+  test("sends nothing again, after a live change of its place, a renamed folder and a restart", async () => {
+    const name = "moved";
+    const variable = await rig.variable(name);
+    const dropAt = (archive: string) => drop(name, { finish: { delivered: { archive } } });
+    let day = await startDay([dropAt("archive")]);
+    const delivered = () =>
+      until("the file is archived", async () =>
+        (await eventsOf(day, "moved.csv")).includes("source.archived"),
+      );
+    try {
+      rig.put(join(name, "moved.csv"), `variable_id,date,value\n${variable},2026-03-01T00:00:00Z,1\n`);
+      await delivered();
+      const archived = list(`${name}/archive`);
+      rig.configure({ drops: [dropAt("done")] });
+      await day.gateway.exchange(loadGatewayConfig(rig.config));
+      await lookedThrough(day, name);
+      await day.gateway.stop();
+      day = await startDay([dropAt("done")]);
+      await lookedThrough(day, name);
+      renameSync(join(rig.folder, name, "archive"), join(rig.folder, name, "of-last-year"));
+      await lookedThrough(day, name);
+      expect(list(`${name}/of-last-year`)).toEqual(archived);
+      const runs = await day.gateway.ledger.recentRuns(10);
+      expect(runs.filter((run) => run.drop === name)).toHaveLength(1);
+      // Every file that is seen is in a visible state, with the reason for it.
+      const [seen] = await day.gateway.ledger.arrivalsIn(name, ["skipped"]);
+      expect(seen).toMatchObject({ reason: expect.stringContaining("run") });
+      expect(dirname(seen?.path ?? "")).toBe("of-last-year");
+    } finally {
+      await day.gateway.stop();
+    }
+  });
+
+  /** A file that came afterwards was taken, so whatever else lay there had its turn. */
+  async function lookedThrough(day: Day, name: string): Promise<void> {
+    const path = `later-${performance.now()}.txt`;
+    rig.put(join(name, path), "no trigger claims this");
+    for (const round of [1, 2])
+      await until(`a later file is seen, ${round}`, async () =>
+        (await day.gateway.ledger.trace(path)).some(({ arrival }) => arrival.state === "unmatched"),
+      );
+  }
+});
+
+describe("the service that is away for longer than confirm.within", () => {
+  test("loses no reading, confirms none falsely, and is told of in the log", async () => {
+    const name = "away";
+    const variable = await rig.variable(name);
+    const base = await ReadableBase.start(rig.hub.url);
+    const services = [{ ...rig.service("hub"), base: base.url }];
+    const day = await startDay([drop(name)], {
+      services,
+      triggers: [trigger("standard", { guard: "push" })],
+    });
+    try {
+      base.state = "away";
+      rig.put(join(name, "away.csv"), oneReading(variable, 1));
+      const isIn = async (state: string) => {
+        await day.gateway.pulse();
+        return (await statesOf(day, "away.csv")).includes(state);
+      };
+      await until("it is accepted", () => isIn("accepted"));
+      await until("it is unconfirmed", async () => {
+        day.clock.jump(60_000);
+        return await isIn("unconfirmed");
+      });
+      await until("the log tells", () =>
+        day.warnings.some((line) => line.includes("away.csv at away is unconfirmed")),
+      );
+      base.state = "there";
+      await until("it is confirmed", async () => {
+        day.clock.jump(60_000);
+        return await isIn("confirmed");
+      });
+      expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
+    } finally {
+      await day.gateway.stop();
+      await base.close();
+    }
+  });
+});
+
+describe("the release without structure", () => {
+  test("is refused with the number of readings that would be discarded, and the file stays held", async () => {
+    const name = "structureless";
+    const day = await startDay([drop(name)]);
+    try {
+      rig.put(join(name, "nowhere.csv"), oneReading(99_999_999, 1));
+      await until("it is held", async () => (await statesOf(day, "nowhere.csv")).includes("held"));
+      const [file] = await day.gateway.ledger.trace("nowhere.csv");
+      const refused = await headgate("release", file?.runs[0]?.run.id ?? "", "-c", rig.config);
+      expect(refused).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("1 of its 1 readings would be discarded"),
+      });
+      expect(await statesOf(day, "nowhere.csv")).toEqual(["held"]);
+      await until("the log tells", () =>
+        day.warnings.some((line) => line.includes("nowhere.csv at structureless is held")),
+      );
+    } finally {
+      await day.gateway.stop();
+    }
+  });
+});

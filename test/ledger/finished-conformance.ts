@@ -1,0 +1,69 @@
+import { expect, it } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { deliver, entry, mapped, sight } from "./fixtures.ts";
+
+const AT = "2026-03-01T00:00:00.000Z";
+const LATER = "2026-03-01T01:00:00.000Z";
+
+/** Files that are watched after their end, archives of a drop, and pauses of writers. */
+export function finishedConformance(ledger: () => Ledger): void {
+  it("watches a finished file until its end, and knows where it is", async () => {
+    const run = await deliver(ledger(), await mapped(ledger(), "a.csv"));
+    const watched = {
+      place: "aside",
+      identity: null,
+      plan: { action: "delete" },
+      endsAt: LATER,
+      lookAt: AT,
+    } as const;
+    await ledger().noteRun(run.id, { finished: { at: AT, left: true }, watched });
+    const files = ledger().finishedFiles;
+    const [file] = await files.due("field", AT, 10);
+    expect(file).toMatchObject({ ...watched, path: "a.csv", runId: run.id, size: run.size, changed: false });
+    expect(await files.of(run.arrivalId)).toEqual(file);
+    if (file === undefined) return;
+    await files.postpone("field", [{ place: "aside", identity: "1:2", lookAt: LATER }]);
+    expect(await files.due("field", AT, 10)).toEqual([]);
+    await files.change(file, { changed: true, size: 7, lookAt: AT });
+    expect(await files.due("field", AT, 10)).toMatchObject([{ changed: true, size: 7, identity: "1:2" }]);
+    await files.change(file, { ended: true, event: { what: "source.deleted", detail: "a.csv" } });
+    expect(await files.of(run.arrivalId)).toBeNull();
+    expect((await ledger().events(run.arrivalId)).at(-1)).toMatchObject({ what: "source.deleted" });
+  });
+
+  it("tells of a file that waits at its path once a later version came there", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    const { id: arrivalId, drop, path, size, mtime } = arrival;
+    const file = {
+      place: path,
+      identity: null,
+      plan: { action: "delete" },
+      endsAt: LATER,
+      lookAt: LATER,
+    } as const;
+    const event = { what: "source.waits", detail: "" };
+    await ledger().advanceArrival(arrivalId, "skipped", "");
+    await ledger().finishedFiles.watch({ ...file, drop, path, size, mtime, arrivalId }, event);
+    expect(await ledger().finishedFiles.due("field", AT, 10)).toEqual([]);
+    const poll = await ledger().beginPoll("field");
+    await poll.record([entry("a.csv", 200, "2")]);
+    await poll.abandon();
+    expect(await ledger().finishedFiles.due("field", AT, 10)).toMatchObject([{ path: "a.csv", arrivalId }]);
+  });
+
+  it("remembers the archives of a drop, and the longest pause of its writers", async () => {
+    for (const folders of [["old"], ["new", "old"], []]) {
+      const poll = await ledger().beginPoll("field", folders);
+      await poll.abandon();
+      expect(poll.archives).toContain("old");
+    }
+    expect((await ledger().finishedFiles.archives("field")).toSorted()).toEqual(["new", "old"]);
+    expect(await ledger().finishedFiles.archives("other")).toEqual([]);
+    for (const pauseMs of [2_000, 5_000, 1_000])
+      await ledger().finishedFiles.noteGrowthPause("field", `${pauseMs}.csv`, pauseMs);
+    expect(await ledger().finishedFiles.growthPause("field")).toMatchObject({
+      path: "5000.csv",
+      pauseMs: 5_000,
+    });
+  });
+}

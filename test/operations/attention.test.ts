@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import type { Run } from "../../src/model.ts";
+import { type AttentionSources, findAttention } from "../../src/operations/attention.ts";
+import type { DropState } from "../../src/operations/state-of-work.ts";
+import type { LaneWait } from "../../src/operations/waiting-lanes.ts";
+
+const AT = "2026-03-01T00:00:00.000Z";
+const spool = {
+  usedBytes: 10,
+  sharedBytes: 0,
+  held: { runs: 0, bytes: 0 },
+  budgetBytes: 100,
+  freeBytes: 1,
+  full: null,
+};
+const dropState = (change: Partial<DropState>) =>
+  ({ drop: "field", paused: null, lastError: null, lastCompletePoll: AT, ...change }) as DropState;
+const failing = { code: "HG-DROP-002", message: "it does not answer", hint: null };
+
+const quiet: AttentionSources = {
+  ledger: { restingIn: async () => [] },
+  node: null,
+  drops: () => [dropState({})],
+  services: () => [{ name: "hub", state: { state: "up", reason: null } }],
+  late: () => [],
+  lanes: async () => [],
+  spool: async () => spool,
+  spoolShare: 0.8,
+};
+const found = async (change: Partial<AttentionSources>) => {
+  const { concerns, unknown } = await findAttention({ ...quiet, ...change });
+  return { concerns: concerns.map(({ kind, text }) => `${kind}: ${text}`), unknown: [...unknown] };
+};
+
+test("nothing needs attention where everything works", async () => {
+  expect(await found({})).toEqual({ concerns: [], unknown: [] });
+});
+
+const stuck: LaneWait = {
+  ...{ lane: "l", since: AT, waitedMs: 1, overdue: true, behind: 1, reason: "why" },
+  run: { id: "a", path: "a.csv", drop: "field", state: "mapped" } as Run,
+};
+
+test("a late file, a lane that waits, a drop, a service and a spool that is nearly full each do", async () => {
+  const { concerns } = await found({
+    late: () => [{ trigger: "daily", due: AT, lastSeen: null }],
+    lanes: async () => [stuck],
+    drops: () => [dropState({ lastError: failing })],
+    services: () => [{ name: "hub", state: { state: "down", reason: "refused" } }],
+    spool: async () => ({ ...spool, usedBytes: 80 }),
+  });
+  expect(concerns).toEqual([
+    `late: trigger daily expected a file by ${AT}; none has come yet`,
+    `lane: a.csv at field (run a, mapped) has not moved since ${AT}, and 1 run waits behind it: why`,
+    "drop: the drop field cannot be polled: it does not answer",
+    "service: the service hub cannot be used: refused",
+    "spool: the spool is nearly full: 80 % of its budget is in use",
+  ]);
+});
+
+test("a drop that a person paused is in order, and of one that was not polled yet nothing is known", async () => {
+  expect(await found({ drops: () => [dropState({ paused: "it is paused", lastError: failing })] })).toEqual({
+    concerns: [],
+    unknown: [],
+  });
+  const fresh = await found({
+    drops: () => [dropState({ lastCompletePoll: null })],
+    services: () => [{ name: "hub", state: null }],
+  });
+  expect(fresh).toEqual({ concerns: [], unknown: ["drop field", "service hub"] });
+});
+
+const run = (id: string, changedAt: string, more: Partial<Run> = {}) =>
+  ({ id, path: `${id}.csv`, drop: "field", state: "mapped", reason: null, changedAt, ...more }) as Run;
+const bound = (service: string) => ({ binding: { service, trigger: "t" } as Run["binding"] });
+
+test("each node of a fleet tells of its own runs", async () => {
+  const resting = ["one", "other"].map((node) => ({
+    run: run(node, AT, { state: "quarantined", node, ...bound("hub") }),
+    arrival: { goneAt: null },
+  }));
+  const ledger = { restingIn: async () => resting } as unknown as AttentionSources["ledger"];
+  expect((await found({ ledger, node: "one" })).concerns).toEqual([
+    "quarantined: one.csv at field is quarantined",
+  ]);
+  expect((await found({ ledger })).concerns).toHaveLength(2);
+});

@@ -1,0 +1,11 @@
+/** The operator's interface of a gateway in this process, asked with its credentials. */
+import type { Gateway } from "../../src/gateway.ts";
+
+export function askOperations(
+  gateway: Pick<Gateway, "operationsUrl" | "operationsToken">,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const authorization = `Bearer ${gateway.operationsToken}`;
+  return fetch(`${gateway.operationsUrl}${path}`, { headers: { authorization, ...headers } });
+}
