@@ -82,7 +82,9 @@ async function ask(awaited: Awaited, steps: RunSteps, signal: AbortSignal): Prom
   if (leftMs > 0) return waitFor(Math.min(Math.max(everyMs, answer.retryMs), leftMs), answer.reason);
   const seconds = Math.round(withinMs / 1000);
   const words = `within ${seconds} s nobody told whether it was stored (${answer.reason})`;
-  return await leaveUnconfirmed(run, words, steps);
+  await leaveUnconfirmed(run, words, steps);
+  // Asked again at once, it would get the same answer.
+  return await askLater(run, answer, closed === null, steps);
 }
 
 /** Of an unconfirmed run that cannot be asked about now, or, once what was sent is lost, never again. */

@@ -135,6 +135,32 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s", (kind) => 
   });
 });
 
+it("a service that refuses to be read is not asked again when the run has become unconfirmed", async () => {
+  const variable = await rig.variable("v");
+  gateway = await rig.open(
+    {
+      services: [{ ...rig.service("hub"), base: base.url }],
+      triggers: [trigger("standard", { guard: "push" })],
+    },
+    silentLog,
+    clock,
+  );
+  base.state = "refused";
+  rig.put("in/a.csv", oneReading(variable, 1));
+  await until("it is accepted and was asked about", async () => {
+    const run = await runOf("a.csv");
+    return run?.state === "accepted" && gateway.waitReason(run) !== undefined;
+  });
+  const before = base.asked;
+  clock.jump(WITHIN);
+  await untilState("a.csv", "unconfirmed");
+  await until("nothing is left to do", () => gateway.isIdle());
+  expect(base.asked - before).toBe(1);
+  base.state = "there";
+  clock.jump(5 * MINUTE);
+  await untilState("a.csv", "confirmed");
+});
+
 describe("a service that is back", () => {
   it("is tried by one run at a time while it is away", async () => {
     const variable = await rig.variable("v");
