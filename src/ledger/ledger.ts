@@ -91,8 +91,8 @@ export interface Ledger {
    */
   unfetchedBefore(arrival: Pick<Arrival, "id" | "drop" | "path" | "size" | "mtime">): Promise<Run | null>;
   /**
-   * The later arrival holds the bytes of the earlier one, which had gone from the drop: the earlier one lies there again, with the size
-   * and time of the later one, and the later one becomes a `duplicate` that has gone.
+   * The later arrival holds the bytes of the earlier one, which had gone from the drop: the earlier one lies there again, with its runs,
+   * under the size and time of the later one, and the later one becomes a `duplicate` that has gone.
    */
   recordReturn(earlierId: number, laterId: number, reason: string): Promise<void>;
   /**

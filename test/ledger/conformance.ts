@@ -176,14 +176,20 @@ function arrivals(ledger: () => Ledger): void {
   it("has an arrival lie at its drop again whose bytes came back as another", async () => {
     const run = await mapped(ledger(), "a.csv", record(["A"]), "same");
     await list(ledger(), "field", []);
-    const { arrival } = await sight(ledger(), "a.csv");
+    const { sightings } = await list(ledger(), "field", [entry("a.csv", 100, "7")]);
+    const arrival = sightings[0]?.arrival ?? { id: 0 };
     await ledger().recordReturn(run.arrivalId, arrival.id, "the same bytes");
     expect(await ledger().arrival(arrival.id)).toMatchObject({
       state: "duplicate",
       reason: "the same bytes",
     });
     expect((await ledger().arrival(arrival.id))?.goneAt).not.toBeNull();
-    expect(await ledger().arrival(run.arrivalId)).toMatchObject({ state: "matched", goneAt: null });
+    const there = { size: 100, mtime: "7" };
+    expect(await ledger().arrival(run.arrivalId)).toMatchObject({ ...there, state: "matched", goneAt: null });
+    expect(await ledger().run(run.id), "the run finishes what lies there").toMatchObject({
+      ...run,
+      ...there,
+    });
     expect((await ledger().events(run.arrivalId)).at(-1)?.what).toBe("arrival.returned");
   });
 

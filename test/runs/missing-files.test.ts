@@ -1,5 +1,5 @@
 /** Files that are missing at their drop for a while, and back: none is lost, and nothing of one is delivered twice. */
-import { mkdirSync, renameSync, statSync } from "node:fs";
+import { mkdirSync, renameSync, statSync, utimesSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -264,6 +264,28 @@ describe("what was accepted of a file", () => {
       async () => (await gateway.ledger.runsIn(["delivering"])).length === 0,
     );
     expect(await rig.versions(variable)).toBe(1);
+  });
+
+  it("has a held file that returned with another time finished as its own when it was let go", async () => {
+    const variable = await rig.variable("touched", true);
+    const push = { guard: { recheck: "1h", recheckMax: "1h" } };
+    const drops = [drop("in", { finish: { delivered: { archive: "archive" } } })];
+    rig.put("in/touched.csv", `${oneReading(variable, 1)}999999,2026-03-01T00:00:00Z,1\n`);
+    const gateway = await rig.open({ drops, triggers: [trigger("standard", { guard: "hold" })], push });
+    await until("it is held", async () => (await gateway.ledger.runsIn(["held"])).length === 1);
+    away("touched.csv");
+    await until("it has gone", () => isGone(gateway, "touched.csv"));
+    utimesSync(place("elsewhere/touched.csv"), new Date("2026-04-01"), new Date("2026-04-01"));
+    back("touched.csv");
+    await until("it lies there again", async () => !(await isGone(gateway, "touched.csv")));
+    await idle(gateway);
+    const [held] = await gateway.ledger.runsIn(["held"]);
+    const { code, stderr } = await headgate("release", held?.id ?? "", "--yes", "-c", rig.config);
+    expect(code, stderr).toBe(0);
+    const ends = async () =>
+      (await gateway.ledger.events(held?.arrivalId ?? 0)).filter(({ what }) => what.startsWith("source."));
+    await until("its source is finished", async () => (await ends()).length > 0);
+    expect((await ends()).map(({ what }) => what)).toEqual(["source.archived"]);
   });
 });
 

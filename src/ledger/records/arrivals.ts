@@ -204,6 +204,13 @@ function* recordReturn(store: Store, earlierId: number, laterId: number, reason:
     later.mtime,
     earlierId,
   );
+  // Its runs fetch, compare and finish the file by these.
+  yield* execute(
+    "UPDATE runs SET size = ?, mtime = ? WHERE arrival_id = ?",
+    later.size,
+    later.mtime,
+    earlierId,
+  );
   const line = { arrivalId: earlierId, runId: null, operationId: null, what: "arrival.returned" };
   yield* appendEvent(store, { ...line, detail: "the same bytes are at the drop again" }, later);
 }
