@@ -208,9 +208,15 @@ function fits(time: TimeTools, format: string, text: string, zone: string | unde
 
 const DAY_ALONE = /^\d{4}-\d\d-\d\d$/;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)$/;
-const EPOCHS: Readonly<Record<string, number>> = { unix: 1000, unixMs: 1 };
+const EPOCHS: ReadonlyMap<string, number> = new Map([
+  ["unix", 1000],
+  ["unixMs", 1],
+]);
 /** Day 0 of a spreadsheet's serials, as days before 1970; workbooks of old Macintoshes count from 1904. */
-const SERIAL_ZERO_DAYS: Readonly<Record<string, number>> = { serial: 25_569, serial1904: 24_107 };
+const SERIAL_ZERO_DAYS: ReadonlyMap<string, number> = new Map([
+  ["serial", 25_569],
+  ["serial1904", 24_107],
+]);
 
 function parseAs(
   time: TimeTools,
@@ -225,10 +231,10 @@ function parseAs(
       ? time.local(text, "yyyy-MM-dd", zone, policy)
       : time.iso(text, zone, policy);
   }
-  const factor = EPOCHS[format];
+  const factor = EPOCHS.get(format);
   if (factor !== undefined) return fromEpoch(time, text, factor);
   if (zone === undefined) throw noZone(text);
-  const zeroDays = SERIAL_ZERO_DAYS[format];
+  const zeroDays = SERIAL_ZERO_DAYS.get(format);
   if (zeroDays !== undefined) return time.iso(serialWall(text, zeroDays), zone, policy);
   return time.local(text, format, zone, policy);
 }

@@ -16,19 +16,19 @@ export interface Zones {
   readonly time: TimeTools;
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
-  "102": "yyyyMMdd",
-  "203": "yyyyMMddHHmm",
-  "204": "yyyyMMddHHmmss",
-};
-const PERIODS: Readonly<Record<string, { readonly digits: number; readonly format: string }>> = {
-  "718": { digits: 8, format: "102" },
-  "719": { digits: 12, format: "203" },
-};
+const FORMATS: ReadonlyMap<string, string> = new Map([
+  ["102", "yyyyMMdd"],
+  ["203", "yyyyMMddHHmm"],
+  ["204", "yyyyMMddHHmmss"],
+]);
+const PERIODS: ReadonlyMap<string, { readonly digits: number; readonly format: string }> = new Map([
+  ["718", { digits: 8, format: "102" }],
+  ["719", { digits: 12, format: "203" }],
+]);
 
 /** Throws a `RowError`. */
 export function readDate(text: string, code: string, zones: Zones): Moment {
-  const period = PERIODS[code];
+  const period = PERIODS.get(code);
   if (period !== undefined) {
     const both = text.replace("-", "");
     const from = local(both.slice(0, period.digits), period.format, zones);
@@ -39,7 +39,7 @@ export function readDate(text: string, code: string, zones: Zones): Moment {
     const at = withOffset(text, zones);
     return { from: at, to: at };
   }
-  if (FORMATS[code] === undefined)
+  if (!FORMATS.has(code))
     throw new RowError(`the date format ${code === "" ? "is missing" : `${code} is not known`}`, {
       text,
       hint: "Known are 102, 203, 204, 303, 718 and 719.",
@@ -69,7 +69,7 @@ function local(text: string, code: string, { zone, time }: Zones): number {
       text,
       hint: "Add to the trigger's metadata the zone of such dates, for example `timeZone: Europe/Berlin`, or `+01:00` for a market that has no daylight saving.",
     });
-  const format = FORMATS[code] ?? "";
+  const format = FORMATS.get(code) ?? "";
   return (code === "102" ? time.dayStart(text, format, zone) : time.local(text, format, zone))
     .epochMilliseconds;
 }

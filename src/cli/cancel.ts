@@ -5,7 +5,7 @@ import type { CancelledRun } from "../runs/orders.ts";
 import { isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
-import { print, printJson } from "./output.ts";
+import { print, printDeclined, printJson } from "./output.ts";
 import { findRuns } from "./run-names.ts";
 
 interface CancelOptions extends SaidOptions {
@@ -37,7 +37,7 @@ async function cancel(names: readonly string[], options: CancelOptions, stop: Ab
   if (!isJson && options.yes !== true) for (const run of runs) print(consequenceOf(run));
   const confirmation = { ...options, operation: "cancel run", subject: names.join(", ") };
   if (!(await isConfirmed(`Give ${runs.length === 1 ? "it" : "them"} up?`, confirmation, stop))) {
-    print("nothing was cancelled");
+    printDeclined("nothing was cancelled", options);
     return 1;
   }
   const cancelled: CancelledRun[] = [];

@@ -7,7 +7,7 @@ import { isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
-import { print, printJson } from "./output.ts";
+import { print, printDeclined, printJson } from "./output.ts";
 import { withLedger } from "./run-names.ts";
 
 interface ForgetOptions extends SaidOptions {
@@ -47,7 +47,7 @@ async function forget(path: string, options: ForgetOptions, stop: AbortSignal): 
     if (isDryRun) return 0;
     const confirmation = { operation: "forget", subject: file.path };
     if (!(await isConfirmed("Forget it?", confirmation, stop))) {
-      print("nothing was forgotten");
+      printDeclined("nothing was forgotten", options);
       return 1;
     }
   }

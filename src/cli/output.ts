@@ -32,6 +32,12 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
 }
 
+/** The person who was asked said no: as JSON `{"done":false,"why":…}`. */
+export function printDeclined(why: string, { json }: { readonly json?: boolean }): void {
+  if (json === true) printJson({ done: false, why });
+  else print(why);
+}
+
 /** What a person has to look at. */
 export function printConcern(concern: string): void {
   process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${masked(concern)}\n`);

@@ -14,7 +14,7 @@ import { isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
-import { print, printJson, styled } from "./output.ts";
+import { print, printDeclined, printJson, styled } from "./output.ts";
 import { findRuns } from "./run-names.ts";
 
 interface ProvisionOptions extends SaidOptions {
@@ -63,7 +63,7 @@ async function provision(
     if (isAsked && options.json !== true) printDone(wanted, true);
     const confirmation = { operation: "provision", subject: asked.join(", ") || "all held runs" };
     if (isAsked && !(await isConfirmed("Create this at the service?", confirmation, stop))) {
-      print("nothing was created");
+      printDeclined("nothing was created", options);
       return 1;
     }
   }

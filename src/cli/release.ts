@@ -4,7 +4,7 @@ import { RejectedError, wordsOf } from "../support/errors.ts";
 import { canAsk, isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
-import { print, printJson } from "./output.ts";
+import { print, printDeclined, printJson } from "./output.ts";
 import { findRuns } from "./run-names.ts";
 
 interface ReleaseOptions extends SaidOptions {
@@ -55,9 +55,9 @@ async function release(run: string, options: ReleaseOptions, stop: AbortSignal):
     given = await give(options.yes === true);
   } catch (thrown) {
     if (!(thrown instanceof RejectedError) || thrown.code !== WOULD_DISCARD || !canAsk()) throw thrown;
-    print(wordsOf(thrown));
-    if (!(await isConfirmed("Push it all the same?", { operation: "release run", subject: run }, stop))) {
-      print("nothing was released");
+    const what = `${wordsOf(thrown)}\nPush it all the same?`;
+    if (!(await isConfirmed(what, { operation: "release run", subject: run }, stop))) {
+      printDeclined("nothing was released", options);
       return 1;
     }
     given = await give(true);

@@ -100,8 +100,7 @@ function resolveSecrets(document: ParsedYaml, path: string, files: Set<string>):
 }
 
 function secretFromEnvironment(name: string, path: string): string {
-  const value = process.env[name];
-  if (value !== undefined) return value;
+  if (Object.hasOwn(process.env, name)) return process.env[name] ?? "";
   throw new ConfigError("HG-CONF-003", {
     operation: "read configuration",
     subject: path,
@@ -231,12 +230,16 @@ function knownKeys(schema: z.ZodType): (path: Path) => readonly string[] {
     let here = [root];
     for (const part of path) {
       here = here.flatMap(variants).flatMap((one) => {
-        const next = typeof part === "number" ? one.items : one.properties?.[String(part)];
+        const next = typeof part === "number" ? one.items : ownProperty(one, String(part));
         return next === undefined ? [] : [next];
       });
     }
     return [...new Set(here.flatMap(variants).flatMap((one) => Object.keys(one.properties ?? {})))];
   };
+}
+
+function ownProperty({ properties }: JsonSchema, name: string): JsonSchema | undefined {
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 function variants(schema: JsonSchema): JsonSchema[] {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { httpOptions } from "../support/http-options.ts";
 import { POSTGRES_LEAST } from "../support/postgres-version.ts";
 import { duration, size } from "../support/quantities.ts";
-import { signInLimits, trustProxy } from "../support/sign-in-options.ts";
+import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";
 
 /** Roles of the service (platform facts, *Rights and alarms*) and the single right that pushing needs. */
@@ -38,11 +38,9 @@ const account = z.strictObject({
 
 const client = z.strictObject({
   id: z.string().min(1).describe("The `client_id` of token requests."),
-  secret: z
-    .string()
-    .min(1)
-    .meta({ secret: true })
-    .describe("The `client_secret`; only its hash is stored. Best given as ${env:NAME}."),
+  secret: ownSecret.describe(
+    "The `client_secret`, of 8 characters at least; only its hash is stored. Best given as ${env:NAME}.",
+  ),
   name: z.string().optional().describe("Name that people read."),
   scopes: z
     .array(z.enum(SCOPES))
@@ -53,11 +51,9 @@ const client = z.strictObject({
 
 const user = z.strictObject({
   username: z.string().min(1).describe("The `username` of token requests."),
-  password: z
-    .string()
-    .min(1)
-    .meta({ secret: true })
-    .describe("Only its hash is stored. Best given as ${env:NAME}."),
+  password: ownSecret.describe(
+    "Of 8 characters at least; only its hash is stored. Best given as ${env:NAME}.",
+  ),
   accounts: z
     .array(z.int().positive())
     .min(1)
@@ -73,10 +69,12 @@ const user = z.strictObject({
 const webhook = z.strictObject({
   secret: z
     .string()
-    .min(1)
+    .min(16)
     .optional()
     .meta({ secret: true })
-    .describe("Key of the signature of outcomes; without it they are sent unsigned."),
+    .describe(
+      "Key of the signature of outcomes, of 16 characters at least; without it they are sent unsigned.",
+    ),
   timeout: duration("10s").describe("How long a receiver may take to answer; 10s by default."),
   attempts: z
     .int()

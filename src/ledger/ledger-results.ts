@@ -78,5 +78,5 @@ export interface Tally {
     readonly rejected: number;
   };
   /** Delivered files (accepted or confirmed) by drop. */
-  readonly drops: Readonly<Record<string, number>>;
+  readonly drops: ReadonlyMap<string, number>;
 }

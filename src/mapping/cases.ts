@@ -172,6 +172,10 @@ async function caseLookups(
   const tables = await readdir(join(folder, "lookups"));
   return tables.sort().map((table) => {
     const { name } = parsePath(table);
-    return lookupFile({ ...facts[name], name, path: join(folder, "lookups", table) });
+    return lookupFile({
+      ...(Object.hasOwn(facts, name) ? facts[name] : {}),
+      name,
+      path: join(folder, "lookups", table),
+    });
   });
 }

@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../support/log.ts";
+import { createRareWarning } from "../support/rare-warning.ts";
 import type { AccessRight } from "./options.ts";
 
 /** What a route asks of its caller; `command` is for the endpoint file's secret alone. */
@@ -28,8 +29,6 @@ export interface Access {
   mayAsk(request: FastifyRequest, need: AccessRight | "command"): boolean;
 }
 
-const WARN_EVERY_MS = 60_000;
-
 /** Before any route is added: from here on each of them, and each address that has none, wants credentials unless its `need` says otherwise. */
 export function installAccess(app: FastifyInstance, rules: AccessRules, log: Logger): Access {
   const rightsOf = (request: FastifyRequest): readonly Need[] | null => {
@@ -38,13 +37,17 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
     if (rules.secret !== null && isBearer(authorization, rules.secret)) return ["metrics", "read", "command"];
     return rules.tokens.find(({ token }) => isBearer(authorization, token))?.rights ?? null;
   };
-  const warn = warner(log);
+  const warn = createRareWarning(
+    log,
+    "refused",
+    "requests without valid credentials were refused by the operator's interface",
+  );
   app.addHook("onRequest", async (request, reply) => {
     const { need = "command" } = request.routeOptions.config;
     if (need === "nothing") return;
     const rights = rightsOf(request);
     if (rights?.includes(need)) return;
-    warn(request);
+    warn({ from: request.ip, path: request.url.split("?")[0] });
     return rights === null ? refuseUnknown(reply) : refuseRight(reply, need);
   });
   return { mayAsk: (request, need) => rightsOf(request)?.includes(need) ?? false };
@@ -66,22 +69,6 @@ function refuseRight(reply: FastifyReply, need: Need): FastifyReply {
 
 function problem(reply: FastifyReply, status: number, detail: string): FastifyReply {
   return reply.code(status).type("application/problem+json").send({ title: "not allowed", status, detail });
-}
-
-/** Once a minute, with how many there were: whoever tries often must not fill the log. */
-function warner(log: Logger): (request: FastifyRequest) => void {
-  let refused = 0;
-  let warnedMs = Number.NEGATIVE_INFINITY;
-  return (request) => {
-    refused += 1;
-    if (performance.now() - warnedMs < WARN_EVERY_MS) return;
-    warnedMs = performance.now();
-    log.warn(
-      { from: request.ip, path: request.url.split("?")[0], refused },
-      "requests without valid credentials were refused by the operator's interface",
-    );
-    refused = 0;
-  };
 }
 
 /** Compared in constant time. */

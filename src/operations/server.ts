@@ -13,7 +13,9 @@ import { HeadgateError, RejectedError } from "../support/errors.ts";
 import { type HttpLimits, httpOptions } from "../support/http-options.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
+import { createRareWarning } from "../support/rare-warning.ts";
 import { masked } from "../support/secrets.ts";
+import { shareLook } from "../support/shared-look.ts";
 import { type Access, installAccess } from "./access.ts";
 import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
@@ -51,6 +53,8 @@ type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
 const RUNS_MAX = 1_000;
+/** Whoever has no credentials causes one look at the ledger in this time, however often they ask. */
+const STRANGERS_LOOK_MS = 1_000;
 
 export async function startOperations(
   options: ServerOptions,
@@ -102,13 +106,15 @@ const READ = { config: { need: "read" } } as const;
 const METRICS = { config: { need: "metrics" } } as const;
 
 function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access): void {
+  const look = shareLook(() => parts.health());
   app.get("/health/live", OPEN, () => ({ status: "live" }));
   app.get("/health/ready", OPEN, async (request, reply) => {
-    const health = await parts.health();
+    const isKnown = access.mayAsk(request, "read");
+    const health = await (isKnown ? look.now() : look.within(STRANGERS_LOOK_MS));
     const ready = health.every((part) => part.ready);
     const status = ready ? "ready" : "not ready";
     // The reasons name hosts, files and services.
-    const told = access.mayAsk(request, "read") ? { status, parts: health } : { status };
+    const told = isKnown ? { status, parts: health } : { status };
     return reply.code(ready ? 200 : 503).send(told);
   });
   const expose = exposer(parts.metrics);
@@ -136,6 +142,7 @@ function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
 }
 
 function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
+  const warn = createRareWarning(parts.log, "refused", "webhooks were refused");
   app.post("/webhooks/outcome", OPEN, async (request, reply) => {
     const signature = request.headers["x-headgate-signature"];
     const answer = await parts.receiveOutcome(
@@ -143,7 +150,7 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
       Array.isArray(signature) ? signature[0] : signature,
     );
     if (answer.status === "refused") {
-      parts.log.warn({ reason: answer.reason, from: request.ip }, "a webhook was refused");
+      warn({ reason: answer.reason, from: request.ip });
       return problem(reply, 401, answer.reason);
     }
     // An operation that is not ours is answered with success too: the sender cannot do better by trying again.

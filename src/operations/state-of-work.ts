@@ -277,6 +277,8 @@ export async function summarise(
   return {
     files: tally.files,
     points: tally.points,
-    drops: Object.fromEntries(drops.map(({ name, kind }) => [name, { kind, files: tally.drops[name] ?? 0 }])),
+    drops: Object.fromEntries(
+      drops.map(({ name, kind }) => [name, { kind, files: tally.drops.get(name) ?? 0 }]),
+    ),
   };
 }

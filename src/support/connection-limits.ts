@@ -7,10 +7,10 @@ import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { HttpLimits } from "./http-options.ts";
 import type { Logger } from "./log.ts";
+import { createRareWarning } from "./rare-warning.ts";
 
 const CHECKS_PER_IDLE = 4;
 const CHECK_MS_MAX = 5_000;
-const WARN_EVERY_MS = 60_000;
 const TIMED_OUT = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 /** For the server as it is made; `limitConnections` does the rest. */
@@ -97,13 +97,6 @@ function end(socket: Socket, response: ServerResponse): void {
 }
 
 function warnOfDrops({ server }: FastifyInstance, { connections }: HttpLimits, log: Logger): void {
-  let dropped = 0;
-  let warnedMs = Number.NEGATIVE_INFINITY;
-  server.on("drop", () => {
-    dropped += 1;
-    if (performance.now() - warnedMs < WARN_EVERY_MS) return;
-    warnedMs = performance.now();
-    log.warn({ connections, dropped }, "connections were closed at once, since there are too many");
-    dropped = 0;
-  });
+  const warn = createRareWarning(log, "dropped", "connections were closed at once, since there are too many");
+  server.on("drop", () => warn({ connections }));
 }

@@ -39,6 +39,21 @@ describe("a configuration document", () => {
     expect(fault).toContain("line 5: unknown key drops[0].settle.intervall; did you mean interval?");
   });
 
+  it.each(["constructor", "toString", "__proto__"])(
+    "takes no variable %s from the environment, where none is set",
+    (name) => {
+      expect(faultOf(`drops: [{ kind: local, path: "\${env:${name}}" }]`)).toContain(
+        `the environment variable ${name}, named by \${env:${name}}, is not set`,
+      );
+    },
+  );
+
+  it.each(["constructor", "__proto__"])("refuses the key %s as any other that is unknown", (name) => {
+    expect(faultOf(`drops:\n  - kind: local\n    path: ./in\n    ${name}: { x: 1 }\n`)).toContain(
+      `line 4: unknown key drops[0].${name}`,
+    );
+  });
+
   it("suggests nothing when no key is near", () => {
     expect(faultOf("drops: []\nzzzzzzzz: 1\n")).toMatch(/line 2: unknown key zzzzzzzz$/m);
   });

@@ -88,4 +88,27 @@ describe("the configurations of the demo", () => {
     const hub = loadHubOptions(resolve(import.meta.dirname, "../../config/demo.hub.yaml"));
     expect(hub.accounts).toHaveLength(1);
   });
+
+  it("refuses secrets of a hub that are soon guessed", () => {
+    const path = join(folder, "hub.yaml");
+    const load = (client: string, password: string, webhook: string) => {
+      writeFileSync(
+        path,
+        `store: { kind: sqlite, path: ./hub.sqlite }
+accounts: [{ id: 1, name: One }]
+clients: [{ id: gateway, secret: ${client} }]
+users: [{ username: u, password: ${password}, accounts: [1] }]
+webhook: { secret: ${webhook} }
+`,
+      );
+      return loadHubOptions(path);
+    };
+    const [long, key] = ["eight-ch", "a-key-of-16-char"];
+    expect(load(long, long, key).clients).toHaveLength(1);
+    expect(() => load("seven-c", long, key)).toThrow(
+      /line 3: clients\[0\]\.secret: is shorter than 8 characters/,
+    );
+    expect(() => load(long, "x", key)).toThrow(/line 4: users\[0\]\.password: is shorter than 8 characters/);
+    expect(() => load(long, long, "x")).toThrow(/line 5: webhook\.secret: .*16/);
+  });
 });

@@ -94,13 +94,13 @@ test("a store that cannot be made is a configuration error", async () => {
 });
 
 test("a user of an account that does not exist is a configuration error", async () => {
-  const users = [{ username: "u", password: "p", accounts: [7] }];
+  const users = [{ username: "u", password: "p-password", accounts: [7] }];
   await expect(startHub(optionsWith({ users }), { log })).rejects.toMatchObject({ code: "HG-HUB-004" });
 });
 
 test("a user who left the configuration can no longer sign in, and a changed password takes effect", async () => {
   await (await startHub(optionsWith(), { log })).close();
-  const users = [{ username: "manager", password: "changed", accounts: [1], roles: ["Manager"] }];
+  const users = [{ username: "manager", password: "changed-password", accounts: [1], roles: ["Manager"] }];
   const hub = await startHub(optionsWith({ users }), { log });
   try {
     const { form } = callsOf(() => hub.url);
@@ -108,7 +108,7 @@ test("a user who left the configuration can no longer sign in, and a changed pas
       (await form({ ...GRANT, scope: "datahub-api", username, password })).status;
     expect(await status("plain", "plain-password")).toBe(401);
     expect(await status("manager", "manager-password")).toBe(401);
-    expect(await status("manager", "changed")).toBe(200);
+    expect(await status("manager", "changed-password")).toBe(200);
   } finally {
     await hub.close();
   }

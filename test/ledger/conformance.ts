@@ -508,7 +508,7 @@ function questions(ledger: () => Ledger): void {
     expect(await ledger().tally(since)).toEqual({
       files: { delivered: 1, quarantined: 1, unmatched: 1, settling: 1 },
       points: { mapped: 7, accepted: 7, stored: 0, rejected: 0 },
-      drops: { field: 1 },
+      drops: new Map([["field", 1]]),
     });
   });
 

@@ -29,6 +29,16 @@ async function mapBundled(name: string, content: string, settings: Readonly<Reco
   return { result, elements };
 }
 
+it("takes a date format for a pattern where it is none of the known words, also one that every object has", async () => {
+  const { result } = await mapBundled("delimited", "when,v\n2026-03-01,1\n", {
+    timeZone: "UTC",
+    date: { column: "when", format: "constructor" },
+    target: { variableId: 901 },
+    value: "v",
+  });
+  expect(result).toMatchObject({ reason: { message: expect.stringContaining("constructor") } });
+});
+
 describe("a target template", () => {
   const setting = targetSetting(["meter", "register"], {
     sourceSerialNumber: "{meter}",

@@ -10,7 +10,7 @@ import { GatewayMetrics } from "../../src/operations/metrics.ts";
 import { type OperationsServer, startOperations, type WebhookAnswer } from "../../src/operations/server.ts";
 import { type HealthPart, waitingFiles } from "../../src/operations/state-of-work.ts";
 import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { createLog, silentLog } from "../../src/support/log.ts";
 import { keepSecret } from "../../src/support/secrets.ts";
 
 let folder: string;
@@ -19,6 +19,8 @@ let server: OperationsServer;
 let health: HealthPart[];
 let told: { body: string; signature: string | undefined }[];
 let answer: WebhookAnswer;
+let looks: number;
+let lines: { level: string; msg: string; refused?: number }[];
 const metrics = new GatewayMetrics(new Registry());
 
 beforeEach(async () => {
@@ -29,6 +31,8 @@ beforeEach(async () => {
   );
   health = [{ part: "drop in", ready: true, reason: "looked through" }];
   told = [];
+  looks = 0;
+  lines = [];
   answer = { status: "recorded" };
   server = await startOperations(
     {
@@ -43,9 +47,12 @@ beforeEach(async () => {
     },
     {
       ledger,
-      log: silentLog,
+      log: createLog("info", { write: (line: string) => void lines.push(JSON.parse(line)) }),
       metrics: metrics.registry,
-      health: async () => health,
+      health: async () => {
+        looks += 1;
+        return health;
+      },
       waiting: () =>
         waitingFiles(
           ledger,
@@ -162,6 +169,16 @@ describe("the operator's interface", () => {
     expect(await response.json()).toMatchObject({ detail: "the signature does not match" });
   });
 
+  it("warns once of webhooks that are refused, however many a stranger sends and whatever they hold", async () => {
+    answer = { status: "refused", reason: "the signature does not match" };
+    const post = (body: string) => fetch(`${server.url}/webhooks/outcome`, { method: "POST", body });
+    for (let sent = 0; sent < 20; sent++) expect((await post("{}")).status).toBe(401);
+    expect((await post("x".repeat(4_000_001))).status).toBe(413);
+    const warned = lines.filter(({ level }) => level !== "info");
+    expect(warned).toMatchObject([{ msg: "webhooks were refused", refused: 1 }]);
+    expect(lines).toHaveLength(2); // The other one says where the server listens.
+  });
+
   it("answers a webhook about somebody else's operation with success, since sending it again would not help", async () => {
     answer = { status: "unknown" };
     expect((await fetch(`${server.url}/webhooks/outcome`, { method: "POST", body: "{}" })).status).toBe(200);
@@ -196,6 +213,12 @@ describe("without credentials", () => {
     for (const token of [SECRET, READ_TOKEN])
       expect(await (await ask("/health/ready", token)).json()).toMatchObject({ parts: health });
     expect(await (await ask("/health/ready", METRICS_TOKEN)).json()).toEqual({ status: "not ready" });
+  });
+
+  it("readiness is looked at once in a while, however often a stranger asks", async () => {
+    const asked = await Promise.all(Array.from({ length: 20 }, () => ask("/health/ready", null)));
+    for (const { status } of asked) expect(status).toBe(200);
+    expect(looks).toBe(1);
   });
 
   it("no command is taken", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
-import { type WaitingFile, waitingFiles } from "../../src/operations/state-of-work.ts";
+import { summarise, type WaitingFile, waitingFiles } from "../../src/operations/state-of-work.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { freePort } from "../drops/intake-rig.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
@@ -33,6 +33,15 @@ describe("the ledger alone", () => {
       [],
       nowMs,
     );
+
+  test("counts none for a drop whose name every object has", async () => {
+    const { drops } = await summarise(
+      ledger,
+      [{ name: "constructor", kind: "local" }],
+      "1970-01-01T00:00:00Z",
+    );
+    expect(drops).toEqual({ constructor: { kind: "local", files: 0 } });
+  });
 
   test("tells since when a file is known that has not settled, and when that is too long", async () => {
     const { arrival } = await sight(ledger, "a.csv");

@@ -14,7 +14,7 @@ import { ServiceClient } from "../../src/wire/client/index.ts";
 
 type Sections = Readonly<Record<string, unknown>>;
 
-const CREDENTIALS = { clientId: "c", clientSecret: "secret", username: "u", password: "password" };
+const CREDENTIALS = { clientId: "c", clientSecret: "client-secret", username: "u", password: "password" };
 const never = new AbortController().signal;
 
 export class GatewayRig {

@@ -8,7 +8,7 @@ import { askOperations } from "../support/operations.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
-const USER = { clientId: "c", clientSecret: "secret", username: "two", password: "password" };
+const USER = { clientId: "c", clientSecret: "client-secret", username: "two", password: "password" };
 let rig: GatewayRig;
 beforeAll(async () => {
   rig = await GatewayRig.start({

@@ -17,7 +17,7 @@ import { drop, trigger } from "./gateway-rig.ts";
 
 const SHARED = "a secret that all may know";
 const OWN = "a secret of one of them alone";
-const credentials = { clientId: "c", clientSecret: "secret", username: "u", password: "password" };
+const credentials = { clientId: "c", clientSecret: "client-secret", username: "u", password: "password" };
 const service = (name: string, more: object) => {
   const base = `http://127.0.0.1:9/${name}`;
   return { name, base, push: `${base}/push`, token: `${base}/token`, credentials, ...more };

@@ -108,7 +108,7 @@ describe("a changed configuration that is valid", () => {
       /2/.test(JSON.stringify((await gateway.ledger.recentRuns(1))[0]?.reason?.code ?? "")),
     );
     // As a mounted secret is exchanged: another file under the same name.
-    writeFileSync(`${secret}.new`, "secret\n");
+    writeFileSync(`${secret}.new`, "client-secret\n");
     renameSync(`${secret}.new`, secret);
     await settled("a.csv");
     expect(daemon?.gateway).toBe(gateway);
@@ -142,6 +142,9 @@ describe("a changed configuration that is valid", () => {
       ((await gateway.ledger.trace("a.csv"))[0]?.runs ?? []).some(({ run }) => run.state === "accepted"),
     );
     expect(came).toHaveLength(2);
+    await until("what was accepted is stored", async () =>
+      Object.hasOwn(await rig.stored(variable), "2026-03-03"),
+    );
     expect(await rig.stored(variable)).toEqual({ "2026-03-03": 3 });
     const batches = (await gateway.ledger.trace("a.csv"))[0]?.runs[0]?.batches ?? [];
     expect(batches.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
@@ -179,7 +182,7 @@ describe("a changed configuration that is valid", () => {
     symlinkSync(join(folder, "two", "gateway.yaml"), `${config}.new`);
     renameSync(`${config}.new`, config);
     await configurationIs(/refused.*later/);
-    writeFileSync(join(folder, "later"), "secret");
+    writeFileSync(join(folder, "later"), "client-secret");
     await configurationIs(/^in force/);
   });
 });

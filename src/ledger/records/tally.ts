@@ -79,11 +79,11 @@ function changedSince(columns: string, { dialect }: Store): string {
 
 function* tally(store: Store, since: string): Steps<Tally> {
   const files: Partial<Record<FileStanding, number>> = {};
-  const drops: Record<string, number> = {};
+  const drops = new Map<string, number>();
   for (const group of yield* groups(store, since)) {
     const standing = standingOf(group);
     files[standing] = (files[standing] ?? 0) + group.files;
-    if (standing === "delivered") drops[group.drop_name] = (drops[group.drop_name] ?? 0) + group.files;
+    if (standing === "delivered") drops.set(group.drop_name, (drops.get(group.drop_name) ?? 0) + group.files);
   }
   return { files, points: yield* pointsSince(store, since), drops };
 }
