@@ -2,7 +2,7 @@
 import { benchDelivery } from "./delivery.ts";
 import { benchDrops } from "./drops.ts";
 import { benchHub } from "./hub.ts";
-import { benchMapping } from "./mapping.ts";
+import { benchMapping } from "./mapper.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   delivery: benchDelivery,

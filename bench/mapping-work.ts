@@ -5,13 +5,13 @@ import { createReadStream, readdirSync, readFileSync, writeFileSync } from "node
 import { basename, dirname, join } from "node:path";
 import { parse } from "csv-parse";
 import { parse as parseSync } from "csv-parse/sync";
-import { createCatalogue } from "../src/mapping/catalogue.ts";
 import { loadMapper } from "../src/mapping/load-mapper.ts";
 import { mapFile } from "../src/mapping/map-file.ts";
 import { workersOptions } from "../src/mapping/options.ts";
-import { createMappingPool } from "../src/mapping/pool.ts";
-import { createCountingSink } from "../src/mapping/segment-writer.ts";
+import { createCountingSink } from "../src/segment/writer.ts";
 import { silentLog } from "../src/support/log.ts";
+import { createCatalogue } from "../src/workers/catalogue.ts";
+import { createMappingPool } from "../src/workers/pool.ts";
 import { measure, peakMegabytes } from "./child.ts";
 
 export interface WorkAnswer {

@@ -1,11 +1,11 @@
 /** `headgate cancel`: runs that were not delivered are given up. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Run } from "../model.ts";
-import type { CancelledRun } from "../runs/orders.ts";
-import { isConfirmed } from "./asking.ts";
+import type { CancelledRun } from "../runs/commands.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
 import { print, printDeclined, printJson } from "./output.ts";
+import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
 
 interface CancelOptions extends SaidOptions {

@@ -1,6 +1,6 @@
 /** What the ledger knows of a drop, for `headgate check`. */
 
-import { archiveFolders } from "../drops/archive-clearing.ts";
+import { archiveFolders } from "../drops/archive-cleanup.ts";
 import type { DropOptions } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Finding } from "./findings.ts";

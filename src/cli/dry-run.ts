@@ -3,11 +3,11 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { MapJob, MapResult } from "../mapping/mapping.ts";
+import type { MapJob, MapResult } from "../mapping/contract.ts";
 import type { WorkersOptions } from "../mapping/options.ts";
-import { createMappingPool } from "../mapping/pool.ts";
 import type { BatchSlice } from "../model.ts";
 import { createLog } from "../support/log.ts";
+import { createMappingPool } from "../workers/pool.ts";
 
 export interface DryRun {
   readonly job: Omit<MapJob, "runId" | "segmentPath">;

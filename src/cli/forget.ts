@@ -3,11 +3,11 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
-import { isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printDeclined, printJson } from "./output.ts";
+import { isConfirmed } from "./prompt.ts";
 import { withLedger } from "./run-names.ts";
 
 interface ForgetOptions extends SaidOptions {

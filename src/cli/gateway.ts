@@ -1,7 +1,7 @@
 /** `headgate gateway`: the daemon; with `--until-idle` for cron. */
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
-import { Reloading } from "../gateway/reloading.ts";
+import { Reloading } from "../gateway/reload.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { ServiceManager } from "../operations/service-manager.ts";
 import { ConfigError } from "../support/errors.ts";

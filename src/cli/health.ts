@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { loadHubOptions } from "../config/hub-config.ts";
-import { doorSignPath, readSign } from "../operations/door.ts";
+import { doorSignPath, readSign } from "../operations/endpoint-file.ts";
 import { wordsOf } from "../support/errors.ts";
 import { addCommand, CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
 import { print, printJson } from "./output.ts";

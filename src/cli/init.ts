@@ -6,7 +6,6 @@ import { gatewayConfig } from "../config/gateway-config.ts";
 import { hubOptions } from "../hub/options.ts";
 import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
-import { ask, canAsk } from "./asking.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import {
   DROP_SECRET,
@@ -17,6 +16,7 @@ import {
   hubText,
 } from "./init/texts.ts";
 import { print, printJson, styled } from "./output.ts";
+import { ask, canAsk } from "./prompt.ts";
 
 interface InitOptions {
   readonly output?: string;

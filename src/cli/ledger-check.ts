@@ -1,19 +1,19 @@
 /** `headgate ledger check`: whether ledger, spool and drops agree; with `--repair` what can be put right is. */
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
-import { archiveFolders } from "../drops/archive-clearing.ts";
+import { archiveFolders } from "../drops/archive-cleanup.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import type { FileEntry } from "../model.ts";
 import { type ArchiveCheckParts, checkArchives } from "../runs/archive-check.ts";
-import { checkAll, type Finding } from "../runs/checking.ts";
-import { openSpool } from "../runs/spool.ts";
+import { checkAll, type Finding } from "../runs/consistency-check.ts";
+import { openSpool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { silentLog } from "../support/log.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { requireLedger } from "./orders.ts";
+import { requireLedger } from "./command-client.ts";
 import { print, printJson, styled } from "./output.ts";
 
 interface CheckOptions {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
-import { isUrl, migrationLedger } from "../migration/order.ts";
+import { isUrl, migrationLedger } from "../migration/request.ts";
 import { historyDrops } from "../migration/sources.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";

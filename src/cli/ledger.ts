@@ -3,8 +3,8 @@ import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { backupLedger, ledgerWords, restoreLedger } from "../ledger/open.ts";
 import { systemClock } from "../support/clock.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { requireLedger } from "./command-client.ts";
 import { addLedgerCheck } from "./ledger-check.ts";
-import { requireLedger } from "./orders.ts";
 import { print, printJson, styled } from "./output.ts";
 
 interface LedgerOptions {

@@ -1,15 +1,16 @@
 /** `headgate map`: the first phase alone, without a service. */
 import { basename, dirname, resolve } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
-import { createCatalogue } from "../mapping/catalogue.ts";
+import { conflictWords, cutWords, type LookupFile, type MapResult } from "../mapping/contract.ts";
 import { lookupFile } from "../mapping/lookup.ts";
 import { locateMapper } from "../mapping/mapper-files.ts";
-import { conflictWords, cutWords, type LookupFile, type MapResult } from "../mapping/mapping.ts";
 import { workersOptions } from "../mapping/options.ts";
 import type { MapperIdentity, RejectedRow } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
+import { createCatalogue } from "../workers/catalogue.ts";
 import { addCommand, type CommandFrame, optionalConfigOption } from "./command.ts";
 import { mapApart } from "./dry-run.ts";
+import { repeatOnChange } from "./file-watch.ts";
 import { mustBeFile } from "./must-be-file.ts";
 import {
   foundWords,
@@ -21,7 +22,6 @@ import {
   reasonLines,
   styled,
 } from "./output.ts";
-import { repeatOnChange } from "./watching.ts";
 
 interface MapOptions {
   readonly mapper: string;

@@ -2,15 +2,15 @@
 import { dirname, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
-import { BUNDLED_FOLDER } from "../mapping/catalogue.ts";
+import { sketchColumns } from "../authoring/sketch/columns.ts";
+import { type Proposal, propose } from "../authoring/sketch/propose.ts";
+import { readSample, type SampleTable } from "../authoring/sketch/sample.ts";
+import { emptySource } from "../authoring/sketch/source.ts";
+import { mustBeNew, type WrittenMapper, writeMapper } from "../authoring/sketch/write.ts";
 import { locateMapper } from "../mapping/mapper-files.ts";
-import { sketchColumns } from "../mapping/sketch/columns.ts";
-import { type Proposal, propose } from "../mapping/sketch/propose.ts";
-import { readSample, type SampleTable } from "../mapping/sketch/sample.ts";
-import { emptySource } from "../mapping/sketch/source.ts";
-import { mustBeNew, type WrittenMapper, writeMapper } from "../mapping/sketch/write.ts";
 import { ConfigError } from "../support/errors.ts";
 import { ianaZone } from "../wire/index.ts";
+import { BUNDLED_FOLDER } from "../workers/catalogue.ts";
 import { mustBeFile } from "./must-be-file.ts";
 import { print, printJson, styled } from "./output.ts";
 

@@ -1,11 +1,11 @@
 /** `headgate mapper`: the catalogue, and the golden cases. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { caseSample, listCases, runCase, updateCase } from "../mapping/cases.ts";
-import { createCatalogue } from "../mapping/catalogue.ts";
-import type { CatalogueEntry } from "../mapping/mapping.ts";
-import { digestMapper, loadMapper, mapPath, mapperContract } from "../mapping/testing/index.ts";
+import { caseSample, listCases, runCase, updateCase } from "../authoring/cases.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "../authoring/kit/index.ts";
+import type { CatalogueEntry } from "../mapping/contract.ts";
 import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
+import { createCatalogue } from "../workers/catalogue.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
 import { differences } from "./differences.ts";
 import { type NewOptions, newMapper } from "./mapper-new.ts";

@@ -8,32 +8,32 @@ import { createDrop } from "../drops/create.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import { gatewayOf } from "../migration/gateway-of.ts";
-import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/listing.ts";
-import { absolutePattern, type MigrationOrder, migrationFolder, migrationId } from "../migration/order.ts";
+import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/history-files.ts";
+import { absolutePattern, type MigrationOrder, migrationFolder, migrationId } from "../migration/request.ts";
 import { systemClock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { versionTag } from "../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { type SaidOptions, saidBy } from "./command-client.ts";
+import { leftAlone } from "./migrate/on-change.ts";
+import { measuredBefore } from "./migrate/push-rates.ts";
+import { printReconciliation, verify } from "./migrate/reconciliation.ts";
+import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
+import { assertOrderFits, emptyPatterns } from "./migrate/request-checks.ts";
+import { carryOut, type Ended } from "./migrate/run.ts";
+import { sampleOf, showPlan } from "./migrate/show-plan.ts";
+import { MigrationStructure, type ToldStructure } from "./migrate/structure.ts";
+import { printStructure, weightyWords } from "./migrate/structure-table.ts";
 import {
   addCareOptions,
   type CareFlags,
   invalidOption as invalid,
   readCare,
-} from "./migrate/care-options.ts";
-import { leftAlone } from "./migrate/on-change.ts";
-import { assertOrderFits, emptyPatterns } from "./migrate/order-checks.ts";
-import { measuredBefore } from "./migrate/push-rates.ts";
-import { printReconciliation, verify } from "./migrate/reconciliation.ts";
-import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
-import { carryOut, type Ended } from "./migrate/run.ts";
-import { assertNotUndone } from "./migrate/settling.ts";
-import { sampleOf, showPlan } from "./migrate/show-plan.ts";
-import { MigrationStructure, type ToldStructure } from "./migrate/structure.ts";
-import { printStructure, weightyWords } from "./migrate/structure-table.ts";
+} from "./migrate/throttle-options.ts";
 import { type UndoOptions, undoMigration } from "./migrate/undo.ts";
-import { type SaidOptions, saidBy } from "./orders.ts";
+import { assertNotUndone } from "./migrate/undo-state.ts";
 import { print, printConcern, printJson, printTable, sizeWords, summaryLine } from "./output.ts";
 
 interface MigrateOptions extends CareFlags {

@@ -4,7 +4,7 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
 import { print, printJson } from "./output.ts";
 
 interface PauseOptions extends SaidOptions {

@@ -1,20 +1,20 @@
 /** `headgate provision`: what the targets of held runs need and the account does not have, shown or created. */
 
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
-import { contextOf } from "../gateway/provisioning.ts";
+import { contextOf } from "../gateway/provisioners.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, TargetFacts } from "../model.ts";
-import { createdWords, openProvisioner, type Provisioned } from "../provisioning/provisioning.ts";
+import { createdWords, openProvisioner, type Provisioned } from "../provisioning/provisioner.ts";
 import { wantedByTemplate } from "../provisioning/template.ts";
 import type { Creation } from "../provisioning/wanted.ts";
-import { openSpool, type Spool } from "../runs/spool.ts";
+import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
-import { isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
 import { print, printDeclined, printJson, styled } from "./output.ts";
+import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
 
 interface ProvisionOptions extends SaidOptions {

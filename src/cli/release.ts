@@ -1,10 +1,10 @@
 /** `headgate release` and `headgate recheck`: a person lets a held run go, or has it looked at now. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
-import { canAsk, isConfirmed } from "./asking.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
 import { print, printDeclined, printJson } from "./output.ts";
+import { canAsk, isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
 
 interface ReleaseOptions extends SaidOptions {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { MappedFile } from "../mapping/mapping.ts";
-import { openMapping } from "../mapping/open.ts";
+import type { MappedFile } from "../mapping/contract.ts";
 import type { Binding, MapperIdentity, PushElement, Run } from "../model.ts";
-import { openKept } from "../runs/kept-files.ts";
+import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/exclusions.ts";
 import { openLookupStore } from "../runs/lookups.ts";
+import { type Otherwise, replayBinding } from "../runs/replay-mapper.ts";
 import {
   bodiesOf,
   type PayloadReading,
@@ -17,15 +17,15 @@ import {
   ReadingSet,
   readingOf,
   targetOf,
-} from "../runs/payloads.ts";
-import { type Otherwise, replayBinding } from "../runs/replay-binding.ts";
-import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/sparing.ts";
-import { openSpool, type Spool } from "../runs/spool.ts";
+} from "../segment/payloads.ts";
+import { openKept } from "../spool/kept-files.ts";
+import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
-import { bindingParts } from "./orders.ts";
+import { openMapping } from "../workers/open.ts";
+import { bindingParts } from "./command-client.ts";
 import { foundWords, placeWords } from "./output.ts";
 
 export interface ReplayWish extends Otherwise {

@@ -2,7 +2,7 @@
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./orders.ts";
+import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
 import { print, printJson, styled } from "./output.ts";
 import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
 import { findRuns, withLedger } from "./run-names.ts";

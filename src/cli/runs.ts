@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
-import { doorSignPath, readSign } from "../operations/door.ts";
+import { doorSignPath, readSign } from "../operations/endpoint-file.ts";
 import { missingWords } from "../operations/late-files.ts";
 import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { WaitingLanes } from "../operations/waiting-lanes.ts";

@@ -5,7 +5,7 @@ import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
-import { traceIdOf } from "../support/tracing.ts";
+import { traceIdOf } from "../support/trace-context.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { lookIntoLedgers, openLedgerToRead } from "./ledger-view.ts";
 import {
@@ -21,8 +21,8 @@ import {
   targetLines,
   withReadableTime,
 } from "./output.ts";
+import { traceReading } from "./reading-origin.ts";
 import { shownState } from "./run-state.ts";
-import { traceReading } from "./trace-reading.ts";
 
 interface TraceOptions {
   readonly config: string;

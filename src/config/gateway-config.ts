@@ -7,7 +7,7 @@ import { ledgerOptions } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
 import { notificationOptions, operationsOptions } from "../operations/options.ts";
 import { provisionTemplate } from "../provisioning/options.ts";
-import { spoolOptions } from "../runs/options.ts";
+import { spoolOptions } from "../spool/options.ts";
 import { logOptions } from "../support/log-options.ts";
 import { triggerList, triggerOptions } from "../triggers/options.ts";
 import { environmentVariable, loadDocument } from "./document.ts";

@@ -1,8 +1,8 @@
 /** The children of a split batch: made from its elements, and made again, the same, when a lost segment was mapped anew. */
 import type { Batch, BatchSlice } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
+import { countReadings, halve, parseElements } from "./batch-split.ts";
 import type { GiveOwnFile } from "./delivery.ts";
-import { countReadings, halve, parseElements } from "./halving.ts";
 import { appendSlices, isIntact, readSlice, rewriteSlice } from "./slices.ts";
 
 interface Child {

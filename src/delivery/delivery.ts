@@ -19,7 +19,7 @@ import type {
 import type { ErrorCode } from "../support/errors.ts";
 
 /** Whether an attempt to send a batch may have been stored although nobody said so. */
-export { mayBeStored } from "./doubt.ts";
+export { mayBeStored } from "./unknown-outcome.ts";
 
 export interface DeliveryJournal {
   batches(runId: string): Promise<readonly Batch[]>;

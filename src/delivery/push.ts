@@ -4,17 +4,17 @@ import type { Clock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/tracing.ts";
+import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { Admission, DeliveryJournal, GiveOwnFile, KeptResult, WholeRun } from "./delivery.ts";
-import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./doubt.ts";
 import { type Closure, type Gate, GateClosed, type GatedCall, PassingFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
-import type { Pace } from "./pace.ts";
+import type { Pace } from "./rate-limit.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { openSlice } from "./slices.ts";
+import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./unknown-outcome.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
 /** In the answer of a batch whose operationId the service knows with other bytes. */

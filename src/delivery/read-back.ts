@@ -7,6 +7,7 @@ import { type Clock, isoInstant } from "../support/clock.ts";
 import { HeadgateError, InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { ServiceClient } from "../wire/client/index.ts";
 import { type DataQuery, type DataRow, targetWords } from "../wire/index.ts";
+import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
 import {
   type DeliveryJournal,
@@ -17,7 +18,6 @@ import {
   type ReadBackResult,
   type StoredPlace,
 } from "./delivery.ts";
-import { parseElements } from "./halving.ts";
 import { readSlice } from "./slices.ts";
 import { type Meaning, type TargetResolver, variableOf } from "./targets.ts";
 

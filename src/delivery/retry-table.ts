@@ -1,6 +1,6 @@
 /**
  * What an answer to a push means and what follows, as data (specification, *Errors*). The first rule whose range holds the status wins, and whose words, where it has any, are told.
- * No answer at all (connection refused or reset, timeout) is `transient`, and its outcome is unknown: the same bytes go again, never split (`doubt.ts`).
+ * No answer at all (connection refused or reset, timeout) is `transient`, and its outcome is unknown: the same bytes go again, never split (`unknown-outcome.ts`).
  */
 import type { PushAnswer } from "../wire/client/index.ts";
 

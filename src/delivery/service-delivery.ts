@@ -4,9 +4,10 @@ import { type Clock, systemClock } from "../support/clock.ts";
 import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { REGISTER } from "../support/register.ts";
-import { type Tracer, untraced } from "../support/tracing.ts";
+import { type Tracer, untraced } from "../support/trace-context.ts";
 import { ServiceClient } from "../wire/client/index.ts";
 import { targetWords } from "../wire/index.ts";
+import { parseElements } from "./batch-split.ts";
 import { restoreChildren } from "./children.ts";
 import type {
   Admission,
@@ -22,11 +23,10 @@ import type {
 } from "./delivery.ts";
 import { Gate } from "./gate.ts";
 import { Guard } from "./guard.ts";
-import { parseElements } from "./halving.ts";
 import type { PushOptions, ServiceOptions } from "./options.ts";
-import { Pace } from "./pace.ts";
 import { type ProbeLine, probeService } from "./probe.ts";
 import { BatchPusher, CONFLICT_WORDS, type PushContext, type PushObserver, UNSPLIT_WORDS } from "./push.ts";
+import { Pace } from "./rate-limit.ts";
 import { ReadBack } from "./read-back.ts";
 import { pauseMs } from "./retry-table.ts";
 import { readSlice } from "./slices.ts";

@@ -1,6 +1,6 @@
 /** What a listing shows of archives: it was delivered from the same drop, and is not taken for new. */
 import { posix } from "node:path";
-import { archivedRun } from "./archive-clearing.ts";
+import { archivedRun } from "./archive-cleanup.ts";
 
 export interface KnownArchives {
   /** Folders that are or were archives of the drop. */

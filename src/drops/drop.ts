@@ -10,9 +10,9 @@
  */
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import type { Logger } from "../support/log.ts";
-import type { SourceFiles } from "./finishing.ts";
+import type { SourceFiles } from "./finish.ts";
 
-export { archivedRun } from "./archive-clearing.ts";
+export { archivedRun } from "./archive-cleanup.ts";
 export {
   completeFinish,
   type Inspected,

@@ -11,7 +11,7 @@ import {
   parseMachineLine,
   readListing,
   UnendedListing,
-} from "./ftp-listing.ts";
+} from "./ftp-list-parser.ts";
 import type { FtpOptions } from "./options.ts";
 
 /** Answers that say that a command is not known (RFC 959, section 4.2). */

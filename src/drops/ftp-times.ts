@@ -5,7 +5,7 @@
  */
 import { posix } from "node:path";
 import { type Client, FTPError } from "basic-ftp";
-import type { ListedItem } from "./ftp-listing.ts";
+import type { ListedItem } from "./ftp-list-parser.ts";
 
 /** For this long after a file was first seen, LIST may say the same although the file was written again. */
 const YOUNG_MS = 90_000;

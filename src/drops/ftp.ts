@@ -5,20 +5,20 @@ import { FTPError } from "basic-ftp";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { EVERYTHING, oldest } from "./archive-clearing.ts";
+import { EVERYTHING, oldest } from "./archive-cleanup.ts";
 import type { Drop, OnFolder, ProbeFinding } from "./drop.ts";
-import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
+import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
 import { FtpConnections, type FtpLink, type Lease, portOf } from "./ftp-connections.ts";
+import { type ListedItem, mlsdTimeMs, parseMlsxLine } from "./ftp-list-parser.ts";
 import { FtpLister } from "./ftp-lister.ts";
-import { type ListedItem, mlsdTimeMs, parseMlsxLine } from "./ftp-listing.ts";
 import { FtpTimes } from "./ftp-times.ts";
 import type { FtpOptions } from "./options.ts";
 import { type DropFilter, insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
-import { type ProbeFacts, probeDrop } from "./probing.ts";
-import { ftpSteps, ftpTrial } from "./probing-ftp.ts";
+import { type ProbeFacts, probeDrop } from "./probe.ts";
+import { ftpSteps, ftpTrial } from "./probe-ftp.ts";
 import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, cutShort, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
-import { fetchResuming } from "./resuming.ts";
+import { fetchResuming } from "./resumable-fetch.ts";
 
 const READABLE =
   "the password and the files of this FTP drop go over the network readably; set `tls: explicit` if the server can";

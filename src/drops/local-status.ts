@@ -2,7 +2,7 @@
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { localPath, type NameEncoding, type PathOnDisk } from "../support/file-names.ts";
-import { isMissing } from "./local-listing.ts";
+import { isMissing } from "./local-walk.ts";
 
 export async function isFolder(path: PathOnDisk): Promise<boolean> {
   try {

@@ -6,7 +6,7 @@ import { bytesOf, type NameEncoding } from "../support/file-names.ts";
 import type { Logger } from "../support/log.ts";
 import { asideName } from "./archive-name.ts";
 import type { FetchedPart } from "./drop.ts";
-import { warnOfOvertaken } from "./finishing.ts";
+import { warnOfOvertaken } from "./finish.ts";
 import type { FinishWanted, LocalAnswer, LocalOrder } from "./local-party.ts";
 import { isInside } from "./paths.ts";
 

@@ -18,17 +18,17 @@ import { folderOnDisk, localPath, type PathOnDisk } from "../support/file-names.
 import type { Logger } from "../support/log.ts";
 import { openForWriting } from "../support/open-files.ts";
 import { makeFolderAsAround } from "../support/private-files.ts";
-import { archiveFolders, EVERYTHING, oldest } from "./archive-clearing.ts";
+import { archiveFolders, EVERYTHING, oldest } from "./archive-cleanup.ts";
 import type { Drop, FetchedPart, OnFolder, ProbeFinding } from "./drop.ts";
-import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
+import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
 import { LocalEvents } from "./local-events.ts";
-import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./local-listing.ts";
 import { identityOf, isFolder, resolveInside } from "./local-status.ts";
 import { type FinishPlanned, LocalTogether } from "./local-together.ts";
+import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./local-walk.ts";
 import type { LocalOptions } from "./options.ts";
 import { type DropFilter, insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
-import { type ProbeFacts, probeDrop } from "./probing.ts";
-import { localSteps, localTrial } from "./probing-local.ts";
+import { type ProbeFacts, probeDrop } from "./probe.ts";
+import { localSteps, localTrial } from "./probe-local.ts";
 import { openReceiver } from "./receive.ts";
 import {
   changedWhileFetched,

@@ -1,6 +1,6 @@
 /** Keeps the arrivals that are to be taken first (the oldest, or the first by name) up to a limit, in bounded memory, and counts the others. */
 import type { Arrival } from "../model.ts";
-import { compareIn, type TakeOrder, timed } from "./take-order.ts";
+import { compareIn, type TakeOrder, timed } from "./pickup-order.ts";
 
 /** Of an arrival what its age is told by. */
 export type Aged = Pick<Arrival, "id" | "path" | "mtime">;

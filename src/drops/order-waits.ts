@@ -4,7 +4,7 @@
  */
 import type { IsoInstant } from "../model.ts";
 import type { Aged } from "./oldest.ts";
-import { compareIn, type TakeOrder, timed } from "./take-order.ts";
+import { compareIn, type TakeOrder, timed } from "./pickup-order.ts";
 
 /** A file that is waited for. */
 export interface Awaited extends Aged {

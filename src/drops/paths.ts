@@ -1,7 +1,7 @@
 /** Paths inside a drop: what may be asked for, and what of a listing concerns us. */
 import { posix } from "node:path";
 import { ConfigError, RejectedError } from "../support/errors.ts";
-import { archiveFolders } from "./archive-clearing.ts";
+import { archiveFolders } from "./archive-cleanup.ts";
 import type { DropOptions } from "./options.ts";
 
 /** Names of our own at a drop, such as files on their way to be deleted; never listed, nor entered. */

@@ -1,8 +1,8 @@
 /** One poll of one drop: list, record what was seen, settle, and hand what is ready to the gateway. */
 import type { Arrival, ArrivalState } from "../model.ts";
+import { Marks } from "../support/bitset.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
-import { Marks } from "../support/marks.ts";
-import { archiveFolders } from "./archive-clearing.ts";
+import { archiveFolders } from "./archive-cleanup.ts";
 import { ArchivedNames } from "./archived-names.ts";
 import { DoneFiles } from "./done-files.ts";
 import type { Drop } from "./drop.ts";
@@ -11,9 +11,9 @@ import { type Aged, Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
 import { type Awaited, OrderWaits } from "./order-waits.ts";
 import type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+import { type Group, inTakeOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
-import { Settling, temporaryPattern } from "./settling.ts";
-import { type Group, inTakeOrder } from "./take-order.ts";
+import { Settling, temporaryPattern } from "./settle.ts";
 
 export type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";

@@ -10,7 +10,7 @@ import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
 import { asideName } from "./archive-name.ts";
 import type { Drop } from "./drop.ts";
-import { returnOvertaken, type SourceFiles, sameVersion, settleLeftover } from "./finishing.ts";
+import { returnOvertaken, type SourceFiles, sameVersion, settleLeftover } from "./finish.ts";
 
 /** `waits`: it stays at its path for now. */
 export interface SetAside {

@@ -4,16 +4,16 @@ import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { EVERYTHING, oldest } from "./archive-clearing.ts";
+import { EVERYTHING, oldest } from "./archive-cleanup.ts";
 import type { Drop, OnFolder, ProbeFinding } from "./drop.ts";
-import { finishSource, type SourceFiles, sameVersion } from "./finishing.ts";
+import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
 import type { SftpOptions } from "./options.ts";
 import { type DropFilter, insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
-import { type ProbeFacts, probeDrop } from "./probing.ts";
-import { sftpSteps, sftpTrial } from "./probing-sftp.ts";
+import { type ProbeFacts, probeDrop } from "./probe.ts";
+import { sftpSteps, sftpTrial } from "./probe-sftp.ts";
 import type { Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
-import { fetchResuming } from "./resuming.ts";
+import { fetchResuming } from "./resumable-fetch.ts";
 import { type SftpCalls, SftpConnection } from "./sftp-connection.ts";
 
 /** Status codes of the protocol (draft-ietf-secsh-filexfer-02, section 7). */

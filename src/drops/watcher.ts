@@ -7,7 +7,7 @@ import type { DropKind, IsoInstant } from "../model.ts";
 import { isoInstant } from "../support/clock.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { archivedSinceMs, keptArchives } from "./archive-clearing.ts";
+import { archivedSinceMs, keptArchives } from "./archive-cleanup.ts";
 import type { DropOptions } from "./options.ts";
 import { NOTHING, Pickup, type PickupFacts, type PickupReport, type WaitingFile } from "./pickup.ts";
 import { Schedule } from "./schedule.ts";

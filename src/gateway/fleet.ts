@@ -1,9 +1,9 @@
 /** This gateway among the nodes that share its ledger: the drops that it polls, and what it does when a node comes or goes. */
 import type { FleetWatch } from "../ledger/fleet.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Conductor } from "../runs/conductor.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import { takeUpRuns } from "../runs/recovery.ts";
+import type { Conductor } from "../runs/scheduler.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";

@@ -4,9 +4,9 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { LedgerEvent, Run } from "../model.ts";
 import { logRunState, ServiceLog } from "../operations/attention-log.ts";
 import { GatewayMetrics } from "../operations/metrics.ts";
-import { openTracing } from "../operations/tracing.ts";
+import { openTracing } from "../operations/spans.ts";
 import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/tracing.ts";
+import type { Tracer } from "../support/trace-context.ts";
 import type { Closer } from "./closers.ts";
 
 /** An event with the file that it is about. */

@@ -5,26 +5,26 @@ import type { GuardPolicy } from "../delivery/delivery.ts";
 import { triggerGuard } from "../delivery/options.ts";
 import { planFinish } from "../drops/archive-name.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { MapperVersions, MappingPool } from "../mapping/mapping.ts";
+import type { MapperVersions, MappingPool } from "../mapping/contract.ts";
 import type { Arrival, BatchLimits } from "../model.ts";
-import { type ClaimParts, STANDARD_BODY_TRIGGER } from "../runs/claiming.ts";
+import { type ClaimParts, STANDARD_BODY_TRIGGER } from "../runs/claims.ts";
 import { finishAfter } from "../runs/confirm-rule.ts";
 import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import { ServiceReach } from "../runs/service-reach.ts";
-import type { Spool } from "../runs/spool.ts";
-import type { SpoolRoom } from "../runs/spool-room.ts";
 import type { DropPost, RunSteps, ServicePost } from "../runs/steps.ts";
 import { ContainerCopies } from "../runs/unpacking/copies.ts";
+import type { SpoolRoom } from "../spool/quota.ts";
+import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/tracing.ts";
+import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
-import { Provisioners, type ProvisioningTies } from "./provisioning.ts";
+import { Provisioners, type ProvisioningTies } from "./provisioners.ts";
 
 export function claimParts(
   config: GatewayConfig,

@@ -8,11 +8,11 @@ import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
 import { confirmRule, webhookAddress } from "../runs/confirm-rule.ts";
-import { giveOwnFile } from "../runs/own-segments.ts";
 import type { ServicePost } from "../runs/steps.ts";
+import { giveOwnFile } from "../spool/own-segments.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/tracing.ts";
+import type { Tracer } from "../support/trace-context.ts";
 
 export interface ServiceParts {
   readonly ledger: Ledger;

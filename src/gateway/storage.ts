@@ -4,8 +4,8 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { heldRuns } from "../operations/held-runs.ts";
 import { measureSpool } from "../operations/spool-state.ts";
-import { openSpool, type Spool } from "../runs/spool.ts";
-import { SpoolRoom } from "../runs/spool-room.ts";
+import { SpoolRoom } from "../spool/quota.ts";
+import { openSpool, type Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 

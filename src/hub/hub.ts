@@ -7,7 +7,7 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { limitConnections, serverLimits } from "../support/connection-limits.ts";
 import { ConfigError, systemCode } from "../support/errors.ts";
-import { endConnectionsOnClose } from "../support/farewell.ts";
+import { endConnectionsOnClose } from "../support/http-drain.ts";
 import type { Logger } from "../support/log.ts";
 import { once } from "../support/once.ts";
 import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";

@@ -1,20 +1,12 @@
 /** Push bodies from the index: one identifier kind a batch, at most so many points and bytes. The same readings give the same bytes. */
+
 import type { BatchLimits, Place } from "../model.ts";
+import type { BatchBody } from "../segment/writer.ts";
 import { JsonBytes } from "./json-bytes.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { shorten } from "./rejections.ts";
 import type { ConflictJudge } from "./sorted-readings.ts";
 import { lostReadings, type SortedReading } from "./spill.ts";
-
-/** Valid until the next one is made: its memory is used again. */
-export interface BatchBody {
-  readonly bytes: Buffer;
-  readonly points: number;
-  /** Line or row of each reading, in the order of the body; 0 when unknown. */
-  readonly rows: Uint32Array;
-  /** Index of the sheet of each reading, or null when there are no sheets. */
-  readonly sheets: Uint32Array | null;
-}
 
 /** What all batches hold together. */
 export interface BatchTotals {

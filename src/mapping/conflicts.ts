@@ -3,8 +3,8 @@
  * default is the mapper's.
  */
 import { z } from "zod";
+import type { ReadingConflict } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
-import type { ReadingConflict } from "./mapping.ts";
 import type { ReadingIndex } from "./reading-index.ts";
 import type { Rejections } from "./rejections.ts";
 import type { SortedReading } from "./spill.ts";

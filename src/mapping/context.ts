@@ -1,17 +1,17 @@
 /** What a mapper is given: the functions by which it hands out readings and refuses rows, checked as they are called. */
 
 import type { Place } from "../model.ts";
+import { RowError } from "../readers/row-error.ts";
+import { placeOf, type RowTracker } from "../readers/row-place.ts";
+import type { LookupFile } from "./contract.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
-import type { LookupFile } from "./mapping.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
-import { placeOf, type RowTracker } from "./place.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
-import { RowError } from "./row-error.ts";
 import { knowTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
 import { createUnitTool } from "./unit.ts";

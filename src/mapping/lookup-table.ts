@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import leven from "leven";
+import { createMapperFile } from "../readers/mapper-file.ts";
+import { isFileError, RowError } from "../readers/row-error.ts";
+import { placeOf, RowTracker } from "../readers/row-place.ts";
 import { ConfigError, wordsOf } from "../support/errors.ts";
+import type { LookupFile } from "./contract.ts";
 import type { CellValue, Lookup, MapperFile, TextRow } from "./mapper.ts";
-import type { LookupFile } from "./mapping.ts";
-import { placeOf, RowTracker } from "./place.ts";
-import { createMapperFile } from "./readers/mapper-file.ts";
-import { isFileError, RowError } from "./row-error.ts";
 import { shown } from "./targets.ts";
 
 /** A table is held in memory. */

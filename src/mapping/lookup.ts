@@ -1,9 +1,9 @@
 /** The lookup tool of the mapper contract: a table by its name, read once a file, and kept by its digest from file to file. */
 import { extname } from "node:path";
 import type { ConfigError } from "../support/errors.ts";
+import type { LookupFile } from "./contract.ts";
 import { lookupFault, readLookup } from "./lookup-table.ts";
 import type { Lookup } from "./mapper.ts";
-import type { LookupFile } from "./mapping.ts";
 
 /** Tables that a worker keeps for the next file, when their content is known by digest. */
 const KEPT_MAX = 4;

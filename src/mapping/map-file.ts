@@ -1,6 +1,11 @@
 /** The first phase: one file through one mapper into batches. Runs in a worker, in `headgate map`, and in the cases of mappers. */
 import { statSync } from "node:fs";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
+import { createMapperFile } from "../readers/mapper-file.ts";
+import type { RowFault } from "../readers/refuse.ts";
+import { type FileError, isFileError, isRowError, isUnreadable } from "../readers/row-error.ts";
+import { placeOf, RowTracker } from "../readers/row-place.ts";
+import type { BatchSink } from "../segment/writer.ts";
 import { ConfigError, type ErrorCode, systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
 import { targetWords } from "../wire/target.ts";
@@ -8,16 +13,12 @@ import { authorFrames } from "./author-frames.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { Conflicts } from "./conflicts.ts";
 import { createContext } from "./context.ts";
+import { conflictWords, cutWords, type LookupFile, type MappedTarget, type MapResult } from "./contract.ts";
 import { thrownWords } from "./denied-access.ts";
 import { writeIso } from "./iso-text.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
-import { conflictWords, cutWords, type LookupFile, type MappedTarget, type MapResult } from "./mapping.ts";
-import { placeOf, RowTracker } from "./place.ts";
-import { createMapperFile } from "./readers/mapper-file.ts";
 import { ReadingIndex } from "./reading-index.ts";
-import { boundReason, Rejections, type RowFault, rowFault } from "./rejections.ts";
-import { type FileError, isFileError, isRowError, isUnreadable } from "./row-error.ts";
-import type { BatchSink } from "./segment-writer.ts";
+import { boundReason, Rejections, rowFault } from "./rejections.ts";
 import { parseSettings } from "./settings.ts";
 
 export interface MapFileRequest {

@@ -6,12 +6,12 @@
  * no clock: the same bytes and settings give the same readings.
  */
 import type { z as zod } from "zod";
+import type { MapperFile, TextRow } from "../readers/contract.ts";
 import type { PushTarget } from "../wire/index.ts";
-import type { MapperFile, TextRow } from "./readers/contract.ts";
 
 export { z } from "zod";
-export type * from "./readers/contract.ts";
-export { FileError, RowError } from "./row-error.ts";
+export type * from "../readers/contract.ts";
+export { FileError, RowError } from "../readers/row-error.ts";
 
 interface TargetValues {
   /** Id of the variable itself; stands alone. */
@@ -74,12 +74,6 @@ export interface Reading {
    * Default: the row that a `for … of` over a reader's rows, or `eachRow`, is at.
    */
   readonly at?: Where | undefined;
-}
-
-export interface RowPlace {
-  readonly sheet?: string | undefined;
-  /** Line of a text file or row of a sheet, from 1 as an editor or a spreadsheet shows it. */
-  readonly row: number;
 }
 
 /** A place for `reject`: a row that a reader handed out (it remembers where it came from), or a place in words. */

@@ -1,6 +1,7 @@
 /** Numbers of text with declared marks. Nothing is guessed: `1.234` is never taken for a thousand unless the group mark says so. */
+
+import { FileError, RowError } from "../readers/row-error.ts";
 import type { NumberOptions } from "./mapper.ts";
-import { FileError, RowError } from "./row-error.ts";
 import { shown } from "./targets.ts";
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

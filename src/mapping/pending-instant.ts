@@ -2,7 +2,7 @@
  * Instants that are not known yet: those of a series in a repeated hour, until it has left the hour. A mapper hands them on; whatever asks
  * one for its value gets a `RowError`, since any answer could be wrong by an hour.
  */
-import { RowError } from "./row-error.ts";
+import { RowError } from "../readers/row-error.ts";
 
 type Known = number | RowError;
 

@@ -1,8 +1,10 @@
 /** The rows that a mapper or a reader refused: the first ones in full, all of them counted. */
 import type { Place, RejectedReason, RejectedRow } from "../model.ts";
-import type { RowPlace, Where } from "./mapper.ts";
-import { placeOf, type RowTracker } from "./place.ts";
-import { isRowError, type RowError } from "./row-error.ts";
+import type { RowPlace } from "../readers/contract.ts";
+import type { RowFault } from "../readers/refuse.ts";
+import { isRowError, type RowError } from "../readers/row-error.ts";
+import { placeOf, type RowTracker } from "../readers/row-place.ts";
+import type { Where } from "./mapper.ts";
 
 /** Refused rows that are kept in full. */
 export const REJECTED_ROWS_MAX = 100;
@@ -10,13 +12,6 @@ export const REJECTED_ROWS_MAX = 100;
 const TEXT_CHARACTERS_MAX = 200;
 /** Messages and hints, which may quote content of the file amid their own words. */
 const WORDS_CHARACTERS_MAX = 400;
-
-export interface RowFault {
-  readonly message: string;
-  readonly column?: string | undefined;
-  readonly text?: string | undefined;
-  readonly hint?: string | undefined;
-}
 
 /** Reasons that are counted by themselves; those that come later are counted together. */
 const REASONS_MAX = 20;

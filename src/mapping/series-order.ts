@@ -1,7 +1,8 @@
 /** The rows of each series around repeated hours, for `byOrder`: those in an hour are held until the series has left it. */
+
+import { RowError } from "../readers/row-error.ts";
 import { PendingDate } from "./pending-instant.ts";
 import { passesOf } from "./repeated-hour.ts";
-import { RowError } from "./row-error.ts";
 import type { Occurrence, Zone } from "./zone.ts";
 
 type Twice = Extract<Occurrence, { readonly kind: "twice" }>;

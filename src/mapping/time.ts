@@ -1,10 +1,10 @@
 /** The time tools of the mapper contract. No zone is ever assumed: assuming one is a silent shift. */
 
+import { FileError, RowError } from "../readers/row-error.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import type { DstPolicy, TimeTools } from "./mapper.ts";
 import { pendingInstant } from "./pending-instant.ts";
-import { FileError, RowError } from "./row-error.ts";
 import { SeriesOrder } from "./series-order.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";
 import { type Occurrence, Zone } from "./zone.ts";

@@ -1,6 +1,7 @@
 /** Wall time to instants in one zone: the stretches of constant offset are looked up once and kept, so that a row costs arithmetic. */
+
+import { FileError } from "../readers/row-error.ts";
 import { ianaZone } from "../wire/zones.ts";
-import { FileError } from "./row-error.ts";
 
 /** A stretch of time with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */
 interface Stretch {

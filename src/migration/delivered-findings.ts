@@ -1,6 +1,6 @@
 /** What is odd about the files that a migration delivered, as a plan would have found it: duplicates, overlaps, shifts, units. */
 import type { Run, TargetFacts } from "../model.ts";
-import { mayBeWrong, Plan, type PlanFinding } from "./planning.ts";
+import { mayBeWrong, Plan, type PlanFinding } from "./plan.ts";
 
 /** Shares of files in targets that are compared; what is beyond them is not. */
 const SHARES_MAX = 100_000;

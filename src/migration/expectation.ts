@@ -3,8 +3,8 @@ import { rmSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, PushTarget, Run } from "../model.ts";
-import { bodiesOf, parseBody, targetOf } from "../runs/payloads.ts";
-import type { Spool } from "../runs/spool.ts";
+import { bodiesOf, parseBody, targetOf } from "../segment/payloads.ts";
+import type { Spool } from "../spool/spool.ts";
 
 /** Of one target and one month (or day) in UTC. */
 export interface PeriodSum {

@@ -1,7 +1,7 @@
 /** The configuration of the gateway that carries out a migration: the user's own, with the history for its drops and a ledger and spool apart. */
 import { join } from "node:path";
 import { type GatewayConfig, gatewayTrigger } from "../config/gateway-config.ts";
-import { type MigrationOrder, migrationLedger } from "./order.ts";
+import { type MigrationOrder, migrationLedger } from "./request.ts";
 import { historyDrops } from "./sources.ts";
 
 /** Inputs and batches are kept until the migration is forgotten: its report and its reconciliation are made of them. */

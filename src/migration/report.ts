@@ -2,13 +2,13 @@
 import { join } from "node:path";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
-import { readFacts } from "../runs/about.ts";
-import { keptSegmentFiles } from "../runs/segment-files.ts";
+import { keptSegmentFiles } from "../spool/segment-files.ts";
+import { readFacts } from "../spool/target-index.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import { DeliveredFindings } from "./delivered-findings.ts";
-import type { PlanFinding } from "./planning.ts";
-import type { Reconciliation } from "./reconciling.ts";
+import type { PlanFinding } from "./plan.ts";
+import type { Reconciliation } from "./reconciliation.ts";
 import type { StructureReport } from "./structure-record.ts";
 import type { Undone } from "./undo-record.ts";
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { type DropOptions, localOptions } from "../drops/options.ts";
 import { ConfigError } from "../support/errors.ts";
-import { isUrl } from "./order.ts";
+import { isUrl } from "./request.ts";
 
 const MAGIC = /[*?[\]{}!]/;
 

@@ -21,7 +21,7 @@ export interface AccessRules {
     readonly token: string;
     readonly rights: readonly AccessRight[];
   }[];
-  /** Of the endpoint file (`door.ts`); null: there is none. */
+  /** Of the endpoint file (`endpoint-file.ts`); null: there is none. */
   readonly secret: string | null;
 }
 

@@ -33,7 +33,7 @@ export interface OperationsParts {
   waiting(): Promise<readonly WaitingFile[]>;
   drops(): readonly DropState[];
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
-  /** Orders of persons, of those alone who know the secret (`door.ts`); without it none are taken. */
+  /** Orders of persons, of those alone who know the secret (`endpoint-file.ts`); without it none are taken. */
   readonly orders?: {
     readonly secret: string;
     take(order: unknown): Promise<unknown>;

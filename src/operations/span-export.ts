@@ -12,9 +12,9 @@ import {
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { runIdTimeMs } from "../support/run-id.ts";
-import { runSpanIdOf, traceIdOf, traceparent } from "../support/tracing.ts";
+import { runSpanIdOf, traceIdOf, traceparent } from "../support/trace-context.ts";
 import type { TracingOptions } from "./options.ts";
-import type { Tracing } from "./tracing.ts";
+import type { Tracing } from "./spans.ts";
 
 /** Spans beyond it are dropped, rather than memory filled. */
 const QUEUE_MAX = 4_096;

@@ -3,7 +3,7 @@ import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
-import { turnOf } from "./turns.ts";
+import { turnOf } from "./wait-reasons.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
 /** What a drop's watcher tells of itself. */

@@ -9,7 +9,7 @@ import { isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { HealthPart } from "./state-of-work.ts";
-import { turnOf } from "./turns.ts";
+import { turnOf } from "./wait-reasons.ts";
 
 /** A lane and its first run. */
 export interface LaneWait extends LaneHead {

@@ -5,7 +5,7 @@ import { archivedRun, type Drop, putBack } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FileEntry, Run } from "../model.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
-import type { Finding } from "./checking.ts";
+import type { Finding } from "./consistency-check.ts";
 
 export interface ArchiveCheckParts {
   readonly ledger: Ledger;

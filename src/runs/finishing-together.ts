@@ -1,9 +1,9 @@
 /** The sources of the accepted runs of a party are archived or deleted together, and what is kept of the runs leaves the spool. */
 import { movedAside, type SetAside } from "../drops/drop.ts";
 import type { FinishPlan, FinishResult, Run } from "../model.ts";
-import { sourceWords } from "./finishing.ts";
+import { sourceWords } from "./finish-step.ts";
+import { tracedParty } from "./spans.ts";
 import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
-import { tracedParty } from "./tracing.ts";
 
 interface Planned {
   readonly run: Run;

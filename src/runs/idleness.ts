@@ -1,5 +1,5 @@
 /** Whether there is nothing left to do, for `--until-idle`. */
-import type { Conductor } from "./conductor.ts";
+import type { Conductor } from "./scheduler.ts";
 
 /** What is asked of a drop's watcher. */
 export interface IdleWatcher {

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { LookupFile } from "../mapping/mapping.ts";
+import type { LookupFile } from "../mapping/contract.ts";
 import type { Binding, BoundLookup } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";

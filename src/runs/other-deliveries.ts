@@ -4,7 +4,7 @@
  */
 import type { OpenOtherDeliveries, OtherDeliveries, StoredPlace } from "../delivery/delivery.ts";
 import type { Batch, IsoInstant, Run } from "../model.ts";
-import { bodiesOf, parseBody, ReadingSet } from "./payloads.ts";
+import { bodiesOf, parseBody, ReadingSet } from "../segment/payloads.ts";
 import type { RunSteps } from "./steps.ts";
 
 /** Runs that are compared; of more it is not known. */

@@ -1,7 +1,7 @@
 /** Runs on their way, as the ledger has them: not at rest, or at rest with something still to do for them. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
-import { AT_REST } from "./desks.ts";
+import { AT_REST } from "./stages.ts";
 
 /** Of all nodes, but for unconfirmed runs of others, which those ask about. `limit`: of each kind. `isAsked`: of an unconfirmed run the service was asked since this start, or cannot be asked. */
 export async function pendingRuns(

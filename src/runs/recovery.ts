@@ -1,6 +1,6 @@
 /** At start-up: brings runs that the last process left in the middle of a step back to where the step can be done again. */
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Spool } from "./spool.ts";
+import type { Spool } from "../spool/spool.ts";
 import type { RunSteps } from "./steps.ts";
 
 export interface Recovery {

@@ -1,11 +1,11 @@
 /**
- * What the steps of a run work with, and what they answer. `conductor.ts` decides which run takes which step when;
+ * What the steps of a run work with, and what they answer. `scheduler.ts` decides which run takes which step when;
  * each step is one file: `fetching`, `opening`, `mapping`, `delivering`, `confirming`, `finishing`.
  */
 import type { Delivery, GuardPolicy } from "../delivery/delivery.ts";
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { MappingPool } from "../mapping/mapping.ts";
+import type { MappingPool } from "../mapping/contract.ts";
 import type {
   Arrival,
   End,
@@ -17,14 +17,14 @@ import type {
   Run,
   TargetFacts,
 } from "../model.ts";
+import type { SpoolRoom } from "../spool/quota.ts";
+import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/tracing.ts";
+import type { Tracer } from "../support/trace-context.ts";
 import type { LookupStore } from "./lookups.ts";
 import type { ServiceReach } from "./service-reach.ts";
-import type { Spool } from "./spool.ts";
-import type { SpoolRoom } from "./spool-room.ts";
 import type { ContainerCopies } from "./unpacking/copies.ts";
 
 /** A drop with the rules that the configuration gives it. */

@@ -2,12 +2,12 @@
 import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
 import type { FetchedPart } from "../drops/drop.ts";
-import type { MappedFile, PackedJob } from "../mapping/mapping.ts";
+import type { MappedFile, PackedJob } from "../mapping/contract.ts";
 import type { Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
-import { mappedRecord, mapperWords } from "./mapping.ts";
+import { mappedRecord, mapperWords } from "./map-step.ts";
+import { tracedParty } from "./spans.ts";
 import { entryOf, type RunSteps, type StepResult } from "./steps.ts";
-import { tracedParty } from "./tracing.ts";
 
 interface Fetched {
   readonly run: Run;

@@ -11,7 +11,7 @@ import type { RegisterEntry } from "./register/entry.ts";
 import { GUARD_ERRORS } from "./register/guard.ts";
 import { HUB_ERRORS } from "./register/hub.ts";
 import { LEDGER_ERRORS } from "./register/ledger.ts";
-import { MAPPING_ERRORS } from "./register/mapping.ts";
+import { MAPPING_ERRORS } from "./register/mapper.ts";
 import { MIGRATION_ERRORS } from "./register/migration.ts";
 import { OPERATIONS_ERRORS } from "./register/operations.ts";
 import { RUN_ERRORS } from "./register/runs.ts";

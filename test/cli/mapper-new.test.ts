@@ -7,12 +7,12 @@ import { promisify } from "node:util";
 import exceljs from "exceljs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
-import { sketchColumns } from "../../src/mapping/sketch/columns.ts";
-import { propose } from "../../src/mapping/sketch/propose.ts";
-import { readSample } from "../../src/mapping/sketch/sample.ts";
-import { writeMapper } from "../../src/mapping/sketch/write.ts";
-import { digestMapper, loadMapper, mapPath, mapperContract } from "../../src/mapping/testing/index.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
+import { sketchColumns } from "../../src/authoring/sketch/columns.ts";
+import { propose } from "../../src/authoring/sketch/propose.ts";
+import { readSample } from "../../src/authoring/sketch/sample.ts";
+import { writeMapper } from "../../src/authoring/sketch/write.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 
 const run = promisify(execFile);
 const main = resolve(import.meta.dirname, "../../src/main.ts");

@@ -9,7 +9,7 @@ import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import type { PushElement, Run } from "../../src/model.ts";
-import { giveOwnFile } from "../../src/runs/own-segments.ts";
+import { giveOwnFile } from "../../src/spool/own-segments.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { SIGNATURE_HEADER } from "../../src/wire/index.ts";

@@ -7,7 +7,7 @@ import type { Delivery } from "../../src/delivery/delivery.ts";
 import { type PushOptions, pushOptions } from "../../src/delivery/options.ts";
 import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { BatchSlice, PushElement, Run } from "../../src/model.ts";
-import { giveOwnFile } from "../../src/runs/own-segments.ts";
+import { giveOwnFile } from "../../src/spool/own-segments.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { MemoryJournal } from "./memory-journal.ts";

@@ -8,7 +8,7 @@ import { waitUntilIdle } from "../../src/cli/until-idle.ts";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { silentLog } from "../../src/support/log.ts";
-import { until } from "../e2e/waiting.ts";
+import { until } from "../e2e/wait.ts";
 
 export const GUID = "0b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11";
 export const never = new AbortController().signal;

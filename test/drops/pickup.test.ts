@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Oldest } from "../../src/drops/oldest.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { Pickup } from "../../src/drops/pickup.ts";
-import { inTakeOrder } from "../../src/drops/take-order.ts";
+import { inTakeOrder } from "../../src/drops/pickup-order.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { type Field, never, openLocal, type Settings } from "./field.ts";

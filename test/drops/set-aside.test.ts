@@ -6,7 +6,7 @@ import { asideName, planFinish } from "../../src/drops/archive-name.ts";
 import { completeFinish, inspectFile, putBack, setAside } from "../../src/drops/set-aside.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { forgetScan, openForWriting } from "../../src/support/open-files.ts";
-import { until } from "../e2e/waiting.ts";
+import { until } from "../e2e/wait.ts";
 import { entryAt, type Field, listed, never, openFtp, openLocal, openSftp } from "./field.ts";
 
 const kinds = [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TracedFile } from "../../src/ledger/ledger.ts";
-import { type Packed, zip } from "../runs/packing.ts";
+import { type Packed, zip } from "../runs/archives.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { localDrop, quickPush, Rig, type Stage, standardTrigger } from "./rig.ts";
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { Rig, type Stage } from "./rig.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { PATIENTLY } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -9,7 +9,7 @@ import { type HeadgateProcess, PROJECT } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { askOperations, localDrop, quickPush, Rig, type Settings, type Stage } from "./rig.ts";
 import { NOBODY, SmallDisk } from "./small-disk.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -4,7 +4,7 @@ import { chanceOf, seedOf } from "./chance.ts";
 import { ALWAYS, expectStoredOnce } from "./kill-scenario.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { Rig, type Stage } from "./rig.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { PATIENTLY } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

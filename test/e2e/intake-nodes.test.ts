@@ -7,7 +7,7 @@ import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { Node } from "./node.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { quickPush, Rig } from "./rig.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HeadgateProcess } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { Rig, type Stage } from "./rig.ts";
-import { atMost, until } from "./waiting.ts";
+import { atMost, until } from "./wait.ts";
 
 const AUTHORIZATION = `Basic ${Buffer.from("device:device-password").toString("base64")}`;
 const intake = {

@@ -14,7 +14,7 @@ import {
 } from "./kill-scenario.ts";
 import { type Ended, PROJECT } from "./processes.ts";
 import { Rig } from "./rig.ts";
-import { atMost, PATIENTLY } from "./waiting.ts";
+import { atMost, PATIENTLY } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

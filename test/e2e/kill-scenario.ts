@@ -7,7 +7,7 @@ import type { FileStanding } from "../../src/model.ts";
 import type { Interference, Push } from "./proxy.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import type { Rig, Stage } from "./rig.ts";
-import { until } from "./waiting.ts";
+import { until } from "./wait.ts";
 
 export const ALWAYS = "2000-01-01T00:00:00.000Z";
 /** The proxy takes the part of a service that refuses pushes of this variable with more readings than that. */

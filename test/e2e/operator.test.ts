@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { HeadgateProcess } from "./processes.ts";
 import { Rig, type Stage } from "./rig.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { PATIENTLY } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

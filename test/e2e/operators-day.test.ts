@@ -9,7 +9,7 @@ import { drop, GatewayRig, oneReading, trigger } from "../runs/gateway-rig.ts";
 import { headgate } from "../runs/in-process.ts";
 import { ReadableBase } from "../runs/readable-base.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

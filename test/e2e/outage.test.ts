@@ -1,12 +1,12 @@
 /** Hours without the service cost disk, up to the budget; then nothing more is taken, and everything comes when it is back. */
 import { stat } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { Door } from "./door.ts";
+import { Door } from "./breakable-link.ts";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { headgate } from "./processes.ts";
 import { readingsOf } from "./readings.ts";
 import { askOperations, localDrop, quickPush, Rig, type Stage } from "./rig.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { HeadgateProcess, headgate } from "./processes.ts";
 import { readingsOf } from "./readings.ts";
 import { localDrop, Rig } from "./rig.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

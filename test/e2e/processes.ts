@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { until } from "./waiting.ts";
+import { until } from "./wait.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));

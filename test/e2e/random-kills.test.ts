@@ -3,15 +3,15 @@
  * schedule. Everything random in a round comes from its seed.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Door } from "./breakable-link.ts";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
-import { Door } from "./door.ts";
 import { POINTS } from "./kill-list.ts";
 import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.ts";
 import { misbehave } from "./misbehaviour.ts";
 import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
 import { Rig, type Settings, type Stage } from "./rig.ts";
 import { type Drops, KINDS, type Kind, layOneDrop } from "./three-drops.ts";
-import { atMost, PATIENTLY, until } from "./waiting.ts";
+import { atMost, PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -10,7 +10,7 @@ import { type Ended, headgate, PROJECT } from "./processes.ts";
 import { readingsOf } from "./readings.ts";
 import { Rig } from "./rig.ts";
 import { KINDS, layThreeDrops } from "./three-drops.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { PATIENTLY } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

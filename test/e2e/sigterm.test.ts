@@ -8,7 +8,7 @@ import type { HeadgateProcess } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { quickPush, Rig, type Stage, standardTrigger } from "./rig.ts";
 import { layThreeDrops } from "./three-drops.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

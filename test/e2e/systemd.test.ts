@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ServiceManager } from "../../src/operations/service-manager.ts";
 import { silentLog } from "../../src/support/log.ts";
-import { until } from "./waiting.ts";
+import { until } from "./wait.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts");
 

@@ -5,15 +5,15 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { Door } from "./breakable-link.ts";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";
-import { Door } from "./door.ts";
 import { ALWAYS, expectNothingArchivedEarly, lyingPaths } from "./kill-scenario.ts";
 import { misbehave } from "./misbehaviour.ts";
 import { Node } from "./node.ts";
 import { headgate } from "./processes.ts";
 import { expectExactlyStored, layRandomScene, type RandomScene } from "./random-scene.ts";
 import { localDrop, Rig, type Settings, type Stage } from "./rig.ts";
-import { PATIENTLY, until } from "./waiting.ts";
+import { PATIENTLY, until } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectStoredOnce } from "./kill-scenario.ts";
 import { readingsOf } from "./readings.ts";
 import { quickPush, Rig } from "./rig.ts";
-import { PATIENTLY } from "./waiting.ts";
+import { PATIENTLY } from "./wait.ts";
 
 vi.setConfig(PATIENTLY);
 

@@ -10,7 +10,7 @@ import { chanceOf, roundsOf, seedOf } from "../e2e/chance.ts";
 import { ALWAYS, expectNothingArchivedEarly } from "../e2e/kill-scenario.ts";
 import { readingsOf } from "../e2e/readings.ts";
 import { Rig, type Settings, type Stage, type StoredPoint } from "../e2e/rig.ts";
-import { PATIENTLY, until } from "../e2e/waiting.ts";
+import { PATIENTLY, until } from "../e2e/wait.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import { describeWith, type PROGRAMS } from "./installed.ts";
 import { startOpenSsh } from "./openssh.ts";

@@ -1,8 +1,8 @@
 /** Every golden case of every bundled mapper. */
 import { describe, expect, it } from "vitest";
-import { listCases, runCase } from "../../src/mapping/cases.ts";
-import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
+import { listCases, runCase } from "../../src/authoring/cases.ts";
 import { locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 
 for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";

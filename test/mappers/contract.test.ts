@@ -1,9 +1,9 @@
 /** Every bundled mapper keeps to the contract of mappers, shown with each of its cases that gives readings and refuses nothing. */
 import { describe, expect, it } from "vitest";
-import { caseSample, listCases } from "../../src/mapping/cases.ts";
-import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
+import { caseSample, listCases } from "../../src/authoring/cases.ts";
+import { loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
 import { digestMapper, locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
-import { loadMapper, mapPath, mapperContract } from "../../src/mapping/testing/index.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 
 for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";

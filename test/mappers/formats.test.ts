@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { targetMaker, targetSetting } from "../../mappers/_formats/target.ts";
 import { readSegments, type Segment } from "../../mappers/mscons/segments.ts";
-import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
 import { loadMapper } from "../../src/mapping/load-mapper.ts";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { createMemorySink } from "../../src/mapping/segment-writer.ts";
 import type { PushElement } from "../../src/model.ts";
+import { createMemorySink } from "../../src/segment/writer.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 import { inputFile, WIDE } from "../mapping/kit.ts";
 
 async function mapBundled(name: string, content: string, settings: Readonly<Record<string, unknown>> = {}) {

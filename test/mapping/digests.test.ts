@@ -6,12 +6,12 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, it } from "vitest";
-import { caseSample } from "../../src/mapping/cases.ts";
-import { BUNDLED_FOLDER } from "../../src/mapping/catalogue.ts";
+import { caseSample } from "../../src/authoring/cases.ts";
 import { loadMapper } from "../../src/mapping/load-mapper.ts";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { createSegment } from "../../src/mapping/segment-writer.ts";
+import { createSegment } from "../../src/segment/writer.ts";
+import { BUNDLED_FOLDER } from "../../src/workers/catalogue.ts";
 import { temporaryFolder } from "./kit.ts";
 
 /** Mapper, case, batches, and the start of the SHA-256 over the segment and its row index. */

@@ -5,9 +5,9 @@
 import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { MapperFile } from "../../src/mapping/mapper.ts";
-import { RowTracker } from "../../src/mapping/place.ts";
-import { createMapperFile } from "../../src/mapping/readers/mapper-file.ts";
-import { isFileError } from "../../src/mapping/row-error.ts";
+import { createMapperFile } from "../../src/readers/mapper-file.ts";
+import { isFileError } from "../../src/readers/row-error.ts";
+import { RowTracker } from "../../src/readers/row-place.ts";
 import type { EndlessCase, EndlessResult } from "./endless.ts";
 
 const READERS: Readonly<Record<EndlessCase["reader"], (file: MapperFile) => AsyncIterable<unknown>>> = {

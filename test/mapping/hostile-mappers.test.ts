@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createCatalogue } from "../../src/mapping/catalogue.ts";
-import { createInspector } from "../../src/mapping/inspector.ts";
 import { digestMapper } from "../../src/mapping/mapper-files.ts";
+import { createCatalogue } from "../../src/workers/catalogue.ts";
+import { createInspector } from "../../src/workers/inspector.ts";
+import { GOOD, poolOf, writeMapper } from "../workers/pool-rig.ts";
 import { temporaryFolder } from "./kit.ts";
-import { GOOD, poolOf, writeMapper } from "./pool-rig.ts";
 
 const SMALL = { memory: 60_000_000 };
 /** Waits until a file is there: the run beside must be unharmed while it goes on. */
@@ -196,7 +196,7 @@ describe("the process of a mapper", () => {
       "",
       "const kept = []; for (;;) kept.push(new Uint8Array(1e6).fill(1));",
     );
-    const worker = join(import.meta.dirname, "../../src/mapping/worker.ts");
+    const worker = join(import.meta.dirname, "../../src/workers/worker.ts");
     const start = { parent: process.pid, bytesMax: 250_000_000, cache: null, own: null };
     const child = fork(worker, [JSON.stringify(start)], {
       execArgv: [],

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
 import { afterEach } from "vitest";
+import type { LookupFile, MapResult } from "../../src/mapping/contract.ts";
 import { mapFile } from "../../src/mapping/map-file.ts";
 import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
-import type { LookupFile, MapResult } from "../../src/mapping/mapping.ts";
-import { RowTracker } from "../../src/mapping/place.ts";
-import { createMapperFile } from "../../src/mapping/readers/mapper-file.ts";
-import type { RowFault } from "../../src/mapping/rejections.ts";
-import { type BatchSink, createMemorySink } from "../../src/mapping/segment-writer.ts";
 import type { BatchLimits, PushElement } from "../../src/model.ts";
+import { createMapperFile } from "../../src/readers/mapper-file.ts";
+import type { RowFault } from "../../src/readers/refuse.ts";
+import { RowTracker } from "../../src/readers/row-place.ts";
+import { type BatchSink, createMemorySink } from "../../src/segment/writer.ts";
 
 const made: string[] = [];
 

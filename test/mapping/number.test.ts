@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NumberOptions } from "../../src/mapping/mapper.ts";
 import { readNumber } from "../../src/mapping/number.ts";
-import { RowError } from "../../src/mapping/row-error.ts";
+import { RowError } from "../../src/readers/row-error.ts";
 
 describe("number", () => {
   it("gives back every finite number from its text, in any declared marks", () => {

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import delimited from "../../mappers/delimited/mapper.ts";
+import { mapText } from "../../src/authoring/kit/index.ts";
 import { defineMapper, type MapContext, type Reading } from "../../src/mapping/mapper.ts";
 import { passesOf } from "../../src/mapping/repeated-hour.ts";
-import { mapText } from "../../src/mapping/testing/index.ts";
 import { mapWith } from "./kit.ts";
 
 const FORMAT = "yyyy-MM-dd HH:mm:ss";

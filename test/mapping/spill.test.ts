@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MapContext, Reading, Target } from "../../src/mapping/mapper.ts";
-import { createMemorySink, createSegment } from "../../src/mapping/segment-writer.ts";
+import { createMemorySink, createSegment } from "../../src/segment/writer.ts";
 import { mapWith, temporaryFolder } from "./kit.ts";
 
 const START = Date.UTC(2026, 2, 1);

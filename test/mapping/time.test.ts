@@ -4,8 +4,8 @@ import { Instants } from "../../src/mapping/instants.ts";
 import { iso, readIso, writeIso } from "../../src/mapping/iso-text.ts";
 import type { DstPolicy } from "../../src/mapping/mapper.ts";
 import { pendingDateOf } from "../../src/mapping/pending-instant.ts";
-import { RowError } from "../../src/mapping/row-error.ts";
 import { createTimeTools } from "../../src/mapping/time.ts";
+import { RowError } from "../../src/readers/row-error.ts";
 
 const ZONES = [
   "Europe/Brussels",

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RowError } from "../../src/mapping/row-error.ts";
 import { createUnitTool } from "../../src/mapping/unit.ts";
+import { RowError } from "../../src/readers/row-error.ts";
 import { findUnit, UNIT_FAMILIES, UNITS } from "../../src/wire/index.ts";
 
 const unit = createUnitTool();

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { GatewayRig, oneReading } from "../runs/gateway-rig.ts";
 import { type HeldPushes, holdPushes } from "./held-pushes.ts";
-import { main, migrate } from "./migrating.ts";
+import { main, migrate } from "./migrate-command.ts";
 
 const FILES = 5;
 const PATIENCE = { timeout: 20_000 };

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
+import { zip } from "../runs/archives.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
-import { zip } from "../runs/packing.ts";
-import { headgateHere } from "./migrating.ts";
+import { headgateHere } from "./migrate-command.ts";
 
 const shown = captureShown();
 let rig: GatewayRig;

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
-import { migrateHere, versionsOf } from "./migrating.ts";
+import { migrateHere, versionsOf } from "./migrate-command.ts";
 
 let rig: GatewayRig;
 const shown = captureShown();

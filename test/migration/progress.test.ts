@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { leftAlone } from "../../src/cli/migrate/on-change.ts";
 import { linesView, Pace, type Reached } from "../../src/cli/migrate/progress.ts";
 import { barsView } from "../../src/cli/migrate/progress-bars.ts";
-import { Care } from "../../src/migration/care.ts";
+import { Care } from "../../src/migration/throttle.ts";
 import { systemClock } from "../../src/support/clock.ts";
 
 const total = { files: 12, bytes: 1_200_000 };

@@ -8,7 +8,7 @@ import { stringify } from "yaml";
 import { captureShown } from "../cli/shown.ts";
 import { FaultyService } from "../provisioning/faulty-service.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
-import { headgateHere, main, migrateHere } from "./migrating.ts";
+import { headgateHere, main, migrateHere } from "./migrate-command.ts";
 
 const never = new AbortController().signal;
 const HEADER = [

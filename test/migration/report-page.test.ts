@@ -10,7 +10,7 @@ import { reportPage } from "../../src/migration/report-page.ts";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
-import { headgateHere, migrateHere } from "./migrating.ts";
+import { headgateHere, migrateHere } from "./migrate-command.ts";
 
 const SECTIONS = [
   "Points accepted over time",

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
 import { type OpenField, openFtp, openSftp } from "../drops/field.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
-import { headgateHere } from "./migrating.ts";
+import { headgateHere } from "./migrate-command.ts";
 
 const shown = captureShown();
 let rig: GatewayRig;

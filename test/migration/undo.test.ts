@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig, until } from "../runs/gateway-rig.ts";
-import { headgateHere, main, migrateHere, versionsOf } from "./migrating.ts";
+import { headgateHere, main, migrateHere, versionsOf } from "./migrate-command.ts";
 
 let rig: GatewayRig;
 let child: ChildProcess | null = null;

@@ -3,7 +3,7 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../src/support/log.ts";
-import { Door } from "../e2e/door.ts";
+import { Door } from "../e2e/breakable-link.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });

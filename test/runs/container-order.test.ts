@@ -1,7 +1,7 @@
 /** The newest file that brought a target and date stands last, also when one of them came in a container. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { zip } from "./archives.ts";
 import { drop, GatewayRig, oneReading, until } from "./gateway-rig.ts";
-import { zip } from "./packing.ts";
 
 let rig: GatewayRig;
 beforeEach(async () => {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UnpackLimits } from "../../src/model.ts";
 import { directoryOf, isContainerName, listContents, openEntry } from "../../src/runs/unpacking/container.ts";
 import { HeadgateError, TransientError } from "../../src/support/errors.ts";
-import { type Packed, zip } from "./packing.ts";
+import { type Packed, zip } from "./archives.ts";
 
 const LIMITS: UnpackLimits = {
   entriesMax: 10,

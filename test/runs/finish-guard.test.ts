@@ -18,7 +18,7 @@ import { asideName } from "../../src/drops/archive-name.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/support/log.ts";
 import { forgetScan } from "../../src/support/open-files.ts";
-import { PATIENTLY, until } from "../e2e/waiting.ts";
+import { PATIENTLY, until } from "../e2e/wait.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";
 import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";

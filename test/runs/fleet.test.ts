@@ -7,7 +7,7 @@ import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { pendingRuns } from "../../src/runs/pending-runs.ts";
 import { silentLog } from "../../src/support/log.ts";
-import { until } from "../e2e/waiting.ts";
+import { until } from "../e2e/wait.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 

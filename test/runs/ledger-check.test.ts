@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Run } from "../../src/model.ts";
 import { digestOfFile } from "../../src/support/digest.ts";
+import { BEHIND, layPack } from "../spool/pack-layout.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
-import { BEHIND, layPack } from "./pack-laying.ts";
 
 let rig: GatewayRig;
 beforeEach(async () => {

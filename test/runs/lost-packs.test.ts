@@ -6,9 +6,9 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
 import type { PushElement, Run } from "../../src/model.ts";
-import { findReadings } from "../../src/runs/kept-readings.ts";
-import { bodiesOf, parseBody } from "../../src/runs/payloads.ts";
-import { openSpool } from "../../src/runs/spool.ts";
+import { bodiesOf, parseBody } from "../../src/segment/payloads.ts";
+import { findReadings } from "../../src/spool/search.ts";
+import { openSpool } from "../../src/spool/spool.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { writePack } from "./packs.ts";
 

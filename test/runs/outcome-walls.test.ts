@@ -7,7 +7,7 @@ import { afterEach, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { gatewayConfig, loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { closeAll } from "../../src/gateway/closers.ts";
-import { openOffice } from "../../src/gateway/office.ts";
+import { openOffice } from "../../src/gateway/operations-api.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { createLog, silentLog } from "../../src/support/log.ts";

@@ -1,7 +1,7 @@
 /** Runs of readings that share one file in the spool, as small files do that were taken in together. */
 import type { BatchSlice, PushElement, TargetFacts } from "../../src/model.ts";
-import { spoolPlaces } from "../../src/runs/spool-names.ts";
-import { layPack } from "./pack-laying.ts";
+import { spoolPlaces } from "../../src/spool/paths.ts";
+import { layPack } from "../spool/pack-layout.ts";
 
 export interface PackedFile {
   readonly runId: string;

@@ -1,9 +1,9 @@
 /** Takes many files at once as its arguments say, and is killed on the way when they name a point. Prints the answer. */
 import { createDrop } from "../../src/drops/create.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import type { PackPart } from "../../src/mapping/segment-layout.ts";
 import type { FileEntry, FinishPlan } from "../../src/model.ts";
-import { openSpool } from "../../src/runs/spool.ts";
+import type { PackPart } from "../../src/segment/layout.ts";
+import { openSpool } from "../../src/spool/spool.ts";
 import { armFault } from "../../src/support/faults.ts";
 import { silentLog } from "../../src/support/log.ts";
 

@@ -17,12 +17,12 @@ import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import type { Drop } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import { trailerText } from "../../src/mapping/segment-layout.ts";
-import { keptSegmentFiles, linesOf } from "../../src/runs/segment-files.ts";
-import { openSpool, type Spool } from "../../src/runs/spool.ts";
+import { trailerText } from "../../src/segment/layout.ts";
+import { keptSegmentFiles, linesOf } from "../../src/spool/segment-files.ts";
+import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never } from "../drops/field.ts";
-import { layPack } from "./pack-laying.ts";
+import { layPack } from "../spool/pack-layout.ts";
 import type { PartyOrder } from "./party-child.ts";
 
 const NAMES = ["a.csv", "in/b.csv", "in/c.csv"];

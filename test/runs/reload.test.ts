@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { Reloading } from "../../src/gateway/reloading.ts";
+import { Reloading } from "../../src/gateway/reload.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/support/log.ts";
 import { askOperations } from "../support/operations.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
-import { until } from "../e2e/waiting.ts";
+import { until } from "../e2e/wait.ts";
 import { GatewayRig, oneReading } from "./gateway-rig.ts";
 
 const FIRST = join(import.meta.dirname, "../../src/ledger/sqlite/migrations/001-ledger.sql");

@@ -2,7 +2,7 @@
 import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { DropOptions } from "../../drops/options.ts";
-import type { HistoryFile } from "../../migration/listing.ts";
+import type { HistoryFile } from "../../migration/history-files.ts";
 import { isContainerName } from "../../runs/unpacking/container.ts";
 import { createRegistry, type Trigger, type TriggerRegistry } from "../../triggers/registry.ts";
 

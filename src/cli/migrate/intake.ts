@@ -1,6 +1,6 @@
 /** Whether a migration takes more files: not outside of its hours, not when too much went wrong, and not before it is counted what became of those before. */
 import type { Gateway, IntakeRule } from "../../gateway.ts";
-import type { Care } from "../../migration/care.ts";
+import type { Care } from "../../migration/throttle.ts";
 import type { Watch } from "./watch.ts";
 
 export class Intake implements IntakeRule {

@@ -1,8 +1,8 @@
 /** What becomes of files that changed since they were delivered: as it was ordered, or as somebody at the terminal says. */
-import type { HistoryFile, Standing } from "../../migration/listing.ts";
+import type { HistoryFile, Standing } from "../../migration/history-files.ts";
 import { ConfigError } from "../../support/errors.ts";
-import { ask, canAsk, TERMINAL, type Terminal } from "../asking.ts";
-import { invalidOption } from "./care-options.ts";
+import { ask, canAsk, TERMINAL, type Terminal } from "../prompt.ts";
+import { invalidOption } from "./throttle-options.ts";
 
 const CHOICES = ["again", "skip", "stop"] as const;
 type Choice = (typeof CHOICES)[number];

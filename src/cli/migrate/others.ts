@@ -3,7 +3,7 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
 import type { Expectation } from "../../migration/expectation.ts";
 import type { Batch, PushTarget, Run } from "../../model.ts";
-import { openSpool } from "../../runs/spool.ts";
+import { openSpool } from "../../spool/spool.ts";
 import { identifierKind, targetWords } from "../../wire/index.ts";
 import { lookIntoLedgers } from "../ledger-view.ts";
 import type { KnownMigration } from "./reports.ts";

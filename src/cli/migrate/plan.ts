@@ -7,22 +7,22 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { DeliveryJournal } from "../../delivery/delivery.ts";
 import { createDelivery } from "../../delivery/service-delivery.ts";
 import { createDrop } from "../../drops/create.ts";
-import { openMapping } from "../../mapping/open.ts";
 import {
   type Estimate,
   estimate,
   type FileMeasure,
   type Measured,
   type Sending,
-} from "../../migration/estimating.ts";
-import type { HistoryFile } from "../../migration/listing.ts";
-import { Plan, type PlanFinding, type PlannedFile } from "../../migration/planning.ts";
-import { chooseSample, type SampleLimits } from "../../migration/sampling.ts";
+} from "../../migration/estimate.ts";
+import type { HistoryFile } from "../../migration/history-files.ts";
+import { Plan, type PlanFinding, type PlannedFile } from "../../migration/plan.ts";
+import { chooseSample, type SampleLimits } from "../../migration/sample.ts";
 import type { TargetFacts } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { InvariantError } from "../../support/errors.ts";
 import { silentLog } from "../../support/log.ts";
 import { targetWords } from "../../wire/index.ts";
+import { openMapping } from "../../workers/open.ts";
 import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
 import { Planner, plannedOf } from "./planner.ts";
 import { count } from "./progress.ts";

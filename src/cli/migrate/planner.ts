@@ -8,14 +8,14 @@ import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Drop } from "../../drops/drop.ts";
 import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
-import type { openMapping } from "../../mapping/open.ts";
-import { ROWS } from "../../mapping/segment-layout.ts";
-import type { HistoryFile } from "../../migration/listing.ts";
-import type { PlannedFile } from "../../migration/planning.ts";
+import type { HistoryFile } from "../../migration/history-files.ts";
+import type { PlannedFile } from "../../migration/plan.ts";
 import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
 import { unpackFault } from "../../runs/unpacking/refusals.ts";
+import { ROWS } from "../../segment/layout.ts";
 import { HeadgateError, wordsOf } from "../../support/errors.ts";
 import type { Trigger } from "../../triggers/registry.ts";
+import type { openMapping } from "../../workers/open.ts";
 import { type Claims, mapperOf } from "./claims.ts";
 
 type Mapping = ReturnType<typeof openMapping>;

@@ -2,16 +2,16 @@
 import { stat } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { loadDocument } from "../../config/document.ts";
-import { placeOf, RowTracker } from "../../mapping/place.ts";
-import type { CellValue, MapperFile } from "../../mapping/readers/contract.ts";
-import { createMapperFile } from "../../mapping/readers/mapper-file.ts";
-import { isFileError } from "../../mapping/row-error.ts";
 import { findColumn } from "../../provisioning/columns.ts";
 import { type ProvisionTemplate, provisionTemplate } from "../../provisioning/options.ts";
 import { readTable, type TableRow } from "../../provisioning/table.ts";
 import type { Wanted } from "../../provisioning/wanted.ts";
+import type { CellValue, MapperFile } from "../../readers/contract.ts";
+import { createMapperFile } from "../../readers/mapper-file.ts";
+import { isFileError } from "../../readers/row-error.ts";
+import { placeOf, RowTracker } from "../../readers/row-place.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
-import { invalidOption } from "./care-options.ts";
+import { invalidOption } from "./throttle-options.ts";
 
 export type ProvisionFile =
   | { readonly kind: "template"; readonly template: ProvisionTemplate }

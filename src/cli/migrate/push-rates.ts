@@ -2,9 +2,9 @@
 
 import { existsSync } from "node:fs";
 import { openLedger } from "../../ledger/open.ts";
-import type { Sending } from "../../migration/estimating.ts";
-import { migrationLedger } from "../../migration/order.ts";
+import type { Sending } from "../../migration/estimate.ts";
 import { pushRateOf } from "../../migration/push-rate.ts";
+import { migrationLedger } from "../../migration/request.ts";
 import { systemClock } from "../../support/clock.ts";
 import type { KnownMigration } from "./reports.ts";
 

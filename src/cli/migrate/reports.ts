@@ -3,16 +3,16 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openLedger } from "../../ledger/open.ts";
-import { type MigrationOrder, migrationFolder, migrationLedger } from "../../migration/order.ts";
-import type { Reconciliation } from "../../migration/reconciling.ts";
+import type { Reconciliation } from "../../migration/reconciliation.ts";
 import { type MigrationReport, makeReport, type ReportLedger } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
+import { type MigrationOrder, migrationFolder, migrationLedger } from "../../migration/request.ts";
 import { StructureRecord } from "../../migration/structure-record.ts";
 import { pastUndos, type Undone, undoUnderWay } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
-import { settleUndo } from "./settling.ts";
+import { settleUndo } from "./undo-state.ts";
 
 export interface KnownMigration {
   readonly id: string;

@@ -5,17 +5,17 @@ import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Gateway, type GatewayMeans, startGateway } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
-import { Care } from "../../migration/care.ts";
 import { ErrorShare } from "../../migration/error-share.ts";
-import type { HistoryFile } from "../../migration/listing.ts";
+import type { HistoryFile } from "../../migration/history-files.ts";
 import { LiveTraffic } from "../../migration/live-traffic.ts";
+import { Care } from "../../migration/throttle.ts";
 import type { Summary } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog, type Logger } from "../../support/log.ts";
-import type { CareSettings } from "./care-options.ts";
 import { Intake } from "./intake.ts";
 import { type Amount, linesView, Pace, type ProgressView, type Reached } from "./progress.ts";
 import { barsView } from "./progress-bars.ts";
+import type { CareSettings } from "./throttle-options.ts";
 import { Watch } from "./watch.ts";
 
 export interface Ended {

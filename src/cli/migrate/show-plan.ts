@@ -1,12 +1,12 @@
 /** `migrate --dry-run`: the plan, and what of the structure would be created, as a table or as JSON. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/sampling.ts";
+import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/sample.ts";
 import { print, printJson } from "../output.ts";
-import { invalidOption } from "./care-options.ts";
 import { type MissingTarget, makePlan, type PlanOrder } from "./plan.ts";
 import { printPlan } from "./plan-table.ts";
 import type { MigrationStructure } from "./structure.ts";
 import { printPlannedStructure, withoutPlanned } from "./structure-table.ts";
+import { invalidOption } from "./throttle-options.ts";
 
 export interface PlanFlags {
   readonly sample?: string;

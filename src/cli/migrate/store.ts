@@ -1,8 +1,8 @@
 /** The service of a migration, to read what it stores and to take away what was delivered. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { TargetResolver } from "../../delivery/targets.ts";
-import type { StoreReader } from "../../migration/reconciling.ts";
-import type { StoreRemover } from "../../migration/undoing.ts";
+import type { StoreReader } from "../../migration/reconciliation.ts";
+import type { StoreRemover } from "../../migration/undo.ts";
 import { systemClock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { ServiceClient } from "../../wire/client/index.ts";

@@ -1,5 +1,5 @@
 /** What of the structure was created, would be, or is not as it was stated, as a person reads it. */
-import { createdWords } from "../../provisioning/provisioning.ts";
+import { createdWords } from "../../provisioning/provisioner.ts";
 import type { Difference } from "../../provisioning/wanted.ts";
 import { print, styled } from "../output.ts";
 import { creationWords } from "../provision.ts";

@@ -2,21 +2,21 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { contextOf } from "../../gateway/provisioning.ts";
+import { contextOf } from "../../gateway/provisioners.ts";
 import type { GatewayMeans } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { aloneBeside, takeOwnerLock } from "../../ledger/sqlite/lock.ts";
-import { type MigrationOrder, migrationLedger } from "../../migration/order.ts";
+import { type MigrationOrder, migrationLedger } from "../../migration/request.ts";
 import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
-import { type Alone, openProvisioner, type Provisioned } from "../../provisioning/provisioning.ts";
+import { type Alone, openProvisioner, type Provisioned } from "../../provisioning/provisioner.ts";
 import { wantedByTemplate } from "../../provisioning/template.ts";
 import type { Creation, Difference, Wanted } from "../../provisioning/wanted.ts";
 import { systemClock } from "../../support/clock.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import { creationWords } from "../provision.ts";
-import { invalidOption } from "./care-options.ts";
 import type { MissingTarget } from "./plan.ts";
 import { type ProvisionFile, readProvisionFile } from "./provision-file.ts";
+import { invalidOption } from "./throttle-options.ts";
 
 export interface PlannedStructure {
   /** Targets that will be there then, in words. */

@@ -7,27 +7,27 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { allRuns, deliveredRuns, TAKEN } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
-import { migrationLedger } from "../../migration/order.ts";
 import { RemovalRanges } from "../../migration/removal-ranges.ts";
-import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
+import { migrationLedger } from "../../migration/request.ts";
 import {
   mayBeDelivered,
   periodOf,
   surveyUndo,
   type UndoneVariable,
   type UndoSurvey,
-} from "../../migration/undoing.ts";
+} from "../../migration/undo.ts";
+import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
 import type { Run } from "../../model.ts";
-import { openSpool } from "../../runs/spool.ts";
+import { openSpool } from "../../spool/spool.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
-import { ask, canAsk } from "../asking.ts";
 import { print, printJson, printTable, styled } from "../output.ts";
+import { ask, canAsk } from "../prompt.ts";
 import { collectOthers, type OtherRuns } from "./others.ts";
 import { count } from "./progress.ts";
 import { findMigration, type KnownMigration, remakeReport, writeReport } from "./reports.ts";
-import { settleUndo } from "./settling.ts";
 import { type OpenStore, openStore } from "./store.ts";
+import { settleUndo } from "./undo-state.ts";
 import { undoStructure } from "./undo-structure.ts";
 
 export interface UndoOptions {

@@ -1,10 +1,10 @@
 /** What has come so far of a migration: of files by the events of the ledger, of points by its sums, and what it waits for. */
 import type { FileEvent, Gateway } from "../../gateway.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Care } from "../../migration/care.ts";
 import { allRuns } from "../../migration/delivered.ts";
 import type { ErrorShare } from "../../migration/error-share.ts";
-import type { HistoryFile } from "../../migration/listing.ts";
+import type { HistoryFile } from "../../migration/history-files.ts";
+import type { Care } from "../../migration/throttle.ts";
 import type { RunState } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { type Amount, FILES_SHOWN, type Reached } from "./progress.ts";

@@ -1,6 +1,6 @@
 /**
  * The gateway's own HTTP intake as a drop: senders push and upload to it as they would to the service, and each body becomes a
- * file that is complete when it is there. It works while the service is away. See `shelf.ts` for what makes an answer true.
+ * file that is complete when it is there. It works while the service is away. See `body-store.ts` for what makes an answer true.
  */
 import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
@@ -8,21 +8,21 @@ import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../mod
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { limitConnections, serverLimits } from "../../support/connection-limits.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
-import { endConnectionsOnClose } from "../../support/farewell.ts";
 import { faultPoint } from "../../support/faults.ts";
+import { endConnectionsOnClose } from "../../support/http-drain.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
 import { trustedProxies } from "../../support/sign-in-options.ts";
 import type { Drop, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
-import { Bodies } from "./bodies.ts";
-import { People } from "./people.ts";
-import { checkTls, probeIntake, probeLying, probeShared } from "./probing.ts";
+import type { IntakeShelf } from "./body-store.ts";
+import { Bodies } from "./own-body-store.ts";
+import { checkTls, probeIntake, probeLying, probeShared } from "./probe.ts";
 import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
-import { lyingReceipts, type SharedIntake, SharedShelf } from "./shared-shelf.ts";
-import type { IntakeShelf } from "./shelf.ts";
+import { People } from "./senders.ts";
+import { lyingReceipts, type SharedIntake, SharedShelf } from "./shared-body-store.ts";
 import { tokenRoutes } from "./token-route.ts";
 
 /** What the intake asks of the rest of the gateway. */

@@ -18,11 +18,11 @@ import {
   pushQuery,
   readPushBody,
 } from "../../wire/index.ts";
+import { BodyTooLarge, type IntakeShelf, type Received } from "./body-store.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
-import type { People } from "./people.ts";
 import { IntakeProblem, invalid } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
-import { BodyTooLarge, type IntakeShelf, type Received } from "./shelf.ts";
+import type { People } from "./senders.ts";
 
 export interface RouteParts {
   readonly shelf: IntakeShelf;

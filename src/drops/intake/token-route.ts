@@ -8,7 +8,7 @@ import {
   type TokenResponse,
   tokenRequest,
 } from "../../wire/index.ts";
-import { type People, TooManyAttempts } from "./people.ts";
+import { type People, TooManyAttempts } from "./senders.ts";
 
 /** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];

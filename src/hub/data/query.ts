@@ -10,7 +10,7 @@ import {
 } from "../../wire/index.ts";
 import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/problems.ts";
 import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/store.ts";
-import { both, pageOf } from "../structure/paging.ts";
+import { both, pageOf } from "../structure/pages.ts";
 import { PERIOD_RULE, readInstant } from "../time.ts";
 import type { Principal } from "../token/guard.ts";
 import { hasRight } from "../token/rights.ts";

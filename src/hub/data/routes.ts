@@ -8,7 +8,7 @@ import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";
 import { described } from "../http/route.ts";
 import { warn, warnOfUnknown } from "../http/warnings.ts";
-import { sendCount, wantsCount } from "../structure/paging.ts";
+import { sendCount, wantsCount } from "../structure/pages.ts";
 import { conversionWarning } from "./conversion.ts";
 import { rangeOf, readDataRequest, zonesOf } from "./query.ts";
 import { countRows } from "./rows.ts";

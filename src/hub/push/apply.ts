@@ -6,11 +6,11 @@ import { type Clock, isoInstant } from "../../support/clock.ts";
 import { type PushElement, type PushReading, readPushParts } from "../../wire/index.ts";
 import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
+import { unpacked } from "./body-compression.ts";
 import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
 import { createResolver, ReadingJudge, versionOf, wordsOf } from "./judgement.ts";
-import { unpacked } from "./packing.ts";
 
 export interface ApplyParts {
   readonly discardsMax: number;

@@ -5,8 +5,8 @@
 import { readPushParts } from "../../wire/index.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, QueuedOperation } from "../store/store.ts";
+import { unpacked } from "./body-compression.ts";
 import { createResolver, ReadingJudge, versionOf } from "./judgement.ts";
-import { unpacked } from "./packing.ts";
 
 export const COLLIDING =
   "the date, cut to the millisecond, is that of another reading of this operation with another value";

@@ -7,7 +7,7 @@ import { callerOf } from "../http/access.ts";
 import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore, OperationRecord } from "../store/store.ts";
-import { notFound, pageOf, sendCount, wantsCount } from "../structure/paging.ts";
+import { notFound, pageOf, sendCount, wantsCount } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 
 interface WithId {

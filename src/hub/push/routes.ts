@@ -19,8 +19,8 @@ import { warn } from "../http/warnings.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
+import { packed } from "./body-compression.ts";
 import { timeoutOf } from "./operations.ts";
-import { packed } from "./packing.ts";
 import { takeQuota } from "./quota.ts";
 import { reachOf } from "./receivers.ts";
 

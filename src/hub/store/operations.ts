@@ -14,7 +14,7 @@ export interface NewOperation {
   readonly received: number;
   readonly webhookUrl: string | null;
   readonly acceptedMs: number;
-  /** As it came, or packed (`push/packing.ts`). */
+  /** As it came, or packed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
 }
 

@@ -281,7 +281,7 @@ export interface QueuedOperation {
   readonly operationId: string;
   readonly timeoutSec: number;
   readonly received: number;
-  /** As it came, or packed (`push/packing.ts`). */
+  /** As it came, or packed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
 }
 

@@ -16,7 +16,7 @@ import { warn } from "../http/warnings.ts";
 import type { StoredVariable, StructureEntity } from "../store/store.ts";
 import { applyPatch, type Fields } from "./json-patch.ts";
 import { requireKnown } from "./known.ts";
-import { notFound, ONE, pathId } from "./paging.ts";
+import { notFound, ONE, pathId } from "./pages.ts";
 
 /** What a request makes of the fields as they are. */
 type Edit = (current: Fields) => Fields;

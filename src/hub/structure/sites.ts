@@ -8,7 +8,7 @@ import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { StoredSite } from "../store/store.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
+import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
 const LEVELS = ["SiteLight", "Site", "VerboseSite"] as const;

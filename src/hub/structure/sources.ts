@@ -8,7 +8,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { StoredSource, StructureStore } from "../store/store.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
+import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
 import { viewNodes } from "./views.ts";
 
 const LEVELS = ["Light", "Normal", "Verbose", "Site"] as const;

@@ -7,7 +7,7 @@ import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import { requireKnown } from "./known.ts";
-import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
+import { both, displayLevel, notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
 
 const LEVELS = ["Normal", "Verbose"] as const;
 const OF_SOURCE = "/variables/source/:sourceId";

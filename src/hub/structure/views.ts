@@ -9,7 +9,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { FilterNode } from "../store/filter.ts";
 import type { HubStore } from "../store/store.ts";
-import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./paging.ts";
+import { notFound, ONE, pageOf, pathId, sendCount, wantsCount } from "./pages.ts";
 
 interface WithId {
   Params: { id: string };

@@ -10,7 +10,7 @@ import { isLeaseLost, wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { createRunIds } from "../../support/run-id.ts";
-import type { OnEvent } from "../records/observing.ts";
+import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
 import {
   type Announced,
@@ -24,7 +24,7 @@ import {
 import { brokenInvariant } from "../states.ts";
 import { type Connections, READERS_MAX } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
-import { drive } from "./driving.ts";
+import { drive } from "./driver.ts";
 import { faultOf, isAgain, isLost, isSessionEnded } from "./faults.ts";
 import type { NodeSession } from "./sessions.ts";
 import { wasCommitted } from "./transaction.ts";

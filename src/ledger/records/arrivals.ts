@@ -10,8 +10,8 @@ import {
   OPEN_RUN_STATES,
 } from "../states.ts";
 import { releaseContainerLanes } from "./container-lanes.ts";
+import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent } from "./events.ts";
-import { reopenContainer } from "./reopening.ts";
 import {
   ARRIVAL_COLUMNS,
   type ArrivalCells,

@@ -4,7 +4,7 @@ import type { RunState } from "../../model.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { ForgetSaid, Forgotten, ForgottenFile, Ledger } from "../ledger.ts";
 import { OPEN_RUN_STATES } from "../states.ts";
-import { deleteArrival } from "./pruning.ts";
+import { deleteArrival } from "./retention.ts";
 import { type RunCells, type RunRow, SELECT_RUN, toRunRow } from "./rows.ts";
 import { cells, execute, row, rows, type Steps, type Store } from "./store.ts";
 

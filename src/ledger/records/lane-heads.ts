@@ -1,7 +1,7 @@
 import type { LaneHead, LaneHeads } from "../lane-heads.ts";
 import { RUN_TRANSITIONS } from "../states.ts";
+import { RESTING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
-import { RESTING, UNMAPPED } from "./shelves.ts";
 import { perDialect, row, rows, type Steps, type Store } from "./store.ts";
 
 /** Earlier runs of a lane that are looked at: those that changed last. */

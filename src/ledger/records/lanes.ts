@@ -4,8 +4,8 @@ import type { Run } from "../../model.ts";
 import type { TargetKey } from "../ledger.ts";
 import { UNMAPPED_RUN_STATES } from "../states.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, type RunRow, toRunRow } from "./rows.ts";
+import { DELIVERING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
-import { DELIVERING, UNMAPPED } from "./shelves.ts";
 import { cells, executeEach, perDialect, row, type Steps, type Store } from "./store.ts";
 
 /** Inside a write. */

@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
-import { Marks } from "../../support/marks.ts";
+import { Marks } from "../../support/bitset.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { awaitedBefore, awaitMore } from "./awaited.ts";

@@ -2,7 +2,7 @@
 import type { Run, RunState } from "../../model.ts";
 import type { RunFilter } from "../ledger.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { literal, type Shelf, shelfOf } from "./shelves.ts";
+import { literal, type Shelf, shelfOf } from "./run-indexes.ts";
 import { cells, NO_LIMIT, rows, type Steps, type Store, type Value } from "./store.ts";
 
 interface ListFilter extends RunFilter {

@@ -19,9 +19,9 @@ import {
   releaseContainerLanes,
   removeContainerLanes,
 } from "./container-lanes.ts";
+import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
 import { watchFile } from "./finished-files.ts";
-import { reopenContainer } from "./reopening.ts";
 import {
   ARRIVAL_COLUMNS,
   type ArrivalCells,

@@ -1,6 +1,6 @@
 import type { ArrivalState, Binding, FileStanding, RunState } from "../../model.ts";
 import type { Backlog, Ledger, Tally } from "../ledger.ts";
-import { RESTING, TO_DELIVER, UNMAPPED } from "./shelves.ts";
+import { RESTING, TO_DELIVER, UNMAPPED } from "./run-indexes.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
 
 const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding>> = {

@@ -11,7 +11,7 @@ import type { ProcessLock } from "../../support/process-lock.ts";
 import { type Fleet, LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import { ledgerMethods } from "../records/methods.ts";
-import { harmless, type OnEvent } from "../records/observing.ts";
+import { harmless, type OnEvent } from "../records/observers.ts";
 import { openFault } from "./faults.ts";
 import { aloneBeside, takeOwnerLock } from "./lock.ts";
 import { assertCurrent, migrate } from "./migrate.ts";

@@ -9,7 +9,7 @@ import type { IsoInstant, LedgerEvent } from "../../model.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
 import { createRunIds } from "../../support/run-id.ts";
-import type { OnEvent } from "../records/observing.ts";
+import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
 import type { Announced, EventFile, Statement, Steps, Store, Value } from "../records/store.ts";
 import { brokenInvariant } from "../states.ts";

@@ -5,8 +5,8 @@ import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
 import { pipeline } from "node:stream/promises";
 import type { FetchedFile, Run, UnpackLimits } from "../../model.ts";
+import type { Spool } from "../../spool/spool.ts";
 import { publishDurably, syncFile } from "../../support/durable.ts";
-import type { Spool } from "../spool.ts";
 import { type Directory, directoryOf, openEntry } from "./container.ts";
 import { changedContainer, unpackFault } from "./refusals.ts";
 

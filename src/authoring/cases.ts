@@ -1,0 +1,181 @@
+/**
+ * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml` and `lookups/`, and `expected.json` (the elements of all
+ * batches) or `expected.err` (code, message and place). Run by the tests here and by `headgate mapper test`.
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, parse as parsePath, relative } from "node:path";
+import { parse } from "yaml";
+import { conflictWords, type LookupFile, type MapResult } from "../mapping/contract.ts";
+import { loadMapper } from "../mapping/load-mapper.ts";
+import { lookupFile } from "../mapping/lookup.ts";
+import { mapFile } from "../mapping/map-file.ts";
+import { digestMapper } from "../mapping/mapper-files.ts";
+import { createMemorySink } from "../segment/writer.ts";
+import { systemCode } from "../support/errors.ts";
+import { withFixedClock } from "./kit/fixed-clock.ts";
+
+const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
+
+export interface CaseOutcome {
+  readonly name: string;
+  /** What the mapper made of the input, as the expected file would hold it. */
+  readonly actual: unknown;
+  /** What the case expects; undefined when it has no expected file. */
+  readonly expected: unknown;
+  /** Name of the file that `actual` belongs into. */
+  readonly file: "expected.json" | "expected.err";
+}
+
+export interface CaseSample {
+  readonly path: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  readonly fileName?: string;
+  readonly expectsReadings: boolean;
+  readonly hasLookups: boolean;
+}
+
+/** Settings of one case: metadata, and under `$` what belongs to the run (`$rows`, `$fileName`, `$lookups`). */
+interface CaseSettings {
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly rows: "strict" | "lenient";
+  readonly fileName: string | undefined;
+  /** How the tables of `lookups/` are read, by their names: `key`, `delimiter`, `encoding`, `sheet`. */
+  readonly lookups: Readonly<Record<string, Partial<LookupFile>>>;
+}
+
+/** Names of the cases of a mapper, in alphabetical order. Only a mapper with a folder of its own has cases. */
+export async function listCases(modulePath: string): Promise<string[]> {
+  if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [];
+  try {
+    const entries = await readdir(join(dirname(modulePath), "cases"), { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort();
+  } catch (thrown) {
+    if (systemCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  }
+}
+
+/** Where the input and the settings of a case are, for a test of another kind. */
+export async function caseSample(modulePath: string, name: string): Promise<CaseSample> {
+  const folder = join(dirname(modulePath), "cases", name);
+  const files = await readdir(folder);
+  const input = files.find((file) => file.startsWith("input.")) ?? "input";
+  const { metadata, rows, fileName } = await readSettings(folder, files);
+  return {
+    path: join(folder, input),
+    settings: metadata,
+    rows,
+    ...(fileName === undefined ? {} : { fileName }),
+    expectsReadings: files.includes("expected.json"),
+    hasLookups: files.includes("lookups"),
+  };
+}
+
+/** Lower-case hexadecimal SHA-256 over the names and bytes of all cases of a mapper. */
+export async function casesDigest(modulePath: string): Promise<string> {
+  const hash = createHash("sha256");
+  const root = join(dirname(modulePath), "cases");
+  for (const name of await listCases(modulePath)) {
+    const entries = await readdir(join(root, name), { recursive: true, withFileTypes: true });
+    const paths = entries.flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
+    for (const path of paths.sort()) {
+      const bytes = await readFile(path);
+      hash.update(`${relative(root, path)}\0${bytes.length}\0`).update(bytes);
+    }
+  }
+  return hash.digest("hex");
+}
+
+/** `casesOf` is the module beside whose cases this one lies, when the mapper is run from a copy. */
+export async function runCase(modulePath: string, name: string, casesOf = modulePath): Promise<CaseOutcome> {
+  const folder = join(dirname(casesOf), "cases", name);
+  const files = await readdir(folder);
+  const input = files.find((file) => file.startsWith("input."));
+  if (input === undefined) throw new Error(`the case ${folder} has no input file`);
+  const settings = await readSettings(folder, files);
+  const sink = createMemorySink();
+  const request = {
+    inputPath: join(folder, input),
+    fileName: settings.fileName ?? input,
+    filePath: settings.fileName ?? input,
+    mapper: await loadMapper(modulePath, await digestMapper(modulePath)),
+    settings: settings.metadata,
+    rows: settings.rows,
+    limits: LIMITS,
+    lookups: await caseLookups(folder, files, settings.lookups),
+    sink,
+    signal: new AbortController().signal,
+  };
+  const result = await withFixedClock(() => mapFile(request));
+  const actual = outcomeOf(result, sink.bodies);
+  const file = result.status === "mapped" ? "expected.json" : "expected.err";
+  const expectedFile = files.find((candidate) => /^expected\.(?:json|err)$/.test(candidate));
+  const expected =
+    expectedFile === undefined ? undefined : JSON.parse(await readFile(join(folder, expectedFile), "utf8"));
+  return { name, actual, expected, file };
+}
+
+/** Makes the case expect what the mapper makes of it now. */
+export async function updateCase(modulePath: string, outcome: CaseOutcome): Promise<void> {
+  const folder = join(dirname(modulePath), "cases", outcome.name);
+  const other = outcome.file === "expected.json" ? "expected.err" : "expected.json";
+  await rm(join(folder, other), { force: true });
+  await writeFile(join(folder, outcome.file), `${JSON.stringify(outcome.actual, null, 2)}\n`);
+}
+
+function outcomeOf(result: MapResult, bodies: readonly Buffer[]): unknown {
+  const rejected = result.rejected.map(({ message, place }) => defined({ message, ...place }));
+  if (result.status === "failed") {
+    const { code, message, hint, place } = result.reason;
+    return defined({
+      code,
+      message,
+      hint,
+      place: place && defined({ ...place }),
+      rejectedCount: result.rejectedCount,
+    });
+  }
+  const elements: unknown[] = bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as unknown[]);
+  if (rejected.length === 0 && result.superseded === 0) return elements;
+  const { superseded, conflicts } = result;
+  const found = conflicts === undefined ? {} : { conflicts: conflicts.shown.map(conflictWords) };
+  return { elements, superseded, ...found, rejected };
+}
+
+/** Without the fields that are undefined, as JSON has none. */
+function defined(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
+}
+
+async function readSettings(folder: string, files: readonly string[]): Promise<CaseSettings> {
+  const text = files.includes("settings.yaml") ? await readFile(join(folder, "settings.yaml"), "utf8") : "";
+  const all: Record<string, unknown> = parse(text) ?? {};
+  const metadata = Object.fromEntries(Object.entries(all).filter(([key]) => !key.startsWith("$")));
+  const { $rows, $fileName, $lookups } = all;
+  return {
+    metadata,
+    rows: $rows === "lenient" ? "lenient" : "strict",
+    fileName: typeof $fileName === "string" ? $fileName : undefined,
+    lookups: typeof $lookups === "object" && $lookups !== null ? { ...$lookups } : {},
+  };
+}
+
+/** The tables that a case brings as `lookups/NAME.csv` or `.xlsx`, by their first column unless the settings name another. */
+async function caseLookups(
+  folder: string,
+  files: readonly string[],
+  facts: CaseSettings["lookups"],
+): Promise<LookupFile[]> {
+  if (!files.includes("lookups")) return [];
+  const tables = await readdir(join(folder, "lookups"));
+  return tables.sort().map((table) => {
+    const { name } = parsePath(table);
+    return lookupFile({
+      ...(Object.hasOwn(facts, name) ? facts[name] : {}),
+      name,
+      path: join(folder, "lookups", table),
+    });
+  });
+}

@@ -1,0 +1,11 @@
+/**
+ * The test kit of mappers: `import { mapText, mapperContract } from "headgate/mapper/testing"`. Works with any test runner;
+ * `docs/mapper-tutorial.md` shows it with Vitest.
+ */
+
+export { loadMapper } from "../../mapping/load-mapper.ts";
+export { digestMapper } from "../../mapping/mapper-files.ts";
+export { type CaseOutcome, listCases, runCase, updateCase } from "../cases.ts";
+export { type ContractCheck, type ContractSample, mapperContract } from "./contract.ts";
+export { FIXED_MS, withFixedClock } from "./fixed-clock.ts";
+export { type MapTestOptions, type MapTestResult, mapPath, mapText } from "./map-text.ts";

@@ -1,0 +1,99 @@
+/** Maps what a test hands in, as the gateway would: the same readers, checks and batches. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { conflictWords } from "../../mapping/contract.ts";
+import { lookupFile } from "../../mapping/lookup.ts";
+import { mapFile } from "../../mapping/map-file.ts";
+import type { Mapper } from "../../mapping/mapper.ts";
+import type { Reason, RejectedRow } from "../../model.ts";
+import { createMemorySink } from "../../segment/writer.ts";
+import type { PushElement } from "../../wire/index.ts";
+import { withFixedClock } from "./fixed-clock.ts";
+
+export interface MapTestOptions {
+  /** As the trigger's `metadata` would give them. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Name of the file, as triggers and the mapper see it. Default: the name of the path, or `input.csv`. */
+  readonly fileName?: string;
+  /** Default `strict`. */
+  readonly rows?: "strict" | "lenient";
+  /** Lookup tables by name: paths of CSV files or workbooks, by their first column. */
+  readonly lookups?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface MapTestResult {
+  readonly status: "mapped" | "failed";
+  /** What would be pushed, in its order; empty when the file failed. */
+  readonly elements: readonly PushElement[];
+  /** The bytes of all batches, one after another. */
+  readonly bytes: Buffer;
+  /** Readings in the elements. */
+  readonly points: number;
+  /** Readings that do not count, since their target, date and version are there again. */
+  readonly superseded: number;
+  /** Those of them whose value is another one, in words; the first of them. */
+  readonly conflicts: readonly string[];
+  /** Why the file failed; null when it did not. */
+  readonly reason: Reason | null;
+  /** Refused rows, the first of them with their places. */
+  readonly rejected: readonly RejectedRow[];
+  readonly rejectedCount: number;
+}
+
+const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
+
+/** Maps a text or bytes as if they were a file. */
+export async function mapText(
+  mapper: Mapper,
+  content: string | Uint8Array,
+  options: MapTestOptions = {},
+): Promise<MapTestResult> {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-"));
+  try {
+    const fileName = options.fileName ?? "input.csv";
+    const path = join(folder, basename(fileName));
+    await writeFile(path, content);
+    return await mapPath(mapper, path, { ...options, fileName });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Maps a file. Rejects with what the signal was aborted with, and when the file cannot be read at all. */
+export async function mapPath(
+  mapper: Mapper,
+  path: string,
+  options: MapTestOptions = {},
+): Promise<MapTestResult> {
+  const { settings = {}, rows = "strict", lookups = {} } = options;
+  const fileName = options.fileName ?? basename(path);
+  const sink = createMemorySink();
+  const result = await withFixedClock(() =>
+    mapFile({
+      inputPath: path,
+      fileName,
+      filePath: fileName,
+      mapper,
+      settings,
+      rows,
+      limits: LIMITS,
+      lookups: Object.entries(lookups).map(([name, table]) => lookupFile({ name, path: table })),
+      sink,
+      signal: options.signal ?? new AbortController().signal,
+    }),
+  );
+  const failed = result.status === "failed";
+  return {
+    status: result.status,
+    elements: failed ? [] : sink.bodies.flatMap((body) => JSON.parse(body.toString("utf8")) as PushElement[]),
+    bytes: Buffer.concat(failed ? [] : sink.bodies),
+    points: failed ? 0 : result.points,
+    superseded: failed ? 0 : result.superseded,
+    conflicts: failed ? [] : (result.conflicts?.shown ?? []).map(conflictWords),
+    reason: failed ? result.reason : null,
+    rejected: result.rejected,
+    rejectedCount: result.rejectedCount,
+  };
+}

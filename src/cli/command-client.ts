@@ -1,0 +1,156 @@
+/** Brings a person's order to where it is carried out: to the gateway that runs, or else to its ledger. */
+import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { ledgerWords, openLedger } from "../ledger/open.ts";
+import type { SharedContent } from "../ledger/shared.ts";
+import { doorSignPath, readSign } from "../operations/endpoint-file.ts";
+import { carryOut } from "../runs/command-handlers.ts";
+import type { Answers, Order } from "../runs/commands.ts";
+import { openLookupStore } from "../runs/lookups.ts";
+import { Pauses } from "../runs/pauses.ts";
+import type { BindingParts } from "../runs/replay-mapper.ts";
+import { openSpool } from "../spool/spool.ts";
+import { systemClock } from "../support/clock.ts";
+import { ConfigError, type ErrorCode, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
+import { silentLog } from "../support/log.ts";
+import { REGISTER } from "../support/register.ts";
+import { laneOf } from "../triggers/registry.ts";
+
+/** A step that has to end first may take a moment. */
+const ANSWER_MS = 60_000;
+
+/** Options that every order takes. */
+export interface SaidOptions {
+  readonly config: string;
+  readonly by?: string;
+  readonly reason?: string;
+  readonly json?: boolean;
+}
+
+/** Who orders, and why. */
+export function saidBy(options: SaidOptions): { readonly by: string; readonly why: string } {
+  return { by: options.by ?? userInfo().username, why: options.reason ?? "" };
+}
+
+export interface Given<Answer> {
+  readonly answer: Answer;
+  /** Null when no gateway runs: the next start takes it up. */
+  readonly daemon: string | null;
+}
+
+/** Throws what the gateway throws, and `TransientError` when a gateway has the ledger and does not answer. */
+export async function giveOrder<Asked extends Order>(
+  config: GatewayConfig,
+  asked: Asked,
+): Promise<Given<Answers[Asked["order"]]>> {
+  requireLedger(config);
+  const ledger = await ownLedger(config);
+  if (ledger === null) return askDaemon(config, asked);
+  try {
+    const spool = await openSpool(config.spool);
+    const binding = await bindingParts(config, spool.root, ledger.shared?.content);
+    const parts = { ledger, spool, binding, pauses: await Pauses.read(ledger), log: silentLog };
+    const answer = await carryOut(asked, parts);
+    return { answer: answer as Answers[Asked["order"]], daemon: null };
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** What replays are bound to, by the configuration as it is now. */
+export async function bindingParts(
+  config: GatewayConfig,
+  spoolRoot: string,
+  shared: SharedContent | null = null,
+): Promise<BindingParts> {
+  return {
+    triggers: config.triggers,
+    lookups: await openLookupStore(config.lookups, spoolRoot, systemClock, shared),
+    limits: { pointsMax: config.push.batch.points, bytesMax: config.push.batch.bytes },
+    laneOf,
+  };
+}
+
+export function requireLedger(config: GatewayConfig): void {
+  if (config.ledger.kind !== "sqlite" || existsSync(config.ledger.path)) return;
+  throw new ConfigError("HG-CLI-003", {
+    operation: "open ledger",
+    subject: config.ledger.path,
+    message: "there is no ledger yet: no gateway has run with this configuration",
+  });
+}
+
+/** Null while a gateway owns it, or the gateway of this host shares it with others. */
+async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
+  if (config.ledger.kind === "postgres" && (await daemonAnswers(config))) return null;
+  try {
+    return await openLedger(config.ledger, { clock: systemClock });
+  } catch (thrown) {
+    if (thrown instanceof ConfigError && thrown.code === "HG-LEDG-001") return null;
+    throw thrown;
+  }
+}
+
+async function daemonAnswers(config: GatewayConfig): Promise<boolean> {
+  const sign = await readSign(doorSignPath(config));
+  if (sign === null) return false;
+  try {
+    return (await fetch(`${sign.url}/health/live`, { signal: AbortSignal.timeout(ANSWER_MS) })).ok;
+  } catch {
+    // It was ended without taking its sign down.
+    return false;
+  }
+}
+
+async function askDaemon<Asked extends Order>(
+  config: GatewayConfig,
+  asked: Asked,
+): Promise<Given<Answers[Asked["order"]]>> {
+  const sign = await readSign(doorSignPath(config));
+  if (sign === null)
+    throw new ConfigError("HG-OPS-002", {
+      operation: `order ${asked.order}`,
+      subject: ledgerWords(config.ledger),
+      message: "a gateway has the ledger, and its secret beside the ledger cannot be read by this user",
+      hint: "Run the command as the user of the gateway.",
+    });
+  let answer: Response;
+  try {
+    answer = await fetch(`${sign.url}/operations/orders`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${sign.secret}`, "content-type": "application/json" },
+      body: JSON.stringify(asked),
+      redirect: "error",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+  } catch (cause) {
+    throw new TransientError("HG-OPS-002", {
+      operation: `order ${asked.order}`,
+      subject: sign.url,
+      message: `a gateway has the ledger, and does not answer at ${sign.url}: ${wordsOf(cause)}`,
+      cause,
+    });
+  }
+  const said: unknown = await answer.json();
+  if (!answer.ok) throw refusalOf(said, asked.order, sign.url);
+  return { answer: said as Answers[Asked["order"]], daemon: sign.url };
+}
+
+/** The error as it was thrown in the daemon. */
+function refusalOf(said: unknown, order: string, url: string): RejectedError {
+  const { code, operation, subject, detail, hint } = said as Record<string, string | undefined>;
+  const known = code !== undefined && Object.hasOwn(REGISTER, code) ? (code as ErrorCode) : "HG-OPS-002";
+  return new RejectedError(known, {
+    operation: operation ?? `order ${order}`,
+    subject: subject ?? url,
+    ...(detail === undefined ? {} : { message: detail }),
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** Said after what was done: nothing moves without a gateway. */
+export function daemonWords(daemon: string | null): string {
+  return daemon === null ? "No gateway runs now; the next start takes it up." : "";
+}

@@ -1,0 +1,109 @@
+/** What of an order can be seen to be wrong before a file is looked at: otherwise each file would say it, or nothing would. */
+import { statSync } from "node:fs";
+import { posix } from "node:path";
+import type { GatewayConfig } from "../../config/gateway-config.ts";
+import type { HistoryFile } from "../../migration/history-files.ts";
+import { isUrl, type MigrationOrder } from "../../migration/request.ts";
+import { historyDrops, splitPattern } from "../../migration/sources.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { createCatalogue } from "../../workers/catalogue.ts";
+import { invalidOption } from "./throttle-options.ts";
+
+/** `ConfigError` when the places, the service, the mapper or its settings cannot be those that were meant. */
+export async function assertOrderFits(order: MigrationOrder, config: GatewayConfig): Promise<void> {
+  for (const pattern of order.patterns) {
+    if (isUrl(pattern)) assertHasNoSecret(pattern);
+    else assertIsPlace(pattern);
+  }
+  assertServiceFits(
+    order,
+    config.services.map(({ name }) => name),
+  );
+  if (order.mapper !== null) await assertMapperFits(order.mapper, order.settings, config);
+}
+
+/** What is ordered is written down, shown and put into reports, so that no secret may be in it. */
+function assertHasNoSecret(pattern: string): void {
+  const url = new URL(pattern);
+  if (url.password === "") return;
+  url.password = "";
+  throw new ConfigError("HG-CLI-001", {
+    operation: "migrate",
+    subject: url.href,
+    message: "a password in the address would be kept, and shown in the report",
+    hint: "Leave it out: the login is taken from the drop of the configuration that is at this server.",
+  });
+}
+
+/** A pattern that is read on this machine. */
+function assertIsPlace(pattern: string): void {
+  const facts = { operation: "migrate", subject: pattern };
+  const [, scheme] = /\/([A-Za-z][A-Za-z0-9+.-]+):\/[^/]/.exec(pattern) ?? [];
+  const { folder } = splitPattern(pattern);
+  if (isFolder(pattern))
+    throw new ConfigError("HG-CLI-001", {
+      ...facts,
+      message: `${pattern} is a folder, and what is taken are files`,
+      hint: `Name the files in it, in quotes: '${posix.join(pattern, "**/*")}' are all of them.`,
+    });
+  if (isFolder(folder)) return;
+  if (scheme !== undefined)
+    throw new ConfigError("HG-CLI-001", {
+      ...facts,
+      message: `${scheme}:// is no place that files are taken from`,
+      hint: "Name files on this machine, or on a configured server by sftp:// or ftp://.",
+    });
+  throw new ConfigError("HG-CLI-001", {
+    ...facts,
+    message: `there is no folder ${folder}`,
+    hint: "Correct the pattern, or mount what the folder lies on; relative patterns begin where the command is given.",
+  });
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function assertServiceFits({ service }: MigrationOrder, names: readonly string[]): void {
+  const known = names.join(", ");
+  if (service === null && names.length > 1)
+    throw invalidOption("--service", `it is missing: there are several services, name one of ${known}`);
+  if (service !== null && !names.includes(service))
+    throw invalidOption(
+      "--service",
+      `there is no service ${service}; there ${names.length > 1 ? "are" : "is"} ${known}`,
+    );
+}
+
+async function assertMapperFits(
+  name: string,
+  settings: MigrationOrder["settings"],
+  config: GatewayConfig,
+): Promise<void> {
+  const catalogue = createCatalogue(config.mappers.folders);
+  try {
+    const mapper = await catalogue.find(name);
+    if (mapper === null) {
+      const known = (await catalogue.list()).map(({ identity }) => identity.name);
+      throw invalidOption("--mapper", `there is no mapper ${name}; there are ${known.join(", ")}`);
+    }
+    const fault = await mapper.checkSettings(settings);
+    if (fault !== null) throw invalidOption("--settings", fault);
+  } finally {
+    await catalogue.close();
+  }
+}
+
+/** In words: one line for each pattern that finds nothing, where others find something. */
+export function emptyPatterns(
+  { patterns }: Pick<MigrationOrder, "patterns">,
+  { drops }: Pick<GatewayConfig, "drops">,
+  files: readonly HistoryFile[],
+): readonly string[] {
+  return patterns.flatMap((pattern) => {
+    const names = new Set(historyDrops([pattern], drops).map(({ name }) => name));
+    const { rest } = splitPattern(isUrl(pattern) ? decodeURIComponent(new URL(pattern).pathname) : pattern);
+    const isFound = files.some(({ drop, path }) => names.has(drop) && posix.matchesGlob(path, rest));
+    return isFound ? [] : [`no file fits ${pattern}`];
+  });
+}

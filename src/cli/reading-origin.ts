@@ -1,0 +1,150 @@
+/** `headgate trace --target … --date …`: from a stored reading back to its file, sheet and row. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Batch } from "../model.ts";
+import { type FoundReading, findReadings, type ReadingQuery } from "../spool/search.ts";
+import { ConfigError, RejectedError } from "../support/errors.ts";
+import { pushTarget, targetWords } from "../wire/index.ts";
+import { openLedgerToRead } from "./ledger-view.ts";
+import { print, printError, printJson, printTable, styled } from "./output.ts";
+
+/** A reading with the life around it. */
+interface TracedReading extends FoundReading {
+  readonly drop: string;
+  readonly path: string;
+  readonly state: string;
+  readonly operationId: string | null;
+  readonly mapper: string;
+}
+
+const FOUND_MAX = 50;
+
+export async function traceReading(
+  target: string,
+  date: string,
+  options: { readonly config: string; readonly json?: boolean },
+): Promise<number> {
+  const query = { ...readTarget(target), atMs: readInstant(date) };
+  const { ledger, config } = await openLedgerToRead(options.config);
+  try {
+    const found: TracedReading[] = [];
+    for await (const reading of findReadings(config.spool.path, query)) {
+      found.push(...(await withLife(reading, ledger)));
+      if (found.length >= FOUND_MAX) break;
+    }
+    if (options.json === true) printJson(found);
+    else if (found.length > 0) printFound(found, query, date);
+    if (found.length > 0) return 0;
+    printError(notFound(query, date, config));
+    return 1;
+  } finally {
+    await ledger.close();
+  }
+}
+
+async function withLife(reading: FoundReading, ledger: Ledger): Promise<TracedReading[]> {
+  const files = await ledger.trace(reading.runId);
+  return files.flatMap(({ arrival, runs }) =>
+    runs
+      .filter(({ run }) => run.id === reading.runId)
+      .map(({ run, batches }) => ({
+        ...reading,
+        drop: arrival.drop,
+        path: arrival.path,
+        state: run.state,
+        operationId: leafOf(batches, reading)?.operationId ?? null,
+        mapper: `${run.binding.mapper.name} ${run.binding.mapper.version}`,
+      })),
+  );
+}
+
+/** The batch that was sent with the reading: a split leaves the readings in their order. */
+function leafOf(
+  batches: readonly Batch[],
+  { sequence, position }: Pick<FoundReading, "sequence" | "position">,
+): Batch | null {
+  const batch = batches.find((one) => one.sequence === sequence);
+  if (batch?.state !== "split") return batch ?? null;
+  const first = batches.find((one) => one.sequence === `${sequence}.1`);
+  if (first === undefined) return batch;
+  const child =
+    position < first.points
+      ? { sequence: `${sequence}.1`, position }
+      : { sequence: `${sequence}.2`, position: position - first.points };
+  return leafOf(batches, child);
+}
+
+function printFound(found: readonly TracedReading[], { words }: ReadingQuery, date: string): void {
+  print(styled("bold", `${words} at ${date}`));
+  printTable(
+    ["  value", "version", "drop", "file", "sheet", "row", "run", "operation"],
+    found.map(({ value, version, drop, path, sheet, row, state, runId, operationId }) => [
+      `  ${value}`,
+      version ?? "",
+      drop,
+      path,
+      sheet ?? "",
+      row === null ? "?" : String(row),
+      `${runId} (${state})`,
+      operationId ?? "",
+    ]),
+  );
+  if (found.length > 1)
+    print("  The newest run is first; the service shows what came last, unless versions differ.");
+}
+
+function notFound({ words }: ReadingQuery, date: string, config: GatewayConfig): RejectedError {
+  return new RejectedError("HG-CLI-002", {
+    operation: "trace",
+    subject: `${words} at ${date}`,
+    message: "no reading of that target and date is among what the spool keeps",
+    hint: `The spool ${config.spool.path} keeps rows for as long as inputs (spool.keepInputs). Write the target as \`headgate map FILE --summary\` shows it.`,
+  });
+}
+
+/** `sourceSerialNumber=M-1 mappingConfig=kWh`, or JSON. Values may hold blanks: a field begins at its name. */
+function readTarget(text: string): Pick<ReadingQuery, "words" | "fields"> {
+  const given = text.trim().startsWith("{") ? readJson(text) : readWords(text);
+  const result = pushTarget.strict().safeParse(given);
+  if (!result.success || Object.keys(result.data).length === 0)
+    throw invalid("--target", `${text} names no target`);
+  const fields = Object.fromEntries(
+    Object.entries(result.data).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    ),
+  );
+  return { words: targetWords(result.data), fields };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid("--target", `${text} is not JSON`);
+  }
+}
+
+const NUMERIC: ReadonlySet<string> = new Set(["variableId", "sourceId", "variableTypeId"]);
+
+function readWords(text: string): Record<string, string | number> {
+  const names = Object.keys(pushTarget.shape).join("|");
+  const fields: Record<string, string | number> = {};
+  for (const [, name = "", value = ""] of text.matchAll(
+    new RegExp(`(?<=^|\\s)(${names})=(.*?)(?=\\s+(?:${names})=|\\s*$)`, "gs"),
+  ))
+    fields[name] = NUMERIC.has(name) ? Number(value) : value;
+  return fields;
+}
+
+function readInstant(text: string): number {
+  try {
+    return Temporal.Instant.from(text).epochMilliseconds;
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw invalid("--date", `${text} is no instant: write it as 2026-03-01T00:00:00Z or with an offset`);
+  }
+}
+
+function invalid(option: string, message: string): ConfigError {
+  return new ConfigError("HG-CLI-001", { operation: "read option", subject: option, message });
+}

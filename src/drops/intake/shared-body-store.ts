@@ -1,0 +1,268 @@
+/**
+ * The shelf of gateways that share a ledger: bodies lie in its database, where each of them finds what any of them took. On its own
+ * disk a gateway has a body only while it is received; a transaction that waited for a slow sender would hold others up.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
+import type { Clock } from "../../support/clock.ts";
+import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { startFault } from "../../support/start-fault.ts";
+import { openReceiver } from "../receive.ts";
+import { interrupted, vanished } from "../refusals.ts";
+import type { IntakeShelf, Received } from "./body-store.ts";
+import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
+import { SECRET_BYTES } from "./senders.ts";
+import { Incoming } from "./uploads.ts";
+
+/** What it needs of the ledger; `SharedIntake` there has this shape. */
+export interface SharedIntake {
+  secret(drop: string, made: Buffer): Promise<Buffer>;
+  nextId(drop: string): Promise<number>;
+  publish(drop: string, body: SharedBody, pieces: AsyncIterable<Uint8Array>): Promise<Published>;
+  lying(drop: string, after: number, limit: number): Promise<readonly { id: number; record: string }[]>;
+  lyingBytes(drop: string): Promise<number>;
+  newest(drop: string): Promise<number>;
+  record(drop: string, path: string): Promise<string | null>;
+  stat(drop: string, path: string): Promise<{ readonly size: number; readonly mtime: string } | null>;
+  open(drop: string, path: string): Promise<AsyncIterable<Buffer> | null>;
+  remove(drop: string, path: string): Promise<void>;
+  move(drop: string, path: string, to: string): Promise<boolean>;
+  below(drop: string, folder: string, after: string, limit: number): Promise<readonly string[]>;
+  forget(drop: string, beforeId: number): Promise<void>;
+}
+
+interface SharedBody extends FileEntry {
+  readonly id: number;
+  readonly content: string;
+  readonly told: string | null;
+  readonly keyed: string | null;
+  readonly record: string;
+}
+
+type Published =
+  | { readonly kind: "taken" }
+  | { readonly kind: "repeat"; readonly record: string }
+  | { readonly kind: "conflict" };
+
+const PAGE = 500;
+/** How old the sum of what waits may be when a body is admitted. */
+const WAITING_KNOWN_MS = 1_000;
+/** How often it is asked whether another gateway took something. */
+const LOOK_EVERY_MS = 1_000;
+
+export class SharedShelf implements IntakeShelf {
+  readonly secret: Buffer;
+  readonly #name: string;
+  readonly #shared: SharedIntake;
+  readonly #clock: Clock;
+  readonly #incoming: Incoming;
+  #waiting: { readonly bytes: Promise<number>; readonly untilMs: number } | null = null;
+
+  private constructor(
+    name: string,
+    secret: Buffer,
+    parts: { readonly shared: SharedIntake; readonly clock: Clock; readonly incoming: Incoming },
+  ) {
+    this.#name = name;
+    this.secret = secret;
+    this.#shared = parts.shared;
+    this.#clock = parts.clock;
+    this.#incoming = parts.incoming;
+  }
+
+  /** `root`: of the intake in this gateway's spool. Nothing that the last process left there was promised to anybody. */
+  static async open(name: string, root: string, shared: SharedIntake, clock: Clock): Promise<SharedShelf> {
+    const incoming = new Incoming(root);
+    try {
+      await incoming.open();
+      refuseOwnBodies(name, root);
+      await incoming.sweep();
+    } catch (cause) {
+      if (cause instanceof ConfigError) throw cause;
+      throw startFault("HG-INTK-001", { operation: "open intake", subject: root, cause });
+    }
+    const secret = await shared.secret(name, randomBytes(SECRET_BYTES));
+    return new SharedShelf(name, secret, { shared, clock, incoming });
+  }
+
+  /** Of all gateways. */
+  async waitingBytes(): Promise<number> {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#waiting === null || this.#waiting.untilMs < nowMs)
+      this.#waiting = { bytes: this.#shared.lyingBytes(this.#name), untilMs: nowMs + WAITING_KNOWN_MS };
+    return await this.#waiting.bytes;
+  }
+
+  async receive(stream: Readable, _nowMs: number, bytesMax: number): Promise<Received> {
+    const id = await this.#shared.nextId(this.#name);
+    const received = await this.#incoming.receive(id, stream, bytesMax);
+    // Whichever gateway's disk it came over, and whatever the clock there says.
+    return { ...received, mtime: String(BigInt(id) * 1_000n) };
+  }
+
+  bytes(received: Received): Promise<Buffer> {
+    return this.#incoming.bytes(received);
+  }
+
+  discard(received: Received): Promise<void> {
+    return this.#incoming.discard(received);
+  }
+
+  async publish(received: Received, receipt: Receipt): Promise<Repeat | { readonly kind: "taken" }> {
+    try {
+      const body = sharedBody(receipt);
+      const published = await this.#shared.publish(this.#name, body, this.#incoming.read(received));
+      if (published.kind !== "repeat") return published;
+      return { kind: "repeat", receipt: receiptOf(published.record) };
+    } finally {
+      await this.#incoming.discard(received);
+    }
+  }
+
+  lying(signal: AbortSignal): AsyncGenerator<Receipt> {
+    return lyingReceipts(this.#shared, this.#name, signal);
+  }
+
+  async byPath(path: string): Promise<Receipt | null> {
+    const record = await this.#shared.record(this.#name, path);
+    return record === null ? null : receiptOf(record);
+  }
+
+  async stat(path: string): Promise<FileEntry | null> {
+    const found = await this.#shared.stat(this.#name, path);
+    return found === null ? null : { path, ...found };
+  }
+
+  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+    const pieces = await this.#shared.open(this.#name, entry.path);
+    if (pieces === null) throw vanished(this.#name, entry.path);
+    const receiver = await openReceiver(this.#name, entry, destination);
+    try {
+      for await (const piece of pieces) {
+        if (signal.aborted) throw interrupted(this.#name, "fetch file", signal.reason);
+        await receiver.write(piece);
+      }
+      return await receiver.finish();
+    } finally {
+      await receiver.close();
+    }
+  }
+
+  /** A body never changes, so there is nothing to compare but whether it lies there. */
+  async finish({ path, size }: FileEntry, plan: FinishPlan): Promise<FinishResult> {
+    if (plan.action === "leave") return "done";
+    if (plan.action === "delete") {
+      await this.#shared.remove(this.#name, path);
+      return "done";
+    }
+    if ((await this.stat(path)) === null) {
+      const there = await this.stat(plan.to);
+      return there?.size === size ? "done" : "gone";
+    }
+    if (await this.#shared.move(this.#name, path, plan.to)) return "done";
+    throw new RejectedError("HG-DROP-009", {
+      operation: "archive source file",
+      subject: `${this.#name}: ${path}`,
+      message: `${path} cannot be moved to ${plan.to} in drop ${this.#name}: another file lies there`,
+    });
+  }
+
+  async clearArchive(
+    folder: string,
+    isOld: (path: string) => boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    let cleared = 0;
+    for (let after = "", more = true; more && cleared < limit; ) {
+      const paths = await this.#shared.below(this.#name, folder, after, PAGE);
+      for (const path of paths.filter(isOld).slice(0, limit - cleared)) {
+        signal.throwIfAborted();
+        await this.#shared.remove(this.#name, path);
+        cleared += 1;
+      }
+      after = paths.at(-1) ?? after;
+      more = paths.length === PAGE;
+    }
+    return cleared;
+  }
+
+  async forget(beforeMs: number): Promise<void> {
+    await this.#shared.forget(this.#name, Math.max(0, Math.trunc(beforeMs) * 1_000));
+  }
+
+  watch(onChange: () => void): () => Promise<void> {
+    const stop = new AbortController();
+    const loop = async () => {
+      let seen = 0;
+      while (await this.#clock.sleep(LOOK_EVERY_MS, stop.signal)) {
+        // A look that fails is of no consequence: the next poll lists, and says why it cannot.
+        const newest = await this.#shared.newest(this.#name).catch(() => seen);
+        if (newest > seen) onChange();
+        seen = newest;
+      }
+    };
+    const running = loop();
+    return async () => {
+      stop.abort();
+      await running;
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Those that wait, by the ledger. */
+export async function* lyingReceipts(
+  shared: Pick<SharedIntake, "lying">,
+  name: string,
+  signal: AbortSignal,
+): AsyncGenerator<Receipt> {
+  for (let after = 0, more = true; more; ) {
+    signal.throwIfAborted();
+    const some = await shared.lying(name, after, PAGE);
+    for (const { record } of some) yield receiptOf(record);
+    after = some.at(-1)?.id ?? after;
+    more = some.length === PAGE;
+  }
+}
+
+/** A gateway that was alone before may have bodies that it answered for: they must not be forgotten by another ledger. */
+function refuseOwnBodies(name: string, root: string): void {
+  const path = join(root, RECEIPTS_FILE);
+  if (!existsSync(path)) return;
+  const receipts = Receipts.toRead(path);
+  try {
+    const [first] = receipts.lying();
+    if (first === undefined) return;
+    throw new ConfigError("HG-INTK-003", {
+      operation: "open intake",
+      subject: name,
+      message: `${root} holds bodies that the intake ${name} took while its gateway had a ledger of its own, such as ${first.path}`,
+    });
+  } finally {
+    receipts.close();
+  }
+}
+
+function sharedBody(receipt: Receipt): SharedBody {
+  const { id, path, size, mtime, sha256, route, username, operationId, idempotencyKey } = receipt;
+  return {
+    ...{ id, path, size, mtime },
+    content: digestOf(route, sha256),
+    told: operationId === null ? null : digestOf(username, operationId, route, sha256),
+    keyed: idempotencyKey === null ? null : digestOf(username, idempotencyKey),
+    record: JSON.stringify(receipt),
+  };
+}
+
+function receiptOf(record: string): Receipt {
+  return JSON.parse(record) as Receipt;
+}
+
+function digestOf(...words: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(words)).digest("hex");
+}

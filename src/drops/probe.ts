@@ -1,0 +1,129 @@
+/** `headgate check` at a drop: what every kind finds out. What only one kind has is in a file beside this one. */
+import type { FileEntry } from "../model.ts";
+import { HeadgateError, wordsOf } from "../support/errors.ts";
+import { hasEscapes, unusableName } from "../support/file-names.ts";
+import type { ProbeFinding } from "./drop.ts";
+import type { DropOptions } from "./options.ts";
+import { clockFinding, failedFinding, spanWords } from "./probe-findings.ts";
+import { probeRights, type TrialFacts } from "./probe-trial.ts";
+
+export interface ProbeFacts extends TrialFacts {
+  readonly options: Pick<DropOptions, "name" | "finish" | "initial" | "every">;
+  list(signal: AbortSignal): AsyncIterable<FileEntry>;
+  /** Of the last listing. */
+  linksSeen(): number;
+  /** Where and how files are listed, such as `in /srv by MLSD`; asked when they were. */
+  listedWhere(): string;
+  /** Why the times of files say nothing of the clock, when a trial cannot tell it. */
+  readonly whyNoClock: string;
+}
+
+/** What is found before and after the files are listed. */
+export interface ProbeSteps {
+  /** Connects. When it fails, nothing else is tried. */
+  greet(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+  /** What the listing has brought to light of the connection. */
+  transferred(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+}
+
+export async function probeDrop(
+  facts: ProbeFacts,
+  steps: ProbeSteps,
+  signal: AbortSignal,
+  onEntry: (entry: FileEntry) => void,
+): Promise<readonly ProbeFinding[]> {
+  const findings: ProbeFinding[] = [];
+  try {
+    findings.push(...(await steps.greet(signal)));
+  } catch (thrown) {
+    return [failedFinding("server", thrown)];
+  }
+  const listing = await probeListing(facts, signal, onEntry);
+  findings.push(...listing);
+  // Without a listing the folder may not even be there.
+  if (listing.some(({ level }) => level === "failed")) return findings;
+  findings.push(...(await unlessFailed("server", () => steps.transferred(signal))));
+  findings.push(...(await probeTrial(facts, signal)));
+  return findings;
+}
+
+async function probeListing(
+  facts: ProbeFacts,
+  signal: AbortSignal,
+  onEntry: (entry: FileEntry) => void,
+): Promise<readonly ProbeFinding[]> {
+  const beganMs = performance.now();
+  let files = 0;
+  const unusable: string[] = [];
+  try {
+    for await (const entry of facts.list(signal)) {
+      files += 1;
+      if (hasEscapes(entry.path)) unusable.push(entry.path);
+      onEntry(entry);
+    }
+  } catch (thrown) {
+    return [failedFinding("listing", thrown)];
+  }
+  const tookMs = performance.now() - beganMs;
+  const slow = tookMs > facts.options.every;
+  const took = tookMs < 1000 ? `${Math.ceil(tookMs)} ms` : spanWords(tookMs);
+  const found: ProbeFinding = {
+    level: slow ? "warning" : "ok",
+    about: "listing",
+    what: `${files} files listed ${facts.listedWhere()} within ${took}`,
+    ...(slow
+      ? { hint: `That is longer than \`every\` (${spanWords(facts.options.every)}): poll less often.` }
+      : {}),
+  };
+  const links = facts.linksSeen();
+  return [found, ...(links === 0 ? [] : [linksFinding(links)]), ...namesFindings(unusable)];
+}
+
+function namesFindings(unusable: readonly string[]): readonly ProbeFinding[] {
+  const [first] = unusable;
+  if (first === undefined) return [];
+  const { message, hint } = unusableName(first);
+  const more =
+    unusable.length === 1 ? "" : `, and so have ${unusable.length - 1} more files names that cannot be used`;
+  return [{ level: "warning", about: "names", what: `${first} is not taken: ${message}${more}`, hint }];
+}
+
+function linksFinding(links: number): ProbeFinding {
+  return {
+    level: "warning",
+    about: "links",
+    what: `${links} symbolic links are not followed`,
+    hint: "Put the files themselves into the folder, or make a drop of the folder that the links lead to.",
+  };
+}
+
+async function probeTrial(facts: ProbeFacts, signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+  return unlessFailed("rights", async () => {
+    const { findings, clock } = await probeRights(facts, signal);
+    const { initial } = facts.options;
+    const bySince = typeof initial !== "string";
+    const told: ProbeFinding =
+      clock === null
+        ? { level: "ok", about: "clock", what: `not known: ${whyNoClock(facts, findings)}` }
+        : clockFinding(clock, bySince);
+    return [told, ...findings];
+  });
+}
+
+function whyNoClock(facts: ProbeFacts, findings: readonly ProbeFinding[]): string {
+  const refused = findings.some(({ about, what }) => about === "rights" && what.includes(" is refused ("));
+  return refused ? "no file could be written to compare its time with ours" : facts.whyNoClock;
+}
+
+async function unlessFailed(
+  about: string,
+  work: () => Promise<readonly ProbeFinding[]>,
+): Promise<readonly ProbeFinding[]> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof HeadgateError) return [failedFinding(about, thrown)];
+    // What a server says comes as it is from a trial.
+    return [{ level: "failed", about, what: wordsOf(thrown) }];
+  }
+}

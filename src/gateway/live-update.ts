@@ -1,0 +1,86 @@
+/**
+ * Takes another configuration into force while the gateway runs. Services, drops and triggers are exchanged one by one; the ledger, the
+ * spool, the operations and whatever did not change stay open. What a gateway is built on needs another gateway (`reload.ts`).
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Conductor } from "../runs/scheduler.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { TriggerRegistry } from "../triggers/registry.ts";
+import type { OpenMapping } from "../workers/open.ts";
+import type { Field } from "./drops.ts";
+import type { FleetMember } from "./fleet.ts";
+import type { LiveConfig } from "./live-config.ts";
+import type { ServicePosts } from "./services.ts";
+
+export type Exchange =
+  | { readonly status: "exchanged"; readonly changed: readonly string[] }
+  /** With the sections that cannot be exchanged. */
+  | { readonly status: "assemble"; readonly sections: readonly string[] };
+
+export interface ExchangedParts {
+  readonly live: LiveConfig;
+  readonly field: Field;
+  readonly fleet: Pick<FleetMember, "dropsChanged">;
+  readonly services: ServicePosts;
+  readonly conductor: Conductor;
+  readonly registry: TriggerRegistry;
+  readonly mapping: Pick<OpenMapping, "start">;
+  readonly log: Logger;
+}
+
+/** Sections that are exchanged, or are read whenever they are needed. Every other one needs another gateway. */
+const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "triggers", "push", "log"];
+
+/** Throws the `ConfigError` of a drop that cannot be opened; then everything is as it was. */
+export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
+  const { live, field, fleet, services, conductor, registry, mapping, log } = parts;
+  const { config } = live;
+  const sections = changedSections(config, next);
+  const others = sections.filter((section) => !EXCHANGED.includes(section));
+  if (others.length > 0) return { status: "assemble", sections: others };
+
+  const before = { triggers: config.triggers, services: config.services };
+  const drops = field.changeTo(next.drops);
+  const touched = [...drops.gone, ...drops.come.map(({ name }) => name)];
+  if (touched.length > 0) await conductor.withoutHandsAt(touched, () => field.exchange(drops));
+  live.replace(next);
+  if (touched.length > 0) fleet.dropsChanged();
+  registry.replace(next.triggers);
+  const changed = services.configure(next);
+  conductor.servicesChanged(changed, next.push.concurrency);
+
+  const matchesOtherwise =
+    !isDeepStrictEqual(before.triggers, next.triggers) ||
+    before.services[0]?.name !== next.services[0]?.name ||
+    touched.length > 0;
+  if (matchesOtherwise) {
+    // The first look at a mapper may take long, and is waited for where it is needed.
+    const offer = async () => {
+      await mapping.start(next.triggers.map((trigger) => trigger.mapper));
+      for (const watcher of field.watchers()) await watcher.rematch();
+      conductor.wake();
+    };
+    offer().catch((thrown) =>
+      log.warn({ err: thrown }, `files are not offered to the new triggers yet: ${wordsOf(thrown)}`),
+    );
+  }
+  return {
+    status: "exchanged",
+    changed: [
+      ...changed.map((name) => `service ${name}`),
+      ...new Set(touched.map((name) => `drop ${name}`)),
+      ...(isDeepStrictEqual(before.triggers, next.triggers) ? [] : ["triggers"]),
+      ...sections.filter((section) => section === "push" || section === "log"),
+    ],
+  };
+}
+
+export function changedSections(
+  before: GatewayConfig,
+  next: GatewayConfig,
+): readonly (keyof GatewayConfig)[] {
+  const sections = Object.keys(next) as (keyof GatewayConfig)[];
+  return sections.filter((section) => !isDeepStrictEqual(before[section], next[section]));
+}

@@ -1,0 +1,82 @@
+/** The operator's side of a gateway. It listens before the rest is joined, and answers what it can by then. */
+import type { Registry } from "prom-client";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { doorSignPath, hangSign, newSecret } from "../operations/endpoint-file.ts";
+import { watchHeld } from "../operations/held-runs.ts";
+import { startOperations } from "../operations/server.ts";
+import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
+import type { LaneWait } from "../operations/waiting-lanes.ts";
+import { measureWork } from "../operations/work-metrics.ts";
+import type { Clock } from "../support/clock.ts";
+import { TransientError } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Closer } from "./closers.ts";
+import { receiveOutcome } from "./services.ts";
+
+/** Set one by one as the parts that know them are joined. */
+export interface Answers {
+  health: () => Promise<readonly HealthPart[]>;
+  waiting: () => Promise<readonly WaitingFile[]>;
+  drops: () => readonly DropState[];
+  lanes: () => Promise<readonly LaneWait[]>;
+  /** An order of a person. */
+  order: (asked: unknown) => Promise<unknown>;
+  /** An outcome of this run came in. */
+  tell: (runId: string) => Promise<void>;
+}
+
+export interface Office {
+  readonly url: string;
+  /** Where webhooks come in. */
+  readonly webhookUrl: string;
+  /** Of the endpoint file. */
+  readonly token: string;
+  readonly answers: Answers;
+}
+
+export async function openOffice(
+  config: GatewayConfig,
+  parts: {
+    readonly ledger: Ledger;
+    readonly log: Logger;
+    readonly clock: Clock;
+    readonly metrics: Registry;
+  },
+  closers: Closer[],
+): Promise<Office> {
+  const { ledger, clock } = parts;
+  const answers: Answers = {
+    health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
+    waiting: async () => [],
+    drops: () => [],
+    lanes: async () => [],
+    order: async () => {
+      throw new TransientError("HG-OPS-002", { operation: "take order", subject: "gateway" });
+    },
+    tell: async () => {},
+  };
+  watchHeld(ledger, parts.metrics);
+  measureWork(parts.metrics, {
+    ledger,
+    drops: () => answers.drops(),
+    health: () => answers.health(),
+    lanes: () => answers.lanes(),
+    nowMs: () => clock.now().epochMilliseconds,
+  });
+  const secret = newSecret();
+  const operations = await startOperations(config.operations, {
+    ledger,
+    log: parts.log,
+    metrics: parts.metrics,
+    health: () => answers.health(),
+    waiting: () => answers.waiting(),
+    drops: () => answers.drops(),
+    receiveOutcome: (body, signature) =>
+      receiveOutcome(config, { body, signature }, ledger, clock, (runId) => answers.tell(runId)),
+    orders: { secret, take: (asked) => answers.order(asked) },
+  });
+  closers.push(() => operations.close());
+  closers.push(await hangSign(doorSignPath(config), { url: operations.url, secret }));
+  return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, answers };
+}

@@ -1,0 +1,81 @@
+/** Joins what the operator's side answers with those who know it. */
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { LateFiles } from "../operations/late-files.ts";
+import type { Notifier } from "../operations/notifier.ts";
+import { spoolHealth } from "../operations/spool-state.ts";
+import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-work.ts";
+import type { WaitingLanes } from "../operations/waiting-lanes.ts";
+import { liveGateway } from "../runs/command-effects.ts";
+import { carryOut } from "../runs/command-handlers.ts";
+import { reviseOutcome } from "../runs/confirm-step.ts";
+import type { LookupStore } from "../runs/lookups.ts";
+import type { Pauses } from "../runs/pauses.ts";
+import type { Conductor } from "../runs/scheduler.ts";
+import type { SpoolRoom } from "../spool/quota.ts";
+import type { Spool } from "../spool/spool.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Logger } from "../support/log.ts";
+import { laneOf } from "../triggers/registry.ts";
+import type { OpenMapping } from "../workers/open.ts";
+import type { Field } from "./drops.ts";
+import { notificationHealth } from "./notifications.ts";
+import type { Answers } from "./operations-api.ts";
+import { batchLimits } from "./runs.ts";
+import type { ServicePosts } from "./services.ts";
+
+export interface AnsweringParts {
+  readonly ledger: Ledger;
+  readonly spool: Spool;
+  readonly room: SpoolRoom;
+  readonly pauses: Pauses;
+  readonly lookups: LookupStore;
+  readonly versions: Pick<OpenMapping["versions"], "refused">;
+  readonly field: Field;
+  readonly services: ServicePosts;
+  readonly conductor: Conductor;
+  readonly late: LateFiles;
+  readonly lanes: WaitingLanes;
+  readonly notifier: Pick<Notifier, "failing">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of the configuration's file, where somebody watches it. */
+  readonly configuration?: { health(): HealthPart } | undefined;
+}
+
+export function joinAnswers(answers: Answers, config: GatewayConfig, parts: AnsweringParts): void {
+  const { ledger, spool, pauses, lookups, versions, field, conductor, late, lanes, clock, log } = parts;
+  answers.tell = async (runId) => {
+    await reviseOutcome(runId, ledger);
+    conductor.wake(runId);
+  };
+  answers.drops = () => field.statuses();
+  answers.waiting = async () =>
+    waitingFiles(
+      ledger,
+      field.statuses(),
+      (run) => conductor.waitReason(run),
+      await lanes.all(),
+      clock.now().epochMilliseconds,
+    );
+  answers.lanes = () => lanes.all();
+  const live = liveGateway(conductor, () => field.watchers(), parts.services, log);
+  answers.order = (asked) => {
+    const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
+    return carryOut(asked, { ledger, spool, pauses, binding, log, live });
+  };
+  const names = () => ({
+    drops: config.drops.map(({ name }) => name),
+    services: config.services.map(({ name }) => name),
+  });
+  const work = async () =>
+    healthOf(field.statuses(), names(), conductor.serviceWaits(), ledger, late.missing(), await lanes.all());
+  answers.health = async () => [
+    ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
+    ...(await work()),
+    spoolHealth(await parts.room.state()),
+    ...notificationHealth(parts.notifier),
+    ...pauses.health(),
+    ...versions.refused().map(({ mapper, reason }) => ({ part: `mapper ${mapper}`, ready: true, reason })),
+  ];
+}

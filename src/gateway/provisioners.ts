@@ -1,0 +1,108 @@
+/** Joins the provisioners, one for each service whose triggers have a template; each has connections and a token of its own. */
+import { isDeepStrictEqual } from "node:util";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import type { Run } from "../model.ts";
+import type { CreationJournal } from "../provisioning/journal.ts";
+import { type Alone, createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioner.ts";
+import { type ProvisionContext, wantedByTemplate } from "../provisioning/template.ts";
+import type { RunSteps } from "../runs/steps.ts";
+import type { Clock } from "../support/clock.ts";
+import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
+
+type Service = GatewayConfig["services"][number];
+const WORDS_MAX = 3;
+
+/** What whoever starts the gateway has to do with it. */
+export interface ProvisioningTies {
+  /** Where what is created in a service is written down, to be taken back. */
+  journal(service: string): CreationJournal;
+  /** Among those who create in the same accounts. */
+  readonly alone: Alone;
+}
+
+export interface ProvisioningMeans {
+  readonly clock: Clock;
+  readonly alone: Alone;
+  readonly journal: ProvisioningTies["journal"] | undefined;
+}
+
+export class Provisioners {
+  readonly #config: Pick<GatewayConfig, "services" | "triggers" | "push">;
+  readonly #means: ProvisioningMeans;
+  readonly #made = new Map<string, { readonly options: Service; readonly provisioner: Provisioner }>();
+
+  /** The configuration may change while it is used. */
+  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, means: ProvisioningMeans) {
+    this.#config = config;
+    this.#means = means;
+  }
+
+  /** See `RunSteps.provisioning`. */
+  of(run: Run): ReturnType<RunSteps["provisioning"]> {
+    const template = this.#config.triggers.find(({ name }) => name === run.binding.trigger)?.provision;
+    if (template === undefined || template.when === "ordered") return null;
+    return {
+      max: template.max,
+      provision: async (targets, signal) => {
+        const { service } = run.binding;
+        const order = {
+          wanted: wantedByTemplate(template, targets, contextOf(run)),
+          dryRun: false,
+          journal: this.#means.journal?.(service) ?? null,
+        };
+        const { created, impossible, error } = await this.#provisioner(service).provision(order, signal);
+        const forPerson = error instanceof ConfigError || error instanceof RejectedError;
+        const faults = forPerson
+          ? [...impossible, `the missing structure cannot be created: ${wordsOf(error)}`]
+          : impossible;
+        const more = faults.length > WORDS_MAX ? ` and ${faults.length - WORDS_MAX} more` : "";
+        return {
+          created: created.length === 0 ? null : createdWords(created),
+          fault: faults.length === 0 ? null : `${faults.slice(-WORDS_MAX).join("; ")}${more}`,
+          error: forPerson ? null : error,
+        };
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#made.values()].map(({ provisioner }) => provisioner.close()));
+  }
+
+  #provisioner(name: string): Provisioner {
+    const known = this.#made.get(name);
+    const options = this.#config.services.find((service) => service.name === name);
+    if (options === undefined)
+      throw new ConfigError("HG-GUARD-008", {
+        operation: "provision",
+        subject: name,
+        message: `the service ${name} is not in the configuration any more`,
+      });
+    if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.provisioner;
+    // An order that is under way with the old options ends; its fault is that of its run.
+    known?.provisioner.close().catch(() => undefined);
+    const { clock, alone } = this.#means;
+    const provisioner = openProvisioner(options, this.#config.push.timeouts, clock, alone);
+    this.#made.set(name, { options, provisioner });
+    return provisioner;
+  }
+}
+
+/** What the texts of a template may name of the run. */
+export function contextOf({
+  binding,
+  drop,
+  path,
+}: Pick<Run, "drop" | "path"> & {
+  readonly binding: Pick<Run["binding"], "trigger" | "settings">;
+}): ProvisionContext {
+  const settings = Object.entries(binding.settings).filter(
+    ([, value]) => typeof value === "string" || typeof value === "number",
+  );
+  return {
+    trigger: binding.trigger,
+    drop,
+    file: path.slice(path.lastIndexOf("/") + 1),
+    ...Object.fromEntries(settings.map(([key, value]) => [`metadata.${key}`, String(value)])),
+  };
+}

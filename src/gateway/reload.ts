@@ -1,0 +1,188 @@
+/**
+ * Keeps a gateway in step with its configuration's file: a valid change takes effect without a restart of the process, an invalid one is
+ * refused with the reason and the one before stays in force. Where parts cannot be exchanged one by one, the gateway comes to its end
+ * and another is started in its place; when that one does not start, the one before is started again.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Registry } from "prom-client";
+import { FileWatch } from "../config/file-watch.ts";
+import type { GatewayConfig } from "../config/gateway-config.ts";
+import { ConfigurationMetrics } from "../operations/configuration-metrics.ts";
+import type { HealthPart } from "../operations/state-of-work.ts";
+import { type Clock, isoInstant, systemClock } from "../support/clock.ts";
+import { HeadgateError, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { Exchange } from "./live-update.ts";
+
+/** What is kept in step. */
+export interface Reloadable {
+  exchange(next: GatewayConfig): Promise<Exchange>;
+  stop(graceMs?: number): Promise<void>;
+  pulse(): Promise<void>;
+}
+
+export interface ConfigurationMeans {
+  health(): HealthPart;
+  lookAgain(): void;
+  register(metrics: Registry): void;
+}
+
+export interface ReloadParts<Gateway extends Reloadable> {
+  /** Reads and validates the file, and tells the paths of all that it read. Throws `ConfigError`. */
+  load(files: Set<string>): GatewayConfig;
+  start(config: GatewayConfig, configuration: ConfigurationMeans): Promise<Gateway>;
+  /** A reload begins and has ended, for who watches the process. */
+  readonly onReload?: (phase: "begins" | "ended") => void;
+  readonly log: Logger;
+  readonly clock?: Clock;
+}
+
+export class Reloading<Gateway extends Reloadable> {
+  readonly #parts: ReloadParts<Gateway>;
+  readonly #clock: Clock;
+  readonly #metrics: ConfigurationMetrics;
+  readonly #means: ConfigurationMeans;
+  #config: GatewayConfig;
+  #files: ReadonlySet<string>;
+  #gateway: Gateway | null = null;
+  #watch: FileWatch | null = null;
+  /** Why the file as it is now is not in force. */
+  #refused: string | null = null;
+  #since: string;
+  readonly #failed = Promise.withResolvers<never>();
+
+  /** Throws what the first start throws. */
+  static async start<Gateway extends Reloadable>(parts: ReloadParts<Gateway>): Promise<Reloading<Gateway>> {
+    const files = new Set<string>();
+    const reloading = new Reloading(parts, parts.load(files), files);
+    await reloading.#begin();
+    return reloading;
+  }
+
+  private constructor(parts: ReloadParts<Gateway>, config: GatewayConfig, files: ReadonlySet<string>) {
+    this.#parts = parts;
+    this.#clock = parts.clock ?? systemClock;
+    this.#config = config;
+    this.#files = files;
+    this.#since = isoInstant(this.#clock.now());
+    this.#failed.promise.catch(() => undefined); // Nobody may be waiting.
+    this.#metrics = new ConfigurationMetrics();
+    this.#metrics.taken(this.#clock.now());
+    this.#means = {
+      health: () => this.health(),
+      lookAgain: () => this.lookAgain(),
+      register: (registry) => this.#metrics.register(registry),
+    };
+  }
+
+  /** The one that runs now. */
+  get gateway(): Gateway {
+    if (this.#gateway === null) throw new Error("no gateway runs");
+    return this.#gateway;
+  }
+
+  /** A sign of life of the one that runs; between two there is none to wait for. */
+  async pulse(): Promise<void> {
+    await this.#gateway?.pulse();
+  }
+
+  health(): HealthPart {
+    const reason =
+      this.#refused === null
+        ? `in force since ${this.#since}`
+        : `the file as it is now is refused, and what is in force since ${this.#since} stays: ${this.#refused}`;
+    return { part: "configuration", ready: true, reason };
+  }
+
+  /** Rejects when neither the changed configuration nor the one before could be started: nothing runs any more. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
+  }
+
+  /** The file and its secrets are read again at once, as SIGHUP asks for. */
+  lookAgain(): void {
+    this.#watch?.lookNow();
+  }
+
+  async stop(): Promise<void> {
+    await this.#watch?.stop();
+    await this.#gateway?.stop();
+    this.#gateway = null;
+  }
+
+  async #begin(): Promise<void> {
+    this.#gateway = await this.#parts.start(this.#config, this.#means);
+    this.#watch = await FileWatch.start({
+      paths: () => [...this.#files],
+      everyMs: () => this.#config.operations.reload.every,
+      onChange: () => this.#reload(),
+      clock: this.#clock,
+    });
+    // It may have changed while the gateway started.
+    this.#watch.lookNow();
+  }
+
+  async #reload(): Promise<void> {
+    const files = new Set<string>();
+    try {
+      const next = this.#parts.load(files);
+      this.#files = files;
+      if (isDeepStrictEqual(next, this.#config)) return this.#sameAgain();
+      this.#parts.onReload?.("begins");
+      const changed = await this.#takeOver(next);
+      this.#take(next);
+      this.#parts.log.info({ changed }, "the changed configuration is in force");
+    } catch (thrown) {
+      // Also what was to be read before may bring the change that makes it valid.
+      this.#files = new Set([...this.#files, ...files]);
+      this.#refuse(thrown);
+    } finally {
+      this.#parts.onReload?.("ended");
+    }
+  }
+
+  async #takeOver(next: GatewayConfig): Promise<readonly string[]> {
+    const exchange = await this.gateway.exchange(next);
+    if (exchange.status === "exchanged") return exchange.changed;
+    const { log, start } = this.#parts;
+    log.info({ sections: exchange.sections }, "the gateway is started anew, since these sections changed");
+    await this.gateway.stop(next.operations.reload.grace);
+    this.#gateway = null;
+    try {
+      this.#gateway = await start(next, this.#means);
+    } catch (thrown) {
+      this.#gateway = await start(this.#config, this.#means).catch((second) => {
+        this.#failed.reject(second);
+        throw second;
+      });
+      throw thrown;
+    }
+    return exchange.sections;
+  }
+
+  #take(next: GatewayConfig): void {
+    this.#config = next;
+    this.#refused = null;
+    this.#since = isoInstant(this.#clock.now());
+    this.#metrics.taken(this.#clock.now());
+    this.#parts.log.level = next.log.level;
+  }
+
+  #sameAgain(): void {
+    if (this.#refused !== null)
+      this.#parts.log.info("the configuration is valid again, and the same as the one in force");
+    this.#refused = null;
+    this.#metrics.valid();
+  }
+
+  #refuse(thrown: unknown): void {
+    this.#refused = wordsOf(thrown);
+    this.#metrics.refused();
+    const facts =
+      thrown instanceof HeadgateError ? { code: thrown.code, hint: thrown.hint } : { err: thrown };
+    this.#parts.log.error(
+      facts,
+      `the changed configuration is refused, the one before stays in force: ${this.#refused}`,
+    );
+  }
+}

@@ -1,0 +1,179 @@
+/** What the rest of the gateway asks of mapping: a catalogue of mappers, and a pool that maps one file into one segment. */
+import type {
+  BatchSlice,
+  Binding,
+  MapperIdentity,
+  Reason,
+  RejectedReason,
+  RejectedRow,
+  TargetFacts,
+} from "../model.ts";
+import type { Span } from "../segment/layout.ts";
+
+/** One file to map. Everything is plain data, since it crosses to a worker. */
+export interface MapJob {
+  readonly runId: string;
+  /** Local copy of the input. */
+  readonly inputPath: string;
+  /** SHA-256 that the input must have, lower-case hexadecimal; any when absent or null. */
+  readonly inputSha256?: string | null | undefined;
+  /** Base name and path at the drop. */
+  readonly fileName: string;
+  readonly filePath: string;
+  readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "rejectShare" | "limits" | "version">;
+  /** The tables that the run is bound to. */
+  readonly lookups?: readonly LookupFile[] | undefined;
+  /** The segment is written beside it, under a name of its own that ends in `.part`, synced, and renamed when it is complete. */
+  readonly segmentPath: string;
+}
+
+/** One of several files whose inputs lie in one. */
+export interface PackedJob extends Omit<MapJob, "inputPath"> {
+  readonly input: Span;
+}
+
+/** A lookup table for one file: a local copy, and how to read it. */
+export interface LookupFile {
+  readonly name: string;
+  /** Local path of the bytes. */
+  readonly path: string;
+  readonly format: "csv" | "xlsx";
+  /** Column of the keys; the first one when absent. */
+  readonly key?: string | undefined;
+  readonly delimiter?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly sheet?: string | number | undefined;
+  /** SHA-256 that the bytes must have, lower-case hexadecimal; any when absent. */
+  readonly digest?: string | undefined;
+  /** Why the table cannot be had; a mapper that asks for it cannot map the file. */
+  readonly fault?: string | undefined;
+}
+
+export type MapResult = MappedFile | UnmappedFile;
+
+/** The file became batches. `batches` is empty when it held no readings. */
+export interface MappedFile {
+  readonly status: "mapped";
+  readonly batches: readonly BatchSlice[];
+  /** Readings in the batches. */
+  readonly points: number;
+  /** Readings whose target, date and version the file has again, and that do not count therefore. */
+  readonly superseded: number;
+  /** Those of them whose value is another one, with the first of them in full; absent when there are none. */
+  readonly conflicts?: { readonly count: number; readonly shown: readonly ReadingConflict[] } | undefined;
+  /** The first date that is finer than a millisecond, when there is any: such dates are cut to it. */
+  readonly cutDate?: string | undefined;
+  readonly targets: readonly MappedTarget[];
+  /** Earliest and latest date, or null when there are no readings. */
+  readonly period: { readonly from: string; readonly to: string } | null;
+  /** First refused rows, up to a limit; only in a lenient run. */
+  readonly rejected: readonly RejectedRow[];
+  readonly rejectedCount: number;
+  /** Most frequent first; absent when no row was refused. */
+  readonly rejectedByReason?: readonly RejectedReason[] | undefined;
+}
+
+/** The file goes into quarantine: nothing of it is pushed. */
+export interface UnmappedFile {
+  readonly status: "failed";
+  readonly reason: Reason;
+  readonly rejected: readonly RejectedRow[];
+  readonly rejectedCount: number;
+  readonly rejectedByReason?: readonly RejectedReason[] | undefined;
+}
+
+/** Two readings of one target, date and version, of which `taken` counts. */
+export interface ReadingConflict {
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  readonly date: string;
+  readonly version?: string | undefined;
+  readonly taken: RowValue;
+  readonly left: RowValue;
+}
+
+export interface RowValue {
+  readonly sheet?: string | undefined;
+  readonly row?: number | undefined;
+  readonly value: number;
+}
+
+/** Said once for a file. */
+export function cutWords(cutDate: string): string {
+  return `dates finer than a millisecond are cut to it, the first: ${JSON.stringify(cutDate)}`;
+}
+
+/** `2.5 of row 7 counts instead of 1.5 of row 3 (sourceEan=… at 2026-03-01T00:00:00Z)`. */
+export function conflictWords({ target, date, version, taken, left }: ReadingConflict): string {
+  const of = version === undefined ? "" : `, version ${version}`;
+  return `${valueAt(taken)} counts instead of ${valueAt(left)} (${target} at ${date}${of})`;
+}
+
+function valueAt({ row, sheet, value }: RowValue): string {
+  const place = row === undefined ? "" : ` of row ${row}`;
+  return `${value}${place}${sheet === undefined ? "" : ` of sheet ${sheet}`}`;
+}
+
+export interface MappedTarget {
+  /** Identifier kind, such as `sourceSerialNumber`. */
+  readonly kind: string;
+  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly target: string;
+  readonly points: number;
+  /** As the mapper declared it. */
+  readonly unit?: string | undefined;
+  readonly facts: TargetFacts;
+}
+
+export interface MappingPool {
+  /** A file for this mapper is on its way. What takes time to start may start now; nothing is promised, and nothing fails. */
+  prepare(mapper: MapperIdentity): void;
+  /**
+   * Maps one file. Never rejects because of the file or the mapper (that is `failed`). Rejects with `TransientError` when cancelled, when the
+   * disk fails, and with the code `HG-SPOOL-007` when the input is not what was fetched.
+   */
+  map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
+  /**
+   * Maps small files by the same version of a mapper, with the results that `map` would give, in less time: one process takes them one after
+   * another, within the limits of one file. Their inputs lie one after another in the file `part`, which becomes a pack (`segment/layout.ts`) and gets the names of
+   * the segments that came of them as well; the caller removes `part`. Null: nothing was done about this one, and `map` does it or tells why it cannot. So it is
+   * for what is bound to another version than the first, for what fails, for what is left when a part took a moment, and for all when the
+   * process ends or takes too long.
+   * Rejects with `TransientError` when cancelled.
+   */
+  mapTogether(
+    part: string,
+    jobs: readonly PackedJob[],
+    signal: AbortSignal,
+  ): Promise<readonly (MapResult | null)[]>;
+  close(): Promise<void>;
+}
+
+/** Which version of each mapper new runs are bound to, and the bytes of every version that a run may still be bound to. */
+export interface MapperVersions {
+  /**
+   * The version that new runs take: the one on disk once it has loaded and its own cases have passed, until then the one before.
+   * Null when there is no such mapper; a `ConfigError` says why none of its versions can be used.
+   */
+  current(name: string): Promise<MapperIdentity | null>;
+  /** Removes versions that were last used before this time. Answers how many. */
+  prune(beforeMs: number): Promise<number>;
+}
+
+export interface MapperCatalogue {
+  /** The mapper of this name as it is on disk now, or null. */
+  find(name: string): Promise<CatalogueEntry | null>;
+  list(): Promise<readonly CatalogueEntry[]>;
+  close(): Promise<void>;
+}
+
+export interface CatalogueEntry {
+  readonly identity: MapperIdentity;
+  readonly summary: string;
+  /** Absolute path of the module. */
+  readonly modulePath: string;
+  /** Null when these settings fit the mapper, otherwise why not, with the field. */
+  checkSettings(settings: Readonly<Record<string, unknown>>): Promise<string | null>;
+  /** JSON Schema of the settings. */
+  readonly settingsSchema: unknown;
+}

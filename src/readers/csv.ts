@@ -1,0 +1,101 @@
+/** CSV in chunks of rows, as cells or by the names of the header. Rows know their line in the file. */
+
+import type { CsvOptions } from "./contract.ts";
+import { csvRecords } from "./csv-records.ts";
+import type { Input } from "./decode.ts";
+import { type Header, readHeader, unnamedFault } from "./header.ts";
+import type { RefuseRow, RowFault } from "./refuse.ts";
+import { UnreadableError } from "./row-error.ts";
+import { stampPlace } from "./row-place.ts";
+
+/** Rows as arrays of cells, each stamped with its line. */
+export async function* csvCells(input: Input, options: CsvOptions): AsyncGenerator<string[][]> {
+  for await (const { cells, lines } of csvRecords(input, options)) {
+    for (let index = 0; index < cells.length; index += 1) stampPlace(cells[index] ?? [], lines[index] ?? 0);
+    if (cells.length > 0) yield cells;
+  }
+}
+
+/** Rows by the names of the header. */
+export async function* csvRows(
+  input: Input,
+  options: CsvOptions,
+  refuse: RefuseRow,
+): AsyncGenerator<Record<string, string>[]> {
+  const { headerRows = 1 } = options;
+  const head: string[][] = [];
+  let headLine = 0;
+  let shape: RowShaper | undefined;
+  for await (const { cells, lines } of csvRecords(input, options)) {
+    const rows: Record<string, string>[] = [];
+    for (let index = 0; index < cells.length; index += 1) {
+      const record = cells[index] ?? [];
+      const line = lines[index] ?? 0;
+      if (shape === undefined) {
+        if (head.push(record) === 1) headLine = line;
+        if (head.length >= headerRows)
+          shape = new RowShaper(readHeader(head, options, { row: headLine }), options);
+        continue;
+      }
+      const row = shape.row(record, line);
+      stampPlace(row, line);
+      const fault = shape.fault(record);
+      if (fault === undefined) rows.push(row);
+      else refuse(row, fault);
+    }
+    if (rows.length > 0) yield rows;
+  }
+  if (shape === undefined && head.length > 0)
+    throw new UnreadableError(`the file ends within its header, which spans ${headerRows} rows`, {
+      row: headLine,
+    });
+}
+
+/** Without a prototype, so that a column may have any name. */
+function Row(this: Record<string, string>): void {}
+Row.prototype = Object.create(null);
+const EmptyRow = Row as unknown as new () => Record<string, string>;
+
+/** Makes rows of records. */
+class RowShaper {
+  readonly #header: Header;
+  readonly #ragged: NonNullable<CsvOptions["ragged"]>;
+  /** Places of columns without a name that have to be empty. */
+  readonly #unnamed: readonly number[];
+  readonly #named: readonly number[];
+
+  constructor(header: Header, options: CsvOptions) {
+    const places = header.names.map((name, column) => ({ name, column }));
+    this.#header = header;
+    this.#ragged = options.ragged ?? "reject";
+    this.#named = places.filter(({ name }) => name !== "").map(({ column }) => column);
+    this.#unnamed =
+      options.unnamed === "skip" ? [] : places.filter(({ name }) => name === "").map(({ column }) => column);
+  }
+
+  row(record: readonly string[], line: number): Record<string, string> {
+    const { names } = this.#header;
+    const row = new EmptyRow();
+    for (const column of this.#named) row[names[column] ?? ""] = record[column] ?? "";
+    for (const column of this.#unnamed) {
+      const text = record[column] ?? "";
+      if (text.trim() !== "") throw unnamedFault(this.#header, column, line, text);
+    }
+    return row;
+  }
+
+  /** Why a row of this length is refused. */
+  fault(record: readonly string[]): RowFault | undefined {
+    const expected = this.#header.names.length;
+    if (record.length === expected || this.#ragged === "allow") return undefined;
+    if (this.#ragged === "pad" && !record.slice(expected).some((cell) => cell.trim() !== ""))
+      return undefined;
+    return {
+      message: `the row has ${record.length} cells where the header has ${expected}`,
+      hint:
+        record.length < expected
+          ? "Cells are missing: was the file cut off here, or written only in part?"
+          : "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
+    };
+  }
+}

@@ -1,0 +1,354 @@
+/** The bytes of a file as UTF-8 without a byte order mark, whatever it was written in. Nothing is replaced in silence. */
+import { isUtf8 } from "node:buffer";
+import { createReadStream, readFileSync, statSync } from "node:fs";
+import iconv from "iconv-lite";
+import { refuseOtherFormats } from "./magic.ts";
+import { UnreadableError } from "./row-error.ts";
+
+const CHUNK_BYTES = 64 * 1024;
+/** Bytes by which byte order marks and other formats are known. */
+const HEAD_BYTES = 8;
+const NOTHING = Buffer.alloc(0);
+
+/** What readers are given. */
+export interface Input {
+  readonly path: string;
+  readonly signal: AbortSignal;
+  /** Bytes, when they are known. */
+  readonly size?: number | undefined;
+  /** Of a small file, once it was read: several readers may look at it. Nobody changes it. */
+  small?: Buffer | undefined;
+}
+
+/** Takes the next bytes, and gives back what of them is complete. */
+type Decode = (chunk: Buffer, end: boolean) => Buffer;
+
+/** A small file is read at once, since a stream costs more than it reads. Null of a larger one. */
+function smallContent(input: Input): Buffer | null {
+  if (input.small !== undefined) return input.small;
+  if (!isSmall(input)) return null;
+  input.small = readFileSync(input.path);
+  return input.small;
+}
+
+function isSmall({ path, size = 0 }: Input): boolean {
+  // What is no file of its own, such as a pipe, has no size before it is read.
+  if (size > 0) return size <= CHUNK_BYTES;
+  const status = statSync(path);
+  return status.isFile() && status.size <= CHUNK_BYTES;
+}
+
+/** The bytes as they are, for whoever may change them. */
+export async function* rawChunks(input: Input): AsyncGenerator<Buffer> {
+  const small = smallContent(input);
+  if (small === null) yield* largeChunks(input);
+  else if (small.length > 0) yield Buffer.from(small);
+}
+
+async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    signal.throwIfAborted();
+    yield chunk as Buffer;
+  }
+}
+
+/** To ask for any other one loads the tables of all. */
+function isKnown(encoding: string): boolean {
+  return encoding === "utf-8" || iconv.encodingExists(encoding);
+}
+
+/** UTF-8 in chunks that end between characters. A byte order mark wins over the declared encoding. */
+export function utf8Chunks(input: Input, declared = "utf-8"): Iterable<Buffer> | AsyncIterable<Buffer> {
+  if (!isKnown(declared))
+    throw new UnreadableError(`the encoding "${declared}" is not known`, {
+      hint: "Known are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
+    });
+  const small = smallContent(input);
+  return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared);
+}
+
+/** All of a small file at once; null of a larger one, and of one in which there is a fault, which `utf8Chunks` tells. */
+export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
+  const small = isKnown(declared) ? smallContent(input) : null;
+  if (small === null) return null;
+  try {
+    const [bytes = NOTHING, ...more] = smallAsUtf8(small, declared);
+    return more.length === 0 ? bytes : null;
+  } catch {
+    // It is met again there.
+    return null;
+  }
+}
+
+function* smallAsUtf8(bytes: Buffer, declared: string): Generator<Buffer> {
+  try {
+    const [decode, rest] = startDecoding(bytes, declared);
+    // In two steps, as a large file is: what can be read is handed out before a fault of its end.
+    const ready = decode(rest, false);
+    if (ready.length > 0) yield ready;
+    const last = decode(NOTHING, true);
+    if (last.length > 0) yield last;
+  } catch (thrown) {
+    throw thrown instanceof ByteFault ? (new Locator(thrown).pass(bytes) ?? thrown) : thrown;
+  }
+}
+
+async function* largeAsUtf8(input: Input, declared: string): AsyncGenerator<Buffer> {
+  try {
+    yield* decoded(input, declared);
+  } catch (thrown) {
+    throw thrown instanceof ByteFault ? await locate(input, thrown) : thrown;
+  }
+}
+
+async function* decoded(input: Input, declared: string): AsyncGenerator<Buffer> {
+  let decode: Decode | undefined;
+  let held: Buffer = NOTHING;
+  for await (const chunk of largeChunks(input)) {
+    let bytes = chunk;
+    if (decode === undefined) {
+      held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      if (held.length < HEAD_BYTES) continue;
+      [decode, bytes] = startDecoding(held, declared);
+    }
+    const ready = decode(bytes, false);
+    if (ready.length > 0) yield ready;
+  }
+  let rest: Buffer = NOTHING;
+  if (decode === undefined) [decode, rest] = startDecoding(held, declared);
+  const last = decode(rest, true);
+  if (last.length > 0) yield last;
+}
+
+/** The decoder that the first bytes call for, and the bytes after the mark. */
+function startDecoding(first: Buffer, declared: string): [Decode, Buffer] {
+  refuseOtherFormats(first);
+  if (isMarked(first)) return [checkUtf8(3), first.subarray(3)];
+  if (first[0] === 0xff && first[1] === 0xfe) return [decodeUtf16(false), first.subarray(2)];
+  if (first[0] === 0xfe && first[1] === 0xff) return [decodeUtf16(true), first.subarray(2)];
+  const name = declared.toLowerCase().replace(/[^a-z0-9]/g, "");
+  if (name === "utf8") return [checkUtf8(0), first];
+  if (name === "utf16be") return [decodeUtf16(true), first];
+  if (/^(?:utf16(?:le)?|ucs2)$/.test(name)) return [decodeUtf16(false), first];
+  return [convert(declared), first];
+}
+
+/** Where the decoder is. */
+class Position {
+  line = 1;
+  /** Characters of the line so far. */
+  characters = 0;
+
+  pass(text: string): void {
+    let start = 0;
+    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", start)) {
+      this.line += 1;
+      this.characters = 0;
+      start = at + 1;
+    }
+    this.characters += text.length - start;
+  }
+
+  passBytes(bytes: Buffer): void {
+    let start = 0;
+    for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, start)) {
+      this.line += 1;
+      this.characters = 0;
+      start = at + 1;
+    }
+    // In UTF-8 each character has one byte that does not continue another.
+    for (let at = start; at < bytes.length; at += 1)
+      if (((bytes[at] ?? 0) & 0xc0) !== 0x80) this.characters += 1;
+  }
+
+  fault(what: string, hint: string): UnreadableError {
+    const column = this.characters + 1;
+    return new UnreadableError(`line ${this.line}, character ${column}: ${what}`, {
+      row: this.line,
+      column: `character ${column}`,
+      hint,
+    });
+  }
+}
+
+/** Encodings of other tables; what they do not define is refused. */
+function convert(encoding: string): Decode {
+  const decoder = iconv.getDecoder(encoding);
+  const position = new Position();
+  return (chunk, end) => {
+    const text = decoder.write(chunk) + (end ? (decoder.end() ?? "") : "");
+    const bad = text.indexOf("\ufffd");
+    if (bad !== -1) {
+      position.pass(text.slice(0, bad));
+      const byte = text.length === chunk.length ? ` (0x${chunk.subarray(bad, bad + 1).toString("hex")})` : "";
+      throw position.fault(
+        `bytes that ${encoding} does not define${byte}`,
+        "Declare the encoding that the file was written in, for example utf-8 or windows-1252.",
+      );
+    }
+    return checkedText(text, position);
+  };
+}
+
+/** UTF-16 (RFC 2781); pairs and units that two chunks share are kept together. */
+function decodeUtf16(isBigEndian: boolean): Decode {
+  const position = new Position();
+  let carried: Buffer = Buffer.alloc(0);
+  return (chunk, end) => {
+    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk]);
+    let whole = bytes.length - (bytes.length % 2);
+    const lastUnit =
+      whole === 0 ? 0 : isBigEndian ? bytes.readUInt16BE(whole - 2) : bytes.readUInt16LE(whole - 2);
+    if (!end && lastUnit >= 0xd800 && lastUnit <= 0xdbff) whole -= 2;
+    // `swap16` works in place, and the chunk is not ours.
+    const units = isBigEndian ? Buffer.from(bytes.subarray(0, whole)).swap16() : bytes.subarray(0, whole);
+    carried = bytes.subarray(whole);
+    const text = units.toString("utf16le");
+    if (!text.isWellFormed()) {
+      position.pass(text.slice(0, loneSurrogateAt(text)));
+      throw position.fault(
+        "half of a surrogate pair stands alone, which is no UTF-16",
+        "Is the file complete, and written in UTF-16? Its program has to write characters whole.",
+      );
+    }
+    const decoded = checkedText(text, position);
+    if (end && carried.length > 0)
+      throw position.fault(
+        "the file ends in the middle of a character of UTF-16",
+        "Is the file complete? It may have been cut off, or read while it was being written.",
+      );
+    return decoded;
+  };
+}
+
+function loneSurrogateAt(text: string): number {
+  return text.search(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/);
+}
+
+function checkedText(text: string, position: Position): Buffer {
+  const nul = text.indexOf("\0");
+  if (nul !== -1) {
+    position.pass(text.slice(0, nul));
+    throw position.fault("a NUL character", NUL_HINT);
+  }
+  position.pass(text);
+  return Buffer.from(text);
+}
+
+const NUL_HINT = "Text holds no NUL. Was the file cut off or padded when the program that wrote it stopped?";
+
+function nulHint(bytes: Buffer, at: number, offset: number): string {
+  const isWide = (bytes[at + 1] ?? 0) !== 0 && bytes[at + 2] === 0;
+  if (!isWide) return NUL_HINT;
+  const encoding = offset % 2 === 1 ? "utf-16le" : "utf-16be";
+  return `The file seems to be UTF-16 without a byte order mark: declare its encoding, for most mappers by the setting \`encoding: ${encoding}\`.`;
+}
+
+/** A byte of a file in UTF-8 that cannot stand. Its line is counted only then, by reading the file again. */
+class ByteFault extends Error {
+  /** From the start of the file. */
+  readonly offset: number;
+  readonly hint: string;
+
+  constructor(what: string, offset: number, hint: string) {
+    super(what);
+    this.offset = offset;
+    this.hint = hint;
+  }
+}
+
+/** Counts lines up to a fault. */
+class Locator {
+  readonly #fault: ByteFault;
+  readonly #position = new Position();
+  #passed = 0;
+
+  constructor(fault: ByteFault) {
+    this.#fault = fault;
+  }
+
+  /** The fault with its place, once the bytes reach there. */
+  pass(chunk: Buffer): UnreadableError | undefined {
+    const { message, offset, hint } = this.#fault;
+    const wanted = chunk.subarray(0, offset - this.#passed);
+    this.#position.passBytes(this.#passed === 0 && isMarked(wanted) ? wanted.subarray(3) : wanted);
+    this.#passed += wanted.length;
+    return this.#passed >= offset ? this.#position.fault(message, hint) : undefined;
+  }
+
+  get here(): UnreadableError {
+    return this.#position.fault(this.#fault.message, this.#fault.hint);
+  }
+}
+
+async function locate(input: Input, fault: ByteFault): Promise<UnreadableError> {
+  const locator = new Locator(fault);
+  for await (const chunk of largeChunks(input)) {
+    const located = locator.pass(chunk);
+    if (located !== undefined) return located;
+  }
+  return locator.here;
+}
+
+function isMarked(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}
+
+/** Passes UTF-8 on as it is, and refuses what is none: a replacement character would change identifiers in silence. */
+function checkUtf8(start: number): Decode {
+  let offset = start;
+  let carried: Buffer = Buffer.alloc(0);
+  return (chunk, end) => {
+    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk]);
+    const whole = end ? bytes.length : wholeLength(bytes);
+    const ready = bytes.subarray(0, whole);
+    carried = bytes.subarray(whole);
+    if (!isUtf8(ready)) throw notUtf8(ready, offset);
+    const nul = ready.indexOf(0);
+    if (nul !== -1) throw new ByteFault("a NUL byte", offset + nul, nulHint(ready, nul, offset + nul));
+    offset += ready.length;
+    return ready;
+  };
+}
+
+/** Length without a character that is cut off at the end. */
+function wholeLength(bytes: Buffer): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) break;
+    if (byte >= 0xc0) {
+      const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return needed > back ? bytes.length - back : bytes.length;
+    }
+  }
+  return bytes.length;
+}
+
+function notUtf8(bytes: Buffer, offset: number): ByteFault {
+  const at = badByteAt(bytes);
+  return new ByteFault(
+    `bytes that are not UTF-8 (0x${bytes.subarray(at, at + 1).toString("hex")})`,
+    offset + at,
+    `Declare the encoding of the file; in windows-1252 the place reads "${around(bytes, at)}".`,
+  );
+}
+
+/** The first byte that a strict reading stops at, found by halving. */
+function badByteAt(bytes: Buffer): number {
+  let good = 0;
+  for (let bad = bytes.length; bad - good > 1; ) {
+    const middle = good + Math.floor((bad - good) / 2);
+    if (isUtf8(bytes.subarray(0, wholeLength(bytes.subarray(0, middle))))) good = middle;
+    else bad = middle;
+  }
+  return wholeLength(bytes.subarray(0, good));
+}
+
+const AROUND_BYTES = 20;
+
+/** Some of the line before and after a byte. */
+function around(bytes: Buffer, at: number): string {
+  const before = iconv.decode(bytes.subarray(Math.max(0, at - AROUND_BYTES), at), "windows-1252");
+  const after = iconv.decode(bytes.subarray(at, at + AROUND_BYTES), "windows-1252");
+  return `${before.replace(/^.*[\r\n]/s, "")}${after.replace(/[\r\n].*$/s, "")}`;
+}

@@ -1,0 +1,51 @@
+/** Lines whose columns stand at fixed places. */
+
+import type { FixedColumn, FixedWidthOptions } from "./contract.ts";
+import type { Input } from "./decode.ts";
+import { lineChunks } from "./lines.ts";
+import { stampPlace } from "./row-place.ts";
+
+export async function* fixedWidthRows(
+  input: Input,
+  options: FixedWidthOptions,
+): AsyncGenerator<Record<string, string>[]> {
+  const { columns, comment, skipLines = 0 } = options;
+  checkColumns(columns);
+  for await (const lines of lineChunks(input, options)) {
+    const rows: Record<string, string>[] = [];
+    for (const { row, text } of lines) {
+      if (row <= skipLines || text.trim() === "") continue;
+      if (comment !== undefined && text.startsWith(comment)) continue;
+      const cells = cutLine(text, columns);
+      stampPlace(cells, row);
+      rows.push(cells);
+    }
+    if (rows.length > 0) yield rows;
+  }
+}
+
+function cutLine(text: string, columns: readonly FixedColumn[]): Record<string, string> {
+  // Places count characters; only beyond the basic plane is a character two units of a string.
+  const characters = /[\ud800-\udfff]/.test(text) ? [...text] : undefined;
+  const cells: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const { name, start, width, trim } of columns) {
+    const end = start - 1 + width;
+    const cell = characters?.slice(start - 1, end).join("") ?? text.slice(start - 1, end);
+    cells[name] = trim === false ? cell : cell.trim();
+  }
+  return cells;
+}
+
+/** Faults of the mapper, not of the file. */
+function checkColumns(columns: readonly FixedColumn[]): void {
+  const names = new Set<string>();
+  for (const { name, start, width } of columns) {
+    if (!(Number.isInteger(start) && start >= 1 && Number.isInteger(width) && width >= 1))
+      throw new TypeError(
+        `fixedWidth: the column ${name} needs a start and a width in characters from 1, not ${start} and ${width}`,
+      );
+    if (names.has(name)) throw new TypeError(`fixedWidth: two columns are named ${name}`);
+    names.add(name);
+  }
+  if (columns.length === 0) throw new TypeError("fixedWidth: no columns are named");
+}

@@ -1,0 +1,76 @@
+/** The file as a mapper sees it. */
+import { basename } from "node:path";
+import type {
+  CsvOptions,
+  FixedWidthOptions,
+  JsonLimits,
+  JsonOptions,
+  LineOptions,
+  MapperFile,
+  SheetOptions,
+  TextCells,
+  TextRow,
+  XmlElement,
+  XmlOptions,
+} from "./contract.ts";
+import { csvCells, csvRows } from "./csv.ts";
+import { type Input, rawChunks } from "./decode.ts";
+import { fixedWidthRows } from "./fixed-width.ts";
+import { jsonItems, ndjsonItems } from "./json.ts";
+import { lineChunks, wholeText } from "./lines.ts";
+import type { RefuseRow } from "./refuse.ts";
+import type { RowTracker } from "./row-place.ts";
+import { sheetNames, xlsxCells, xlsxRows } from "./xlsx.ts";
+import { xmlElements } from "./xml.ts";
+
+export interface FileFacts {
+  readonly inputPath: string;
+  /** Base name and path at the drop. */
+  readonly fileName: string;
+  readonly filePath: string;
+  /** Bytes. */
+  readonly size: number;
+  /** All of it, where it was read already. */
+  readonly content?: Buffer | undefined;
+}
+
+export function createMapperFile(
+  facts: FileFacts,
+  tracker: RowTracker,
+  refuse: RefuseRow,
+  signal: AbortSignal,
+): MapperFile {
+  const input: Input = { path: facts.inputPath, signal, size: facts.size, small: facts.content };
+  const file = {
+    name: basename(facts.fileName),
+    path: facts.filePath,
+    size: facts.size,
+    csv: (options: CsvOptions & { columns?: boolean } = {}) =>
+      watched<TextRow | TextCells>(
+        options.columns === true ? csvRows(input, options, refuse) : csvCells(input, options),
+        tracker,
+      ),
+    lines: (options: LineOptions = {}) => watched(lineChunks(input, options), tracker),
+    fixedWidth: (options: FixedWidthOptions) => watched<TextRow>(fixedWidthRows(input, options), tracker),
+    xlsx: (options: SheetOptions & { columns?: boolean } = {}) =>
+      watched<object>(
+        options.columns === true ? xlsxRows(input, options) : xlsxCells(input, options),
+        tracker,
+      ),
+    sheets: (options: Parameters<MapperFile["sheets"]>[0] = {}) => sheetNames(input, options),
+    json: (options: JsonOptions) => watched(jsonItems(input, options), tracker),
+    ndjson: (options: JsonLimits = {}) => watched(ndjsonItems(input, options, refuse), tracker),
+    xml: (options: XmlOptions) => watched<XmlElement>(xmlElements(input, options), tracker),
+    text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options),
+    bytes: () => rawChunks(input),
+  };
+  // The overloads of the contract tie the kind of row to `columns`, which one implementation cannot say.
+  return file as unknown as MapperFile;
+}
+
+async function* watched<Row extends object>(
+  chunks: AsyncIterable<Row[]>,
+  tracker: RowTracker,
+): AsyncGenerator<readonly Row[]> {
+  for await (const rows of chunks) yield tracker.watch(rows);
+}

@@ -1,0 +1,92 @@
+/** Where rows came from: readers stamp each row, and the row that a loop is at is known, so that every error can name its place. */
+import type { RowPlace } from "./contract.ts";
+
+/** Gives back what it is given, so that a subclass can put private fields on an existing object: cheaper than a WeakMap, and unseen by authors. */
+class Given {
+  constructor(given: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: this is what the class is for
+    return given;
+  }
+}
+
+class Stamped extends Given {
+  readonly #row: number;
+  readonly #sheet: string | undefined;
+
+  constructor(given: object, row: number, sheet: string | undefined) {
+    super(given);
+    this.#row = row;
+    this.#sheet = sheet;
+  }
+
+  static placeOf(given: object): RowPlace | undefined {
+    return #row in given ? { row: given.#row, sheet: given.#sheet } : undefined;
+  }
+
+  static rowOf(given: object): number {
+    return #row in given ? given.#row : 0;
+  }
+
+  static sheetOf(given: object): string | undefined {
+    return #row in given ? given.#sheet : undefined;
+  }
+}
+
+/** Marks a row with its place. Once an object. */
+export function stampPlace(row: object, number: number, sheet?: string): void {
+  new Stamped(row, number, sheet);
+}
+
+/** Place of a row that a reader handed out. */
+export const placeOf = Stamped.placeOf;
+
+/** The row that the author's loop is at. */
+export class RowTracker {
+  /** 0 when no row is being looked at. */
+  row = 0;
+  sheet: string | undefined;
+  /** The row that was looked at last, for an error that left the loop; undefined before the first. */
+  latest: object | undefined;
+
+  enter(row: object): void {
+    this.latest = row;
+    this.row = Stamped.rowOf(row);
+    this.sheet = Stamped.sheetOf(row);
+  }
+
+  leave(): void {
+    this.row = 0;
+    this.sheet = undefined;
+  }
+
+  /** Makes a chunk of rows tell the tracker at which row a `for … of` is. */
+  watch<Row extends object>(rows: Row[]): readonly Row[] {
+    const tracker = this;
+    Object.defineProperty(rows, Symbol.iterator, {
+      value: (): IterableIterator<Row> => {
+        let index = 0;
+        const step: { done: boolean; value: Row | undefined } = { done: false, value: undefined };
+        return {
+          next() {
+            const row = rows[index];
+            index += 1;
+            step.value = row;
+            if (row === undefined) {
+              step.done = true;
+              tracker.leave();
+            } else tracker.enter(row);
+            return step as IteratorResult<Row>;
+          },
+          return() {
+            tracker.leave();
+            return { done: true, value: undefined };
+          },
+          [Symbol.iterator]() {
+            return this;
+          },
+        };
+      },
+    });
+    return rows;
+  }
+}

@@ -1,0 +1,128 @@
+/** The XML of one part of a workbook (ECMA-376), followed by saxes within limits. */
+import { SaxesParser } from "saxes";
+import { PART_ELEMENTS_MAX, TAG_CHARACTERS_MAX } from "./limits.ts";
+import { UnreadableError } from "./row-error.ts";
+
+export const SAVE_AGAIN =
+  "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
+
+/** What is told of a part. Names come without the prefix of the root; names of other prefixes, which are extensions, with theirs. */
+export interface PartHandler {
+  open(name: string, attributes: Readonly<Record<string, string>>): void;
+  close(name: string): void;
+  text(text: string): void;
+}
+
+export class PartParser {
+  readonly #parser = new SaxesParser<{ xmlns: false; position: false }>({ xmlns: false, position: false });
+  readonly #part: string;
+  #fault: UnreadableError | undefined;
+  /** Of the root, with its colon. */
+  #prefix: string | undefined;
+  /** Characters up to the end of what was written, and up to the last tag or text that was complete. */
+  #written = 0;
+  #eventAt = 0;
+
+  constructor(part: string, handler: PartHandler) {
+    this.#part = part;
+    const parser = this.#parser;
+    const told = <Given>(tell: (given: Given) => void) => {
+      return (given: Given) => {
+        this.#eventAt = parser.position;
+        // After a fault the parser goes on to the end of the chunk, of which nobody wants to know.
+        if (this.#fault === undefined) tell(given);
+      };
+    };
+    parser.on("error", ({ message }) => {
+      this.#fault ??= damagedPart(part, message);
+    });
+    parser.on("doctype", () => {
+      this.#fault ??= damagedPart(part, "it has a DOCTYPE, which no workbook has");
+    });
+    parser.on(
+      "opentag",
+      told(({ name, attributes }) => {
+        this.#prefix ??= name.slice(0, name.indexOf(":") + 1);
+        handler.open(this.#plain(name), attributes);
+      }),
+    );
+    parser.on(
+      "closetag",
+      told(({ name }) => handler.close(this.#plain(name))),
+    );
+    const text = told((given: string) => handler.text(given));
+    parser.on("text", text);
+    parser.on("cdata", text);
+  }
+
+  write(text: string): void {
+    this.#parser.write(text);
+    this.#written += text.length;
+    if (this.#written - this.#eventAt > TAG_CHARACTERS_MAX)
+      this.#fault ??= damagedPart(
+        this.#part,
+        `a tag or text is longer than ${TAG_CHARACTERS_MAX} characters`,
+      );
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  #plain(name: string): string {
+    const { length } = this.#prefix ?? "";
+    return length > 0 && name.startsWith(this.#prefix ?? "") ? name.slice(length) : name;
+  }
+
+  end(): void {
+    this.#parser.close();
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+}
+
+export function damagedPart(part: string, why: string): UnreadableError {
+  return new UnreadableError(`the file cannot be read as a workbook (.xlsx): ${part}: ${why}`, {
+    hint: SAVE_AGAIN,
+  });
+}
+
+/** The part without the prefixes of its names, for a reader that knows them only without. */
+export async function* plainXml(part: string, chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let xml = "";
+  let elements = 0;
+  const parser = new PartParser(part, {
+    open(name, attributes) {
+      elements += 1;
+      if (elements > PART_ELEMENTS_MAX)
+        throw damagedPart(part, `it holds more than ${PART_ELEMENTS_MAX} elements`);
+      xml += `<${name}`;
+      for (const [key, value] of Object.entries(attributes))
+        xml += ` ${name === "sheet" && key.endsWith(":id") ? "r:id" : key}="${escapeXml(value)}"`;
+      xml += ">";
+    },
+    close(name) {
+      xml += `</${name}>`;
+    },
+    text(text) {
+      xml += escapeXml(text);
+    },
+  });
+  for await (const chunk of chunks) {
+    parser.write(chunk);
+    if (xml !== "") yield xml;
+    xml = "";
+  }
+  parser.end();
+  if (xml !== "") yield xml;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+function escapeXml(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
+}
+
+/** Undoes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */
+export function unescapeText(text: string): string {
+  if (!text.includes("_x")) return text;
+  return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+}

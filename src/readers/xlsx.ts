@@ -1,0 +1,156 @@
+/** Rows of a workbook's sheet, streamed. Dates come as wall time: no zone of this machine takes part. */
+
+import type { CellValue, SheetOptions } from "./contract.ts";
+import type { Input } from "./decode.ts";
+import { type Header, readHeader, unnamedFault } from "./header.ts";
+import { SHEET_BYTES_MAX } from "./limits.ts";
+import { isUnreadable, UnreadableError } from "./row-error.ts";
+import { stampPlace } from "./row-place.ts";
+import { type Book, type BookSheet, openBook } from "./xlsx-book.ts";
+import { PartParser, SAVE_AGAIN } from "./xlsx-part.ts";
+import { type ParsedRow, SheetHandler } from "./xlsx-sheet.ts";
+import { ZipArchive } from "./zip.ts";
+
+/** Rows as arrays of cells, from column A and the header row on; each stamped with its row number and the sheet. */
+export async function* xlsxCells(input: Input, options: SheetOptions): AsyncGenerator<CellValue[][]> {
+  const headerRow = options.headerRow ?? 1;
+  for await (const { rows, sheet } of sheetRows(input, options.sheet ?? 1)) {
+    const chunk: CellValue[][] = [];
+    for (const { row, cells } of rows) {
+      if (row < headerRow) continue;
+      stampPlace(cells, row, sheet);
+      chunk.push(cells);
+    }
+    if (chunk.length > 0) yield chunk;
+  }
+}
+
+/** Rows by the names of the header. */
+export async function* xlsxRows(
+  input: Input,
+  options: SheetOptions,
+): AsyncGenerator<Record<string, CellValue>[]> {
+  const { headerRow = 1, headerRows = 1 } = options;
+  const head: string[][] = [];
+  let header: Header | undefined;
+  const begin = (sheet: string): Header => {
+    if (!head.some((cells) => cells.some((cell) => cell !== "")))
+      throw new UnreadableError(`the header row ${headerRow} of sheet "${sheet}" is empty`, {
+        sheet,
+        row: headerRow,
+        hint: "The mapper has to name the row that holds the names of the columns.",
+      });
+    return readHeader(head, options, { row: headerRow, sheet });
+  };
+  for await (const { rows, sheet } of sheetRows(input, options.sheet ?? 1)) {
+    const chunk: Record<string, CellValue>[] = [];
+    for (const { row, cells } of rows) {
+      if (row < headerRow) continue;
+      if (row < headerRow + headerRows) {
+        // Rows without cells are not told, and a header may have one.
+        while (head.length < row - headerRow) head.push([]);
+        head.push(cells.map(textOf));
+        continue;
+      }
+      header ??= begin(sheet);
+      const named = nameCells(header, row, cells, options.unnamed !== "skip");
+      stampPlace(named, row, sheet);
+      chunk.push(named);
+    }
+    if (chunk.length > 0) yield chunk;
+  }
+}
+
+function nameCells(
+  header: Header,
+  row: number,
+  cells: readonly CellValue[],
+  refusesUnnamed: boolean,
+): Record<string, CellValue> {
+  const { names } = header;
+  const named = Object.create(null) as Record<string, CellValue>;
+  for (let column = 0; column < Math.max(names.length, cells.length); column += 1) {
+    const name = names[column] ?? "";
+    const value = cells[column] ?? null;
+    if (name !== "") named[name] = value;
+    else if (refusesUnnamed && textOf(value) !== "") throw unnamedFault(header, column, row, textOf(value));
+  }
+  return named;
+}
+
+function textOf(value: CellValue): string {
+  return value === null ? "" : typeof value === "object" ? value.local : String(value).trim();
+}
+
+async function* sheetRows(
+  input: Input,
+  wanted: string | number,
+): AsyncGenerator<{ readonly rows: readonly ParsedRow[]; readonly sheet: string }> {
+  const archive = await ZipArchive.open(input);
+  try {
+    const book = await openBook(archive);
+    const { name, part } = findSheet(book, wanted);
+    if (!archive.has(part))
+      throw new UnreadableError(`the sheet "${name}" is missing in the workbook`, {
+        sheet: name,
+        hint: SAVE_AGAIN,
+      });
+    const handler = new SheetHandler(name, await book.forCells());
+    const parser = new PartParser(`the sheet "${name}"`, handler);
+    for await (const text of archive.text(part, SHEET_BYTES_MAX)) {
+      input.signal.throwIfAborted();
+      parser.write(text);
+      const rows = handler.drain();
+      if (rows.length > 0) yield { rows, sheet: name };
+    }
+    parser.end();
+  } catch (cause) {
+    if (input.signal.aborted) throw input.signal.reason;
+    if (isUnreadable(cause) || !(cause instanceof Error)) throw cause;
+    throw new UnreadableError(`the file cannot be read as a workbook (.xlsx): ${cause.message}`, {
+      hint: SAVE_AGAIN,
+      cause,
+    });
+  } finally {
+    await archive.close();
+  }
+}
+
+/** Names of the sheets, in their order. */
+export async function sheetNames(
+  input: Input,
+  options: { readonly hidden?: boolean | undefined },
+): Promise<string[]> {
+  const archive = await ZipArchive.open(input);
+  try {
+    const { sheets } = await openBook(archive);
+    return (options.hidden === true ? sheets : sheets.filter(isVisible)).map(({ name }) => name);
+  } finally {
+    await archive.close();
+  }
+}
+
+function isVisible({ state }: BookSheet): boolean {
+  return state !== "hidden" && state !== "veryHidden";
+}
+
+/** By number of those that a person sees, or by name of all. */
+function findSheet(book: Book, wanted: string | number): { name: string; part: string } {
+  const visible = book.sheets.filter(isVisible);
+  const sheet =
+    typeof wanted === "number" ? visible[wanted - 1] : book.sheets.find(({ name }) => name === wanted);
+  const part = sheet === undefined ? undefined : book.partOf(sheet);
+  if (sheet !== undefined && part !== undefined) return { name: sheet.name, part };
+  if (book.sheets.length === 0)
+    throw new UnreadableError("the workbook names no sheets that can be read", { hint: SAVE_AGAIN });
+  const hidden = book.sheets.filter((one) => !isVisible(one));
+  const others = hidden.length === 0 ? "" : ` Hidden, and read by name alone, are: ${quoted(hidden)}.`;
+  throw new UnreadableError(
+    `the workbook has no sheet ${typeof wanted === "number" ? wanted : `"${wanted}"`}`,
+    { hint: `Its sheets are: ${quoted(visible)}.${others}` },
+  );
+}
+
+function quoted(sheets: readonly BookSheet[]): string {
+  return sheets.map(({ name }) => `"${name}"`).join(", ");
+}

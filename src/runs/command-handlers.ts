@@ -1,0 +1,225 @@
+/** Carries out what a person orders: in the daemon, or on the ledger alone when none runs; the next start takes it up from there. */
+import { mayBeStored } from "../delivery/delivery.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run, RunState } from "../model.ts";
+import type { Spool } from "../spool/spool.ts";
+import { RejectedError } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import {
+  type Answers,
+  type CancelledRun,
+  type ForgottenFile,
+  type Order,
+  order,
+  type ReplayedRun,
+} from "./commands.ts";
+import { attemptsBefore } from "./exclusions.ts";
+import type { Pauses } from "./pauses.ts";
+import { recheck, release } from "./release.ts";
+import { type BindingParts, replayBinding } from "./replay-mapper.ts";
+
+export interface OrderParts {
+  readonly ledger: Ledger;
+  readonly pauses: Pauses;
+  readonly log: Logger;
+  readonly spool: Pick<Spool, "holdsInput" | "openSegment" | "segmentPath">;
+  readonly binding: BindingParts;
+  /** Absent when no gateway runs. */
+  readonly live?: LiveGateway;
+}
+
+export interface LiveGateway {
+  /** See `Conductor.withoutHands`. */
+  withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T>;
+  /** The drop is paused, goes on, or something of it was forgotten. */
+  dropChanged(name: string): void;
+  /** A run was opened, or may be taken by a hand now. */
+  onRun(runId?: string): void;
+  /** What is known of the structure of accounts is asked for again, and what they stored. */
+  structureChanged(): void;
+  /** Unmatched files are offered to the triggers again. */
+  triggersChanged(): void;
+}
+
+const CANCELLABLE: readonly RunState[] = [
+  "claimed",
+  "fetched",
+  "mapping",
+  "mapped",
+  "delivering",
+  "held",
+  "quarantined",
+];
+
+/** `RejectedError` when it cannot be done, or is no order. */
+export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answers[Order["order"]]> {
+  const { data: what, error } = order.safeParse(asked);
+  if (error !== undefined)
+    throw new RejectedError("HG-OPS-002", {
+      operation: "take order",
+      subject: "gateway",
+      message: `it is no order that this gateway knows: ${error.issues[0]?.message ?? ""}`,
+      hint: "Are the command and the gateway of the same version?",
+    });
+  parts.log.info({ ...what }, "a person ordered");
+  switch (what.order) {
+    case "cancel":
+      return cancel(what, parts);
+    case "forget":
+      return forget(what, parts);
+    case "replay":
+      return replay(what, parts);
+    case "release":
+      return release(what, parts);
+    case "recheck":
+      return recheck(what, parts);
+    case "pause": {
+      const pause = await parts.pauses.set({
+        kind: what.kind,
+        name: what.name,
+        by: what.by,
+        why: what.why,
+      });
+      if (what.kind === "drop") parts.live?.dropChanged(what.name);
+      return pause;
+    }
+    case "resume": {
+      const wasPaused = await parts.pauses.end(what.kind, what.name);
+      if (what.kind === "drop") parts.live?.dropChanged(what.name);
+      else parts.live?.triggersChanged();
+      return { wasPaused };
+    }
+  }
+}
+
+async function cancel(
+  { run: id, by, why }: Extract<Order, { order: "cancel" }>,
+  parts: OrderParts,
+): Promise<CancelledRun> {
+  const live = parts.live;
+  const work = () => cancelNow(id, by, why, parts.ledger);
+  return live === undefined ? work() : live.withoutHands(id, work);
+}
+
+/** A batch that was sent stays as it is: where nobody knows what became of it, it is said so. */
+async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
+  const run = await mustFindRun(id, ledger);
+  if (!CANCELLABLE.includes(run.state))
+    throw new RejectedError("HG-RUN-011", {
+      operation: "cancel run",
+      subject: id,
+      message: `run ${id} of ${run.path} is ${run.state}: there is nothing left to cancel`,
+    });
+  const batches = await ledger.batches(id);
+  const unknown = batches
+    .filter((batch) => batch.state === "sending" && mayBeStored(batch))
+    .map(({ operationId }) => operationId);
+  const facts = [
+    `cancelled by ${by}${why === "" ? "" : `: ${why}`}`,
+    ...(run.points.accepted === 0 ? [] : [`${run.points.accepted} points were accepted before and stay`]),
+    ...(unknown.length === 0
+      ? []
+      : [
+          `the outcome of ${unknown.length === 1 ? "operation" : "operations"} ${unknown.join(", ")} is not known: sent, and not answered`,
+        ]),
+  ];
+  const message = facts.join("; ");
+  await ledger.advanceRun(id, run.state, "cancelled", {
+    reason: { code: "HG-RUN-010", message },
+    detail: message,
+  });
+  return { run: id, file: run.path, was: run.state, acceptedPoints: run.points.accepted, unknown };
+}
+
+export async function mustFindRun(id: string, ledger: Ledger): Promise<Run> {
+  const run = await ledger.run(id);
+  if (run !== null) return run;
+  throw new RejectedError("HG-CLI-002", {
+    operation: "find run",
+    subject: id,
+    message: `there is no run ${id} in the ledger`,
+  });
+}
+
+async function forget(
+  { drop, path, by, why }: Extract<Order, { order: "forget" }>,
+  parts: OrderParts,
+): Promise<ForgottenFile> {
+  const forgotten = await parts.ledger.forget(drop, path, { by, why });
+  if (forgotten.arrivals === 0)
+    throw new RejectedError("HG-CLI-002", {
+      operation: "forget",
+      subject: path,
+      message: `the ledger knows no file ${path} at the drop ${drop}`,
+    });
+  parts.log.warn({ drop, path, by, why, ...forgotten }, "the ledger forgot a file");
+  parts.live?.dropChanged(drop);
+  return { drop, path, ...forgotten };
+}
+
+const REPLAYABLE: readonly RunState[] = [
+  "accepted",
+  "confirmed",
+  "unconfirmed",
+  "empty",
+  "discarded",
+  "quarantined",
+  "cancelled",
+  // It is given up for the replay.
+  "held",
+];
+
+/** Nothing of it was sent, and its place is taken by the replay. */
+async function giveUpHeld(of: Run, by: string, live: LiveGateway | undefined, ledger: Ledger): Promise<void> {
+  if (of.state !== "held") return;
+  const work = () => cancelNow(of.id, by, "it is replayed", ledger);
+  await (live === undefined ? work() : live.withoutHands(of.id, work));
+}
+
+async function replay(
+  asked: Extract<Order, { order: "replay" }>,
+  { ledger, spool, binding, live }: OrderParts,
+): Promise<ReplayedRun> {
+  const { run: id, rejectedOnly, overwrite, by, trigger, mapper, settings } = asked;
+  const of = await mustFindRun(id, ledger);
+  await assertReplayable(of, ledger);
+  await assertInput(of, ledger, spool);
+  const bound = await replayBinding(of, { trigger, mapper, settings }, binding);
+  await giveUpHeld(of, by, live, ledger);
+  const run = await ledger.openRun(of.arrivalId, bound.binding, bound.lane, {
+    replay: { of: of.id, rejectedOnly, overwrite, by },
+  });
+  live?.onRun();
+  return { run: run.id, of: of.id, drop: run.drop, file: run.path };
+}
+
+async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
+  const latest = (await ledger.runOf(of.arrivalId)) ?? of;
+  const facts = { operation: "replay", subject: of.id };
+  if (of.binding.unpack !== undefined)
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${of.id} opened the container ${of.path}: its entries are replayed, each by its own run`,
+      hint: `\`headgate trace ${of.path}\` shows the runs of the entries; \`headgate forget\` has the whole container opened again.`,
+    });
+  for (const run of [of, latest]) {
+    if (REPLAYABLE.includes(run.state)) continue;
+    throw new RejectedError("HG-RUN-011", {
+      ...facts,
+      message: `run ${run.id} of ${run.path} is ${run.state}: only what is at rest is replayed`,
+      hint: `Wait for it, or give it up first: \`headgate cancel ${run.id}\`.`,
+    });
+  }
+}
+
+/** The drop is asked when the run is fetched. */
+async function assertInput(of: Run, ledger: Ledger, spool: OrderParts["spool"]): Promise<void> {
+  for (const { id } of await attemptsBefore(of, ledger)) if (await spool.holdsInput(id)) return;
+  const arrival = await ledger.arrival(of.arrivalId);
+  if (arrival !== null && arrival.goneAt === null) return;
+  throw new RejectedError("HG-RUN-009", {
+    operation: "replay",
+    subject: of.id,
+    message: `the input of run ${of.id} is not kept any more, and ${of.path} has gone from its drop`,
+  });
+}

@@ -1,0 +1,242 @@
+/**
+ * `accepted → confirmed` or `discarded`, by the outcomes that the webhook told or that reading back found; `unconfirmed` when nobody could say in
+ * time, and from there the same way once somebody can.
+ */
+import { type OpenOtherDeliveries, OVERWRITTEN, type ReadBackResult } from "../delivery/delivery.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Batch, Reason, Run } from "../model.ts";
+import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
+import { confirmClock, keepClock } from "./confirm-clock.ts";
+import { isDamage } from "./deliver-step.ts";
+import { rebuildSegment } from "./map-step.ts";
+import { otherDeliveries } from "./other-deliveries.ts";
+import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+const SERVICE_MISSING_WAIT_MS = 60_000;
+/** What is lost may be put back by a person, while the source is still to be finished. */
+const LOST_WAIT_MS = 60_000;
+/** Shortest pause between two questions about an unconfirmed run that got no answer. */
+const ASKED_AGAIN_MS = 1_000;
+
+export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const { service } = run.binding;
+  const post = steps.servicePost(service);
+  if (post?.confirm.by === "none") return await settle(run, steps);
+  const leaves = (await steps.ledger.batches(run.id)).filter((batch) => batch.state !== "split");
+  if (leaves.every((batch) => batch.outcome !== null)) return await settleByOutcomes(run, leaves, steps);
+  if (post === undefined) {
+    const reason = `the service ${service} is not in the configuration any more`;
+    if (run.state === "unconfirmed") return waitFor(SERVICE_MISSING_WAIT_MS, reason);
+    return await leaveUnconfirmed(run, `nobody can tell whether it was stored: ${reason}`, steps);
+  }
+  const acceptedMs = acceptedAtMs(run, leaves);
+  const sinceMs = steps.clock.now().epochMilliseconds - acceptedMs;
+  const readBackDue =
+    post.confirm.by === "read-back" ||
+    post.delivery.webhookRefusal !== null ||
+    sinceMs >= post.confirm.patienceMs;
+  if (run.state === "accepted" && !readBackDue)
+    return waitFor(
+      Math.min(post.confirm.patienceMs - sinceMs, post.confirm.everyMs),
+      "waits for the service's webhook",
+    );
+  return await ask({ run, acceptedMs, rule: post.confirm }, steps, signal);
+}
+
+interface Awaited {
+  readonly run: Run;
+  readonly acceptedMs: number;
+  readonly rule: ConfirmRule;
+}
+
+/** Of the service, or of what is needed to ask it. */
+type Answer =
+  | Extract<ReadBackResult, { status: "read" }>
+  /** `retryMs`: when the run itself is to ask again. */
+  | { readonly status: "away" | "refused" | "lost"; readonly reason: string; readonly retryMs: number };
+
+async function ask(awaited: Awaited, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const { run, acceptedMs, rule } = awaited;
+  const { withinMs, everyMs } = rule;
+  const closed = steps.reach.closed(run.binding.service);
+  const answer: Answer | null =
+    closed === null
+      ? await readBack(awaited, steps, signal)
+      : { status: "away", reason: closed.reason, retryMs: closed.ms };
+  if (answer === null || signal.aborted) return REST;
+  const waited = confirmClock(run, acceptedMs, steps);
+  const isOver = waited.askableMs >= withinMs;
+  if (answer.status === "read" && (answer.missing === 0 || isOver)) {
+    for (const outcome of answer.outcomes) await steps.ledger.recordOutcome(outcome);
+    if (answer.overwritten > 0)
+      await steps.ledger.noteRun(run.id, {
+        event: "run.overwritten",
+        detail: `${answer.overwritten} of its readings have another value by now: a later file brought their dates again`,
+      });
+    return { move: "next" };
+  }
+  await keepClock(run, waited, withinMs, steps);
+  if (answer.status === "read") return waitFor(everyMs, `${answer.missing} readings cannot be read back yet`);
+  const leftMs = withinMs - (answer.status === "away" ? waited.awayMs : waited.askableMs);
+  if (run.state === "unconfirmed") return await askLater(run, answer, closed === null, steps);
+  if (leftMs > 0) return waitFor(Math.min(Math.max(everyMs, answer.retryMs), leftMs), answer.reason);
+  const seconds = Math.round(withinMs / 1000);
+  const words = `within ${seconds} s nobody told whether it was stored (${answer.reason})`;
+  await leaveUnconfirmed(run, words, steps);
+  // Asked again at once, it would get the same answer.
+  return await askLater(run, answer, closed === null, steps);
+}
+
+/** Of an unconfirmed run that cannot be asked about now, or, once what was sent is lost, never again. */
+async function askLater(
+  run: Run,
+  { status, reason, retryMs }: Exclude<Answer, { status: "read" }>,
+  wasAsked: boolean,
+  steps: RunSteps,
+): Promise<StepResult> {
+  // To ask, its payload may have been made again.
+  if (wasAsked) await steps.spool.retire(run.id);
+  if (status !== "lost") return waitFor(Math.max(ASKED_AGAIN_MS, retryMs), reason);
+  if (run.finishedAt === null) return waitFor(LOST_WAIT_MS, reason);
+  await steps.ledger.noteRun(run.id, {
+    reason: {
+      code: "HG-RUN-005",
+      message: `nobody told whether it was stored, and it cannot be read back any more: ${reason}`,
+    },
+    settled: true,
+    event: "run.waiting",
+    detail: reason,
+  });
+  return REST;
+}
+
+async function leaveUnconfirmed(run: Run, message: string, steps: RunSteps): Promise<StepResult> {
+  await steps.ledger.advanceRun(run.id, "accepted", "unconfirmed", {
+    reason: { code: "HG-RUN-005", message },
+    detail: message,
+  });
+  return REST;
+}
+
+/** Nobody asks. */
+async function settle(run: Run, steps: RunSteps): Promise<StepResult> {
+  await steps.ledger.noteRun(run.id, { settled: true });
+  return REST;
+}
+
+/** Null when the service is not in the configuration any more. */
+async function readBack(
+  { run, acceptedMs, rule }: Awaited,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<Answer | null> {
+  const { service } = run.binding;
+  const askedMs = steps.clock.now().epochMilliseconds;
+  const isLate = confirmClock(run, acceptedMs, steps).askableMs >= rule.withinMs;
+  const read = await readSegment(run, isLate, steps, signal);
+  if (read === undefined || signal.aborted) return null;
+  if (read.status === "lost") return { ...read, retryMs: 0 };
+  if (read.status === "unknown" && read.isAway) {
+    const ms = steps.reach.away(service, read.reason, { askedMs, everyMs: rule.everyMs });
+    // The next attempt is another run's, should it be this one that the service cannot answer.
+    return { status: "away", reason: read.reason, retryMs: Math.max(2 * ms, read.retryAfterMs) };
+  }
+  steps.reach.answered(service);
+  if (read.status === "unknown")
+    return { status: "refused", reason: read.reason, retryMs: read.retryAfterMs };
+  return isLate && isUnclear(read) ? { status: "lost", reason: read.unclear ?? "", retryMs: 0 } : read;
+}
+
+/** All that is missing has another value now, and nobody can tell whether a later run brought that. */
+function isUnclear({ outcomes, unclear }: Extract<ReadBackResult, { status: "read" }>): boolean {
+  const reasons = outcomes.flatMap(({ discarded }) => discarded.map(({ reason }) => reason));
+  return unclear !== null && reasons.length > 0 && reasons.every((reason) => reason === OVERWRITTEN);
+}
+
+/** What was sent is read from the segment, which another node may have had, or made anew. Undefined when the service is not in the configuration any more. */
+async function readSegment(
+  run: Run,
+  late: boolean,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<ReadBackResult | { readonly status: "lost"; readonly reason: string } | undefined> {
+  const path = steps.spool.segmentPath(run.id);
+  const delivery = steps.servicePost(run.binding.service)?.delivery;
+  const others: OpenOtherDeliveries = (placesOf) => otherDeliveries(run, placesOf, steps);
+  if (await steps.spool.hasSegment(run.id))
+    try {
+      return await delivery?.readBack(run, path, signal, others);
+    } catch (thrown) {
+      if (signal.aborted || !isDamage(thrown)) throw thrown;
+      steps.log.warn({ run: run.id, file: run.path, reason: thrown.message }, "a segment is damaged");
+    }
+  const lost = await restoreSegment(run, late, steps, signal);
+  return lost === null
+    ? await delivery?.readBack(run, path, signal, others)
+    : { status: "lost", reason: lost };
+}
+
+/** Null when it is there now, or why it cannot be had. */
+async function restoreSegment(
+  run: Run,
+  late: boolean,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  try {
+    const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
+    return fault === null ? null : fault.message;
+  } catch (thrown) {
+    if (signal.aborted || isLeaseLost(thrown)) throw thrown;
+    if (!(thrown instanceof TransientError || thrown instanceof RejectedError)) throw thrown;
+    // Another node has time to read back.
+    if (!late && thrown.code === "HG-RUN-008") throw thrown;
+    return `the spool has lost what was sent: ${wordsOf(thrown)}`;
+  }
+}
+
+async function settleByOutcomes(run: Run, leaves: readonly Batch[], steps: RunSteps): Promise<StepResult> {
+  const told = resultOf(leaves);
+  // The guard had seen the targets otherwise.
+  if (told.state === "discarded") steps.servicePost(run.binding.service)?.delivery.forgetStructure();
+  await steps.ledger.advanceRun(run.id, run.state, told.state, { reason: told.reason, detail: told.detail });
+  return REST;
+}
+
+/** A late word of the service about a run whose outcome is known: what reading back had concluded is put right. */
+export async function reviseOutcome(runId: string, ledger: Ledger): Promise<void> {
+  const run = await ledger.run(runId);
+  if (run === null || (run.state !== "confirmed" && run.state !== "discarded")) return;
+  const leaves = (await ledger.batches(runId)).filter((batch) => batch.state !== "split");
+  const told = resultOf(leaves);
+  if (told.state === run.state || leaves.some((batch) => batch.outcome === null)) return;
+  await ledger.advanceRun(runId, run.state, told.state, {
+    reason: told.reason,
+    detail: `${told.detail}, which corrects what was known before`,
+  });
+}
+
+function resultOf(leaves: readonly Batch[]): {
+  readonly state: "confirmed" | "discarded";
+  readonly reason: Reason | null;
+  readonly detail: string;
+} {
+  const discarded = leaves.flatMap((batch) => batch.outcome?.discarded ?? []);
+  const first = discarded[0];
+  if (first === undefined) {
+    const by = [...new Set(leaves.map((batch) => batch.outcome?.by))].join(" and ");
+    return { state: "confirmed", reason: null, detail: `every point is stored, told by ${by}` };
+  }
+  const count = discarded.reduce((sum, one) => sum + one.points, 0);
+  const more = discarded.length > 1 ? ` and ${discarded.length - 1} more` : "";
+  const message = `the service accepted and then discarded ${count} readings: ${first.target} (${first.reason})${more}`;
+  return { state: "discarded", reason: { code: "HG-RUN-006", message }, detail: message };
+}
+
+function acceptedAtMs(run: Run, leaves: readonly Batch[]): number {
+  const latest = leaves.reduce(
+    (last, batch) => (batch.acceptedAt !== null && batch.acceptedAt > last ? batch.acceptedAt : last),
+    "",
+  );
+  return Date.parse(latest === "" ? run.changedAt : latest);
+}

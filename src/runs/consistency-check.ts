@@ -1,0 +1,197 @@
+/** Whether the ledger, the spool and the drops agree; and what is done about it where that can be done. */
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { FileEntry, Run, RunState } from "../model.ts";
+import { bodiesOf } from "../segment/payloads.ts";
+import type { Spool } from "../spool/spool.ts";
+import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
+
+export interface Finding {
+  readonly about: "ledger" | "segment" | "input" | "kept input" | "drop" | "archive";
+  readonly subject: string;
+  readonly what: string;
+  /** What would put it right; null when nothing here can. */
+  readonly remedy: string | null;
+  /** Whether it was put right. */
+  readonly repaired: boolean;
+}
+
+export interface CheckParts {
+  readonly ledger: Ledger;
+  readonly spool: Spool;
+  /** Null where the drop of that name cannot be asked. */
+  stat(drop: string, path: string): Promise<FileEntry | null> | null;
+  /** Puts right what can be put right. Only without a gateway. */
+  readonly repair: boolean;
+}
+
+const UNDER_WAY: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"];
+const WITH_BATCHES: readonly RunState[] = ["mapped", "delivering", "held"];
+
+export async function* checkAll(parts: CheckParts, signal: AbortSignal): AsyncGenerator<Finding> {
+  yield* checkLedger(parts);
+  for (const run of await parts.ledger.runsIn(UNDER_WAY)) {
+    if (signal.aborted) return;
+    for await (const finding of checkRun(run, parts)) if (await isStill(run, parts)) yield finding;
+  }
+  yield* checkStrangers(parts);
+  for (const id of await parts.spool.keptInputs()) {
+    if (signal.aborted) return;
+    yield* checkKept(id, parts);
+  }
+}
+
+async function* checkLedger({ ledger, repair }: CheckParts): AsyncGenerator<Finding> {
+  for (const fault of await ledger.check()) {
+    const repaired = repair && fault.repair !== null && (await ledger.repair(fault));
+    const remedy = fault.repair === null ? null : REMEDIES[fault.repair];
+    yield { about: "ledger", subject: fault.subject, what: fault.words, remedy, repaired };
+  }
+}
+
+const REMEDIES = {
+  recount: "its points are counted again from its batches",
+  relink: "its latest run is looked up again",
+} as const;
+
+/** A gateway beside may have led it on meanwhile. */
+async function isStill(run: Run, { ledger, repair }: CheckParts): Promise<boolean> {
+  if (repair) return true;
+  const now = await ledger.run(run.id);
+  return now !== null && now.state === run.state && now.changedAt === run.changedAt;
+}
+
+async function* checkRun(run: Run, parts: CheckParts): AsyncGenerator<Finding> {
+  const { spool, repair } = parts;
+  const subject = `run ${run.id} of ${run.path}`;
+  const input = await isInputWhole(run, spool);
+  if (input === false) {
+    if (repair) await spool.discard(run.id, "input");
+    yield {
+      about: "input",
+      subject,
+      what: "the input is not what was fetched",
+      // One that lies in the segment goes alone: the batches may be whole, and all that there is of the file.
+      remedy: "it is removed, and fetched again when it is needed; batches that were made of it stay",
+      repaired: repair,
+    };
+  }
+  const hasInput = input === true || ((input === null || repair) && (await spool.holdsInput(run.id)));
+  const hasBatches = WITH_BATCHES.includes(run.state) && (yield* checkSegment(run, subject, hasInput, parts));
+  // Whole batches are delivered whatever became of what they were made of.
+  if (!hasInput && !hasBatches) yield* checkSource(run, subject, parts);
+}
+
+/** Answers whether what of it is still to be delivered is whole. */
+async function* checkSegment(
+  run: Run,
+  subject: string,
+  hasInput: boolean,
+  { ledger, spool, repair }: CheckParts,
+): AsyncGenerator<Finding, boolean> {
+  const batches = await ledger.batches(run.id);
+  const open = batches.filter(({ state }) => state === "ready" || state === "sending");
+  const segment = await spool.openSegment(run.id);
+  if (segment === null) {
+    if (open.length === 0) return true;
+    const remedy = hasInput ? "the gateway makes it again, with equal bytes, from the input" : null;
+    yield { about: "segment", subject, what: "the segment is not in the spool", remedy, repaired: false };
+    return false;
+  }
+  const damaged = new Set(open.map(({ sequence }) => sequence));
+  for await (const { slice } of bodiesOf(segment, open)) damaged.delete(slice.sequence);
+  if (damaged.size === 0) return true;
+  const what = `the bytes of ${damaged.size === 1 ? "batch" : "batches"} ${[...damaged].join(", ")} are not those that the ledger has`;
+  // Its whole batches are all that there is of the file when the input is gone.
+  const repaired = repair && hasInput && (await savesInput(run, spool));
+  if (repaired) await spool.discard(run.id, "segment");
+  const remedy = hasInput ? "it is removed, and the gateway makes it again, with equal bytes" : null;
+  yield { about: "segment", subject, what, remedy, repaired };
+  return false;
+}
+
+/** The input may lie in the segment that is going to be removed. */
+async function savesInput({ id, sha256 }: Run, spool: Spool): Promise<boolean> {
+  return (await spool.hasInput(id)) || (await spool.restoreInput(id, id, sha256));
+}
+
+/** Only the drop has its bytes. */
+async function* checkSource(run: Run, subject: string, parts: CheckParts): AsyncGenerator<Finding> {
+  const arrival = await parts.ledger.arrival(run.arrivalId);
+  if (arrival === null || arrival.parentId !== null) return;
+  let there: FileEntry | null;
+  try {
+    const asked = parts.stat(run.drop, run.path);
+    if (asked === null) return;
+    there = await asked;
+  } catch (thrown) {
+    if (!(thrown instanceof HeadgateError)) throw thrown;
+    const what = `the drop ${run.drop} cannot be asked: ${wordsOf(thrown)}`;
+    yield { about: "drop", subject, what, remedy: null, repaired: false };
+    return;
+  }
+  if (there !== null && there.size === run.size && there.mtime === run.mtime) return;
+  const what = `neither the spool nor the drop ${run.drop} has its bytes: ${there === null ? "the file is gone" : "other content lies there"}`;
+  const isLost = run.state !== "claimed";
+  const message = `${what}; found by \`ledger check\``;
+  if (parts.repair && isLost)
+    await parts.ledger.advanceRun(run.id, run.state, "quarantined", {
+      reason: { code: "HG-RUN-009", message },
+      detail: message,
+    });
+  const remedy = isLost ? "the run goes to quarantine" : "the gateway cancels the run at its next start";
+  yield { about: "drop", subject, what, remedy, repaired: parts.repair && isLost };
+}
+
+/** Files in the spool of runs that the ledger does not know. */
+async function* checkStrangers({ ledger, spool, repair }: CheckParts): AsyncGenerator<Finding> {
+  for (const id of await spool.residents()) {
+    if ((await ledger.run(id)) !== null) continue;
+    if (repair) await spool.retire(id);
+    yield {
+      about: "input",
+      subject: `run ${id}`,
+      what: "files of it lie in the spool, and the ledger does not know it",
+      remedy: "they are put to the kept ones, and pruned with them",
+      repaired: repair,
+    };
+  }
+}
+
+async function* checkKept(id: string, { ledger, spool, repair }: CheckParts): AsyncGenerator<Finding> {
+  const input = await spool.openInput(id, "kept");
+  if (input === null) return;
+  const digest = await digestOf(input);
+  const run = await ledger.run(id);
+  if (digest !== null && (run === null || run.sha256 === null || run.sha256 === digest)) return;
+  const what = digest === null ? "the kept copy is torn" : "the kept copy is not what was fetched";
+  if (repair) await spool.discard(id, "kept");
+  yield {
+    about: "kept input",
+    subject: `run ${id}${run === null ? "" : ` of ${run.path}`}`,
+    what,
+    remedy: "it is removed, and nothing else of its run; a replay takes the file from its drop",
+    repaired: repair,
+  };
+}
+
+/** Null when the spool has none of a run on its way. */
+async function isInputWhole(run: Run, spool: Spool): Promise<boolean | null> {
+  const input = run.sha256 === null ? null : await spool.openInput(run.id, "under way");
+  return input === null ? null : (await digestOf(input)) === run.sha256;
+}
+
+/** Null when it cannot be unpacked. */
+async function digestOf(input: Readable): Promise<string | null> {
+  const hash = createHash("sha256");
+  try {
+    await pipeline(input, hash);
+  } catch (thrown) {
+    // A disk that cannot be read says nothing of the copy.
+    if (["EIO", "EACCES"].includes(systemCode(thrown) ?? "")) throw thrown;
+    return null;
+  }
+  return hash.digest("hex");
+}

@@ -1,0 +1,120 @@
+/**
+ * What a replay does not send: readings whose dates later runs have delivered (invariant 7), unless it is told to overwrite them, and,
+ * where only the rest is wanted, readings that the service accepted before.
+ */
+import type { Ledger, TargetKey } from "../ledger/ledger.ts";
+import type { Batch, Replay, Run } from "../model.ts";
+import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../segment/payloads.ts";
+import type { Spool } from "../spool/spool.ts";
+import { RejectedError } from "../support/errors.ts";
+
+export interface SparingParts {
+  readonly ledger: Pick<Ledger, "run" | "runOf" | "batches" | "laterRuns" | "trace">;
+  readonly spool: Pick<Spool, "openSegment">;
+}
+
+/** The question that a replay asks of the past. */
+export interface Question {
+  /** The run that is done again. */
+  readonly of: Run;
+  /** Runs opened before this one count. */
+  readonly before: string;
+  readonly targets: readonly TargetKey[];
+}
+
+/** The chain of attempts from the run that is done again back to the first. */
+export async function attemptsBefore(of: Run, ledger: Pick<Ledger, "run">): Promise<readonly Run[]> {
+  const attempts = [of];
+  for (let at: Run | null = of; at?.replay !== null && at?.replay !== undefined; ) {
+    at = await ledger.run(at.replay.of);
+    if (at !== null) attempts.push(at);
+  }
+  return attempts;
+}
+
+/** Later runs whose readings a replay would overwrite. */
+export async function laterRunsOf(
+  { of, before, targets }: Question,
+  { ledger }: SparingParts,
+): Promise<readonly Run[]> {
+  const first = (await attemptsBefore(of, ledger)).at(-1) ?? of;
+  return ledger.laterRuns(first, targets, before);
+}
+
+/** Accepted readings of these runs. Those whose payload the spool has no more are answered. */
+export async function collectAccepted(
+  runs: readonly Run[],
+  into: ReadingSet,
+  parts: SparingParts,
+): Promise<readonly Run[]> {
+  const gone: Run[] = [];
+  for (const run of runs) {
+    const accepted = (await parts.ledger.batches(run.id)).filter(isAccepted);
+    if (accepted.length === 0) continue;
+    const segment = await parts.spool.openSegment(run.id);
+    if (segment === null) {
+      gone.push(run);
+      continue;
+    }
+    let read = 0;
+    for await (const { body } of bodiesOf(segment, accepted)) {
+      into.add(readingsOf(parseBody(body)), run.id);
+      read += 1;
+    }
+    if (read < accepted.length) gone.push(run);
+  }
+  return gone;
+}
+
+function isAccepted({ state }: Batch): boolean {
+  return state === "accepted";
+}
+
+export interface Spared {
+  /** Delivered by later runs. */
+  readonly later: ReadingSet;
+  /** Accepted of earlier attempts; empty unless only the rest is wanted. */
+  readonly accepted: ReadingSet;
+  close(): Promise<void>;
+}
+
+/** `RejectedError` when it cannot be told what must be spared, since the spool has it no more. `scratch` is a path for files of our own. */
+export async function whatToSpare(
+  run: Pick<Replay, "rejectedOnly">,
+  later: readonly Run[],
+  attempts: readonly Run[],
+  scratch: string,
+  parts: SparingParts,
+): Promise<Spared> {
+  const sets = {
+    later: new ReadingSet(`${scratch}.later.part`),
+    accepted: new ReadingSet(`${scratch}.own.part`),
+  };
+  const close = async () => {
+    await sets.later.close();
+    await sets.accepted.close();
+  };
+  try {
+    const [gone] = await collectAccepted(later, sets.later, parts);
+    if (gone !== undefined) throw cannotTell(gone);
+    const [lost] = run.rejectedOnly ? await collectAccepted(attempts, sets.accepted, parts) : [];
+    if (lost !== undefined)
+      throw new RejectedError("HG-RUN-012", {
+        operation: "replay",
+        subject: lost.id,
+        message: `the payload of run ${lost.id} is not kept any more, so that nobody can tell what of it was accepted`,
+      });
+    return { ...sets, close };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+function cannotTell(run: Run): RejectedError {
+  return new RejectedError("HG-RUN-013", {
+    operation: "replay",
+    subject: run.id,
+    message: `run ${run.id} of ${run.path} came later and delivered to the same targets, and its payload is not kept any more: nobody can tell which dates must be spared`,
+  });
+}

@@ -1,0 +1,183 @@
+/**
+ * The guard's step: before the first push of a run its targets are looked at (`mapped → held`, or on to delivery), and a held run is
+ * looked at again until nothing holds it (`held → mapped`).
+ */
+import type { GuardPolicy } from "../delivery/delivery.ts";
+import type { Reason, Run, TargetFacts } from "../model.ts";
+import { REGISTER } from "../support/register.ts";
+import { GuardFindings } from "./guard-findings.ts";
+import { overtakenWords } from "./later-deliveries.ts";
+import { quarantineUnmade } from "./lost-segment.ts";
+import { type RebuildFault, rebuildSegment } from "./map-step.ts";
+import { NEXT, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+/** Targets that are looked at together; memory holds the facts of so many. */
+const TARGETS_PER_PART = 10_000;
+const SERVICE_MISSING_WAIT_MS = 60_000;
+
+/** `go`: nothing keeps it back. */
+type Verdict =
+  | { readonly verdict: "go"; readonly warning: string | null }
+  | { readonly verdict: "hold"; readonly reason: Reason }
+  | { readonly verdict: "wait"; readonly step: StepResult }
+  /** Its segment is lost, and cannot be made again. */
+  | { readonly verdict: "lost"; readonly fault: RebuildFault };
+
+type Provisioning = NonNullable<ReturnType<RunSteps["provisioning"]>>;
+
+/** Whether there is anything that the guard looks at. */
+export function isGuarded(run: Run, steps: RunSteps): boolean {
+  return Object.values(steps.guardPolicy(run)).some((act) => act !== "push");
+}
+
+/** Before a mapped run is delivered: null when it may go. */
+export async function guardRun(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult | null> {
+  const policy = steps.guardPolicy(run);
+  const found = await inspect(run, policy, steps, signal);
+  if (found.verdict === "wait") return found.step;
+  if (found.verdict === "lost") return await quarantineUnmade(run, run.state, found.fault, steps);
+  if (found.verdict === "hold") {
+    const { reason } = found;
+    await steps.ledger.advanceRun(run.id, "mapped", "held", { reason, detail: reason.message });
+    return { move: "rest", held: true };
+  }
+  if (found.warning !== null)
+    await steps.ledger.noteRun(run.id, { event: "run.warned", detail: found.warning });
+  return null;
+}
+
+/** Of a held run. */
+export async function recheckHeld(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const again = waitFor(pauseMs(run, steps), run.reason?.message ?? "it is held");
+  // Only a person can say which of the values is right.
+  if (run.reason?.code === "HG-GUARD-007") return again;
+  const policy = steps.guardPolicy(run);
+  if (!(await steps.spool.hasSegment(run.id))) {
+    const { fault } = await rebuild(run, steps, signal);
+    return fault === null ? NEXT : await quarantineUnmade(run, run.state, fault, steps);
+  }
+  const found: Verdict = Object.values(policy).every((act) => act === "push")
+    ? { verdict: "go", warning: null }
+    : await inspect(run, policy, steps, signal);
+  if (found.verdict === "wait") return found.step;
+  if (found.verdict === "lost") return await quarantineUnmade(run, run.state, found.fault, steps);
+  if (found.verdict === "hold") return await stay(run, found.reason, again, steps);
+  const overtaken = await overtakenWords(run, steps);
+  if (overtaken.status === "wait") return overtaken.step;
+  if (overtaken.status === "overtaken" && overtaken.isDamaged === true) {
+    const { fault } = await rebuild(run, steps, signal);
+    return fault === null ? again : await quarantineUnmade(run, run.state, fault, steps);
+  }
+  if (overtaken.status === "overtaken") {
+    const reason = { code: "HG-GUARD-007", message: overtaken.words, hint: REGISTER["HG-GUARD-007"].hint };
+    return await stay(run, reason, again, steps);
+  }
+  const words = `nothing holds it any more: ${run.reason?.message ?? ""}`;
+  // Null: another run went by meanwhile, which is looked at now.
+  await steps.ledger.resumeHeld(run.id, "mapped", overtaken.seen, words);
+  return NEXT;
+}
+
+async function stay(run: Run, reason: Reason, again: StepResult, steps: RunSteps): Promise<StepResult> {
+  if (run.reason?.message !== reason.message)
+    await steps.ledger.noteRun(run.id, { reason, event: "run.held", detail: reason.message });
+  return again;
+}
+
+/** A third of the time that it has been held. */
+function pauseMs(run: Run, { clock, recheck }: RunSteps): number {
+  const heldMs = clock.now().epochMilliseconds - Date.parse(run.changedAt);
+  return Math.min(recheck.lastMs, Math.max(recheck.firstMs, heldMs / 3));
+}
+
+async function inspect(
+  run: Run,
+  policy: GuardPolicy,
+  steps: RunSteps,
+  signal: AbortSignal,
+  mayProvision = true,
+): Promise<Verdict> {
+  const post = steps.servicePost(run.binding.service);
+  if (post === undefined)
+    return {
+      verdict: "wait",
+      step: waitFor(
+        SERVICE_MISSING_WAIT_MS,
+        `the service ${run.binding.service} is not in the configuration any more`,
+      ),
+    };
+  const provisioning = mayProvision ? steps.provisioning(run) : null;
+  const findings = new GuardFindings(policy, provisioning?.max ?? 0);
+  let instead: Verdict | null = null;
+  const take = async (part: readonly TargetFacts[]) => {
+    if (instead !== null) return;
+    const seen = await post.delivery.inspect(part, signal);
+    if (seen.status === "seen") findings.add(seen.findings, seen.missing);
+    else if (seen.status === "unreadable") instead = unreadable(seen.reason, policy);
+    else instead = await unknown(run, seen, steps);
+  };
+  if (!(await steps.spool.facts(run.id, TARGETS_PER_PART, take))) {
+    const { fault } = await rebuild(run, steps, signal);
+    return fault === null ? { verdict: "wait", step: NEXT } : { verdict: "lost", fault };
+  }
+  if (instead !== null) return instead;
+  if (provisioning !== null && findings.count("missing") > 0) {
+    const fault = await provision(run, findings, provisioning, steps, signal);
+    if (fault === null) return await inspect(run, policy, steps, signal, false);
+    return { verdict: "hold", reason: withFault(findings.holding(), fault) };
+  }
+  const reason = findings.holding();
+  return reason === null ? { verdict: "go", warning: findings.warning() } : { verdict: "hold", reason };
+}
+
+/** Null when the missing targets were created; otherwise why not. */
+async function provision(
+  run: Run,
+  findings: GuardFindings,
+  { max, provision: create }: Provisioning,
+  { ledger, servicePost }: RunSteps,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (findings.missing === undefined)
+    return `more targets are missing than \`provision.max\` (${max}) creates`;
+  const { created, fault, error } = await create(findings.missing, signal);
+  // Also when another node has created it meanwhile.
+  servicePost(run.binding.service)?.delivery.forgetStructure();
+  if (created !== null) await ledger.noteRun(run.id, { event: "structure.created", detail: created });
+  if (error !== null) throw error;
+  return fault;
+}
+
+function withFault(held: Reason | null, fault: string): Reason {
+  const code = "HG-GUARD-008";
+  const message = held === null ? fault : `${fault}; ${held.message}`;
+  return { ...held, code, message, hint: REGISTER[code].hint };
+}
+
+/** After a power cut, or with what an earlier version of Headgate left: it is mapped again, into the same bytes. */
+async function rebuild(
+  run: Run,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<{ readonly fault: RebuildFault | null }> {
+  const fault = await rebuildSegment(run, await steps.ledger.batches(run.id), steps, signal);
+  if (fault === null)
+    await steps.ledger.noteRun(run.id, { event: "run.rebuilt", detail: "to know what its batches hold" });
+  return { fault };
+}
+
+function unreadable(why: string, { unreadable: act }: GuardPolicy): Verdict {
+  const code = "HG-GUARD-005";
+  if (act === "hold") return { verdict: "hold", reason: { code, message: why, hint: REGISTER[code].hint } };
+  return { verdict: "go", warning: act === "warn" ? `pushed unchecked: ${why} [${code}]` : null };
+}
+
+async function unknown(
+  run: Run,
+  { reason, code, retryAfterMs }: { reason: string; code: string; retryAfterMs: number },
+  { ledger }: RunSteps,
+): Promise<Verdict> {
+  if (run.state === "mapped" && run.reason?.message !== reason)
+    await ledger.noteRun(run.id, { reason: { code, message: reason }, event: "run.waiting", detail: reason });
+  return { verdict: "wait", step: { move: "wait", ms: retryAfterMs, reason, failing: true } };
+}

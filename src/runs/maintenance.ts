@@ -1,0 +1,95 @@
+/** Once a day: what the ledger and the spool no longer need is forgotten. Every minute: what could not be put away when its run came to rest. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { MapperVersions } from "../mapping/contract.ts";
+import type { Spool } from "../spool/spool.ts";
+import { type Clock, isoInstant } from "../support/clock.ts";
+import { wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import type { LookupStore } from "./lookups.ts";
+import { retireAtRest } from "./recovery.ts";
+import type { Conductor } from "./scheduler.ts";
+
+export interface HousekeepingParts {
+  readonly ledger: Ledger;
+  readonly spool: Pick<Spool, "prune" | "retire" | "left">;
+  readonly conductor: Pick<Conductor, "isInHand">;
+  readonly lookups: Pick<LookupStore, "prune">;
+  readonly versions: Pick<MapperVersions, "prune">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Milliseconds for which files that went from their drop are remembered. */
+  readonly keepMs: number;
+}
+
+/** Runs that may still be mapped, or mapped again. */
+const UNDER_WAY = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"] as const;
+/** Lookup tables and mappers that nothing needs stay this long, as the time of their last use may be this much in the past. */
+const MARGIN_MS = 7 * 24 * 3_600_000;
+
+const EVERY_MS = 24 * 3_600_000;
+export const PUT_AWAY_EVERY_MS = 60_000;
+/** Files forgotten in one transaction, so that others get their turn. */
+const PRUNED_AT_ONCE = 100;
+
+/** Begins at once, and again every day. Answers how to stop. */
+export function startHousekeeping(parts: HousekeepingParts): () => Promise<void> {
+  const stopping = new AbortController();
+  const always = async (work: () => Promise<unknown>, everyMs: number, fault: string) => {
+    while (!stopping.signal.aborted) {
+      await work().catch((thrown: unknown) => parts.log.warn({ reason: wordsOf(thrown) }, fault));
+      await parts.clock.sleep(everyMs, stopping.signal);
+    }
+  };
+  const running = Promise.all([
+    always(
+      () => tidyUp(parts, stopping.signal),
+      EVERY_MS,
+      "old entries could not be forgotten; tried again tomorrow",
+    ),
+    always(
+      () => putAway(parts),
+      PUT_AWAY_EVERY_MS,
+      "files of runs at rest still cannot be put away; tried again in a minute",
+    ),
+  ]);
+  return async () => {
+    stopping.abort();
+    await running;
+  };
+}
+
+/** A full disk, for one, keeps nothing for replay, and so the files stay where they count against the budget. */
+async function putAway(parts: HousekeepingParts): Promise<void> {
+  const { left } = parts.spool;
+  if (left.size === 0) return;
+  const { retired, fault } = await retireAtRest(parts, [...left], (id) => parts.conductor.isInHand(id));
+  if (retired > 0) parts.log.info({ runs: retired }, "files of runs at rest were put away after all");
+  if (fault !== null) throw fault.thrown;
+}
+
+/** Answers how many files the ledger forgot. */
+export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Promise<number> {
+  const now = parts.clock.now();
+  const goneBefore = isoInstant(now.subtract({ milliseconds: parts.keepMs }));
+  let forgotten = 0;
+  for (let more = true; more && !signal.aborted; ) {
+    const count = await parts.ledger.prune(goneBefore, PRUNED_AT_ONCE);
+    forgotten += count;
+    more = count === PRUNED_AT_ONCE;
+  }
+  if (forgotten > 0) parts.log.info({ files: forgotten, goneBefore }, "the ledger forgot old files");
+  if (!signal.aborted) await parts.spool.prune(now.epochMilliseconds);
+  if (signal.aborted) return forgotten;
+  const since = await boundSince(parts, now.epochMilliseconds);
+  await parts.lookups.prune(since);
+  await parts.versions.prune(since);
+  await parts.ledger.shared?.content.prune(since);
+  return forgotten;
+}
+
+/** No run under way is bound to a lookup table or a version of a mapper that was last bound before this time. */
+async function boundSince({ ledger }: HousekeepingParts, nowMs: number): Promise<number> {
+  const [oldest] = await ledger.runsIn(UNDER_WAY, { limit: 1 });
+  const since = oldest === undefined ? nowMs : Math.min(nowMs, Date.parse(oldest.createdAt));
+  return since - MARGIN_MS;
+}

@@ -1,0 +1,42 @@
+/** Which step comes next for a run: each is one file. */
+import type { Run, RunState } from "../model.ts";
+import { confirmOutcome } from "./confirm-step.ts";
+import { deliverBatches } from "./deliver-step.ts";
+import { fetchInput } from "./fetch-step.ts";
+import { finishSource } from "./finish-step.ts";
+import { recheckHeld } from "./guard-step.ts";
+import { mapInput } from "./map-step.ts";
+import { openContainer, tendContainer } from "./open-step.ts";
+import { tracedStep } from "./spans.ts";
+import type { Desk } from "./stages.ts";
+import type { RunSteps, StepResult } from "./steps.ts";
+
+type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
+
+/** Runs that need their service for what comes next. */
+export const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted", "unconfirmed"];
+export const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];
+
+export function takeStep(run: Run, desk: Desk, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+  const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
+  if (run.state === "claimed") return take("fetch", fetchInput);
+  if (run.state === "fetched" && run.binding.unpack !== undefined) return take("open", openContainer);
+  if (run.state === "fetched") return take("map", mapInput);
+  if (run.state === "opened") return tendContainer(run, steps, signal);
+  if (desk.name === "delivery") return take("deliver", deliverBatches);
+  if (run.state === "held") return recheckHeld(run, steps, signal);
+  if (run.state !== "accepted" && run.state !== "unconfirmed") return take("finish", finishSource);
+  return close(run, steps, take);
+}
+
+/** An accepted or unconfirmed run: its source is finished first (unless its rule waits for the confirmation), then its outcome is awaited. */
+async function close(
+  run: Run,
+  steps: RunSteps,
+  take: (name: string, step: Step) => Promise<StepResult>,
+): Promise<StepResult> {
+  if (run.finishedAt === null) await take("finish", finishSource);
+  const result = await take("confirm", confirmOutcome);
+  if (result.move === "rest") await steps.spool.retire(run.id);
+  return result;
+}

@@ -1,0 +1,268 @@
+/** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
+import { unlinkSync, utimesSync } from "node:fs";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Readable } from "node:stream";
+import type { TargetFacts } from "../model.ts";
+import { type PackPart, ROWS, type RunAbout } from "../segment/layout.ts";
+import type { SegmentRead } from "../segment/payloads.ts";
+import { systemClock } from "../support/clock.ts";
+import { publishDurably, syncDirectory } from "../support/durable.ts";
+import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
+import { PRIVATE_FOLDER } from "../support/private-files.ts";
+import { randomHex } from "../support/random.ts";
+import { startFault } from "../support/start-fault.ts";
+import { type InputSide, SpoolInputs } from "./inputs.ts";
+import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
+import { filesToKeep, moveToKept } from "./kept-segments.ts";
+import type { SpoolOptions } from "./options.ts";
+import { ABOUT, BESIDE_SEGMENT, PART, spoolPlaces } from "./paths.ts";
+import { segmentFiles } from "./segment-files.ts";
+import { SpoolTogether } from "./spool-together.ts";
+import { readFacts, writeAbout } from "./target-index.ts";
+import { shareOf } from "./usage.ts";
+
+export interface Spool {
+  readonly root: string;
+  inputPath(runId: string): string;
+  segmentPath(runId: string): string;
+  /** Whether its input has a file of its own here, so that it can be mapped. */
+  hasInput(runId: string): Promise<boolean>;
+  /** Whether that file has the SHA-256 with which it was fetched (null: whichever it has). One that has not is removed. */
+  hasWholeInput(runId: string, sha256: string | null): Promise<boolean>;
+  hasSegment(runId: string): Promise<boolean>;
+  /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
+  note(runId: string, about: RunAbout): Promise<void>;
+  /** Full path for a pack that begins with this run, until it has its names. */
+  newPack(runId: string): string;
+  /** Syncs a pack that is complete, and gives it its names, for good. Answers for each whether it was done. */
+  publishPack(pack: PackPart): Promise<readonly boolean[]>;
+  /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
+  facts(
+    runId: string,
+    perPart: number,
+    take: (part: readonly TargetFacts[]) => Promise<void>,
+  ): Promise<boolean>;
+  /** Compresses the input, the segment and the row index of a run at rest. Idempotent. */
+  retire(runId: string): Promise<void>;
+  /** The same for many runs at once, for less than each would take alone. Throws as `retire` does when one of them cannot be kept. */
+  retireTogether(runIds: readonly string[]): Promise<void>;
+  /** Runs whose files could not be put away when that was asked for. */
+  readonly left: ReadonlySet<string>;
+  /**
+   * Gives the input of a run a file of its own again, from where it lies, also that of another run of the same file. False when it is not here any more, or
+   * has another SHA-256 than is told (null: whichever it has).
+   */
+  restoreInput(runId: string, from?: string, sha256?: string | null): Promise<boolean>;
+  /** Makes a synced file beside it the input of a run. */
+  takeInput(runId: string, part: string): Promise<void>;
+  /** Whether it is here, in whichever place. */
+  holdsInput(runId: string): Promise<boolean>;
+  /** Copies the input of a run into a file, synced. False when it is not kept any more. */
+  copyInput(runId: string, to: string): Promise<boolean>;
+  /** Where the batches of a run can be read; null when they are not kept any more. */
+  openSegment(runId: string): Promise<SegmentRead | null>;
+  /** Ids of runs that have an input or a segment here. */
+  residents(): Promise<ReadonlySet<string>>;
+  /** The input of a run, kept or not unless one of both is asked for; null when it is not here. */
+  openInput(runId: string, side?: InputSide): Promise<Readable | null>;
+  /** Ids of runs whose inputs are kept. */
+  keptInputs(): Promise<readonly string[]>;
+  /** Removes what is damaged or not wanted: a segment with what lies beside it, and in it; an input without the segment that it may lie in. */
+  discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
+  /** Removes what a crash left half-written. Only before anything is written. */
+  sweep(): Promise<void>;
+  /** Removes kept inputs beyond their age or size, oldest first. Answers how many. */
+  prune(nowMs: number): Promise<number>;
+  /** Ends its thread. What is asked for later is done without. */
+  close(): Promise<void>;
+}
+
+export async function openSpool(options: SpoolOptions): Promise<Spool> {
+  const root = resolve(options.path);
+  const names = spoolPlaces(root);
+  const { segments, kept, input: inputPath, segment: segmentPath } = names;
+  const folders = [names.inputs, segments, kept];
+  try {
+    for (const folder of folders) await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+    await syncDirectory(root);
+  } catch (cause) {
+    throw startFault("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
+  }
+  const inputs = new SpoolInputs(names);
+  const together = new SpoolTogether(root);
+  const left = new Set<string>();
+  const spool: Spool = guarded(left, {
+    root,
+    left,
+    inputPath,
+    segmentPath,
+    hasInput: async (runId) => exists(inputPath(runId)),
+    hasWholeInput: (runId, sha256) => inputs.isWhole(runId, sha256),
+    hasSegment: async (runId) => exists(segmentPath(runId)),
+    async note(runId, about) {
+      try {
+        await writeAbout(`${segmentPath(runId)}${ABOUT}`, about);
+      } catch (cause) {
+        throw new TransientError("HG-SPOOL-004", {
+          operation: "note targets",
+          subject: runId,
+          message: `the spool cannot be written: ${wordsOf(cause)}`,
+          cause,
+        });
+      }
+    },
+    async facts(runId, perPart, take) {
+      const { about } = segmentFiles(segmentPath(runId));
+      return about !== null && (await readFacts(about, perPart, take));
+    },
+    async retire(runId) {
+      const place = names.keptOf(runId);
+      // Its age counts from here.
+      const now = systemClock.now().epochMilliseconds / 1000;
+      if (exists(inputPath(runId))) utimesSync(inputPath(runId), now, now);
+      const isAlone = await keepFile(inputPath(runId), place, "input", true);
+      if (isAlone) {
+        await syncDirectory(kept);
+        removeIfThere(inputPath(runId));
+      }
+      const files = filesToKeep(segmentPath(runId));
+      for (const file of files) {
+        if ("end" in file) moveToKept(file, place, now);
+        else await keepFile(file.from, place, file.kind, false);
+      }
+      // One that has no file of its own is moved with the segment.
+      if (!isAlone && files.length > 0) await syncDirectory(kept);
+      for (const beside of BESIDE_SEGMENT) removeIfThere(`${segmentPath(runId)}${beside}`);
+    },
+    takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
+    restoreInput: (runId, from = runId, sha256 = null) => inputs.restore(runId, from, sha256),
+    holdsInput: async (runId) => inputs.find(runId) !== null,
+    copyInput: (runId, to) => inputs.copy(runId, to),
+    async openSegment(runId) {
+      const place = exists(segmentPath(runId))
+        ? segmentPath(runId)
+        : keptPlace(names.keptOf(runId), "segment");
+      return place === null ? null : (span) => openKept(place, span);
+    },
+    async openInput(runId, side) {
+      const found = inputs.find(runId, side);
+      return found === null ? null : openKept(found.path, found.span);
+    },
+    keptInputs: () => inputs.kept(),
+    async discard(runId, what) {
+      if (what !== "segment") return inputs.remove(runId, what === "kept" ? "kept" : "under way");
+      for (const end of ["", ROWS, ABOUT]) await rm(`${segmentPath(runId)}${end}`, { force: true });
+    },
+    async residents() {
+      const found = [...(await readdir(names.inputs)), ...(await readdir(segments))];
+      return new Set(found.map((name) => name.split(".")[0] ?? name));
+    },
+    async sweep() {
+      for (const folder of folders) {
+        for (const name of await readdir(folder)) {
+          if (name.includes(PART)) await rm(join(folder, name), { force: true });
+        }
+      }
+    },
+    prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
+    newPack: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
+    publishPack: (pack) => together.publish(pack),
+    retireTogether: (runIds) => together.retire(runIds, (runId) => spool.retire(runId)),
+    close: () => together.close(),
+  });
+  return spool;
+}
+
+/** Whatever the disk says is a fault of the spool that may pass, and no fault of the file that is worked on. */
+function guarded(left: Set<string>, spool: Spool): Spool {
+  const guard =
+    <Args extends readonly unknown[], Value>(operation: string, work: (...args: Args) => Promise<Value>) =>
+    async (...args: Args): Promise<Value> => {
+      try {
+        return await work(...args);
+      } catch (cause) {
+        if (systemCode(cause) === undefined) throw cause;
+        throw new TransientError("HG-SPOOL-004", {
+          operation,
+          subject: spool.root,
+          message: `the spool cannot be used now: ${wordsOf(cause)}`,
+          cause,
+        });
+      }
+    };
+  const retire = guard("keep input", spool.retire);
+  return {
+    ...spool,
+    hasInput: guard("find input", spool.hasInput),
+    hasWholeInput: guard("verify input", spool.hasWholeInput),
+    hasSegment: guard("find segment", spool.hasSegment),
+    note: guard("note targets", spool.note),
+    async retire(runId) {
+      left.add(runId);
+      await retire(runId);
+      left.delete(runId);
+    },
+    takeInput: guard("take input", spool.takeInput),
+    restoreInput: guard("restore input", spool.restoreInput),
+    holdsInput: guard("find input", spool.holdsInput),
+    copyInput: guard("copy input", spool.copyInput),
+    residents: guard("list spool", spool.residents),
+    keptInputs: guard("list spool", spool.keptInputs),
+    discard: guard("remove from spool", spool.discard),
+    sweep: guard("sweep spool", spool.sweep),
+    prune: guard("prune spool", spool.prune),
+  };
+}
+
+function removeIfThere(path: string): void {
+  if (exists(path)) unlinkSync(path);
+}
+
+interface KeptRun {
+  readonly paths: string[];
+  /** Of files that are its own. */
+  bytes: number;
+  /** Inodes of files that have more names. */
+  readonly packs: Set<number>;
+  modifiedMs: number;
+}
+
+/** What is kept of a run goes together. A pack goes with the last of its runs, so it counts with the newest of them, and with the others no more. */
+async function pruneKept(folder: string, limits: SpoolOptions["keepInputs"], nowMs: number): Promise<number> {
+  const runs = new Map<string, KeptRun>();
+  /** Bytes of packs by their inodes, as far as their names are here. */
+  const packs = new Map<number, number>();
+  for (const name of await readdir(folder)) {
+    // On its way in: it is about to have another name.
+    if (name.endsWith(PART)) continue;
+    const path = join(folder, name);
+    const facts = await stat(path);
+    const runId = name.split(".")[0] ?? name;
+    const run = runs.get(runId) ?? { paths: [], bytes: 0, packs: new Set(), modifiedMs: 0 };
+    run.paths.push(path);
+    if (facts.nlink > 1) {
+      run.packs.add(facts.ino);
+      packs.set(facts.ino, (packs.get(facts.ino) ?? 0) + shareOf(facts));
+    } else run.bytes += facts.size;
+    run.modifiedMs = Math.max(run.modifiedMs, facts.mtimeMs);
+    runs.set(runId, run);
+  }
+  let total = 0;
+  let removed = 0;
+  for (const run of [...runs.values()].sort((a, b) => b.modifiedMs - a.modifiedMs)) {
+    total += run.bytes;
+    for (const pack of run.packs) {
+      total += packs.get(pack) ?? 0;
+      packs.delete(pack);
+    }
+    if (total <= limits.size && nowMs - run.modifiedMs <= limits.age) continue;
+    for (const path of run.paths) await rm(path, { force: true });
+    removed += 1;
+  }
+  return removed;
+}
+
+function exists(path: string): boolean {
+  return sizeOf(path) !== null;
+}

@@ -1,0 +1,121 @@
+/**
+ * What the batches of a run are about: kept with its segment. A line for the period, one for each target, and the digest of
+ * these lines. The guard reads it before the first push, and a search for a reading opens by it the few payloads that may hold it.
+ */
+
+import { createHash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import type { TargetFacts } from "../model.ts";
+import { aboutLines, type RunAbout } from "../segment/layout.ts";
+import { targetOf } from "../segment/payloads.ts";
+import { systemCode } from "../support/errors.ts";
+import { type FilePart, linesOf } from "./segment-files.ts";
+
+/** Not synced: after a power cut the run is mapped again for it. */
+export async function writeAbout(path: string, about: RunAbout): Promise<void> {
+  await writeFile(path, aboutLines(about));
+}
+
+interface FirstLine {
+  readonly from: string;
+  readonly to: string;
+  /** Of the lines that follow. */
+  readonly count?: number;
+  /** Behind the targets comes a line with the SHA-256 of all lines before it. Earlier versions of Headgate wrote none. */
+  readonly sealed?: true;
+  /** Of an earlier version of Headgate: targets in words, and no lines follow. */
+  readonly targets?: readonly string[];
+}
+
+interface Seal {
+  readonly sha256: string;
+}
+
+/** Hands out the facts of the targets, so many at a time. False when the file is damaged, incomplete or of an earlier version. */
+export async function readFacts(
+  about: FilePart,
+  perPart: number,
+  take: (part: readonly TargetFacts[]) => Promise<void>,
+): Promise<boolean> {
+  const digest = createHash("sha256");
+  let first: FirstLine | null = null;
+  let awaited = -1;
+  let part: TargetFacts[] = [];
+  for await (const line of linesIn(about)) {
+    if (first === null) {
+      first = firstOf(line);
+      if (first?.count === undefined) return false;
+      awaited = first.count;
+    } else if (awaited === 0) {
+      if (part.length > 0) await take(part);
+      return first.sealed === true && parsedLine<Seal>(line)?.sha256 === digest.digest("hex");
+    } else {
+      const facts = parsedLine<TargetFacts>(line);
+      if (facts === null) return false;
+      part.push(facts);
+      awaited -= 1;
+    }
+    digest.update(`${line}\n`);
+    if (part.length < perPart) continue;
+    await take(part);
+    part = [];
+  }
+  if (part.length > 0) await take(part);
+  return awaited === 0 && first?.sealed !== true;
+}
+
+export interface AboutQuery {
+  /** Of the target, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  readonly words: string;
+  /** The same, field by field. */
+  readonly fields: Readonly<Record<string, string | number>>;
+  /** Milliseconds since 1970 in UTC. */
+  readonly atMs: number;
+}
+
+/** Whether the run may hold a reading of the target at that time. What is damaged excludes nothing. */
+export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQuery): Promise<boolean> {
+  const wanted = targetOf(fields);
+  const digest = createHash("sha256");
+  let first: FirstLine | null = null;
+  for await (const line of linesIn(about)) {
+    if (first === null) {
+      first = firstOf(line);
+      if (first === null) return true;
+      if (first.targets !== undefined) return isWithin(first, atMs) && first.targets.includes(words);
+      if (!isWithin(first, atMs) && first.sealed !== true) return false;
+      digest.update(`${line}\n`);
+      continue;
+    }
+    const value = parsedLine<TargetFacts & Partial<Seal>>(line);
+    if (value?.sha256 !== undefined) return value.sha256 !== digest.digest("hex");
+    if (value !== null && isWithin(first, atMs) && targetOf(value.target) === wanted) return true;
+    digest.update(`${line}\n`);
+  }
+  return first?.sealed === true;
+}
+
+function isWithin({ from, to }: FirstLine, atMs: number): boolean {
+  return Date.parse(from) <= atMs && atMs <= Date.parse(to);
+}
+
+const firstOf = (line: string): FirstLine | null => parsedLine<FirstLine>(line);
+
+/** Null for a line that a power cut has torn. */
+function parsedLine<Line>(line: string): Line | null {
+  try {
+    return JSON.parse(line) as Line;
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+    return null;
+  }
+}
+
+/** None when the file is not here. */
+async function* linesIn(about: FilePart): AsyncGenerator<string> {
+  try {
+    yield* linesOf(about);
+  } catch (thrown) {
+    if (systemCode(thrown) !== "ENOENT") throw thrown;
+  }
+}

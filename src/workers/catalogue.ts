@@ -1,0 +1,107 @@
+/** The mappers that triggers can name: those of the configured folders, then those that come with Headgate. */
+import { resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { CatalogueEntry, MapperCatalogue } from "../mapping/contract.ts";
+import { loadMapper } from "../mapping/load-mapper.ts";
+import type { Mapper } from "../mapping/mapper.ts";
+import { digestMapper, locateMapper, mapperNames, nameOf } from "../mapping/mapper-files.ts";
+import { settingsFault } from "../mapping/settings.ts";
+import { ConfigError } from "../support/errors.ts";
+import { createInspector, type Inspector } from "./inspector.ts";
+import { factsOf, VERSION_DEFAULT } from "./mapper-facts.ts";
+import type { MapperModule } from "./messages.ts";
+
+/** The folder of the mappers that come with Headgate. */
+export const BUNDLED_FOLDER = fileURLToPath(new URL("../../mappers", import.meta.url));
+
+/** Whether a module is one of those that come with Headgate. */
+export function isBundled(modulePath: string): boolean {
+  // What a copy says of its origin lies where mappers may write: no way through the folder leads out of it.
+  return resolve(modulePath).startsWith(`${BUNDLED_FOLDER}${sep}`);
+}
+
+/** Folders are absolute paths; the first that has a name wins. What is found by it ends with the process, or by `close`. */
+export function createCatalogue(
+  folders: readonly string[],
+  inspector: Inspector = createInspector(),
+): MapperCatalogue {
+  const places = searchFolders(folders);
+  const known = new Map<string, CatalogueEntry>();
+
+  async function entryOf(modulePath: string): Promise<CatalogueEntry> {
+    const digest = await digestMapper(modulePath);
+    const key = `${modulePath}?${digest}`;
+    const entry =
+      known.get(key) ??
+      (isBundled(modulePath)
+        ? describeOwn(await loadMapper(modulePath, digest), modulePath, digest)
+        : await describe({ modulePath, digest }, inspector));
+    known.set(key, entry);
+    return entry;
+  }
+
+  return {
+    async find(name) {
+      const modulePath = await locateMapper(places, name);
+      return modulePath === null ? null : await entryOf(modulePath);
+    },
+    async list() {
+      const entries: CatalogueEntry[] = [];
+      for (const name of await mapperNames(places)) {
+        const modulePath = await locateMapper(places, name);
+        if (modulePath !== null) entries.push(await entryOrFault(modulePath, entryOf));
+      }
+      return entries;
+    },
+    close: () => inspector.close(),
+  };
+}
+
+/** The configured folders and, last, the bundled one. */
+export function searchFolders(folders: readonly string[]): readonly string[] {
+  return [...new Set([...folders, BUNDLED_FOLDER])];
+}
+
+async function describe(module: MapperModule, inspector: Inspector): Promise<CatalogueEntry> {
+  const { name, version, summary, settingsSchema } = await inspector.describe(module);
+  return {
+    identity: { name, version, digest: module.digest },
+    summary,
+    modulePath: module.modulePath,
+    checkSettings: (settings) => inspector.settingsFault(module, settings),
+    settingsSchema,
+  };
+}
+
+/** Those that come with Headgate are as trustworthy as Headgate, and need no process of their own to say what they are. */
+function describeOwn(mapper: Mapper, modulePath: string, digest: string): CatalogueEntry {
+  const { name, version, summary, settingsSchema } = factsOf(mapper);
+  return {
+    identity: { name, version, digest },
+    summary,
+    modulePath,
+    checkSettings: (settings) => Promise.resolve(settingsFault(mapper, settings)),
+    settingsSchema,
+  };
+}
+
+/** A mapper that cannot be loaded is listed with the reason, so that one of them hides no other. */
+async function entryOrFault(
+  modulePath: string,
+  entryOf: (modulePath: string) => Promise<CatalogueEntry>,
+): Promise<CatalogueEntry> {
+  try {
+    return await entryOf(modulePath);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    const { message } = thrown;
+    const digest = await digestMapper(modulePath);
+    return {
+      identity: { name: nameOf(modulePath), version: VERSION_DEFAULT, digest },
+      summary: message,
+      modulePath,
+      checkSettings: () => Promise.resolve(message),
+      settingsSchema: {},
+    };
+  }
+}

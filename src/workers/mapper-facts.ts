@@ -1,0 +1,27 @@
+/** What a mapper says of itself, as plain data that can cross between processes. */
+import { z } from "zod";
+import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, conflictRule } from "../mapping/conflicts.ts";
+import type { Mapper } from "../mapping/mapper.ts";
+import type { MapperFacts } from "./messages.ts";
+
+/** Of a mapper that names none. */
+export const VERSION_DEFAULT = "0.0.0";
+
+export function factsOf(mapper: Mapper): MapperFacts {
+  const own = z.toJSONSchema(mapper.settings ?? z.strictObject({}), { io: "input", unrepresentable: "any" });
+  const conflicts = z.toJSONSchema(conflictRule.default(mapper.conflicts ?? CONFLICT_RULE_DEFAULT), {
+    io: "input",
+  });
+  delete conflicts.$schema;
+  const schema =
+    own.properties === undefined
+      ? own
+      : { ...own, properties: { ...own.properties, [CONFLICTS_SETTING]: conflicts } };
+  return {
+    name: mapper.name,
+    version: String(mapper.version ?? VERSION_DEFAULT),
+    summary: String(mapper.summary),
+    // As text and back: what a mapper made may hold more than plain data.
+    settingsSchema: JSON.parse(JSON.stringify(schema)) as unknown,
+  };
+}

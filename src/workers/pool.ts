@@ -1,0 +1,258 @@
+/** The worker pool: one file a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
+import { availableParallelism } from "node:os";
+import type { MapJob, MappingPool, MapResult, PackedJob } from "../mapping/contract.ts";
+import { reasonOf } from "../mapping/map-file.ts";
+import { digestMapper, locateMapper } from "../mapping/mapper-files.ts";
+import type { WorkersOptions } from "../mapping/options.ts";
+import type { MapperIdentity, Reason } from "../model.ts";
+import { discardPart, publishSegment } from "../segment/writer.ts";
+import { systemClock } from "../support/clock.ts";
+import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
+import type { Logger } from "../support/log.ts";
+import { searchFolders } from "./catalogue.ts";
+import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
+import type { ChildAnswer, MapperModule, MapTogether } from "./messages.ts";
+import { mapParty, type PublishPack, partPathOf } from "./party.ts";
+import { PartyTurns } from "./party-turns.ts";
+import { keyOf, ProcessShelf } from "./process-pool.ts";
+import { Slots } from "./slots.ts";
+
+/** How long processes may take to end, in milliseconds. */
+const CLOSE_MS = 5_000;
+
+/** Idle processes that are kept beside as many as work at once, so that mappers that take turns do not start anew each time. */
+const IDLE_BESIDE = 3;
+
+interface Mapped {
+  readonly result: MapResult;
+  /** Where its segment lies until it is published. */
+  readonly partPath: string;
+}
+
+export interface PoolMeans {
+  /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
+  readonly locate?: (name: string, digest: string) => Promise<MapperModule | null>;
+  /** Folders that segments are written in. Default: anywhere. */
+  readonly writable?: readonly string[];
+  /** Default: in this thread. */
+  readonly publishPack?: PublishPack | undefined;
+}
+
+/** `folders` are absolute; the bundled mappers are added. */
+export function createMappingPool(
+  options: WorkersOptions,
+  folders: readonly string[],
+  log: Logger,
+  means: PoolMeans = {},
+): MappingPool {
+  const count = options.count === "auto" ? availableParallelism() : options.count;
+  const slots = new Slots(count);
+  const turns = new PartyTurns(slots);
+  const shelf = new ProcessShelf(
+    count + IDLE_BESIDE,
+    { memory: options.memory, writable: means.writable ?? null },
+    log,
+  );
+  const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
+  const closing = new AbortController();
+  /** What nobody else waits for. */
+  const preparing = new Set<Promise<void>>();
+
+  /** Once, or twice when the process and not the file may be at fault. */
+  async function mapInProcess(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
+    for (let isAgain = false; ; isAgain = true) {
+      const child = shelf.take(module, isAgain);
+      const wasUsed = child.served > 0;
+      const { outcome, partPath } = await askToMap(child, job, module, signal);
+      if (outcome.end === "answered") {
+        shelf.giveBack(child, module, leftWords(outcome.left, job));
+        return { result: resultOf(outcome.answer, job), partPath };
+      }
+      shelf.drop(child);
+      await discardPart(partPath);
+      if (outcome.end === "cancelled") throw cancelled(job);
+      if (outcome.end === "not started") throw notStarted(job, outcome.words);
+      const reason = endReason(outcome, job, options);
+      if (isAgain || !mayBeInnocent(outcome, wasUsed)) return { result: failed(reason), partPath };
+      log.warn(
+        { ...jobFacts(job), reason: reason.message },
+        "mapping is tried once more in a process of its own",
+      );
+    }
+  }
+
+  async function askToMap(child: MapperProcess, job: MapJob, module: MapperModule, signal: AbortSignal) {
+    const partPath = partPathOf(job);
+    const outcome = await child.ask(
+      { kind: "map", job, partPath, ...module },
+      {
+        signal,
+        timeLimit: options.timeLimit,
+        log: (level, message) => log[level](jobFacts(job), message),
+      },
+    );
+    return { outcome, partPath };
+  }
+
+  /** Null when it came to nothing. */
+  async function askTogether(party: MapTogether, module: MapperModule, signal: AbortSignal) {
+    const [first] = party.jobs;
+    if (first === undefined) return null;
+    const child = shelf.take(module, false);
+    const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
+    const outcome = await child.ask(
+      { kind: "map together", ...party, ...module },
+      { signal, timeLimit: options.timeLimit, log: (level, message) => say(first, level, message) },
+    );
+    if (outcome.end !== "answered") {
+      shelf.drop(child);
+      if (outcome.end === "cancelled") throw cancelled(first);
+      return null;
+    }
+    shelf.giveBack(child, module, leftWords(outcome.left, first));
+    if (outcome.answer.kind !== "mapped together") return null;
+    for (const { nth, level, message } of outcome.answer.lines) say(party.jobs[nth] ?? first, level, message);
+    return outcome.answer.results;
+  }
+
+  async function prepare({ name, digest }: MapperIdentity): Promise<void> {
+    const module = await locate(name, digest);
+    // Somebody may have had work for it meanwhile, and then there is one.
+    if (module !== null && slots.areAllFree && !closing.signal.aborted) shelf.prepare(module);
+  }
+
+  return {
+    prepare(mapper) {
+      if (!slots.areAllFree || closing.signal.aborted) return;
+      // Whatever is wrong shows when the file is mapped.
+      const begun = prepare(mapper)
+        .catch(() => undefined)
+        .finally(() => preparing.delete(begun));
+      preparing.add(begun);
+    },
+    async map(job, signal) {
+      const stop = AbortSignal.any([signal, closing.signal]);
+      if (stop.aborted) throw cancelled(job);
+      const { name, digest } = job.binding.mapper;
+      const module = await locate(name, digest);
+      if (module === null) return failed(absence(await isKnown(folders, name), name));
+      if (!(await slots.take(stop))) throw cancelled(job);
+      // While the disk is waited for, the process has the next file.
+      const { result, partPath } = await mapInProcess(job, module, stop).finally(() => slots.free());
+      if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
+      return result;
+    },
+    async mapTogether(part, jobs, signal) {
+      const [first] = jobs;
+      if (first === undefined) return [];
+      const stop = AbortSignal.any([signal, closing.signal]);
+      if (stop.aborted) throw cancelled(first);
+      const { name, digest } = first.binding.mapper;
+      const module = await locate(name, digest);
+      if (module === null) return jobs.map(() => null);
+      const key = keyOf(module);
+      const ask = async (party: readonly PackedJob[]) => {
+        if (!(await turns.take(key, shelf.hasIdle(key), stop))) throw cancelled(first);
+        return await askTogether({ part, jobs: party }, module, stop).finally(() => turns.free(key));
+      };
+      return await mapParty({ part, jobs }, first.binding.mapper, ask, means.publishPack);
+    },
+    async close() {
+      closing.abort();
+      // A process that cannot be ended now must not keep the gateway from closing its ledger.
+      const deadline = new AbortController();
+      const late = systemClock.sleep(CLOSE_MS, deadline.signal).then((passed) => {
+        if (passed) log.warn({ waitedMs: CLOSE_MS }, "a mapping process did not end in time");
+      });
+      // Who looks for a version may write it to where it is kept.
+      await Promise.race([Promise.all([shelf.close(), ...preparing]), late]);
+      deadline.abort();
+    },
+  };
+}
+
+function notStarted(job: MapJob, words: string) {
+  return transient("HG-MAP-017", job, `no process for the mapper could be started: ${words}`);
+}
+
+/** Only here, so that a process whose gateway has gone publishes nothing. */
+async function publish(partPath: string, job: MapJob): Promise<void> {
+  try {
+    await publishSegment(partPath, job.segmentPath);
+  } catch (thrown) {
+    throw transient("HG-MAP-014", job, `the segment cannot be written: ${wordsOf(thrown)}`);
+  }
+}
+
+async function locateOnDisk(
+  places: readonly string[],
+  name: string,
+  digest: string,
+): Promise<MapperModule | null> {
+  const modulePath = await locateMapper(places, name);
+  return modulePath !== null && (await digestMapper(modulePath)) === digest ? { modulePath, digest } : null;
+}
+
+async function isKnown(folders: readonly string[], name: string): Promise<boolean> {
+  return (await locateMapper(searchFolders(folders), name)) !== null;
+}
+
+function absence(isKnownByName: boolean, name: string): Reason {
+  return isKnownByName
+    ? reasonOf("HG-MAP-002", `the mapper ${name} is not the one that this run was made with`)
+    : reasonOf("HG-MAP-001", `there is no mapper ${name}`);
+}
+
+/** A person or the kernel may have ended it; and what an earlier file left behind is not this file's fault. */
+function mayBeInnocent(outcome: AskOutcome, wasUsed: boolean): boolean {
+  return outcome.end !== "late" && (wasUsed || (outcome.end === "gone" && outcome.fromOutside));
+}
+
+function resultOf(answer: ChildAnswer, job: MapJob): MapResult {
+  if (answer.kind === "mapped") return answer.result;
+  if (answer.kind === "transient") throw transient(answer.code, job, answer.message);
+  const { name } = job.binding.mapper;
+  if (answer.kind !== "unusable")
+    return failed(
+      reasonOf("HG-MAP-011", `the process of the mapper ${name} gave another answer than was asked for`),
+    );
+  return failed(answer.code === "HG-MAP-002" ? absence(true, name) : reasonOf(answer.code, answer.message));
+}
+
+function endReason(outcome: AskOutcome, job: MapJob, options: WorkersOptions): Reason {
+  const { name } = job.binding.mapper;
+  if (outcome.end === "late")
+    return reasonOf("HG-MAP-009", `the mapper ${name} took longer than ${options.timeLimit / 1000} s`);
+  if (outcome.end === "memory")
+    return reasonOf(
+      "HG-MAP-010",
+      `the mapper ${name} took more than ${Math.round(options.memory / 1e6)} MB of memory`,
+    );
+  if (outcome.end === "fault")
+    return reasonOf("HG-MAP-011", `the mapper ${name} left work behind that failed: ${outcome.words}`);
+  return reasonOf("HG-MAP-011", `the mapper ${name} ${outcome.end === "gone" ? outcome.words : outcome.end}`);
+}
+
+function leftWords(left: readonly string[], job: JobNames): string | null {
+  if (left.length === 0) return null;
+  return `the mapper ${job.binding.mapper.name} left ${left.join(", ")} behind after ${job.filePath}`;
+}
+
+/** How a file is called in the log. */
+type JobNames = Pick<MapJob, "runId" | "filePath" | "binding">;
+
+function jobFacts(job: JobNames) {
+  return { run: job.runId, file: job.filePath, mapper: job.binding.mapper.name };
+}
+
+function failed(reason: Reason): MapResult {
+  return { status: "failed", reason, rejected: [], rejectedCount: 0 };
+}
+
+function cancelled(job: JobNames): TransientError {
+  return transient("HG-MAP-013", job, "mapping was cancelled");
+}
+
+function transient(code: ErrorCode, job: JobNames, message: string): TransientError {
+  return new TransientError(code, { operation: "map file", subject: job.filePath, message });
+}

@@ -1,0 +1,42 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { archivedSinceMs, keptArchives } from "../../src/drops/archive-cleanup.ts";
+import { planFinish } from "../../src/drops/archive-name.ts";
+import { createRunIds } from "../../src/support/run-id.ts";
+
+const leave = { action: "leave" } as const;
+
+test("an archived file tells by its name when its run began", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1 }), fc.integer({ min: 0, max: 2 ** 47 }), (name, atMs) => {
+      fc.pre(!/[/\0\r\n]/.test(name) && name !== "." && name !== "..");
+      const plan = planFinish(
+        { action: "archive", to: "archive" },
+        { path: `in/${name}` },
+        createRunIds()(atMs),
+      );
+      expect(plan.action === "archive" && archivedSinceMs(plan.to)).toBe(atMs);
+    }),
+  );
+});
+
+test.for(["archive/a.csv", "archive/report.2026-01-01.csv", "archive/a.backup-of-last-years-files.csv"])(
+  "the name %s is not of our making, so such a file is never cleared",
+  (path) => {
+    expect(archivedSinceMs(path)).toBeNull();
+  },
+);
+
+test("of two rules for one folder the longer counts", () => {
+  const to = (folder: string, keep?: number) => ({ action: "archive" as const, to: folder, keep });
+  const finish = {
+    delivered: to("a", 10),
+    quarantined: to("a", 20),
+    unmatched: to("b", 5),
+    duplicate: to("b"),
+  };
+  expect([...keptArchives(finish)]).toEqual([["a", 20]]);
+  expect([
+    ...keptArchives({ delivered: leave, quarantined: leave, unmatched: leave, duplicate: leave }),
+  ]).toEqual([]);
+});

@@ -1,0 +1,40 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { packed, unpacked } from "../../src/hub/push/body-compression.ts";
+import { createChain, startTestHub, type TestHub } from "./fixture.ts";
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startTestHub();
+});
+afterAll(() => hub.close());
+
+test("a body comes out of the queue as it went in, packed or not", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.json(), fc.integer({ min: 1, max: 20_000 }), async (json, times) => {
+      const body = Buffer.from(
+        `[${Array.from({ length: Math.ceil(times / json.length) }, () => json).join(",")}]`,
+      );
+      const waiting = await packed(body);
+      expect(waiting.byteLength).toBeLessThanOrEqual(body.byteLength);
+      expect(Buffer.from(unpacked(waiting)).equals(body)).toBe(true);
+      // One that a hub of before left in its queue.
+      expect(unpacked(body)).toBe(body);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("large bodies wait at a fraction of their size, and all of their readings are stored", async () => {
+  const { variableIds } = await createChain(hub);
+  const data = Array.from({ length: 2_000 }, (_, minute) => ({
+    date: new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString(),
+    value: minute,
+  }));
+  const body = [{ variableId: variableIds[0], data }];
+  const bytes = Buffer.from(JSON.stringify(body));
+  expect((await packed(bytes)).byteLength).toBeLessThan(bytes.byteLength / 4);
+  expect(await hub.push(body)).toMatchObject({ received: 2_000, stored: 2_000 });
+  const all = { VariableId: variableIds, Granularity: "All", Aggregation: "SUM" };
+  expect(await hub.get("/data", all)).toEqual([{ sumValue: (1_999 * 2_000) / 2, unitId: 8 }]);
+});

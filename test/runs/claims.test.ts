@@ -1,0 +1,157 @@
+/** Settled arrivals meet the triggers, many at a time and from several drops at once. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { gatewayConfig } from "../../src/config/gateway-config.ts";
+import type { Drop } from "../../src/drops/drop.ts";
+import { claimParts } from "../../src/gateway/runs.ts";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { openLedger } from "../../src/ledger/open.ts";
+import type { Arrival, MapperIdentity } from "../../src/model.ts";
+import { type ClaimParts, claimArrivals } from "../../src/runs/claims.ts";
+import { openLookupStore } from "../../src/runs/lookups.ts";
+import { Pauses } from "../../src/runs/pauses.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { TransientError } from "../../src/support/errors.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { createRegistry } from "../../src/triggers/registry.ts";
+import { entry } from "../ledger/fixtures.ts";
+
+let folder: string;
+let ledger: Ledger;
+let woken: number;
+/** Mappers that cannot be looked at now, and those that take until they are let go. */
+let broken: Set<string>;
+let gates: Map<string, Promise<void>>;
+let parts: ClaimParts;
+
+const trigger = (name: string) => ({
+  name,
+  fileNamePatternMatches: [{ filterType: "StartsWith", value: name }],
+  mapper: `mapper-${name}`,
+});
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  ledger = await openLedger({ kind: "sqlite", path: join(folder, "ledger.sqlite") }, { clock: systemClock });
+  woken = 0;
+  broken = new Set();
+  gates = new Map();
+  const who = { clientId: "a", clientSecret: "b", username: "c", password: "d" };
+  const urls = { base: "http://h/base", push: "http://h/push", token: "http://h/token" };
+  const config = gatewayConfig.parse({
+    services: [{ name: "hub", ...urls, credentials: who }],
+    ledger: { kind: "sqlite", path: join(folder, "ledger.sqlite") },
+    spool: { path: join(folder, "spool") },
+    drops: ["one", "two"].map((name) => ({ kind: "local", name, path: join(folder, name) })),
+    triggers: ["a", "b"].map(trigger),
+  });
+  parts = claimParts(config, {
+    ledger,
+    log: silentLog,
+    clock: systemClock,
+    registry: createRegistry(config.triggers),
+    dropPost: () => undefined,
+    lookups: await openLookupStore([], join(folder, "spool"), systemClock),
+    versions: { ...({} as Parameters<typeof claimParts>[1]["versions"]), current },
+    pauses: await Pauses.read(ledger),
+    onRun: () => {
+      woken += 1;
+    },
+  });
+});
+afterEach(async () => {
+  await ledger.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function current(name: string): Promise<MapperIdentity> {
+  await gates.get(name);
+  if (broken.has(name)) throw new TransientError("HG-SPOOL-004", { operation: "copy mapper", subject: name });
+  return { name, version: "1.0.0", digest: "d" };
+}
+
+async function sight(drop: string, names: readonly string[]): Promise<readonly Arrival[]> {
+  const poll = await ledger.beginPoll(drop);
+  const sightings = await poll.record(names.map((name) => entry(name)));
+  await poll.complete();
+  return sightings.map(({ arrival }) => arrival);
+}
+
+const runs = async () => (await ledger.runsIn(["claimed"])).map(({ path }) => path);
+const states = async (arrivals: readonly Arrival[]) =>
+  (await ledger.arrivals(arrivals.map(({ id }) => id))).map(({ path, state }) => [path, state]);
+
+describe("a claim of many arrivals", () => {
+  it("opens their runs in their order, and tells of them once", async () => {
+    const names = ["b2.csv", "a9.csv", "b1.csv", "a1.csv"];
+    await claimArrivals(await sight("one", names), parts);
+    expect(await runs()).toEqual(names);
+    expect(woken).toBe(1);
+    const [first, second] = await ledger.runsIn(["claimed"]);
+    expect(first?.binding).toMatchObject({ trigger: "b", service: "hub", mapper: { name: "mapper-b" } });
+    expect(second?.binding).toMatchObject({ trigger: "a", mapper: { name: "mapper-a", version: "1.0.0" } });
+  });
+
+  it("keeps the order of two drops that ask one after the other, also when the second is ready first", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    gates.set("mapper-a", promise);
+    const first = claimArrivals(await sight("one", ["a1.csv", "a2.csv"]), parts);
+    const second = claimArrivals(await sight("two", ["b1.csv"]), parts);
+    // Time enough for the second to go by.
+    await ledger.runsIn(["claimed"]);
+    expect(await runs()).toEqual([]);
+    resolve();
+    await Promise.all([first, second]);
+    expect(await runs()).toEqual(["a1.csv", "a2.csv", "b1.csv"]);
+  });
+
+  it("claims the others of them when one fails, throws, and lets the next ones have their turn", async () => {
+    broken.add("mapper-a");
+    const arrivals = await sight("one", ["b1.csv", "a1.csv", "none.csv", "b2.csv"]);
+    await expect(claimArrivals(arrivals, parts)).rejects.toThrow(TransientError);
+    expect(await states(arrivals)).toEqual([
+      ["b1.csv", "matched"],
+      ["a1.csv", "settling"],
+      ["none.csv", "unmatched"],
+      ["b2.csv", "matched"],
+    ]);
+    broken.clear();
+    const again = (await ledger.arrivals(arrivals.map(({ id }) => id))).filter(
+      ({ state }) => state === "settling",
+    );
+    await claimArrivals(again, parts);
+    expect(await runs()).toEqual(["b1.csv", "b2.csv", "a1.csv"]);
+  });
+
+  it("leaves an unmatched file where it lies until the ledger knows that it is unmatched", async () => {
+    const finished: string[] = [];
+    const finish: Drop["finish"] = async ({ path }) => {
+      finished.push(path);
+      return "done";
+    };
+    const action = { action: "delete" } as const;
+    const rules = { delivered: action, quarantined: action, unmatched: action, duplicate: action };
+    const post = { drop: { finish } as Drop, finish: rules, duplicates: "skip", guardMs: 0 } as const;
+    const arrivals = await sight("one", ["lost.csv", "x.csv"]);
+    const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });
+    const advanceArrival: Ledger["advanceArrival"] = (id, ...change) =>
+      id === arrivals[0]?.id ? Promise.reject(full) : ledger.advanceArrival(id, ...change);
+    const failing = { ...parts, ledger: { ...ledger, advanceArrival }, dropPost: () => post };
+    await expect(claimArrivals(arrivals, failing)).rejects.toBe(full);
+    expect(await states(arrivals)).toEqual([
+      ["lost.csv", "settling"],
+      ["x.csv", "unmatched"],
+    ]);
+    expect(finished).toEqual(["x.csv"]);
+  });
+
+  it("wakes nobody when no trigger claims them", async () => {
+    await claimArrivals(await sight("one", ["none.csv"]), parts);
+    expect(woken).toBe(0);
+    expect(await ledger.arrivalsIn("one", ["unmatched"])).toMatchObject([
+      { reason: 'a: StartsWith "a": no · b: StartsWith "b": no' },
+    ]);
+  });
+});

@@ -1,0 +1,49 @@
+/** What a running gateway makes up for by and by. */
+import { readdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
+import { startGateway } from "../../src/gateway.ts";
+import { PUT_AWAY_EVERY_MS } from "../../src/runs/maintenance.ts";
+import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { silentLog } from "../../src/support/log.ts";
+import { until } from "../e2e/wait.ts";
+import { GatewayRig, oneReading } from "./gateway-rig.ts";
+
+let rig: GatewayRig;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterAll(() => rig.close());
+
+/** A minute of housekeeping is a moment to it. */
+const hasty: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(ms === PUT_AWAY_EVERY_MS ? 20 : ms, signal),
+};
+
+it("files of a run that could not be put away when it came to rest leave the spool when they can", async () => {
+  const variable = await rig.variable("put away");
+  rig.configure({ spool: { path: "./state/spool", headroom: "1MB" } });
+  const gateway = await startGateway(loadGatewayConfig(rig.config), { log: silentLog, clock: hasty });
+  const spool = (name: string) => join(rig.folder, "state", "spool", name);
+  try {
+    renameSync(spool("kept"), spool("away"));
+    rig.put("in/one.csv", oneReading(variable, 1));
+    const run = await until("it is at rest, and its reason is that it cannot be put away", async () => {
+      const [confirmed] = await gateway.ledger.runsIn(["confirmed"]);
+      return confirmed?.reason?.code === "HG-SPOOL-004" ? confirmed : null;
+    });
+    expect(run.finishedAt).not.toBeNull();
+    expect(readdirSync(spool("inputs"))).toEqual([run.id]);
+    renameSync(spool("away"), spool("kept"));
+    await until("its input has left", () => readdirSync(spool("inputs")).length === 0);
+    await until("so has all else", () => readdirSync(spool("segments")).length === 0);
+    await until("nothing stands against it", async () => {
+      return (await gateway.ledger.run(run.id))?.reason === null;
+    });
+    expect(readdirSync(spool("kept")).some((name) => name.startsWith(`${run.id}.input`))).toBe(true);
+  } finally {
+    await gateway.stop();
+  }
+});

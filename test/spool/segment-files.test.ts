@@ -1,0 +1,247 @@
+/** A segment in one file, with its row index and what it is about behind its batches: as it is written, split, kept and searched. */
+import { hash } from "node:crypto";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { appendSlices } from "../../src/delivery/slices.ts";
+import type { MappedFile } from "../../src/mapping/contract.ts";
+import type { Reading } from "../../src/mapping/mapper.ts";
+import type { TargetFacts } from "../../src/model.ts";
+import {
+  aboutOf,
+  PACK_MAX,
+  readSpan,
+  trailerAnywhere,
+  trailerAtEnd,
+  trailerText,
+} from "../../src/segment/layout.ts";
+import { PackWriter } from "../../src/segment/pack-writer.ts";
+import { bodiesOf } from "../../src/segment/payloads.ts";
+import { publishPackNow } from "../../src/segment/publish-pack.ts";
+import { giveOwnFile } from "../../src/spool/own-segments.ts";
+import { findReadings } from "../../src/spool/search.ts";
+import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
+import { openSpool, type Spool } from "../../src/spool/spool.ts";
+import { mapWith } from "../mapping/kit.ts";
+
+const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
+const AT = Date.UTC(2026, 2, 1);
+const QUARTER_MS = 900_000;
+const INPUT = "what was fetched";
+
+let folder: string;
+let spool: Spool;
+let segment: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-"));
+  const keepInputs = { age: 1e12, size: 1e12 };
+  spool = await openSpool({ path: folder, budget: 1e9, headroom: 0, keepInputs });
+  segment = spool.segmentPath(RUN);
+});
+afterEach(async () => {
+  await spool.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Quarter hours for each target, in a segment in one file that has its name. */
+async function write(
+  targets: readonly Reading["target"][],
+  { runId = RUN, count = 3, note = "" }: { runId?: string; count?: number; note?: string } = {},
+): Promise<MappedFile> {
+  const part = spool.newPack(runId);
+  writeFileSync(part, INPUT);
+  const pack = PackWriter.open(part);
+  const input = { offset: 0, length: INPUT.length };
+  const { result } = await mapWith(
+    ({ emit }) => {
+      for (const [nth, target] of targets.entries())
+        for (let at = 0; at < count; at += 1) {
+          const date = new Date(AT + at * QUARTER_MS);
+          emit({ target, date, value: at + nth / 10, at: { row: 2 + at, sheet: note }, tags: { note } });
+        }
+    },
+    { limits: { pointsMax: 100, bytesMax: 100_000 }, sink: pack.sinkOf({ runId, input }) },
+  );
+  if (result.status !== "mapped") throw new Error(result.reason.message);
+  pack.write();
+  expect(publishPackNow({ part, paths: [spool.segmentPath(runId)] })).toEqual([true]);
+  rmSync(part);
+  return result;
+}
+
+/** As earlier versions laid it: the batches from the beginning of a file of their own, and the trailer. */
+function layAlone(mapped: MappedFile, path: string): void {
+  const whole = readFileSync(path);
+  const trailer = trailerAtEnd(path) ?? expect.fail("no trailer");
+  const batches = whole.subarray(mapped.batches[0]?.offset, trailer.rows.offset - 1);
+  const rows = readSpan(path, trailer.rows).toString("utf8");
+  const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
+  rmSync(path);
+  writeFileSync(path, `${batches}${trailerText(batches.length, rows, about).text}`);
+}
+
+async function factsOf(runId = RUN): Promise<readonly TargetFacts[] | null> {
+  const facts: TargetFacts[] = [];
+  const isWhole = await spool.facts(runId, 7, async (part) => void facts.push(...part));
+  return isWhole ? facts : null;
+}
+
+/** Texts that look like what separates the parts of the file, among others. */
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 20 }),
+  fc.constantFrom(
+    '\n{"headgate-trailer":1,"batches":0,"rows":0,"about":0}\n',
+    "\n",
+    "\r\n",
+    '"',
+    "\\",
+    "\u2028",
+  ),
+);
+
+describe("a segment in one file", () => {
+  it("has its batches from its beginning, and hands out its rows and facts, whatever texts are in it and however often it was split", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(
+          text.filter((one) => one.trim() !== ""),
+          { minLength: 1, maxLength: 4 },
+        ),
+        text,
+        fc.array(fc.array(text, { minLength: 1, maxLength: 3 }), { maxLength: 3 }),
+        fc.integer({ min: 1, max: 250 }),
+        async (serials, note, splits, count) => {
+          const targets = serials.map((sourceSerialNumber) => ({ sourceSerialNumber, mappingConfig: "kWh" }));
+          const mapped = await write(targets, { note, count });
+          const slices = [...mapped.batches];
+          for (const texts of splits) {
+            const parts = texts.map((one, at) => ({
+              ...{
+                sequence: `1.${at + 1}`,
+                points: 1,
+                bytes: Buffer.from(JSON.stringify([{ tags: { one } }])),
+              },
+            }));
+            slices.push(...(await appendSlices(segment, parts, giveOwnFile)));
+          }
+          // What a crash in the middle of a split leaves.
+          if (splits.length === 3) appendFileSync(segment, '[{"tags":{"one":"half');
+          const bytes = readFileSync(segment);
+          const batchBytes = mapped.batches.reduce((sum, { length }) => sum + length, 0);
+          expect(bytes.indexOf("\n")).toBe(INPUT.length + batchBytes);
+          const read = await Array.fromAsync(
+            bodiesOf((await spool.openSegment(RUN)) ?? expect.fail("no segment"), slices),
+          );
+          expect(read.map(({ slice }) => slice)).toEqual(slices);
+          expect(read.map(({ body }) => hash("sha256", body))).toEqual(slices.map(({ digest }) => digest));
+          expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
+          const { rows } = segmentFiles(segment);
+          const lines = rows === null ? [] : await Array.fromAsync(linesOf(rows));
+          const index = lines.map((line) => JSON.parse(line));
+          expect(index).toMatchObject(mapped.batches.map(({ sequence, length }) => ({ sequence, length })));
+          expect(index.flatMap((line) => line.rows).length).toBe(serials.length * count);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("is looked through from its end for its trailer, also where that lies across what is read at once", async () => {
+    await write([{ variableId: 1 }]);
+    const whole = readFileSync(segment);
+    const expected = trailerAtEnd(segment);
+    expect(expected).not.toBeNull();
+    for (const more of [0, 1, 64 * 1024 - 100, 64 * 1024 - 50, 64 * 1024 - 1, 64 * 1024, 300_000]) {
+      writeFileSync(segment, Buffer.concat([whole, Buffer.alloc(more, "x")]));
+      expect(trailerAnywhere(segment)).toEqual(expected);
+      expect(trailerAtEnd(segment)).toEqual(more === 0 ? expected : null);
+    }
+  });
+
+  it("is not looked through as a whole when it is large, as one that has no trailer may be", async () => {
+    const mapped = await write([{ variableId: 1 }]);
+    const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
+    for (const [batches, isFound] of [
+      [PACK_MAX - 100_000, true],
+      [PACK_MAX + 100_000, false],
+    ] as const) {
+      writeFileSync(
+        segment,
+        `${"x".repeat(batches)}${trailerText(batches, "", about).text}${"x".repeat(500_000)}`,
+      );
+      expect(trailerAnywhere(segment) !== null).toBe(isFound);
+    }
+  });
+
+  it("has no trailer when the footer stands where it does not say, or is torn", async () => {
+    await write([{ variableId: 1 }]);
+    const whole = readFileSync(segment);
+    const torn = whole.subarray(0, whole.lastIndexOf('{"headgate-trailer"') + 30);
+    for (const bytes of [whole.subarray(1), torn, torn.subarray(0, -25), Buffer.alloc(0)]) {
+      writeFileSync(segment, bytes);
+      expect(trailerAnywhere(segment)).toBeNull();
+      expect(await factsOf()).toBeNull();
+    }
+  });
+
+  it("is told apart from one that was mapped again, with files beside it, and counts more than what is left beside it", async () => {
+    const mapped = await write([{ variableId: 1 }]);
+    const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
+    await spool.note(RUN, about);
+    expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
+    writeFileSync(segment, readFileSync(segment).subarray(0, 50));
+    expect(await factsOf()).toEqual([]);
+  });
+
+  it("has nothing beside it that another attempt left there, by which it would be taken for one that was not sent", async () => {
+    const part = `${segment}.ab12.part`;
+    await write([{ variableId: 1 }], { count: 700 });
+    renameSync(segment, part);
+    for (const end of [".rows", ".about"]) writeFileSync(`${segment}${end}`, "{}\n");
+    expect(await spool.publishPack({ part, paths: [segment] })).toEqual([true]);
+    rmSync(part);
+    await spool.retireTogether([RUN]);
+    const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
+    expect(await Array.fromAsync(findReadings(folder, query))).toMatchObject([{ row: 6, value: 4 }]);
+  });
+
+  it("of an earlier version, without an input, is kept as it is when it is small, and compressed otherwise, and its readings are traced to their rows before and after", async () => {
+    const sizes = { small: 5, middling: 700, large: 9_000 };
+    const runs = Object.values(sizes).flatMap((count, at) =>
+      ["a", "b"].map((kind) => ({ runId: `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`, count, kind })),
+    );
+    for (const { runId, count } of runs)
+      layAlone(await write([{ variableId: 1 }], { runId, count }), spool.segmentPath(runId));
+    const found = async () => {
+      const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
+      return await Array.fromAsync(findReadings(folder, query));
+    };
+    const before = await found();
+    expect(before).toMatchObject(runs.toReversed().map(() => ({ row: 6, value: 4, sequence: "1" })));
+    expect(new Set(before.map(({ runId }) => runId))).toEqual(new Set(runs.map(({ runId }) => runId)));
+    await spool.retireTogether(runs.flatMap(({ runId, kind }) => (kind === "a" ? [runId] : [])));
+    for (const { runId, kind } of runs) if (kind === "b") await spool.retire(runId);
+    expect(await spool.residents()).toEqual(new Set());
+    expect(await found()).toEqual(before);
+    const ends = (kind: string, at: number) =>
+      readdirSync(join(folder, "kept")).flatMap((name) =>
+        name.startsWith(`01m7y3wv7m37a23mgyr2g8n1${kind}${at}`) ? [name.slice(26)] : [],
+      );
+    for (const kind of ["a", "b"])
+      expect([0, 1, 2].map((at) => ends(kind, at).toSorted())).toEqual([
+        [".segment"],
+        [".about", ".segment.rows", ".zst"],
+        [".about", ".rows.zst", ".zst"],
+      ]);
+  });
+});

@@ -1,0 +1,90 @@
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { TargetFacts } from "../../src/model.ts";
+import { isAbout, readFacts, writeAbout } from "../../src/spool/target-index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "headgate-about-"));
+const path = join(folder, "run.about");
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const PERIOD = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z" };
+const AT = Date.parse("2026-03-01T12:00:00Z");
+const facts = (meter: number): TargetFacts => ({
+  target: { sourceSerialNumber: `M ${meter}`, mappingConfig: "a=b" },
+  points: 96,
+  fromMs: AT,
+  toMs: AT,
+  untagged: 96,
+  unit: "kWh",
+});
+
+async function read(perPart: number): Promise<{ whole: boolean; parts: TargetFacts[][] }> {
+  const parts: TargetFacts[][] = [];
+  const whole = await readFacts({ path }, perPart, async (part) => {
+    parts.push([...part]);
+  });
+  return { whole, parts };
+}
+
+describe("what the batches of a run are about", () => {
+  it("is handed out as it was noted, in parts of bounded size", async () => {
+    const targets = Array.from({ length: 2_345 }, (_, meter) => facts(meter));
+    await writeAbout(path, { ...PERIOD, targets });
+    const { whole, parts } = await read(1_000);
+    expect(whole).toBe(true);
+    expect(parts.map(({ length }) => length)).toEqual([1_000, 1_000, 345]);
+    expect(parts.flat()).toEqual(targets);
+  });
+
+  it("is not taken for whole when a power cut has torn it, or when it is not here", async () => {
+    await writeAbout(path, { ...PERIOD, targets: [facts(1), facts(2)] });
+    const { length } = readFileSync(path);
+    for (const bytes of [length - 10, Math.floor(length / 2), 20, 0]) {
+      truncateSync(path, bytes);
+      expect((await read(10)).whole).toBe(false);
+    }
+    rmSync(path);
+    expect((await read(10)).whole).toBe(false);
+  });
+
+  it("is not taken for whole when a byte of it was changed, and then excludes nothing from a search", async () => {
+    const words = "sourceSerialNumber=M 9 mappingConfig=a=b";
+    const fields = { sourceSerialNumber: "M 9", mappingConfig: "a=b" };
+    await writeAbout(path, { ...PERIOD, targets: [facts(1), facts(9)] });
+    expect((await read(10)).whole).toBe(true);
+    const bytes = readFileSync(path);
+    for (const text of ["2026-03-02", "M 9", `"points":96`, `"sha256":"`]) {
+      const changed = Buffer.from(bytes);
+      const at = changed.indexOf(text) + text.length - 1 + (text.startsWith(`"sha`) ? 1 : 0);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      writeFileSync(path, changed);
+      expect((await read(10)).whole, text).toBe(false);
+      expect(await isAbout({ path }, { words, fields, atMs: Date.parse("2026-03-01T23:00:00Z") })).toBe(true);
+    }
+  });
+
+  it("names targets with whatever characters ends a line elsewhere", async () => {
+    const target = { ...facts(1), target: { sourceSerialNumber: "M\u2028\u20291", mappingConfig: "a" } };
+    await writeAbout(path, { ...PERIOD, targets: [target] });
+    expect(await read(10)).toEqual({ whole: true, parts: [[target]] });
+  });
+
+  it("tells which targets it may hold at which time, also as an earlier version had written it", async () => {
+    const { sourceSerialNumber, mappingConfig } = { sourceSerialNumber: "M 1", mappingConfig: "a=b" };
+    const words = "sourceSerialNumber=M 1 mappingConfig=a=b";
+    const query = { words, fields: { mappingConfig, sourceSerialNumber }, atMs: AT };
+    const other = { ...query, words: "x", fields: { ...query.fields, mappingConfig: "c" } };
+    const check = async () => {
+      expect(await isAbout({ path }, query)).toBe(true);
+      expect(await isAbout({ path }, other)).toBe(false);
+      expect(await isAbout({ path }, { ...query, atMs: AT + 86_400_000 })).toBe(false);
+    };
+    await writeAbout(path, { ...PERIOD, targets: [facts(0), facts(1)] });
+    await check();
+    writeFileSync(path, JSON.stringify({ ...PERIOD, targets: ["variableId=7", words] }));
+    await check();
+    expect((await read(10)).whole).toBe(false);
+  });
+});

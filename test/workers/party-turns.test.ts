@@ -1,0 +1,73 @@
+/** Parties wait for the process that works for others of their mapper, for a while. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { PartyTurns } from "../../src/workers/party-turns.ts";
+import { Slots } from "../../src/workers/slots.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const never = new AbortController().signal;
+
+/** Notes in `told` what came of it. */
+async function noteTurn(turns: PartyTurns, name: string, told: string[], signal = never): Promise<void> {
+  told.push(`${name} ${(await turns.take("mapper", false, signal)) ? "begins" : "does not"}`);
+}
+
+test("one party after another has its turn, in the order of their coming", async () => {
+  const turns = new PartyTurns(new Slots(8));
+  const told: string[] = [];
+  const all = ["first", "second", "third"].map((name) => noteTurn(turns, name, told));
+  await all[0];
+  expect(told).toEqual(["first begins"]);
+  turns.free("mapper");
+  await all[1];
+  expect(told).toEqual(["first begins", "second begins"]);
+  turns.free("mapper");
+  await all[2];
+  turns.free("mapper");
+  expect(await turns.take("mapper", false, never)).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("who waited for long begins beside the one that is at work, which a process that has nothing to do and another mapper do at once", async () => {
+  const turns = new PartyTurns(new Slots(8));
+  const told: string[] = [];
+  expect(await turns.take("mapper", false, never)).toBe(true);
+  expect(await turns.take("another", false, never)).toBe(true);
+  expect(await turns.take("mapper", true, never)).toBe(true);
+  const waiting = noteTurn(turns, "patient", told);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(told).toEqual([]);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await waiting;
+  expect(told).toEqual(["patient begins"]);
+});
+
+test("who is cancelled while it waits does not begin, and keeps nobody waiting", async () => {
+  const turns = new PartyTurns(new Slots(8));
+  const told: string[] = [];
+  await turns.take("mapper", false, never);
+  const stop = new AbortController();
+  const cancelled = noteTurn(turns, "cancelled", told, stop.signal);
+  const last = noteTurn(turns, "last", told);
+  stop.abort();
+  await cancelled;
+  turns.free("mapper");
+  await last;
+  expect(told).toEqual(["cancelled does not", "last begins"]);
+  expect(await turns.take("mapper", false, stop.signal)).toBe(false);
+});
+
+test("a turn takes a slot, and gives it back", async () => {
+  const slots = new Slots(1);
+  const turns = new PartyTurns(slots);
+  expect(await turns.take("mapper", false, never)).toBe(true);
+  expect(slots.areAllFree).toBe(false);
+  const stop = new AbortController();
+  const another = turns.take("another", false, stop.signal);
+  stop.abort();
+  expect(await another).toBe(false);
+  turns.free("mapper");
+  expect(slots.areAllFree).toBe(true);
+  expect(await turns.take("another", false, never)).toBe(true);
+});

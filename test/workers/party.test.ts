@@ -1,0 +1,260 @@
+/** Small files that are mapped together come out as they would alone, or not at all. */
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { MapJob, MappedFile, MapResult } from "../../src/mapping/contract.ts";
+import { aboutLines, aboutOf } from "../../src/segment/layout.ts";
+import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
+import { poolOf, writeMapper } from "./pool-rig.ts";
+
+/** Says which file it reads, and does to a row what the row says. */
+const ROWS = `
+  log.info("reading " + file.name);
+  for await (const rows of file.csv({ columns: true })) for (const row of rows) {
+    if (row.what === "kill") process.kill(process.pid, "SIGKILL");
+    if (row.what === "loop") for (;;);
+    if (row.what === "wait") { log.warn("waits"); await new Promise(() => {}); }
+    if (row.what === "leave") setInterval(() => {}, 1000);
+    if (row.what === "move") process.chdir("/");
+    emit({ target: { variableId: Number(row.id) }, date: row.date, value: Number(row.value), tags: { file: file.name, folder: process.cwd() } });
+  }`;
+
+function content(rows: number, what = "", at = 0): string {
+  const lines = Array.from({ length: rows }, (_, nth) => {
+    const date = new Date(Date.UTC(2026, 2, 1) + nth * 900_000).toISOString();
+    return `${1 + (nth % 3)},${date},${nth / 8},${nth === at ? what : ""}`;
+  });
+  return `id,date,value,what\n${lines.join("\n")}\n`;
+}
+
+type Rig = Awaited<ReturnType<typeof poolOf>>;
+
+async function rigOf(options: Parameters<typeof poolOf>[1] = {}) {
+  return await poolOf({ rows: ROWS }, options);
+}
+
+/** A job for each content, with a segment of its own. */
+async function jobsOf({ job, folder }: Rig, contents: readonly string[], prefix = "run"): Promise<MapJob[]> {
+  const bound = await job("rows");
+  return await Promise.all(
+    contents.map(async (text, nth) => {
+      const runId = `${prefix}${nth}`;
+      const inputPath = join(folder, `${runId}.csv`);
+      await writeFile(inputPath, text);
+      return {
+        ...bound,
+        ...{ runId, inputPath, fileName: `${runId}.csv`, filePath: `in/${runId}.csv` },
+        segmentPath: join(folder, "segments", `${runId}.segment`),
+      };
+    }),
+  );
+}
+
+const never = () => new AbortController().signal;
+
+async function segments({ folder }: Rig): Promise<readonly string[]> {
+  return await readdir(join(folder, "segments")).catch(() => []);
+}
+
+/** As the drop brings them: their inputs one after another in one file, which is gone afterwards as its caller removes it. */
+async function together(
+  { pool, folder }: Rig,
+  jobs: readonly MapJob[],
+  signal: AbortSignal,
+): Promise<readonly (MapResult | null)[]> {
+  const part = join(folder, "segments", `${jobs[0]?.runId}.${randomUUID()}.part`);
+  const inputs = await Promise.all(jobs.map(({ inputPath }) => readFile(inputPath)));
+  let offset = 0;
+  const packed = jobs.map(({ inputPath: _, ...job }, nth) => {
+    const input = { offset, length: inputs[nth]?.length ?? 0 };
+    offset += input.length;
+    return { ...job, input };
+  });
+  await mkdir(join(folder, "segments"), { recursive: true });
+  await writeFile(part, Buffer.concat(inputs));
+  try {
+    return await pool.mapTogether(part, packed, signal);
+  } finally {
+    await rm(part, { force: true });
+  }
+}
+
+/** The batches, the row index and, where it lies with them, what they are about. */
+async function contentOf(
+  { segmentPath }: MapJob,
+  result: MappedFile,
+): Promise<readonly [string, string[], string[] | null]> {
+  const { rows, about } = segmentFiles(segmentPath);
+  if (rows === null) throw new Error("no row index");
+  const bytes = await readFile(segmentPath);
+  const first = result.batches[0]?.offset ?? 0;
+  const batches = bytes.subarray(first, rows.span === undefined ? bytes.length : rows.span.offset - 1);
+  const lines = await Array.fromAsync(linesOf(rows));
+  return [batches.toString("utf8"), lines, about === null ? null : await Array.fromAsync(linesOf(about))];
+}
+
+/** With its batches where those of the other begin. */
+function moved(result: MapResult, other: MapResult | null | undefined): MapResult {
+  if (result.status !== "mapped" || other?.status !== "mapped") return result;
+  const by = (other.batches[0]?.offset ?? 0) - (result.batches[0]?.offset ?? 0);
+  return { ...result, batches: result.batches.map((batch) => ({ ...batch, offset: batch.offset + by })) };
+}
+
+const statuses = (results: readonly (MapResult | null)[]) => results.map((result) => result?.status ?? null);
+
+describe("files that are mapped together", () => {
+  it("come out as they would alone, whatever their sizes, and say what they would alone", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(1), content(96), content(0), content(320), "", content(96)]);
+    const results = await together(rig, jobs, never());
+    expect(statuses(results)).toEqual(jobs.map(() => "mapped"));
+    const contents = await Promise.all(
+      jobs.map((job, nth) => {
+        const result = results[nth];
+        return result?.status === "mapped" && result.batches.length > 0 ? contentOf(job, result) : null;
+      }),
+    );
+    expect((await segments(rig)).length, "each in one file").toBe(4);
+    expect(results[3]).toMatchObject({ points: 320, batches: { length: 4 } });
+    await expect
+      .poll(() => rig.lines.flatMap((line) => JSON.parse(line)).map(({ run, msg }) => `${run} ${msg}`))
+      .toEqual(jobs.map(({ runId }) => `${runId} reading ${runId}.csv`));
+    for (const [nth, job] of jobs.entries()) {
+      const result = await rig.pool.map(job, never());
+      expect(results[nth]).toEqual(moved(result, results[nth]));
+      const [batches, rows, about] = contents[nth] ?? [];
+      if (batches === undefined || result.status !== "mapped") continue;
+      expect(await contentOf(job, result)).toEqual([batches, rows, null]);
+      const noted = aboutOf(result);
+      expect(`${about?.join("\n")}\n`).toBe(noted === null ? null : [...aboutLines(noted)].join(""));
+    }
+  });
+
+  it("leave out the one that fails, of which nothing stays and nothing is said, and the one of another version", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [
+      content(5),
+      "id,date,value,what\n1,yesterday,1,\n",
+      content(6),
+      content(7),
+    ]);
+    const [, failing, , other] = jobs;
+    if (failing === undefined || other === undefined) throw new Error("no jobs");
+    const binding = { ...other.binding, mapper: { ...other.binding.mapper, digest: "0".repeat(64) } };
+    const results = await together(rig, [...jobs.slice(0, 3), { ...other, binding }], never());
+    expect(statuses(results)).toEqual(["mapped", null, "mapped", null]);
+    expect(await segments(rig)).toEqual(["run0.segment", "run2.segment"]);
+    expect(rig.lines.join("")).not.toContain("run1");
+    expect(await rig.pool.map(failing, never())).toMatchObject({
+      status: "failed",
+      reason: { code: "HG-MAP-005", place: { row: 2 } },
+    });
+  });
+
+  it("leave out the one that gives more than belongs into one file, of which nothing stays", async () => {
+    const rig = await rigOf({ count: 1 });
+    // Last, since on a busy machine it takes so long that what follows is left for later.
+    const jobs = await jobsOf(rig, [content(3), content(30_000)]);
+    const [, large] = jobs;
+    if (large === undefined) throw new Error("no jobs");
+    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", null]);
+    expect(await segments(rig)).toEqual(["run0.segment"]);
+    expect(await rig.pool.map(large, never())).toMatchObject({ status: "mapped", points: 30_000 });
+  });
+
+  it("leave out the one whose segment cannot be given its name", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(6)]);
+    const [first, second] = jobs;
+    if (first === undefined || second === undefined) throw new Error("no jobs");
+    await writeFile(join(rig.folder, "file"), "");
+    const nowhere = { ...first, segmentPath: join(rig.folder, "file", "run0.segment") };
+    expect(statuses(await together(rig, [nowhere, second], never()))).toEqual([null, "mapped"]);
+    await expect(rig.pool.map(nowhere, never())).rejects.toMatchObject({ code: "HG-MAP-014" });
+  });
+
+  it("are all left when the process ends, and then mapped alone but for the one that ended it", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "kill", 4), content(6)]);
+    expect(await together(rig, jobs, never())).toEqual([null, null, null]);
+    expect(await segments(rig)).toEqual([]);
+    const alone = [];
+    for (const job of jobs) alone.push(await rig.pool.map(job, never()));
+    expect(alone).toMatchObject([
+      { status: "mapped" },
+      { status: "failed", reason: { code: "HG-MAP-011" } },
+      { status: "mapped" },
+    ]);
+  });
+
+  it("are all left when they take longer than one may", async () => {
+    const rig = await rigOf({ count: 1, timeLimit: 700 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
+    expect(await together(rig, jobs, never())).toEqual([null, null, null]);
+    expect(await segments(rig)).toEqual([]);
+  });
+
+  it("are cancelled as one would be, and nothing of them stays", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(9, "wait"), content(6)]);
+    const stop = new AbortController();
+    const outcomes = Promise.allSettled([together(rig, jobs, stop.signal), together(rig, jobs, stop.signal)]);
+    await expect.poll(() => segments(rig), { timeout: 20_000 }).not.toEqual([]);
+    stop.abort();
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
+    expect(await segments(rig)).toEqual([]);
+    await expect(together(rig, jobs, stop.signal)).rejects.toMatchObject({ code: "HG-MAP-013" });
+  });
+
+  it("go side by side, party by party, and one that leaves something behind is mapped nevertheless", async () => {
+    const rig = await rigOf({ count: 2 });
+    const [one, two] = await Promise.all([
+      jobsOf(rig, [content(30), content(31, "leave")], "one"),
+      jobsOf(rig, [content(40), content(41)], "two"),
+    ]);
+    const results = await Promise.all([one, two].map((jobs) => together(rig, jobs, never())));
+    expect(results.flat().map((result) => result?.status === "mapped" && result.points)).toEqual([
+      30, 31, 40, 41,
+    ]);
+    expect(rig.lines.filter((line) => line.includes("a mapping process is replaced")).length).toBe(1);
+    expect(await together(rig, [], never())).toEqual([]);
+  });
+
+  it("are left when one before them left the process unclean", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(1), content(2, "move", 1), content(3), content(4)]);
+    const results = await together(rig, jobs, never());
+    expect(statuses(results)).toEqual(["mapped", "mapped", null, null]);
+    for (const [nth, job] of jobs.entries()) {
+      const result = await rig.pool.map(job, never());
+      expect(moved(result, results[nth])).toMatchObject(results[nth] ?? { points: nth + 1 });
+    }
+  });
+
+  it("have settings of their own, which a mapper may change", async () => {
+    const rig = await rigOf({ count: 1 });
+    await writeFile(
+      join(rig.mappers, "taker.ts"),
+      `import { defineMapper, z } from "headgate/mapper";
+export default defineMapper({ name: "taker", summary: "of a test", settings: z.object({ ids: z.any() }), map({ settings, emit }: any) {
+  while (settings.ids.length > 0) emit({ target: { variableId: settings.ids.pop() }, date: "2026-03-01T00:00:00Z", value: 1 });
+} });`,
+    );
+    const { binding } = await rig.job("taker");
+    const jobs = (await jobsOf(rig, ["a", "b", "c"], "taken")).map((job) => ({
+      ...job,
+      binding: { ...binding, settings: { ids: [1, 2] } },
+    }));
+    expect(await together(rig, jobs, never())).toMatchObject(jobs.map(() => ({ points: 2 })));
+  });
+
+  it("are mapped by the version that they are bound to, or not at all", async () => {
+    const rig = await rigOf({ count: 1 });
+    const jobs = await jobsOf(rig, [content(5), content(6)]);
+    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", "mapped"]);
+    await writeMapper(rig.mappers, "rows", `${ROWS} log.info("changed");`);
+    expect(await together(rig, jobs, never())).toEqual([null, null]);
+  });
+});

@@ -1,0 +1,192 @@
+import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { silentLog } from "../../src/support/log.ts";
+import { createCatalogue } from "../../src/workers/catalogue.ts";
+import { createMappingPool } from "../../src/workers/pool.ts";
+import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
+
+describe("the pool", () => {
+  it("maps a file by a mapper of a folder outside of the package into a segment, and passes on what it logs", async () => {
+    const { map, folder, lines } = await poolOf({
+      good: `log.info("hello"); console.log("from the console"); console.log(5, { a: [1.5] }, "%"); ${GOOD}`,
+    });
+    const result = await map("good");
+    expect(result).toMatchObject({ status: "mapped", points: 1, batches: [{ sequence: "1", points: 1 }] });
+    expect(JSON.parse(await readFile(join(folder, "good.segment"), "utf8"))).toEqual([
+      { variableId: 1, data: [{ date: "2026-03-01T00:00:00Z", value: 1 }] },
+    ]);
+    await expect.poll(() => lines.join("")).toContain("from the console");
+    expect(lines.join("\n")).toContain("5 { a: [ 1.5 ] } %");
+    expect(lines.join("")).toContain("hello");
+  });
+
+  it("ends an endless loop at the time limit, which does not count the wait for a free worker", async () => {
+    const { map, folder } = await poolOf({ loop: "for (;;);", good: GOOD }, { count: 1, timeLimit: 1_000 });
+    const [loop, second, good] = await Promise.all([map("loop"), map("loop"), map("good")]);
+    for (const result of [loop, second])
+      expect(result).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
+    expect(good).toMatchObject({ status: "mapped" });
+    await expect(access(join(folder, "loop.segment"))).rejects.toThrow();
+  });
+
+  it("closes when a look for a version that nobody waits for has ended, since it may write where versions are kept", async () => {
+    const ended: string[] = [];
+    const found = Promise.withResolvers<null>();
+    const locate = () => found.promise.finally(() => ended.push("look"));
+    const pool = createMappingPool(OPTIONS, [], silentLog, { locate });
+    pool.prepare({ name: "good", version: "1", digest: "0" });
+    const closed = pool.close().then(() => ended.push("pool"));
+    setImmediate(() => found.resolve(null));
+    await closed;
+    expect(ended).toEqual(["look", "pool"]);
+  });
+
+  it("cancels an endless loop at once, and what waits behind it", async () => {
+    const { map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` }, { count: 1 });
+    const stop = new AbortController();
+    const running = map("loop", stop.signal);
+    const waiting = map("loop", stop.signal);
+    const outcomes = Promise.allSettled([running, waiting]);
+    await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    stop.abort();
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({
+        status: "rejected",
+        reason: { name: "TransientError", code: "HG-MAP-013" },
+      });
+    await expect(map("loop", stop.signal)).rejects.toMatchObject({ code: "HG-MAP-013" });
+  });
+
+  it("cancels what runs when it is closed", async () => {
+    const { pool, map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` });
+    const outcome = Promise.allSettled([map("loop")]);
+    await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    await pool.close();
+    expect((await outcome)[0]).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
+  });
+
+  it("maps by the mapper that the run is bound to, or not at all", async () => {
+    const { pool, map, job, mappers } = await poolOf({ good: GOOD });
+    const bound = await job("good");
+    await writeMapper(mappers, "good", GOOD.replace("value: 1", "value: 2"));
+    expect(await pool.map(bound, new AbortController().signal)).toMatchObject({
+      status: "failed",
+      reason: { code: "HG-MAP-002" },
+    });
+    expect(await map("good")).toMatchObject({ status: "mapped" });
+    const unknown = {
+      ...bound,
+      binding: { ...bound.binding, mapper: { name: "unheard-of", version: "0.0.0", digest: "" } },
+    };
+    expect(await pool.map(unknown, new AbortController().signal)).toMatchObject({
+      reason: { code: "HG-MAP-001" },
+    });
+  });
+
+  it("tells the author's own lines of what a mapper throws, and what keeps a module from loading", async () => {
+    const { map, mappers } = await poolOf({ thrower: "\nnull.x" });
+    await writeFile(join(mappers, "broken.ts"), "export default {");
+    const thrown = await map("thrower");
+    expect(thrown.status === "failed" && thrown.reason.message).toMatch(
+      /the mapper thrower threw: .*thrower\.ts:3/,
+    );
+    expect(await map("broken")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-003" } });
+  });
+
+  it("takes up a changed mapper together with the files that it imports", async () => {
+    const { mappers, folder, map } = await poolOf({}, { count: 1 });
+    await mkdir(join(mappers, "parted"));
+    await writeFile(
+      join(mappers, "parted", "mapper.ts"),
+      `import { defineMapper } from "headgate/mapper"; import { value } from "./value.ts";
+      export default defineMapper({ name: "parted", summary: "", map({ emit }) { ${GOOD.replace("value: 1", "value")} } });`,
+    );
+    for (const value of [1, 2]) {
+      await writeFile(join(mappers, "parted", "value.ts"), `export const value = ${value};`);
+      expect(await map("parted")).toMatchObject({ status: "mapped" });
+      expect(await readFile(join(folder, "parted.segment"), "utf8")).toContain(`"value":${value}}`);
+    }
+  });
+
+  it("shows mappers nothing of the environment", async () => {
+    process.env["HEADGATE_TEST_SECRET"] = "s3cret";
+    const { map } = await poolOf({
+      env: `if (process.env.HEADGATE_TEST_SECRET) throw new Error("seen"); ${GOOD}`,
+    });
+    expect(await map("env")).toMatchObject({ status: "mapped" });
+    delete process.env["HEADGATE_TEST_SECRET"];
+  });
+
+  it("says what a mapper reached for that it may not, in words of mappers and not of the runtime", async () => {
+    const { map } = await poolOf({
+      net: `await fetch("http://127.0.0.1:8070/");`,
+      programs: `(await import("node:child_process")).execFileSync("id");`,
+    });
+    for (const [name, what] of [
+      ["net", "the network"],
+      ["programs", "other programs"],
+    ]) {
+      const result = await map(name ?? "");
+      const message = result.status === "failed" ? result.reason.message : "";
+      expect(message).toContain(`it reached for ${what}`);
+      expect(message).not.toContain("--allow");
+    }
+  });
+
+  it("asks to try again when the input has gone", async () => {
+    const { pool, job } = await poolOf({ good: GOOD });
+    const gone = { ...(await job("good")), inputPath: "/nowhere/input.csv" };
+    await expect(pool.map(gone, new AbortController().signal)).rejects.toMatchObject({
+      name: "TransientError",
+      code: "HG-MAP-016",
+    });
+  });
+});
+
+describe("the catalogue", () => {
+  it("finds single files and folders, prefers configured ones, and lists the bundled ones too", async () => {
+    const { mappers } = await poolOf({ "acme-hourly": GOOD });
+    await mkdir(join(mappers, "standard"));
+    await writeFile(
+      join(mappers, "standard", "mapper.ts"),
+      `import { defineMapper, z } from "headgate/mapper"; import { summary } from "./text.ts";
+      export default defineMapper({ name: "standard", summary, version: "9.1.0", settings: z.object({ zone: z.string() }), map() {} });`,
+    );
+    await writeFile(join(mappers, "standard", "text.ts"), `export const summary = "first";`);
+    const catalogue = createCatalogue([mappers, join(mappers, "absent")]);
+    const names = (await catalogue.list()).map(({ identity }) => identity.name);
+    expect(names).toEqual([...new Set(names)].sort());
+    expect(names).toEqual(expect.arrayContaining(["acme-hourly", "helios-logger", "standard"]));
+    const first = await catalogue.find("standard");
+    expect(first).toMatchObject({
+      summary: "first",
+      identity: { version: "9.1.0", digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+    expect(await first?.checkSettings({ zone: "UTC" })).toBeNull();
+    expect(await first?.checkSettings({ zone: 5 })).toContain("zone: ");
+    expect(first?.settingsSchema).toMatchObject({
+      properties: { zone: { type: "string" } },
+      required: ["zone"],
+    });
+    await writeFile(join(mappers, "standard", "text.ts"), `export const summary = "second";`);
+    const second = await catalogue.find("standard");
+    expect(second?.identity.digest).not.toBe(first?.identity.digest);
+    expect(await catalogue.find("../standard")).toBeNull();
+    expect(await catalogue.find("unheard-of")).toBeNull();
+  });
+
+  it("lists a mapper that cannot be loaded with the reason, and throws it when that one is asked for", async () => {
+    const { mappers } = await poolOf({ misnamed: GOOD });
+    await writeMapper(mappers, "other", GOOD);
+    await writeFile(join(mappers, "misnamed.ts"), await readFile(join(mappers, "other.ts"), "utf8"));
+    const catalogue = createCatalogue([mappers]);
+    const listed = (await catalogue.list()).find(({ identity }) => identity.name === "misnamed");
+    expect(listed?.summary).toContain('it calls itself "other"');
+    expect(await listed?.checkSettings({})).toContain("cannot be loaded");
+    await expect(catalogue.find("misnamed")).rejects.toMatchObject({
+      name: "ConfigError",
+      code: "HG-MAP-003",
+    });
+  });
+});
