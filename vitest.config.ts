@@ -19,6 +19,8 @@ export default defineConfig({
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // On a busy machine a second is nothing: only what hangs takes so long.
+    expect: { poll: { timeout: 20_000 } },
     maxWorkers: 2,
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } }),

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { AMONG_OTHERS } from "../migration/migrate-command.ts";
 import { HeadgateProcess, headgate } from "./processes.ts";
 import { readingsOf } from "./readings.ts";
 import { localDrop, Rig } from "./rig.ts";
@@ -72,6 +73,7 @@ describe.each([0o022, 0o000])("under umask %o", (mask) => {
         stage.config,
         "--mapper",
         "standard",
+        ...AMONG_OTHERS,
       ]);
       expect(migrated.code, migrated.stderr).toBe(0);
       expect((await lstat(backup)).mode & 0o777).toBe(0o600);

@@ -1,13 +1,16 @@
 /** A migration while calls of others, or its own, take their time. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { PATIENTLY } from "../e2e/wait.ts";
 import { GatewayRig, oneReading } from "../runs/gateway-rig.ts";
 import { type HeldPushes, holdPushes } from "./held-pushes.ts";
-import { main, migrate } from "./migrate-command.ts";
+import { AMONG_OTHERS, main, migrate } from "./migrate-command.ts";
+
+vi.setConfig(PATIENTLY);
 
 const FILES = 5;
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 let rig: GatewayRig;
 let pushes: HeldPushes;
 let child: ChildProcess | null = null;
@@ -32,7 +35,7 @@ async function putHistory(): Promise<number> {
 }
 
 function startMigration(): ChildProcess {
-  const args = [main, "migrate", "history/*.csv", "-c", rig.config, "-m", "standard"];
+  const args = [main, "migrate", "history/*.csv", "-c", rig.config, "-m", "standard", ...AMONG_OTHERS];
   const started = spawn(process.execPath, args, { cwd: rig.folder, stdio: ["ignore", "pipe", "inherit"] });
   said = "";
   started.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -9,6 +9,7 @@ import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { watchMemory } from "./memory.ts";
+import { AMONG_OTHERS } from "./migrate-command.ts";
 
 const FILES = Number(process.env["HEADGATE_HISTORY_FILES"] ?? 60);
 const POINTS = Number(process.env["HEADGATE_HISTORY_POINTS"] ?? 6_000);
@@ -46,7 +47,18 @@ function putHistory(variables: readonly number[]): void {
 
 /** Killed where `fault` says, by SIGKILL; the largest memory of the command and its mappers goes into `peaks`. */
 async function migrate(peaks: number[], fault?: string) {
-  const args = [main, "migrate", "history/*.csv", "-c", rig.config, "-m", "standard", "--verify", "--json"];
+  const args = [
+    main,
+    "migrate",
+    "history/*.csv",
+    "-c",
+    rig.config,
+    "-m",
+    "standard",
+    "--verify",
+    "--json",
+    ...AMONG_OTHERS,
+  ];
   const env = { ...process.env, ...(fault === undefined ? {} : { HEADGATE_FAULT: fault }) };
   const started = spawn(process.execPath, args, { cwd: rig.folder, env, stdio: ["ignore", "pipe", "pipe"] });
   child = started;
@@ -100,5 +112,5 @@ it(
     expect(await versions(variables[0] ?? 0)).toBe(POINTS / VARIABLES);
     expect(Math.max(...peaks)).toBeLessThan(MEMORY_MAX);
   },
-  Number(process.env["HEADGATE_HISTORY_MINUTES"] ?? 1) * 60_000,
+  Number(process.env["HEADGATE_HISTORY_MINUTES"] ?? 2) * 60_000,
 );

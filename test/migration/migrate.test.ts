@@ -1,13 +1,13 @@
 /** `headgate migrate` as a real process, against a hub in this one. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { PATIENTLY } from "../e2e/wait.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
+import { AMONG_OTHERS, headgate, main, migrate as migrateIn, type Result } from "./migrate-command.ts";
 
-const run = promisify(execFile);
-const main = resolve(import.meta.dirname, "../../src/main.ts");
+vi.setConfig(PATIENTLY);
+
 let rig: GatewayRig;
 let children: ChildProcess[] = [];
 beforeEach(async () => {
@@ -21,19 +21,7 @@ afterEach(async () => {
   await rig.close();
 });
 
-interface Result {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function migrate(...args: string[]): Promise<Result> {
-  const command = [main, "migrate", "history/**/*.csv", "-c", rig.config, "-m", "standard", ...args];
-  return run(process.execPath, command, { cwd: rig.folder }).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    (thrown: Result) => thrown,
-  );
-}
+const migrate = (...args: readonly string[]): Promise<Result> => migrateIn(rig, ...args);
 
 /** A month of days for each variable in a file of its own. */
 function putMonths(variables: readonly number[], months: number, value = (at: number) => at): void {
@@ -67,8 +55,8 @@ it("delivers what the patterns find, verifies it, and finds nothing to do when c
   const page = readFileSync(report, "utf8");
   expect(page).toContain('<b class="good">No difference.</b>');
   expect(page).not.toMatch(/(src|href)=/);
-  const asked = ["report", JSON.parse(first.stdout).id.slice(0, 4), "-c", rig.config, "--json"];
-  const remade = await run(process.execPath, [main, "migrate", ...asked]);
+  const id: string = JSON.parse(first.stdout).id;
+  const remade = await headgate(rig, "migrate", "report", id.slice(0, 4), "--json");
   expect(JSON.parse(remade.stdout)).toMatchObject({
     points: { accepted: 672 },
     coverage: { from: "2025-01-01", targets: 2, rows: [{ points: 336 }, { points: 336 }] },
@@ -105,7 +93,7 @@ it("names by target and month what the service does not hold, and why that is li
   );
   from(other, [["2025-02-03T12:00:00Z", 5]]);
   const gateway = await rig.open({});
-  await expect.poll(() => gateway.isIdle(), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => gateway.isIdle(), { timeout: 60_000 }).toBe(true);
   await rig.removePoints(gone, "2025-02-11T00:00:00Z", "2025-02-14T00:00:00Z");
 
   const { code, stdout } = await migrate("--verify", "--json");
@@ -131,7 +119,7 @@ it("goes on where it stood after it was killed, and nothing arrives twice", asyn
   for (const round of [1, 2]) {
     const child = spawn(
       process.execPath,
-      [main, "migrate", "history/**/*.csv", "-c", rig.config, "-m", "standard"],
+      [main, "migrate", "history/**/*.csv", "-c", rig.config, "-m", "standard", ...AMONG_OTHERS],
       { cwd: rig.folder, stdio: "ignore" },
     );
     children.push(child);

@@ -3,12 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ExcelJS from "exceljs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
 import { captureShown } from "../cli/shown.ts";
+import { PATIENTLY } from "../e2e/wait.ts";
 import { FaultyService } from "../provisioning/faulty-service.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
-import { headgateHere, main, migrateHere } from "./migrate-command.ts";
+import { AMONG_OTHERS, headgateHere, main, migrateHere } from "./migrate-command.ts";
+
+vi.setConfig(PATIENTLY);
 
 const never = new AbortController().signal;
 const HEADER = [
@@ -86,7 +89,7 @@ const WHOLE = [
 
 /** Ends at the fault, and answers whether it did. */
 async function killed(point: string, ...args: readonly string[]): Promise<boolean> {
-  child = spawn(process.execPath, [main, ...args, "-c", rig.config], {
+  child = spawn(process.execPath, [main, ...args, ...AMONG_OTHERS, "-c", rig.config], {
     cwd: rig.folder,
     stdio: "ignore",
     env: { ...process.env, HEADGATE_FAULT: point },

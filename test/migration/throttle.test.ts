@@ -1,12 +1,17 @@
 /** How a migration holds itself back. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { constants, getPriority } from "node:os";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { behind } from "../../src/cli/migrate/run.ts";
 import { ErrorShare, parseShare } from "../../src/migration/error-share.ts";
 import { parseRate } from "../../src/migration/rate.ts";
 import { Window } from "../../src/migration/window.ts";
+import { PATIENTLY } from "../e2e/wait.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
-import { main, migrate } from "./migrate-command.ts";
+import { AMONG_OTHERS, headgate, main, migrate } from "./migrate-command.ts";
+
+vi.setConfig(PATIENTLY);
 
 const opens = (window: string, at: string) =>
   Window.parse(window).opensAt(Temporal.Instant.from(at))?.toString() ?? null;
@@ -85,12 +90,16 @@ it("takes no more files when too many need a person, and says why and how to go 
 it("finishes the calls under way when it is interrupted, says how to go on, and waits at its rate", async () => {
   const rig = await history(20, row);
   const args = [main, "migrate", "history/*.csv", "-c", rig.config, "-m", "standard", "--rate", "1/s"];
-  const child = spawn(process.execPath, args, { cwd: rig.folder, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...args, ...AMONG_OTHERS], {
+    cwd: rig.folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let said = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     said += text;
   });
-  await expect.poll(() => said, { timeout: 20_000 }).toContain("waits: the rate of 1/s readings");
+  await expect.poll(() => said, { timeout: 60_000 }).toContain("waits: the rate of 1/s readings");
+  expect(getPriority(child.pid)).toBe(getPriority());
   child.kill("SIGINT");
   await once(child, "close");
   expect(child.exitCode).toBe(1);
@@ -98,4 +107,22 @@ it("finishes the calls under way when it is interrupted, says how to go on, and 
   expect(said).toMatch(/^files 20: .*pending/m);
   const { stdout } = await migrate(rig, "--json");
   expect(JSON.parse(stdout)).toMatchObject({ how: "done", points: { accepted: 20 } });
+});
+
+it("stands behind others of the machine unless it is told otherwise, and is not brought forward by that", async () => {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  expect(behind(PRIORITY_LOW)).toBe(PRIORITY_LOW);
+  expect(behind(0)).toBe(PRIORITY_BELOW_NORMAL);
+  const rig = await history(1, row);
+  const args = [main, "migrate", "history/*.csv", "-c", rig.config, "-m", "standard", "--rate", "1/s"];
+  const child = spawn(process.execPath, args, { cwd: rig.folder, stdio: "ignore" });
+  const ended = once(child, "close");
+  await expect.poll(() => getPriority(child.pid), { timeout: 60_000 }).toBe(behind(getPriority()));
+  child.kill("SIGKILL");
+  await ended;
+  const refused = await headgate(rig, "migrate", "history/*.csv", "--priority", "high");
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("high is neither low nor normal"),
+  });
 });

@@ -3,10 +3,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { captureShown } from "../cli/shown.ts";
+import { PATIENTLY } from "../e2e/wait.ts";
 import { GatewayRig, until } from "../runs/gateway-rig.ts";
 import { headgateHere, main, migrateHere, versionsOf } from "./migrate-command.ts";
+
+vi.setConfig(PATIENTLY);
 
 let rig: GatewayRig;
 let child: ChildProcess | null = null;

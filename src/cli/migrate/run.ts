@@ -1,6 +1,6 @@
 /** Carries a migration out: the gateway over its files, until all of them are at rest or somebody stops it. */
 import { createWriteStream, existsSync } from "node:fs";
-import { constants, setPriority } from "node:os";
+import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Gateway, type GatewayMeans, startGateway } from "../../gateway.ts";
@@ -54,7 +54,7 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
   const { config, files, folder, care: settings, stop, say, tell } = carriage;
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
-  goBehind(log);
+  if (settings.isBehind) goBehind(log);
   let view: ProgressView | null = null;
   const live = await watchBeside(carriage.beside, log, (line) => (view?.tell ?? tell)(line));
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
@@ -125,10 +125,15 @@ async function follow(
   }
 }
 
+/** The priority, a larger number for a lower one, of who stands behind others: nobody is brought forward by that. */
+export function behind(priority: number): number {
+  return Math.max(priority, constants.priority.PRIORITY_BELOW_NORMAL);
+}
+
 /** The mappers inherit it: what else the machine does comes first. */
 function goBehind(log: Logger): void {
   try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+    setPriority(behind(getPriority()));
   } catch (thrown) {
     log.warn({ err: thrown }, "the process could not be put behind others");
   }

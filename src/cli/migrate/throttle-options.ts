@@ -10,6 +10,7 @@ export interface CareFlags {
   readonly rate?: string;
   readonly between?: string;
   readonly pauseOnErrors?: string;
+  readonly priority: string;
 }
 
 export interface CareSettings {
@@ -18,7 +19,11 @@ export interface CareSettings {
   readonly window: Window | null;
   /** From 0 to 1. */
   readonly errorsMax: number | null;
+  /** Whatever else the machine does comes first. */
+  readonly isBehind: boolean;
 }
+
+const PRIORITIES = ["low", "normal"] as const;
 
 export function addCareOptions(command: Command): Command {
   return command
@@ -31,10 +36,15 @@ export function addCareOptions(command: Command): Command {
     .option(
       "--pause-on-errors <share>",
       "take no more files when more than this share of the files needs a person, or of the readings was refused, such as 5%; looked at from ten files on",
+    )
+    .option(
+      "--priority <which>",
+      "`low`: whatever else this machine does comes first; `normal`: it takes its share",
+      "low",
     );
 }
 
-export function readCare({ concurrency, rate, between, pauseOnErrors }: CareFlags): CareSettings {
+export function readCare({ concurrency, rate, between, pauseOnErrors, priority }: CareFlags): CareSettings {
   return {
     concurrency: concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency),
     rate:
@@ -46,6 +56,12 @@ export function readCare({ concurrency, rate, between, pauseOnErrors }: CareFlag
       pauseOnErrors === undefined
         ? null
         : known(parseShare(pauseOnErrors), "--pause-on-errors", `${pauseOnErrors} is no share such as 5%`),
+    isBehind:
+      known(
+        PRIORITIES.find((one) => one === priority),
+        "--priority",
+        `${priority} is neither ${PRIORITIES.join(" nor ")}`,
+      ) === "low",
   };
 }
 
