@@ -12,7 +12,7 @@ import { openOffice } from "./gateway/operations-api.ts";
 import { joinAnswers } from "./gateway/operator-queries.ts";
 import type { ProvisioningTies } from "./gateway/provisioners.ts";
 import type { ConfigurationMeans } from "./gateway/reload.ts";
-import { claimParts, finishGuard, intakeHands, joinSteps } from "./gateway/runs.ts";
+import { claimParts, finishGuard, intakeHands, joinSteps, laneMates } from "./gateway/runs.ts";
 import { ServicePosts } from "./gateway/services.ts";
 import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
@@ -121,6 +121,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
   const field = new Field({ log, intake }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
+    laneMates: (name: string) => laneMates(config, name),
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => field.close());

@@ -220,7 +220,7 @@ export const common = {
       "What becomes of the same bytes that came before at the same path and were delivered or are under way: left alone, processed again, or processed again with a note in the file's trace. Default skip.",
     ),
   order: order.describe(
-    "Which of the files that are there comes first: the one that changed first, or the first by name, numbers in it by their value. Entries of an archive take its place, and go among themselves by their own times or names. `{ by: modified, wait: 10m }` also says how long later files wait for one of their lane that was seen earlier, has not settled, and is missing from one listing or in a folder that cannot be listed; each such file is waited for once, and then they go with a warning. Default modified, and 10m.",
+    "Which of the files that are there comes first: the one that changed first, or the first by name, numbers in it by their value. Entries of an archive take its place, and go among themselves by their own times or names. `{ by: modified, wait: 10m }` also says how long later files wait for one of their lane that was seen earlier, has not settled, and is missing from one listing or in a folder that cannot be listed; each such file is waited for once, and then they go with a warning. Where triggers share a named `lane`, it is also waited for at the other drops of that lane, for their own `wait`. Default modified, and 10m.",
   ),
   perPollMax: z
     .int()

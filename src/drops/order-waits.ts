@@ -1,8 +1,10 @@
 /**
- * The order of a lane while a listing does not show a file, or a part of a drop cannot be listed: what came later waits for a file that was seen earlier and has not settled, for a
- * limited time, once for each such file. Afterwards it goes, with a warning.
+ * The order of a lane while a listing does not show a file, or a part of a drop cannot be listed: what came later waits for a file that was
+ * seen earlier and has not settled, for a limited time, once for each such file. Afterwards it goes, with a warning. A lane over several
+ * drops keeps its order over all of them.
  */
 import type { IsoInstant } from "../model.ts";
+import type { Drop } from "./drop.ts";
 import type { Aged } from "./oldest.ts";
 import { compareIn, type TakeOrder, timed } from "./pickup-order.ts";
 
@@ -11,6 +13,13 @@ export interface Awaited extends Aged {
   readonly seenAt: IsoInstant;
   /** Since when it is waited for. */
   readonly since: IsoInstant;
+}
+
+/** One of another drop, whose times may be written in another way. */
+export interface AwaitedElsewhere extends Awaited {
+  readonly drop: string;
+  /** Unix milliseconds of its last change; where that is not known, of when it was first seen. */
+  readonly changedMs: number;
 }
 
 export interface OrderRule {
@@ -23,24 +32,31 @@ export type OrderVerdict =
   | { readonly status: "goes"; readonly warning: string | null }
   | { readonly status: "waits"; readonly reason: string; readonly leftMs: number };
 
-interface Lane {
+/** `lanesOf`: the lanes that a file at this path of a drop (this one when absent) comes to; none when no trigger claims it. */
+export interface OrderFacts {
+  readonly lanesOf: (path: string, drop?: string) => readonly string[];
+  /** Unix milliseconds; null when that is not known. */
+  readonly modifiedMs: (file: Aged) => number | null;
+}
+
+interface Lane<One> {
   /** The first, by the order of the drop, that is still waited for. */
-  waiting: Awaited | null;
+  waiting: One | null;
   /** The first whose time is over. */
-  over: Awaited | null;
+  over: One | null;
 }
 
 export class OrderWaits {
   readonly #rule: OrderRule;
-  /** The lanes that a file at this path comes to; none when no trigger claims it. */
-  readonly #lanesOf: (path: string) => readonly string[];
+  readonly #facts: OrderFacts;
   readonly #compare: (one: Aged, other: Aged) => number;
-  readonly #lanes = new Map<string, Lane>();
+  #own: ReadonlyMap<string, Lane<Awaited>> = new Map();
+  #elsewhere: ReadonlyMap<string, Lane<AwaitedElsewhere>> = new Map();
   #nowMs = 0;
 
-  constructor(rule: OrderRule, lanesOf: (path: string) => readonly string[]) {
+  constructor(rule: OrderRule, facts: OrderFacts) {
     this.#rule = rule;
-    this.#lanesOf = lanesOf;
+    this.#facts = facts;
     const compare = compareIn(rule.by);
     this.#compare = (one, other) => compare(timed(one), timed(other));
   }
@@ -48,43 +64,100 @@ export class OrderWaits {
   /** In place of those before. `nowMs`: Unix milliseconds. */
   set(all: readonly Awaited[], nowMs: number): void {
     this.#nowMs = nowMs;
-    this.#lanes.clear();
-    for (const awaited of all) {
-      const kind = this.#leftMs(awaited) > 0 ? "waiting" : "over";
-      for (const name of this.#lanesOf(awaited.path)) {
-        const lane = this.#lanes.getOrInsert(name, { waiting: null, over: null });
-        const first = lane[kind];
-        if (first === null || this.#compare(awaited, first) < 0) lane[kind] = awaited;
-      }
-    }
+    this.#own = this.#firsts(all, this.#compare, ({ path }) => this.#facts.lanesOf(path));
+  }
+
+  /** The same, of other drops. */
+  setElsewhere(all: readonly AwaitedElsewhere[], nowMs: number): void {
+    this.#nowMs = nowMs;
+    const lanesOf = ({ path, drop }: AwaitedElsewhere) => this.#facts.lanesOf(path, drop);
+    this.#elsewhere = this.#firsts(all, (one, other) => this.#compareAcross(one, other), lanesOf);
   }
 
   judge(file: Aged, nowMs: number): OrderVerdict {
-    if (this.#lanes.size === 0) return { status: "goes", warning: null };
+    if (this.#own.size + this.#elsewhere.size === 0) return { status: "goes", warning: null };
     this.#nowMs = nowMs;
-    const lanes = this.#lanesOf(file.path).flatMap((name) => this.#lanes.get(name) ?? []);
-    const before = lanes
-      .flatMap(({ waiting, over }) => [waiting, over])
-      .filter((one) => this.#isBefore(one, file));
+    const lanes = this.#facts.lanesOf(file.path);
+    const before = lanes.flatMap((lane) => this.#before(file, lane));
     const waiting = before.find((one) => this.#leftMs(one) > 0);
     if (waiting !== undefined) {
       const until = Temporal.Instant.from(waiting.since).add({ milliseconds: this.#rule.wait });
-      const reason = `waits for ${waiting.path}, which was seen earlier, has not settled, and was not in a listing since; until ${until} at the latest (\`order.wait\`)`;
+      const reason = `waits for ${nameOf(waiting)}, which was seen earlier, has not settled, and was not in a listing since; until ${until} at the latest (\`order.wait\`)`;
       return { status: "waits", reason, leftMs: this.#leftMs(waiting) };
     }
     const [over] = before;
     if (over === undefined) return { status: "goes", warning: null };
     return {
       status: "goes",
-      warning: `it goes before ${over.path}, which was seen at ${over.seenAt}, was not in a listing since, and has not settled: ${this.#rule.wait / 1000} s (\`order.wait\`) are over; what both bring stands as ${over.path} has it once that is delivered`,
+      warning: `it goes before ${nameOf(over)}, which was seen at ${over.seenAt}, was not in a listing since, and has not settled: ${this.#rule.wait / 1000} s (\`order.wait\`) are over; what both bring stands as ${over.path} has it once that is delivered`,
     };
   }
 
-  #isBefore(awaited: Awaited | null, file: Aged): awaited is Awaited {
-    return awaited !== null && awaited.id !== file.id && this.#compare(awaited, file) < 0;
+  #firsts<One extends Awaited>(
+    all: readonly One[],
+    compare: (one: One, other: One) => number,
+    lanesOf: (one: One) => readonly string[],
+  ): ReadonlyMap<string, Lane<One>> {
+    const lanes = new Map<string, Lane<One>>();
+    for (const awaited of all) {
+      const kind = this.#leftMs(awaited) > 0 ? "waiting" : "over";
+      for (const name of lanesOf(awaited)) {
+        const lane = lanes.getOrInsert(name, { waiting: null, over: null });
+        const first = lane[kind];
+        if (first === null || compare(awaited, first) < 0) lane[kind] = awaited;
+      }
+    }
+    return lanes;
+  }
+
+  /** Those of a lane that come before the file. */
+  #before(file: Aged, lane: string): readonly Awaited[] {
+    const own = this.#own.get(lane);
+    const found: Awaited[] = [];
+    for (const one of [own?.waiting, own?.over])
+      if (isThere(one) && one.id !== file.id && this.#compare(one, file) < 0) found.push(one);
+    const elsewhere = this.#elsewhere.get(lane);
+    for (const one of [elsewhere?.waiting, elsewhere?.over])
+      if (isThere(one) && this.#compareAcross(one, this.#dated(file)) < 0) found.push(one);
+    return found;
+  }
+
+  /** What has no time of its own waits for all of them. */
+  #dated(file: Aged): Dated {
+    return { ...file, changedMs: this.#facts.modifiedMs(file) ?? Number.POSITIVE_INFINITY };
+  }
+
+  #compareAcross(one: Dated, other: Dated): number {
+    if (this.#rule.by === "name") return this.#compare(one, other) || one.id - other.id;
+    if (one.changedMs !== other.changedMs) return one.changedMs < other.changedMs ? -1 : 1;
+    return one.id - other.id;
   }
 
   #leftMs({ since }: Awaited): number {
     return Date.parse(since) + this.#rule.wait - this.#nowMs;
   }
+}
+
+/** What is awaited at other drops. */
+export async function awaitedElsewhere(
+  drops: readonly Pick<Drop, "name" | "modifiedMs">[],
+  journal: { awaited(drop: string): Promise<readonly Awaited[]> },
+): Promise<readonly AwaitedElsewhere[]> {
+  const found: AwaitedElsewhere[] = [];
+  for (const drop of drops)
+    for (const one of await journal.awaited(drop.name)) {
+      const changedMs = drop.modifiedMs({ ...one, size: 0 }) ?? Date.parse(one.seenAt);
+      found.push({ ...one, drop: drop.name, changedMs });
+    }
+  return found;
+}
+
+type Dated = Aged & Pick<AwaitedElsewhere, "changedMs">;
+
+function isThere<One>(one: One | null | undefined): one is One {
+  return one !== null && one !== undefined;
+}
+
+function nameOf(awaited: Awaited | AwaitedElsewhere): string {
+  return "drop" in awaited ? `${awaited.path} at the drop ${awaited.drop}` : awaited.path;
 }

@@ -17,21 +17,24 @@ export interface PickupJournal {
     after?: number,
   ): Promise<readonly Arrival[]>;
   settlingAges(drop: string, limit: number, after: number): Promise<readonly Aged[]>;
+  awaited(drop: string): Promise<readonly Awaited[]>;
 }
 
 export interface PickupPoll extends KnownArchives {
   layBefore(path: string): boolean;
   folderListed(folder: string, below: readonly string[]): void;
-  cutShort(isAwaited: (path: string) => boolean): Promise<readonly Awaited[]>;
+  cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<ListingEnd>;
   record(
     entries: readonly FileEntry[],
   ): Promise<readonly { readonly arrival: Arrival; readonly seen: "new" | "changed" | "known" }[]>;
-  complete(isAwaited: (path: string) => boolean): Promise<{
-    readonly gone: readonly number[];
-    readonly missing: number;
-    readonly awaited: readonly Awaited[];
-  }>;
+  complete(isAwaited: (path: string) => boolean): Promise<ListingEnd>;
   abandon(): Promise<void>;
+}
+
+export interface ListingEnd {
+  readonly gone: readonly number[];
+  readonly missing: number;
+  readonly awaited: readonly Awaited[];
 }
 
 /**

@@ -9,11 +9,12 @@ import type { Drop } from "./drop.ts";
 import { whySkipped } from "./initial.ts";
 import { type Aged, Oldest } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
-import { type Awaited, OrderWaits } from "./order-waits.ts";
-import type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
+import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
+import type { Claim, ListingEnd, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
 import { type Group, inTakeOrder } from "./pickup-order.ts";
 import { NOTHING, type PickupReport } from "./pickup-report.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
+import { UntakenFiles } from "./untaken-files.ts";
 
 export type { Claim, PickupJournal, PickupPoll, WaitingFile } from "./pickup-contract.ts";
 export { NOTHING, type PickupReport } from "./pickup-report.ts";
@@ -24,8 +25,10 @@ export interface PickupFacts {
     Partial<Pick<DropOptions, "order" | "finish">>;
   readonly journal: PickupJournal;
   readonly claim: Claim;
-  /** The lanes that a file at this path may come to; where it is absent, nothing waits for another. */
-  readonly lanesOf?: (path: string) => readonly string[];
+  /** The lanes that a file at this path of a drop (this one when absent) may come to; where it is absent, nothing waits for another. */
+  readonly lanesOf?: (path: string, drop?: string) => readonly string[];
+  /** Other drops whose files may come to the same lanes. */
+  readonly laneMates?: () => readonly Pick<Drop, "name" | "modifiedMs">[];
   readonly clock: Clock;
   /** See `AGES_KEPT`. */
   readonly agesKept?: number;
@@ -41,27 +44,14 @@ const CHUNK = 200;
 const READ_AT_ONCE = 100;
 /** Settled files whose ages are kept for the takes to come: to read them again means to look at every file that is left. */
 const AGES_KEPT = 20_000;
-/** Waiting files whose reasons are kept for people. */
-const WAITING_SHOWN = 100;
 
-interface Tally {
-  listed: number;
-  settling: number;
-  temporary: number;
-  skipped: number;
-  overdue: number;
-  claimed: number;
-  left: number;
-  orderWaitMs: number | null;
-  gone: number;
-  missing: number;
-}
+type Tally = { -readonly [Part in keyof Omit<PickupReport, "error">]: PickupReport[Part] };
 
 /** What one poll has found so far. */
 interface Found {
   readonly tally: Tally;
   readonly oldest: Oldest;
-  readonly waiting: WaitingFile[];
+  readonly waiting: UntakenFiles;
   /** Whether a file lay there at the first contact. */
   readonly layBefore: (path: string) => boolean;
   readonly archived: ArchivedNames;
@@ -78,7 +68,7 @@ export class Pickup {
   readonly #orderWaits: OrderWaits;
   /** Arrivals that were told to be overdue. */
   readonly #toldOverdue = new Set<number>();
-  #waiting: WaitingFile[] = [];
+  #waiting = new UntakenFiles();
   /** Ids of the arrivals that the last listing showed to be settled and that were not taken yet. */
   #ready = new Marks();
   #readyCount = 0;
@@ -93,7 +83,8 @@ export class Pickup {
     const { doneFile } = facts.options.settle;
     this.#doneFiles = doneFile === undefined ? null : new DoneFiles(doneFile);
     const { order = { by: "modified", wait: 0 } } = facts.options;
-    this.#orderWaits = new OrderWaits(order, facts.lanesOf ?? (() => []));
+    const modifiedMs = (file: Aged) => facts.drop.modifiedMs({ ...file, size: 0 });
+    this.#orderWaits = new OrderWaits(order, { lanesOf: facts.lanesOf ?? (() => []), modifiedMs });
     this.#settling = new Settling({
       observations: facts.options.settle.observations,
       intervalMs: facts.options.settle.interval,
@@ -140,7 +131,7 @@ export class Pickup {
 
   /** As of the last poll. */
   waiting(): readonly WaitingFile[] {
-    return this.#waiting;
+    return this.#waiting.list;
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -185,8 +176,11 @@ export class Pickup {
     const tally: Tally = { ...NOTHING };
     const oldest = this.#newOldest();
     this.#ready = new Marks();
-    const error = await this.#listAndSettle(tally, oldest, signal);
-    this.#keep(oldest);
+    const unordered = (thrown: unknown) => ({ error: thrown, isOrdered: false });
+    const { error, isOrdered } = await this.#listAndSettle(tally, oldest, signal).catch(unordered);
+    // Nobody knows what it would overtake: the next poll offers it again.
+    if (!isOrdered) this.#ready = new Marks();
+    this.#keep(isOrdered ? oldest : this.#newOldest());
     this.#listed = { ...tally };
     // A settled file is settled, also when another folder of the drop could not be listed.
     return this.#take(tally, error, signal);
@@ -195,6 +189,11 @@ export class Pickup {
   async #take(found: PickupReport, error: unknown, signal: AbortSignal): Promise<PickupReport> {
     const { journal, options } = this.#facts;
     const tally: Tally = { ...found };
+    try {
+      await this.#lookElsewhere();
+    } catch (thrown) {
+      return { ...tally, left: this.#readyCount, error: error ?? thrown };
+    }
     const warnings = this.#keepOrder(tally);
     const batch = this.#left.slice(0, options.perPollMax);
     tally.left = this.#readyCount - batch.length;
@@ -220,6 +219,14 @@ export class Pickup {
     return error === null ? tally : { ...tally, error };
   }
 
+  /** A lane may wait for a file of another drop. */
+  async #lookElsewhere(): Promise<void> {
+    const { journal, clock, laneMates } = this.#facts;
+    if (laneMates === undefined || this.#left.length === 0) return;
+    const found = await awaitedElsewhere(laneMates(), journal);
+    this.#orderWaits.setElsewhere(found, clock.now().epochMilliseconds);
+  }
+
   /** Those that have to wait for an earlier file are offered by a later listing. Answers what is to be told with the others, by their ids. */
   #keepOrder(tally: Tally): ReadonlyMap<number, string> {
     const nowMs = this.#facts.clock.now().epochMilliseconds;
@@ -243,16 +250,21 @@ export class Pickup {
   }
 
   #showWaiting({ path }: Aged, reason: string): void {
-    if (this.#waiting.length >= WAITING_SHOWN) return;
     const since = isoInstant(this.#facts.clock.now());
-    this.#waiting = [...this.#waiting, { path, reason, waitingMs: 0, since, overdue: false }];
+    this.#waiting.add({ path, reason, waitingMs: 0, since, overdue: false });
   }
 
-  /** Answers what went wrong, or null when the listing was complete. */
-  async #listAndSettle(tally: Tally, oldest: Oldest, signal: AbortSignal): Promise<unknown> {
+  /** `error`: what went wrong, or null when the listing was complete. `isOrdered`: it is known what later files have to wait for. */
+  async #listAndSettle(
+    tally: Tally,
+    oldest: Oldest,
+    signal: AbortSignal,
+  ): Promise<{ readonly error: unknown; readonly isOrdered: boolean }> {
     const { clock, drop, journal, options } = this.#facts;
-    const waiting: WaitingFile[] = [];
+    const waiting = new UntakenFiles();
     let poll: PickupPoll | null = null;
+    let isRecorded = true;
+    let awaited: readonly Awaited[] | null = null;
     try {
       const folders = options.finish === undefined ? [] : archiveFolders(options.finish);
       poll = await journal.beginPoll(drop.name, folders);
@@ -264,27 +276,31 @@ export class Pickup {
       for await (const chunk of inTakeOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; who stops does not wait for that.
         signal.throwIfAborted();
+        isRecorded = false;
         await this.#recordChunk(poll, chunk, found);
+        isRecorded = true;
       }
-      const { gone, missing, awaited } = await poll.complete(this.#mayBeAwaited);
-      for (const id of gone) this.#forget(id);
-      tally.gone = gone.length;
-      tally.missing = missing;
+      awaited = this.#endListing(await poll.complete(this.#mayBeAwaited), tally);
       await this.#decideByDoneFiles(found);
       this.#setAwaited(awaited);
-      return null;
+      return { error: null, isOrdered: true };
     } catch (thrown) {
-      if (poll !== null && !signal.aborted) await this.#noteCut(poll).catch(() => undefined); // The next poll tries again.
-      await poll?.abandon();
-      return thrown;
+      if (poll === null || signal.aborted) return { error: thrown, isOrdered: false };
+      // The listing broke off: later files wait for those that it did not come to.
+      awaited ??= this.#endListing(await poll.cutShort(this.#mayBeAwaited, isRecorded), tally);
+      this.#setAwaited(awaited);
+      return { error: thrown, isOrdered: true };
     } finally {
       this.#waiting = waiting;
+      await poll?.abandon();
     }
   }
 
-  /** The listing broke off: later files wait for those that it did not come to. */
-  async #noteCut(poll: PickupPoll): Promise<void> {
-    this.#setAwaited(await poll.cutShort(this.#mayBeAwaited));
+  #endListing({ gone, missing, awaited }: ListingEnd, tally: Tally): readonly Awaited[] {
+    for (const id of gone) this.#forget(id);
+    tally.gone = gone.length;
+    tally.missing = missing;
+    return awaited;
   }
 
   /** Nothing waits for a file under a temporary name: it may never get its own. */
@@ -372,12 +388,7 @@ export class Pickup {
       this.#toldOverdue.add(arrival.id);
       onOverdue?.(file);
     }
-    // The overdue come first: there is room for some.
-    if (waiting.length < WAITING_SHOWN) waiting.push(file);
-    else if (overdue) {
-      const at = waiting.findIndex((one) => !one.overdue);
-      if (at >= 0) waiting[at] = file;
-    }
+    waiting.add(file);
     // Such a file may lie there for ever, so the ledger tells why; the other reasons pass with the next polls.
     if ((verdict.temporary || overdue) && !changed && arrival.reason !== reason)
       await journal.advanceArrival(arrival.id, "settling", reason);

@@ -17,6 +17,8 @@ type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log" | "on
   readonly pauses: Pauses;
   /** The lanes that a file of a drop may come to. */
   readonly lanesOf: (drop: string, path: string) => readonly string[];
+  /** Other drops whose files may come to lanes of a drop. */
+  readonly laneMates: (drop: string) => readonly string[];
   /** The other nodes of the fleet. */
   readonly fleet: { reason(drop: string): string | null };
 };
@@ -122,8 +124,9 @@ export class Field {
   }
 
   #add(options: DropOptions): void {
-    const { pauses, fleet, lanesOf: ofDrop, ...facts } = this.#watch();
-    const lanesOf = (path: string) => ofDrop(options.name, path);
+    const { pauses, fleet, lanesOf: ofDrop, laneMates: matesOf, ...facts } = this.#watch();
+    const lanesOf = (path: string, from = options.name) => ofDrop(from, path);
+    const laneMates = () => matesOf(options.name).flatMap((name) => this.post(name)?.drop ?? []);
     const drop = createDrop(options, this.#facts);
     const paused = () => pauses.reason("drop", options.name) ?? fleet.reason(options.name);
     this.#sites.set(options.name, {
@@ -135,7 +138,7 @@ export class Field {
         order: options.order.by,
         guardMs: options.finish.guard,
       },
-      watcher: new Watcher({ drop, options, paused, lanesOf, ...facts }),
+      watcher: new Watcher({ drop, options, paused, lanesOf, laneMates, ...facts }),
       url: null,
     });
   }

@@ -72,6 +72,20 @@ export function claimParts(
   };
 }
 
+/** Other drops whose files may come to lanes of this one. Only lanes with a name are shared. */
+export function laneMates({ triggers, drops }: GatewayConfig, drop: string): readonly string[] {
+  const named = triggers.filter(({ lane }) => lane !== undefined);
+  const own = new Set(named.filter((trigger) => takesFrom(trigger, drop)).map(({ lane }) => lane));
+  const sharing = named.filter(({ lane }) => own.has(lane));
+  return drops
+    .map(({ name }) => name)
+    .filter((name) => name !== drop && sharing.some((trigger) => takesFrom(trigger, name)));
+}
+
+function takesFrom(trigger: GatewayConfig["triggers"][number], drop: string): boolean {
+  return trigger.drops?.includes(drop) !== false;
+}
+
 export function finishGuard(config: GatewayConfig, parts: Omit<FinishGuardParts, "drops">): FinishGuard {
   return new FinishGuard({ ...parts, drops: () => config.drops.map(({ name }) => name) });
 }

@@ -45,7 +45,7 @@ export type * from "./ledger-results.ts";
 
 import type { Fleet } from "./fleet.ts";
 import type { LaneHeads } from "./lane-heads.ts";
-import type { PollRecord } from "./poll.ts";
+import type { AwaitedArrival, PollRecord } from "./poll.ts";
 import type { SharedBytes } from "./shared.ts";
 
 export type { FinishedFile, FinishedFileChange, NewFinishedFile } from "./finished-files.ts";
@@ -77,6 +77,8 @@ export interface Ledger {
   ): Promise<readonly Arrival[]>;
   /** Of those in state `settling` what their age is told by, `after` an id, in the order of ids. */
   settlingAges(drop: string, limit: number, after: number): Promise<readonly ArrivalAge[]>;
+  /** Those of the drop that a poll has found to be awaited (`PollRecord`), and that have neither settled nor gone since. */
+  awaited(drop: string): Promise<readonly AwaitedArrival[]>;
   arrival(id: number): Promise<Arrival | null>;
   /** Those that there are of these, in the order of the ids. */
   arrivals(ids: readonly number[]): Promise<readonly Arrival[]>;

@@ -18,10 +18,12 @@ export interface PollRecord {
   /** The listing has shown all of this folder ("" for the root), and these folders in it. */
   folderListed(folder: string, below: readonly string[]): void;
   /**
-   * The listing broke off; before `abandon`. Answers the settling arrivals that it did not show, of folders that it did not show in full, and
-   * those that were awaited before. Since when each is awaited is durable, and never changes. `isAwaited`: whether anybody waits for such a path.
+   * The listing broke off; before `abandon`. What settles and was not shown is awaited, also what was awaited before; since when is durable,
+   * and never changes. What settles in a folder that was shown in full, and was not shown, is missing there, and has gone when the
+   * listing of its folder before did not show it either; nothing else is missing. `isAwaited`: whether anybody waits for such a path.
+   * `isRecorded`: all that was listed came to `record`; otherwise no folder was shown in full.
    */
-  cutShort(isAwaited: (path: string) => boolean): Promise<readonly AwaitedArrival[]>;
+  cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<CompletePoll>;
   /**
    * Takes the next entries of the listing. For each: the arrival that lies at this path, which is new (`settling`) when the path
    * was not known or had gone, or when size or mtime differ and the earlier version had been taken; an arrival that

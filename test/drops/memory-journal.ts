@@ -28,7 +28,7 @@ export class MemoryJournal implements PickupJournal {
       ownsRun: async () => false,
       layBefore: () => !this.#listed.has(drop),
       folderListed: () => undefined,
-      cutShort: async () => [],
+      cutShort: async () => ({ gone: [], missing: 0, awaited: [] }),
       record: async (entries) => {
         this.chunkMax = Math.max(this.chunkMax, entries.length);
         const sightings = entries.map((entry) => this.#sight(drop, entry));
@@ -49,8 +49,14 @@ export class MemoryJournal implements PickupJournal {
         const gone = went.map((one) => this.#put({ ...one, goneAt: "now" }).id);
         return { gone, missing: unseen.length - went.length, awaited: [] };
       },
-      abandon: async () => end(),
+      abandon: async () => {
+        this.#polling = false;
+      },
     };
+  }
+
+  async awaited(): Promise<readonly []> {
+    return [];
   }
 
   async arrivals(ids: readonly number[]): Promise<readonly Arrival[]> {

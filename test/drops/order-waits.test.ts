@@ -20,6 +20,9 @@ let nowMs: number;
 let broken: Set<string>;
 let claimed: string[];
 let warnings: string[];
+/** Another drop whose files come to the same lanes, and its ledger. */
+let other: Field;
+let journal: Ledger;
 const clock: Clock = {
   ...systemClock,
   monotonicMs: () => nowMs,
@@ -29,6 +32,8 @@ const clock: Clock = {
 beforeEach(async () => {
   field = await openLocal();
   ledger = await openSqliteLedger({ path: join(field.outside, "ledger.sqlite"), clock });
+  other = await openLocal();
+  journal = ledger;
   nowMs = 0;
   broken = new Set();
   claimed = [];
@@ -37,11 +42,16 @@ beforeEach(async () => {
 afterEach(async () => {
   await ledger.close();
   await field.close();
+  await other.close();
 });
 
 /** Lists folder by folder, in the order of their names, and breaks off at one that is broken. */
-async function* listing(signal: AbortSignal, onFolder?: (folder: string, below: readonly string[]) => void) {
-  const files = await Array.fromAsync(field.drop.list(signal));
+async function* listing(
+  place: Field,
+  signal: AbortSignal,
+  onFolder?: (folder: string, below: readonly string[]) => void,
+) {
+  const files = await Array.fromAsync(place.drop.list(signal));
   const folderOf = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
   const folders = [...new Set(["", ...files.map(({ path }) => folderOf(path))])].sort();
   for (const folder of folders) {
@@ -51,19 +61,30 @@ async function* listing(signal: AbortSignal, onFolder?: (folder: string, below: 
   }
 }
 
-function pickup(settings: Settings = {}): Pickup {
+/** As the rest knows it, and as its listing is here. */
+const listed = (place: Field, name: string) =>
+  new Proxy(place.drop, {
+    get: (of, key) => {
+      if (key === "name") return name;
+      if (key !== "list") return Reflect.get(of, key);
+      return (...facts: [AbortSignal, (() => void)?]) => listing(place, ...facts);
+    },
+  });
+
+function pickup(settings: Settings = {}, place = field): Pickup {
+  const name = place === field ? "field" : "other";
   const options = dropOptions.parse({
     kind: "local",
-    name: "field",
-    path: field.root,
+    name,
+    path: place.root,
     settle: SETTLE,
     ...settings,
   });
-  const { drop } = field;
   const facts: PickupFacts = {
-    drop: new Proxy(drop, { get: (of, key) => (key === "list" ? listing : Reflect.get(of, key)) }),
+    drop: listed(place, name),
     options,
-    journal: ledger,
+    journal,
+    laneMates: () => [place === field ? listed(other, "other") : listed(field, "field")],
     clock,
     lanesOf: (path) => (path.endsWith(".csv") ? [path.split("-")[0]?.split("/").at(-1) ?? ""] : []),
     claim: async (arrivals, told) => {
@@ -236,6 +257,127 @@ describe("while one complete listing does not show a file that was seen earlier"
     await field.write("a/other-1.csv", "other", at(2));
     await away(picking, "b/lane-hidden.csv");
     expect(claimed.toSorted()).toEqual(["a/lane-correction.csv", "a/other-1.csv"]);
+  });
+});
+
+describe("while another folder of the drop cannot be listed", () => {
+  test("a file that its folder, listed in full, does not show once is waited for, and not when it does not show it twice", async () => {
+    const picking = pickup();
+    await field.write("a/lane-base.csv", "base", at(1));
+    await field.write("b/other.csv", "other", at(1));
+    await poll(picking);
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await poll(picking, 10);
+    broken.add("b");
+    await rm(join(field.root, "a/lane-base.csv"));
+    expect(await poll(picking)).toMatchObject({ missing: 1, gone: 0 });
+    expect(claimed).toEqual([]);
+    expect(await poll(picking)).toMatchObject({ missing: 0, gone: 1 });
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("a file that is back there is taken before what waited for it", async () => {
+    const picking = pickup();
+    await field.write("a/lane-base.csv", "base", at(1));
+    await field.write("b/other.csv", "other", at(1));
+    await poll(picking);
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await poll(picking, 10);
+    broken.add("b");
+    await rm(join(field.root, "a/lane-base.csv"));
+    await poll(picking);
+    await field.write("a/lane-base.csv", "base", at(1));
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["a/lane-base.csv", "a/lane-correction.csv"]);
+  });
+});
+
+describe("while the ledger fails", () => {
+  /** The ledger, with another `record` or `cutShort`. */
+  function failing(which: "record" | "cutShort"): { fails: boolean } {
+    const state = { fails: true };
+    const beginPoll: Ledger["beginPoll"] = async (...asked) => {
+      const open = await ledger.beginPoll(...asked);
+      return new Proxy(open, {
+        get: (of, key) => {
+          if (key === which && state.fails) return () => Promise.reject(new Error("the ledger fails"));
+          const found: unknown = Reflect.get(of, key);
+          return typeof found === "function" ? found.bind(of) : found;
+        },
+      });
+    };
+    journal = { ...ledger, beginPoll };
+    return state;
+  }
+
+  test("nothing is taken of a listing that was cut, since nobody knows for whom it has to wait", async () => {
+    const state = failing("cutShort");
+    const picking = pickup();
+    await cut(picking);
+    expect(await poll(picking)).toMatchObject({ claimed: 0, error: new Error("the ledger fails") });
+    expect((await picking.takeLeft(never)).claimed).toBe(0);
+    state.fails = false;
+    await poll(picking);
+    expect(claimed).toEqual([]);
+    broken.clear();
+    await poll(picking);
+    await poll(picking);
+    expect(claimed).toEqual(["b/lane-base.csv", "a/lane-correction.csv"]);
+  });
+
+  test("what was listed and not recorded is neither missing nor new, when it lay there at the first contact", async () => {
+    await field.write("a/lane-old.csv", "old", at(1));
+    const state = failing("record");
+    const picking = pickup({ initial: "skip" });
+    await poll(picking);
+    state.fails = false;
+    broken.add("b");
+    await field.write("b/lane-old.csv", "old", at(1));
+    for (let times = 0; times < 3; times += 1) await poll(picking);
+    expect(claimed).toEqual([]);
+  });
+});
+
+describe("a lane over several drops", () => {
+  test("waits for a file of the other drop that was seen earlier and cannot be listed, and both are taken in order", async () => {
+    const [here, there] = [pickup(), pickup({}, other)];
+    await other.write("b/lane-base.csv", "base", at(1));
+    await poll(there);
+    broken.add("b");
+    await poll(there);
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await field.write("a/lane-older.csv", "older", at(0));
+    await poll(here);
+    await poll(here);
+    await poll(here);
+    expect(claimed).toEqual(["a/lane-older.csv"]);
+    expect(here.waiting().map(({ reason }) => reason)).toEqual([
+      expect.stringContaining("waits for b/lane-base.csv at the drop other, which was seen earlier"),
+    ]);
+    broken.clear();
+    await poll(there);
+    await poll(there);
+    await poll(here);
+    expect(claimed).toEqual(["a/lane-older.csv", "b/lane-base.csv", "a/lane-correction.csv"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("goes on with a warning when `order.wait` is over", async () => {
+    const [here, there] = [pickup({ order: { wait: "1m" } }), pickup({}, other)];
+    await other.write("b/lane-base.csv", "base", at(1));
+    await poll(there);
+    broken.add("b");
+    await poll(there);
+    await field.write("a/lane-correction.csv", "correction", at(2));
+    await poll(here);
+    expect((await poll(here)).orderWaitMs).toBe(MINUTE - 4000);
+    await poll(here, MINUTE);
+    expect(claimed).toEqual(["a/lane-correction.csv"]);
+    expect(warnings).toEqual([
+      expect.stringContaining("it goes before b/lane-base.csv at the drop other, which was seen at"),
+    ]);
   });
 });
 

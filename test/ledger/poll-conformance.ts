@@ -101,7 +101,7 @@ export function pollConformance(ledger: () => Ledger): void {
     broken.folderListed("", ["in", "deep"]);
     broken.folderListed("in", []);
     expect(broken.layBefore("a")).toBe(true);
-    await broken.cutShort(() => true);
+    await broken.cutShort(() => true, true);
     await broken.abandon();
     const again = await ledger().beginPoll("field");
     const asked = ["a", "in/a", "in/new/a", "new/a", "deep/a", "deep/in/a"];
@@ -117,12 +117,17 @@ export function pollConformance(ledger: () => Ledger): void {
     const broken = await ledger().beginPoll("field");
     await broken.record([entry("a/one")]);
     broken.folderListed("c", []);
-    const awaited = await broken.cutShort((path) => !path.endsWith(".part"));
-    expect(awaited).toMatchObject([{ path: "b/two", mtime: "1" }]);
+    const { awaited } = await broken.cutShort((path) => !path.endsWith(".part"), true);
+    expect(awaited).toMatchObject([
+      { path: "b/two", mtime: "1" },
+      { path: "c/three", mtime: "1" },
+    ]);
     await broken.abandon();
+    expect(await ledger().awaited("field")).toEqual(awaited);
+    expect(await ledger().awaited("elsewhere")).toEqual([]);
     const again = await ledger().beginPoll("field");
     // The same moment, although it is cut again.
-    expect(await again.cutShort(() => true)).toContainEqual(awaited[0]);
+    expect((await again.cutShort(() => true, true)).awaited).toContainEqual(awaited[0]);
     await again.abandon();
     const whole = await ledger().beginPoll("field");
     await whole.record([entry("b/two")]);
@@ -130,6 +135,28 @@ export function pollConformance(ledger: () => Ledger): void {
     await ledger().advanceArrival(awaited[0]?.id ?? 0, "unmatched", "it has settled");
     const settled = await ledger().beginPoll("field");
     expect((await settled.complete()).awaited.map(({ path }) => path)).not.toContain("b/two");
+  });
+
+  it("has what settles and is missing from a folder that was listed in full gone after two listings of that, not after what was not recorded", async () => {
+    const { sightings } = await list(ledger(), "field", [entry("a/one"), entry("a/two"), entry("b/three")]);
+    const [one] = sightings.map(({ arrival }) => arrival);
+    const cut = async (shown: readonly string[], isRecorded: boolean) => {
+      const open = await ledger().beginPoll("field");
+      await open.record(shown.map((path) => entry(path)));
+      open.folderListed("a", []);
+      const { gone, missing, awaited } = await open.cutShort(() => true, isRecorded);
+      await open.abandon();
+      return { gone, missing, awaited: awaited.map(({ path }) => path) };
+    };
+    const all = ["a/one", "a/two", "b/three"];
+    expect(await cut([], false)).toEqual({ gone: [], missing: 0, awaited: all });
+    expect(await cut(["a/two"], true)).toEqual({ gone: [], missing: 1, awaited: all });
+    expect(await cut(["a/two"], true)).toEqual({
+      gone: [one?.id],
+      missing: 0,
+      awaited: ["a/two", "b/three"],
+    });
+    expect((await ledger().awaited("field")).map(({ path }) => path)).toEqual(["a/two", "b/three"]);
   });
 
   it("has what settles and is missing from one complete listing awaited, until it has settled or gone", async () => {

@@ -9,6 +9,7 @@ import {
   DELIVERED_RUN_STATES,
   OPEN_RUN_STATES,
 } from "../states.ts";
+import { awaitedBefore } from "./awaited.ts";
 import { releaseContainerLanes } from "./container-lanes.ts";
 import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent } from "./events.ts";
@@ -30,6 +31,7 @@ type ArrivalMethods = Pick<
   | "arrivals"
   | "arrivalsIn"
   | "settlingAges"
+  | "awaited"
   | "advanceArrival"
   | "unfetchedBefore"
   | "duplicateOf"
@@ -42,6 +44,7 @@ export function arrivalMethods(store: Store): ArrivalMethods {
     arrivals: (ids) => store.look(() => findArrivals(ids)),
     arrivalsIn: (drop, states, limit, after) =>
       store.read(() => arrivalsIn(drop, states, limit ?? NO_LIMIT, after ?? 0)),
+    awaited: (drop) => store.look(() => awaitedBefore(drop)),
     settlingAges: (drop, limit, after) => store.look(() => settlingAges(drop, limit, after)),
     advanceArrival: (id, to, reason) =>
       store.write(`arrival.${to}`, () => {

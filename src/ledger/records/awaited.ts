@@ -34,18 +34,23 @@ export async function awaitMore(
   const found: AwaitedArrival[] = [];
   const fresh: number[] = [];
   const now = store.now();
-  for (let after = 0, more = true; more; ) {
-    const some = await store.look(() => settlingAfter(drop, after));
-    for (const one of some) {
-      if (one.awaited_since === null && !isAwaited(one.id, one.path)) continue;
-      if (one.awaited_since === null) fresh.push(one.id);
-      found.push(awaited(one, one.awaited_since ?? now));
-    }
-    after = some.at(-1)?.id ?? after;
-    more = some.length === READ_AT_ONCE;
+  for await (const one of settlingIn(store, drop)) {
+    if (one.awaited_since === null && !isAwaited(one.id, one.path)) continue;
+    if (one.awaited_since === null) fresh.push(one.id);
+    found.push(awaited(one, one.awaited_since ?? now));
   }
   if (fresh.length > 0) await store.write("poll.recorded", () => noteAwaited(store, drop, fence, fresh, now));
   return found;
+}
+
+/** All that settle at the drop, read in parts. */
+export async function* settlingIn(store: Store, drop: string): AsyncGenerator<Row> {
+  for (let after = 0, more = true; more; ) {
+    const some = await store.look(() => settlingAfter(drop, after));
+    yield* some;
+    after = some.at(-1)?.id ?? after;
+    more = some.length === READ_AT_ONCE;
+  }
 }
 
 function settlingAfter(drop: string, after: number): Steps<readonly Row[]> {

@@ -7,7 +7,7 @@ import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
 import { Marks } from "../../support/bitset.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
-import { awaitedBefore, awaitMore } from "./awaited.ts";
+import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
 import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
 import { noteGrowthPause } from "./finished-files.ts";
 import {
@@ -97,13 +97,14 @@ export class LedgerPoll implements PollRecord {
     this.#listed.set(folder, below);
   }
 
-  async cutShort(isAwaited: (path: string) => boolean): Promise<readonly AwaitedArrival[]> {
+  async cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<CompletePoll> {
     this.#assertOpen();
+    if (!isRecorded) this.#listed.clear();
     if (this.firstContact && this.#listed.size > 0)
       await this.#store.write("poll.recorded", () => this.#noteFolders());
-    const isUnlisted = (id: number, path: string) =>
-      !this.#seen.has(id) && !this.#listed.has(folderOf(path)) && isAwaited(path);
-    return awaitMore(this.#store, this.#drop, this.#fence, isUnlisted);
+    const unseen = this.#listed.size === 0 ? [] : await this.#unseenInListed();
+    const isUnshown = (id: number, path: string) => !this.#seen.has(id) && isAwaited(path);
+    return this.#mark(unseen, () => awaitMore(this.#store, this.#drop, this.#fence, isUnshown));
   }
 
   async record(entries: readonly FileEntry[]): Promise<readonly Sighting[]> {
@@ -118,15 +119,25 @@ export class LedgerPoll implements PollRecord {
 
   async complete(isAwaited: (path: string) => boolean = () => true): Promise<CompletePoll> {
     this.#assertOpen();
-    const unseen = await this.#unseen();
+    const completed = await this.#mark(await this.#unseen(), (missing) =>
+      this.#awaitMissing(missing, isAwaited),
+    );
+    if (this.firstContact) await this.#store.write("poll.completed", () => this.#noteContact());
+    this.#end();
+    return completed;
+  }
+
+  /** What was not shown where all was shown: it is missing, or has gone. */
+  async #mark(
+    unseen: readonly number[],
+    findAwaited: (missing: ReadonlySet<number>) => Promise<readonly AwaitedArrival[]>,
+  ): Promise<CompletePoll> {
     const gone = unseen.filter((id) => this.#missing.has(id));
     const missing = unseen.filter((id) => !this.#missing.has(id));
     for (const some of partsOf(gone)) await this.#store.write("poll.completed", () => this.#leaveAll(some));
     // Before they are missing for the ledger: who ends in between has them awaited for one listing too long, and not too short.
-    const awaited = await this.#awaitMissing(missing, isAwaited);
+    const awaited = await findAwaited(new Set(missing));
     for (const some of partsOf(missing)) await this.#store.write("poll.completed", () => this.#missAll(some));
-    if (this.firstContact) await this.#store.write("poll.completed", () => this.#noteContact());
-    this.#end();
     return { gone, missing: missing.length, awaited };
   }
 
@@ -275,14 +286,21 @@ export class LedgerPoll implements PollRecord {
     return ids.filter((id) => !this.#seen.has(id)).sort((a, b) => a - b);
   }
 
+  /** The same of what settles in the folders that were shown in full. */
+  async #unseenInListed(): Promise<readonly number[]> {
+    const found: number[] = [];
+    for await (const { id, path } of settlingIn(this.#store, this.#drop))
+      if (!this.#seen.has(id) && this.#listed.has(folderOf(path))) found.push(id);
+    return found;
+  }
+
   /** One listing alone may be wrong, so later ones of their lanes wait for them. All that settles is looked through only when some are missing. */
   #awaitMissing(
-    missing: readonly number[],
+    missing: ReadonlySet<number>,
     isAwaited: (path: string) => boolean,
   ): Promise<readonly AwaitedArrival[]> {
-    if (missing.length === 0) return this.#store.look(() => awaitedBefore(this.#drop));
-    const ids = new Set(missing);
-    const isMissing = (id: number, path: string) => ids.has(id) && isAwaited(path);
+    if (missing.size === 0) return this.#store.look(() => awaitedBefore(this.#drop));
+    const isMissing = (id: number, path: string) => missing.has(id) && isAwaited(path);
     return awaitMore(this.#store, this.#drop, this.#fence, isMissing);
   }
 
