@@ -208,6 +208,8 @@ export interface UnpackLimits {
   readonly ratioMax: number;
   /** Patterns of entries that are no files to anybody, such as those that a Mac adds. */
   readonly ignore: readonly string[];
+  /** Of names that the archive does not say are UTF-8 (`unpacking/zip.ts`); runs of earlier versions have none. */
+  readonly names?: "utf-8" | "latin-1" | undefined;
 }
 
 export interface MapperIdentity {

@@ -234,7 +234,7 @@ export const names = z
   .enum(["utf-8", "latin-1"])
   .default("utf-8")
   .describe(
-    "Encoding of file names at the drop. A file whose name is not in it is recorded, and quarantined with that reason. Default utf-8.",
+    "Encoding of file names at the drop. A file whose name is not in it is recorded, and quarantined with that reason. Names in a ZIP archive are UTF-8 where it says so; other ones are taken for latin-1 where this says so, else for UTF-8 when their bytes are that, and for code page 437 when not. Default utf-8.",
   );
 
 export const timeouts = z

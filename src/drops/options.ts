@@ -189,6 +189,11 @@ export const dropOptions = z.discriminatedUnion("kind", [
   intakeOptions,
 ]);
 
+/** How compressed files of a drop are taken. */
+export function unpackingOf(drop: DropOptions) {
+  return { ...drop.archives, names: "names" in drop ? drop.names : "utf-8" } as const;
+}
+
 export type LocalOptions = z.output<typeof localOptions>;
 export type SftpOptions = z.output<typeof sftpOptions>;
 export type FtpOptions = z.output<typeof ftpOptions>;

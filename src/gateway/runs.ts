@@ -4,6 +4,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { GuardPolicy } from "../delivery/delivery.ts";
 import { triggerGuard } from "../delivery/options.ts";
 import { planFinish } from "../drops/archive-name.ts";
+import { unpackingOf } from "../drops/options.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions, MappingPool } from "../mapping/contract.ts";
 import type { Arrival, BatchLimits } from "../model.ts";
@@ -45,7 +46,10 @@ export function claimParts(
     ...parts,
     pausedTrigger: (name) => pauses.reason("trigger", name),
     planFinish,
-    unpacking: (name) => config.drops.find((drop) => drop.name === name)?.archives,
+    unpacking: (name) => {
+      const drop = config.drops.find((one) => one.name === name);
+      return drop === undefined ? undefined : unpackingOf(drop);
+    },
     provenance: async ({ drop, path }) => (await dropPost(drop)?.drop.provenance?.(path)) ?? null,
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";

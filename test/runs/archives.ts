@@ -8,6 +8,10 @@ export interface Packed {
   readonly at?: Date;
   readonly encrypted?: boolean;
   readonly symbolicLink?: boolean;
+  /** The bytes of the name instead of its UTF-8. */
+  readonly nameBytes?: Buffer;
+  /** Whether the archive says that the name is UTF-8; it does unless told otherwise. */
+  readonly flagged?: boolean;
   /** Instead of deflated. */
   readonly stored?: boolean;
   /** A method that nobody knows. */
@@ -52,7 +56,7 @@ function pack(entry: Packed, offset: number) {
   const method = entry.method ?? (entry.stored === true || folder ? 0 : 8);
   const body = method === 8 ? deflateRawSync(content) : content;
   const facts = Buffer.alloc(20);
-  facts.writeUInt16LE(UTF8 | (entry.encrypted === true ? ENCRYPTED : 0), 0);
+  facts.writeUInt16LE((entry.flagged === false ? 0 : UTF8) | (entry.encrypted === true ? ENCRYPTED : 0), 0);
   facts.writeUInt16LE(method, 2);
   if (entry.at !== undefined) {
     facts.writeUInt16LE((entry.at.getUTCHours() << 11) | (entry.at.getUTCMinutes() << 5), 4);
@@ -62,7 +66,7 @@ function pack(entry: Packed, offset: number) {
   facts.writeUInt32LE(entry.claims?.crc32 ?? crc32(content), 8);
   facts.writeUInt32LE(body.length, 12);
   facts.writeUInt32LE(entry.claims?.size ?? content.length, 16);
-  const name = Buffer.from(entry.name);
+  const name = entry.nameBytes ?? Buffer.from(entry.name);
   const local = Buffer.alloc(30);
   local.writeUInt32LE(0x04034b50, 0);
   local.writeUInt16LE(20, 4);
@@ -74,10 +78,11 @@ function pack(entry: Packed, offset: number) {
     record.writeUInt16LE(UNIX_3_0, 4);
     record.writeUInt16LE(20, 6);
     facts.copy(record, 8);
-    record.writeUInt16LE(Buffer.byteLength(shown), 28);
+    const shownBytes = entry.nameBytes ?? Buffer.from(shown);
+    record.writeUInt16LE(shownBytes.length, 28);
     record.writeUInt32LE(((entry.symbolicLink === true ? 0o120777 : 0o100644) << 16) >>> 0, 38);
     record.writeUInt32LE(offset, 42);
-    return Buffer.concat([record, Buffer.from(shown)]);
+    return Buffer.concat([record, shownBytes]);
   };
   return { local: Buffer.concat([local, name, body]), central };
 }

@@ -48,6 +48,51 @@ it("a container is known by its name alone", () => {
   expect(["a.xlsx", "a.csv", ".zip", ".gz", "zip", "a.tgz", "a.zip.csv"].some(isContainerName)).toBe(false);
 });
 
+describe("the name of an entry", () => {
+  const UTF8_BYTES = Buffer.from("Zähler.csv");
+  const LATIN1_BYTES = Buffer.from("Z\xE4hler.csv", "latin1");
+  const CP437_BYTES = Buffer.from("Z\x84hler.csv", "latin1");
+
+  it.each([
+    { what: "UTF-8 by its flag", bytes: UTF8_BYTES, flagged: true, names: "latin-1", path: "Zähler.csv" },
+    { what: "UTF-8 by its bytes", bytes: UTF8_BYTES, flagged: false, names: "utf-8", path: "Zähler.csv" },
+    { what: "code page 437", bytes: CP437_BYTES, flagged: false, names: "utf-8", path: "Zähler.csv" },
+    { what: "Latin-1", bytes: LATIN1_BYTES, flagged: false, names: "latin-1", path: "Zähler.csv" },
+    {
+      what: "Latin-1 with a wrong flag",
+      bytes: LATIN1_BYTES,
+      flagged: true,
+      names: "latin-1",
+      path: "Zähler.csv",
+    },
+    {
+      what: "Latin-1, and nobody says so",
+      bytes: LATIN1_BYTES,
+      flagged: false,
+      names: "utf-8",
+      path: "ZΣhler.csv",
+    },
+    {
+      what: "as an earlier version took it",
+      bytes: UTF8_BYTES,
+      flagged: false,
+      names: undefined,
+      path: "Z├ñhler.csv",
+    },
+  ] as const)("is read as it is meant: $what", async ({ bytes, flagged, names, path }) => {
+    const packed = zip([{ name: "x", nameBytes: bytes, flagged, content: "one" }]);
+    expect((await list(packed, "field.zip", { names })).entries).toEqual([{ path, size: 3 }]);
+  });
+
+  it("tells entries apart whose flag of UTF-8 is wrong", async () => {
+    const wrong = (text: string) => ({ name: "x", nameBytes: Buffer.from(text, "latin1"), content: "one" });
+    const { entries } = await list(zip([wrong("\xE4.csv"), wrong("\xF6.csv")]), "field.zip", {
+      names: "utf-8",
+    });
+    expect(new Set(entries.map(({ path }) => path)).size).toBe(2);
+  });
+});
+
 describe("the entries of a zip", () => {
   it("are its files, in every folder, with their unpacked sizes", async () => {
     const bytes = zip([

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Gateway } from "../../src/gateway.ts";
+import { zip } from "./archives.ts";
 import { drop, GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
@@ -51,4 +52,15 @@ it("is recorded and quarantined with a hint, is told by check, stays where it li
   expect(run?.finishPlan).toMatchObject({ action: "archive", to: `archive/Zähler.${run?.id}.csv` });
   expect(taken?.goneAt).not.toBeNull();
   expect((await gateway.concerns()).join("\n")).not.toContain("hler.csv");
+});
+
+it("within a ZIP whose packer wrote Latin-1 is taken with names: latin-1 of the drop", async () => {
+  const variable = await rig.variable("packed");
+  const nameBytes = Buffer.from("Z\xE4hler.csv", "latin1");
+  const entry = { name: "x", nameBytes, flagged: false, content: oneReading(variable, 4) };
+  rig.put("in/box.zip", zip([entry]));
+  const gateway = await rig.open({ drops: [drop("in", { names: "latin-1" })] });
+  await until("the meter's file is stored", async () => (await rig.stored(variable))["2026-03-01"] === 4);
+  const paths = (await gateway.ledger.recentRuns(9)).map(({ path }) => path);
+  expect(paths).toContain("box.zip!/Zähler.csv");
 });

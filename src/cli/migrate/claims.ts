@@ -1,22 +1,24 @@
 /** What becomes of a file of a history by its name: a trigger takes it, it is opened, or nobody wants it. */
 import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { DropOptions } from "../../drops/options.ts";
+import { unpackingOf } from "../../drops/options.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
 import { isContainerName } from "../../runs/unpacking/container.ts";
 import { createRegistry, type Trigger, type TriggerRegistry } from "../../triggers/registry.ts";
 
+type Archives = ReturnType<typeof unpackingOf>;
+
 export type Claim =
   | { readonly by: "trigger"; readonly trigger: Trigger }
-  | { readonly by: "unpacking"; readonly archives: DropOptions["archives"] }
+  | { readonly by: "unpacking"; readonly archives: Archives }
   | { readonly by: "nobody" };
 
 export class Claims {
-  readonly #archives: ReadonlyMap<string, DropOptions["archives"]>;
+  readonly #archives: ReadonlyMap<string, Archives>;
   readonly #registry: TriggerRegistry;
 
   constructor({ drops, triggers }: Pick<GatewayConfig, "drops" | "triggers">) {
-    this.#archives = new Map(drops.map(({ name, archives }) => [name, archives]));
+    this.#archives = new Map(drops.map((drop) => [drop.name, unpackingOf(drop)]));
     this.#registry = createRegistry(triggers);
   }
 

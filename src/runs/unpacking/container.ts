@@ -96,7 +96,7 @@ async function readDirectory(path: string, limits: UnpackLimits) {
   const directory = new Map<string, ZipEntry>();
   let ignored = 0;
   let seen = 0;
-  for await (const entry of zipEntries(path)) {
+  for await (const entry of zipEntries(path, limits.names)) {
     seen += 1;
     if (seen > limits.entriesMax) throw beyondLimit(`it holds more than ${limits.entriesMax} entries`);
     const name = safeName(entry.name);

@@ -2,9 +2,11 @@
  * Entries of a ZIP archive (PKWARE APPNOTE 6.3.x, with ZIP64) by its central directory. What an archive says of itself is never trusted:
  * sizes and checksums are compared while the bytes come.
  */
+import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform } from "node:stream";
 import { crc32 } from "node:zlib";
 import { type Entry, getFileNameLowLevel, openPromise, validateFileName } from "yauzl";
+import type { UnpackLimits } from "../../model.ts";
 import { damaged, misnamed } from "./refusals.ts";
 
 export interface ZipEntry {
@@ -19,16 +21,33 @@ const SYMBOLIC_LINK = 0o120000;
 const NAME_CHARACTERS_MAX = 1_000;
 
 /** Files alone, without folders. Throws what `refusals.ts` makes. */
-export async function* zipEntries(path: string): AsyncGenerator<ZipEntry> {
+export async function* zipEntries(path: string, names: UnpackLimits["names"]): AsyncGenerator<ZipEntry> {
   const zip = await openPromise(path, { autoClose: false, decodeStrings: false });
   try {
     for await (const raw of zip.eachEntry()) {
-      const name = getFileNameLowLevel(raw.generalPurposeBitFlag, raw.fileNameRaw, raw.extraFields, false);
+      const name = nameIn(raw, names);
       if (!name.endsWith("/")) yield { name, raw };
     }
   } finally {
     zip.close();
   }
+}
+
+const UTF8_FLAG = 0x0800;
+
+/**
+ * The archive's own word counts: the field of Info-ZIP, and the flag of UTF-8 where the name is that. Without one a name is in the code page of
+ * whoever packed it; what is UTF-8 by its bytes is hardly anything else (a Mac packs so). Without `names`, as in runs of earlier versions, it is
+ * code page 437.
+ */
+function nameIn(raw: Entry, names: UnpackLimits["names"]): string {
+  const { generalPurposeBitFlag: flags, fileNameRaw: bytes, extraFields } = raw;
+  const told = getFileNameLowLevel(flags, bytes, extraFields, false);
+  const isByField = told !== getFileNameLowLevel(flags, bytes, [], false);
+  const isByFlag = (flags & UTF8_FLAG) !== 0 && isUtf8(bytes);
+  if (names === undefined || isByField || isByFlag) return told;
+  if (names === "latin-1") return bytes.toString("latin1").replaceAll("\\", "/");
+  return getFileNameLowLevel(isUtf8(bytes) ? UTF8_FLAG : 0, bytes, [], false);
 }
 
 /** The name as a path within the container, or a refusal: a name that leads out is the work of somebody who means harm. */
