@@ -23,6 +23,8 @@ export interface FinishedFile {
   readonly plan: FinishPlan;
   /** Other content was found there: it goes back to its path, to be taken as a whole. */
   readonly changed: boolean;
+  /** Since when it cannot go back, as another file is at its path; null while nothing keeps it. */
+  readonly occupiedSince: IsoInstant | null;
   readonly begunAt: IsoInstant;
   readonly endsAt: IsoInstant;
   readonly lookAt: IsoInstant;
@@ -39,6 +41,7 @@ export interface FinishedFileChange {
   readonly identity?: string | null;
   readonly plan?: FinishPlan;
   readonly changed?: boolean;
+  readonly occupiedSince?: IsoInstant;
   readonly endsAt?: IsoInstant;
   readonly lookAt?: IsoInstant;
   /** It is not watched any more. */
@@ -71,6 +74,8 @@ export interface FinishedFiles {
   due(drop: string, by: IsoInstant, limit: number): Promise<readonly FinishedFile[]>;
   /** The file of an arrival that is watched, or null. */
   of(arrivalId: number): Promise<FinishedFile | null>;
+  /** Of all drops, those that cannot go back to their paths. */
+  occupied(): Promise<readonly FinishedFile[]>;
   /** Records what was found out about a file, or done to it. */
   change(file: FinishedFile, change: FinishedFileChange): Promise<void>;
   /** Several unchanged files are looked at again later, in one transaction. */

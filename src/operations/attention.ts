@@ -2,6 +2,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
+import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
 import { type SpoolState, usedWords } from "./spool-state.ts";
 import { type DropState, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
@@ -24,7 +25,7 @@ export interface Attention {
 }
 
 export interface AttentionSources {
-  readonly ledger: Pick<Ledger, "restingIn">;
+  readonly ledger: Pick<Ledger, "restingIn" | "finishedFiles" | "fleet">;
   /** This node, where several share the ledger: each tells of its own runs. */
   readonly node: string | null;
   drops(): readonly DropState[];
@@ -41,7 +42,7 @@ const RUNS_MAX = 1_000;
 
 export async function findAttention(sources: AttentionSources): Promise<Attention> {
   const unknown = new Set<string>();
-  const concerns = [...(await restingRuns(sources))];
+  const concerns = [...(await restingRuns(sources)), ...(await occupiedPaths(sources))];
   for (const file of sources.late()) {
     const facts = { trigger: file.trigger, due: file.due, lastSeen: file.lastSeen };
     concerns.push({ key: `late ${file.trigger} ${file.due}`, kind: "late", text: missingWords(file), facts });
@@ -76,6 +77,20 @@ export async function findAttention(sources: AttentionSources): Promise<Attentio
       facts: { usedBytes: spool.usedBytes, budgetBytes: spool.budgetBytes },
     });
   return { concerns, unknown };
+}
+
+/** Where several nodes share the ledger, the one that polls the drop tells of it. */
+async function occupiedPaths({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {
+  const files = await ledger.finishedFiles.occupied();
+  if (files.length === 0) return [];
+  const own = node === null ? null : (await ledger.fleet.nodes()).find((one) => one.node === node);
+  return files
+    .filter(({ drop }) => own === null || own?.drops.includes(drop) === true)
+    .map((file) => {
+      const { drop, path, place, runId } = file;
+      const facts = { drop, file: path, place, run: runId, since: file.occupiedSince };
+      return { key: `occupied ${drop} ${place}`, kind: "occupied", text: occupiedWords(file), facts };
+    });
 }
 
 async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {

@@ -7,6 +7,7 @@ export const ATTENTION_KINDS = [
   "held",
   "discarded",
   "unconfirmed",
+  "occupied",
   "late",
   "lane",
   "drop",
@@ -22,7 +23,7 @@ const common = {
     .min(1)
     .default([...ATTENTION_KINDS])
     .describe(
-      "What it is told of: runs that are quarantined, held, discarded or unconfirmed, a file that is late, a lane that waits too long, a drop or a service that cannot be reached, a spool that is nearly full. All when absent.",
+      "What it is told of: runs that are quarantined, held, discarded or unconfirmed, a finished file that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop or a service that cannot be reached, a spool that is nearly full. All when absent.",
     ),
 };
 

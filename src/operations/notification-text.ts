@@ -24,6 +24,10 @@ const WORDS: Readonly<Record<AttentionKind, readonly [one: string, many: string]
   held: ["file held", "files held"],
   discarded: ["file with discarded readings", "files with discarded readings"],
   unconfirmed: ["file unconfirmed", "files unconfirmed"],
+  occupied: [
+    "changed file that cannot go back to its path",
+    "changed files that cannot go back to their paths",
+  ],
   late: ["file late", "files late"],
   lane: ["lane waits too long", "lanes wait too long"],
   drop: ["drop cannot be reached", "drops cannot be reached"],

@@ -29,7 +29,7 @@ const LOOK_EVERY_MS = 15_000;
 const FLUSH_MS = 5_000;
 const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
 /** Whose end is told, too. Files at rest are somebody's work, who knows. */
-const TOLD_WHEN_OVER: ReadonlySet<string> = new Set(["late", "lane", "drop", "service", "spool"]);
+const TOLD_WHEN_OVER: ReadonlySet<string> = new Set(["occupied", "late", "lane", "drop", "service", "spool"]);
 
 export class Notifier {
   readonly #parts: NotifierParts;

@@ -3,6 +3,7 @@ import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
+import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
 import { turnOf } from "./wait-reasons.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
@@ -109,6 +110,7 @@ export async function healthOf(
     reason: resting.length === 0 ? "none needs a person" : `${resting.length} need a person`,
   });
   parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)), ...laneHealth(lanes));
+  parts.push(...(await occupiedHealth(ledger)));
   return parts;
 }
 
@@ -151,6 +153,8 @@ export async function waitingFiles(
       files.push(waitingArrival(arrival, place, nowMs));
   }
   const eventsArrive = new Map(places.map((place) => [place.drop, place.eventsArrive]));
+  for (const file of await ledger.finishedFiles.occupied())
+    files.push(waitingAsOccupied(file, eventsArrive.get(file.drop) ?? null));
   const underWay = await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true });
   // Also those that wait for a person to see to one of their entries.
   const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
@@ -225,6 +229,9 @@ export async function concernsOf(
     );
   }
   if (resting.length > SHOWN) concerns.push(`${moreWords(resting.length - SHOWN)} like these`);
+  const occupied = await ledger.finishedFiles.occupied();
+  concerns.push(...occupied.slice(0, SHOWN).map(occupiedWords));
+  if (occupied.length > SHOWN) concerns.push(`${moreWords(occupied.length - SHOWN)} that changed and wait`);
   const undone = underWay.filter(({ state }) => !NEEDS_A_PERSON.includes(state));
   for (const run of undone.slice(0, SHOWN)) {
     concerns.push(

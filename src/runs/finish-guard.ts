@@ -296,14 +296,19 @@ export class FinishGuard {
     const { place, path } = file;
     const result = await putBack(drop, place, path, signal);
     if (result === "occupied") {
-      this.#parts.log.warn(
-        { drop: file.drop, path, place },
+      // Once: health, `runs --waiting` and notifications go on telling of it.
+      this.#parts.log[file.occupiedSince === null ? "warn" : "debug"](
+        { drop: file.drop, path, place, run: file.runId },
         "a file that was changed after it was finished waits: another file is at its path",
       );
-      await this.#change(file, { lookAt: this.#after(AGAIN_MS) });
+      const occupiedSince = file.occupiedSince ?? isoInstant(this.#parts.clock.now());
+      await this.#change(file, { occupiedSince, lookAt: this.#after(AGAIN_MS) });
       return;
     }
-    const event = { what: "source.returned", detail: `${place} → ${path}` };
+    const event =
+      result === "gone"
+        ? { what: "source.unwatched", detail: `it is no longer at ${place}` }
+        : { what: "source.returned", detail: `${place} → ${path}` };
     await this.#change(file, { ended: true, event });
   }
 

@@ -51,6 +51,24 @@ export function finishedConformance(ledger: () => Ledger): void {
     expect(await ledger().finishedFiles.due("field", AT, 10)).toMatchObject([{ path: "a.csv", arrivalId }]);
   });
 
+  it("tells of a changed file that cannot go back to its path, over all drops, until it is watched no more", async () => {
+    const { arrival } = await sight(ledger(), "a.csv");
+    const { id: arrivalId, drop, path, size, mtime } = arrival;
+    const looks = { endsAt: LATER, lookAt: LATER };
+    const file = { place: "old/a.csv", identity: null, plan: { action: "delete" }, ...looks } as const;
+    const event = { what: "source.aside", detail: "" };
+    await ledger().advanceArrival(arrivalId, "skipped", "");
+    const { finishedFiles } = ledger();
+    await finishedFiles.watch({ ...file, drop, path, size, mtime, arrivalId }, event);
+    expect(await finishedFiles.occupied()).toEqual([]);
+    const watched = await finishedFiles.of(arrivalId);
+    if (watched === null) throw new Error("it is not watched");
+    await finishedFiles.change(watched, { changed: true, occupiedSince: AT });
+    expect(await finishedFiles.occupied()).toEqual([{ ...watched, changed: true, occupiedSince: AT }]);
+    await finishedFiles.change(watched, { ended: true });
+    expect(await finishedFiles.occupied()).toEqual([]);
+  });
+
   it("remembers the archives of a drop, and the longest pause of its writers", async () => {
     for (const folders of [["old"], ["new", "old"], []]) {
       const poll = await ledger().beginPoll("field", folders);

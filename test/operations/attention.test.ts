@@ -18,7 +18,10 @@ const dropState = (change: Partial<DropState>) =>
 const failing = { code: "HG-DROP-002", message: "it does not answer", hint: null };
 
 const quiet: AttentionSources = {
-  ledger: { restingIn: async () => [] },
+  ledger: {
+    restingIn: async () => [],
+    finishedFiles: { occupied: async () => [] },
+  } as unknown as AttentionSources["ledger"],
   node: null,
   drops: () => [dropState({})],
   services: () => [{ name: "hub", state: { state: "up", reason: null } }],
@@ -79,7 +82,8 @@ test("each node of a fleet tells of its own runs", async () => {
     run: run(node, AT, { state: "quarantined", node, ...bound("hub") }),
     arrival: { goneAt: null },
   }));
-  const ledger = { restingIn: async () => resting } as unknown as AttentionSources["ledger"];
+  const finishedFiles = { occupied: async () => [] };
+  const ledger = { restingIn: async () => resting, finishedFiles } as unknown as AttentionSources["ledger"];
   expect((await found({ ledger, node: "one" })).concerns).toEqual([
     "quarantined: one.csv at field is quarantined",
   ]);

@@ -16,6 +16,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { asideName } from "../../src/drops/archive-name.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { findAttention } from "../../src/operations/attention.ts";
+import type { HealthPart } from "../../src/operations/state-of-work.ts";
 import { createLog } from "../../src/support/log.ts";
 import { forgetScan } from "../../src/support/open-files.ts";
 import { PATIENTLY, until } from "../e2e/wait.ts";
@@ -58,6 +60,29 @@ const events = async (name: string) =>
 
 async function finished(name: string, what: string): Promise<void> {
   await until(`${name} has the event ${what}`, async () => (await events(name)).includes(what));
+}
+
+const asked = async (path: string) => {
+  const authorization = `Bearer ${gateway.operationsToken}`;
+  return (await fetch(gateway.operationsUrl + path, { headers: { authorization } })).json();
+};
+
+/** What everybody tells of files that cannot go back to their paths. */
+async function toldOccupied() {
+  const { parts } = (await asked("/health/ready")) as { parts: readonly HealthPart[] };
+  const files = JSON.parse((await headgate("runs", "--waiting", "-c", rig.config, "--json")).stdout);
+  const { concerns } = await findAttention({
+    ...{ ledger: gateway.ledger, node: null, drops: () => [], services: () => [], late: () => [] },
+    lanes: async () => [],
+    spool: async () => ({ usedBytes: 0, budgetBytes: 1, freeBytes: 1, full: null }) as never,
+    spoolShare: 1,
+  });
+  return {
+    concerns: (await gateway.concerns()).filter((words) => words.includes("changed after it was finished")),
+    health: parts.filter(({ part }) => part === "finished files"),
+    waiting: (files as { state: string }[]).filter(({ state }) => state === "occupied"),
+    attention: concerns.filter(({ kind }) => kind === "occupied"),
+  };
 }
 
 /** Paths below the drop that match. */
@@ -135,8 +160,23 @@ describe.each([
       warnings.some((line) => line.includes("another file is at its path")),
     );
     expect(readFileSync(placeOf(pattern), "utf8")).toContain(later(2, 2));
+    const words =
+      /^a\.csv at in \(run .*\) changed after it was finished.* goes back by itself when a\.csv is free/;
+    expect(await toldOccupied()).toEqual({
+      concerns: [expect.stringMatching(words)],
+      health: [{ part: "finished files", ready: true, reason: expect.stringMatching(words) }],
+      waiting: [
+        expect.objectContaining({
+          ...{ path: "a.csv", state: "occupied", overdue: true },
+          reason: expect.stringMatching(words),
+        }),
+      ],
+      attention: [expect.objectContaining({ kind: "occupied", text: expect.stringMatching(words) })],
+    });
     rmSync(join(rig.folder, "in/a.csv"));
     await allStored();
+    expect(await toldOccupied()).toEqual({ concerns: [], health: [], waiting: [], attention: [] });
+    expect(warnings.filter((line) => line.includes("another file is at its path"))).toHaveLength(1);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Two gateways in this process that share a ledger in PostgreSQL and their drops. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
@@ -7,7 +7,9 @@ import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { pendingRuns } from "../../src/runs/pending-runs.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { HeadgateProcess } from "../e2e/processes.ts";
 import { until } from "../e2e/wait.ts";
+import { JumpingClock } from "../support/jumping-clock.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 
@@ -65,6 +67,35 @@ describe("a drop that a node does not know any more", () => {
       async () => (await south.ledger.runsIn(["confirmed"])).length === 2,
     );
     expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1, "2026-03-02": 2 });
+  });
+});
+
+describe("a file that a node finished", () => {
+  it("is taken again by the node that polls its drop next, when it grows after the first has died", async () => {
+    const variable = await rig.variable("a");
+    const finish = { delivered: { archive: "archive" } };
+    const sections = { drops: [drop("in", { finish })], triggers: [trigger("standard")] };
+    configOf("north", sections);
+    const north = new HeadgateProcess(["gateway", "-c", join(rig.folder, "north.yaml")]);
+    await north.said("stderr", /gateway started/);
+    const clock = new JumpingClock();
+    const south = await startGateway(configOf("south", sections), { log: silentLog, clock });
+    gateways.push(south);
+    rig.put("in/a.csv", oneReading(variable, 1));
+    const events = async () =>
+      (await south.ledger.trace("a.csv")).flatMap((file) => file.events.map(({ what }) => what));
+    await until("north has archived it", async () => (await events()).includes("source.archived"));
+    expect((await south.ledger.recentRuns(1))[0]?.node).toBe("north");
+    await north.end("SIGKILL");
+    const [archived = ""] = globSync("archive/a.*.csv", { cwd: join(rig.folder, "in") });
+    appendFileSync(join(rig.folder, "in", archived), `${variable},2026-03-02T00:00:00Z,2\n`);
+    await until("what came to it is stored", async () => {
+      clock.jump(20_000);
+      await south.pulse();
+      return Object.keys(await rig.stored(variable)).length === 2;
+    });
+    expect(await events()).toEqual(expect.arrayContaining(["source.changed-later", "source.returned"]));
+    expect((await south.ledger.recentRuns(1))[0]?.node).toBe("south");
   });
 });
 

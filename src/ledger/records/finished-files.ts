@@ -16,6 +16,9 @@ const SUPERSEDED = `SELECT * FROM finished_files WHERE drop_name = ? AND place =
   WHERE arrivals.drop_name = finished_files.drop_name AND arrivals.path = finished_files.path
     AND arrivals.gone_at IS NULL AND arrivals.parent_id IS NULL AND arrivals.id > finished_files.arrival_id)`;
 
+const OCCUPIED = `SELECT * FROM finished_files WHERE occupied_since IS NOT NULL ORDER BY drop_name, place
+  LIMIT 1000`;
+
 type Watched = NewFinishedFile &
   Pick<FinishedFile, "drop" | "path" | "arrivalId" | "runId" | "size" | "mtime" | "sha256">;
 
@@ -44,6 +47,11 @@ export function finishedFiles(store: Store): FinishedFiles {
       store.look(function* () {
         const found = yield* row<FinishedRow>("SELECT * FROM finished_files WHERE arrival_id = ?", arrivalId);
         return found === undefined ? null : toFinishedFile(found);
+      }),
+    occupied: () =>
+      store.look(function* () {
+        const found = yield* rows<FinishedRow>(OCCUPIED);
+        return found.map(toFinishedFile);
       }),
     change: (file, wanted) => store.write(CHANGED, () => changeFile(store, file, wanted)),
     postpone: (drop, looks) => store.write(CHANGED, () => postpone(store, drop, looks)),
@@ -111,6 +119,7 @@ interface FinishedRow {
   readonly sha256: string | null;
   readonly plan: string;
   readonly changed: number;
+  readonly occupied_since: string | null;
   readonly begun_at: string;
   readonly ends_at: string;
   readonly look_at: string;
@@ -125,6 +134,7 @@ function toFinishedFile(found: FinishedRow): FinishedFile {
     runId: found.run_id,
     plan: JSON.parse(found.plan) as FinishPlan,
     changed: found.changed === 1,
+    occupiedSince: found.occupied_since,
     begunAt: found.begun_at,
     endsAt: found.ends_at,
     lookAt: found.look_at,
@@ -152,6 +162,7 @@ function* updateFile(file: FinishedFile, wanted: FinishedFileChange): Steps<void
     ...{ place, size, mtime, identity },
     plan: plan === undefined ? undefined : JSON.stringify(plan),
     changed: wanted.changed === undefined ? undefined : Number(wanted.changed),
+    occupied_since: wanted.occupiedSince,
     ends_at: endsAt,
     look_at: lookAt,
   };
