@@ -17,10 +17,10 @@ export default defineConfig({
     setupFiles: ["test/support/leaks.ts"],
     globalSetup: ["test/support/postgres-server.ts"],
     pool: "forks",
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // On a busy machine a second is nothing: only what hangs takes so long.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     maxWorkers: 2,
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } }),

@@ -8,11 +8,11 @@ import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
 import { watchAttention } from "./gateway/notifications.ts";
 import { type FileEvent, openObservers } from "./gateway/observers.ts";
-import { openOffice } from "./gateway/operations-api.ts";
+import { openOperationsApi } from "./gateway/operations-api.ts";
 import { joinAnswers } from "./gateway/operator-queries.ts";
 import type { ProvisioningTies } from "./gateway/provisioners.ts";
 import type { ConfigurationMeans } from "./gateway/reload.ts";
-import { claimParts, finishGuard, intakeHands, joinSteps, laneMates } from "./gateway/runs.ts";
+import { claimParts, finishGuard, intakeConcurrency, joinSteps, laneMates } from "./gateway/runs.ts";
 import { ServicePosts } from "./gateway/services.ts";
 import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
@@ -27,7 +27,7 @@ import { openLookupStore } from "./runs/lookups.ts";
 import { startHousekeeping } from "./runs/maintenance.ts";
 import { Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
-import { Conductor } from "./runs/scheduler.ts";
+import { Scheduler } from "./runs/scheduler.ts";
 import type { IntakeRule } from "./runs/stages.ts";
 import { type Clock, isoInstant, systemClock } from "./support/clock.ts";
 import type { Logger } from "./support/log.ts";
@@ -109,13 +109,13 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
   const ledger = countedLedger(opened, observers.onRun);
   closers.push(() => ledger.close());
-  const onRun = (id?: string) => conductor.wake(id);
+  const onRun = (id?: string) => scheduler.wake(id);
   const { spool, room } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock, ledger.shared?.content);
 
   // Questions and outcomes can come in while the rest is being joined.
-  const office = await openOffice(config, { ledger, log, clock, metrics: metrics.registry }, closers);
+  const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
@@ -128,72 +128,72 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   const services = new ServicePosts({
-    ...{ ledger, log, clock, tracer, webhookUrl: office.webhookUrl },
+    ...{ ledger, log, clock, tracer, webhookUrl: api.webhookUrl },
     onPush: metrics,
     onRefused: means.configuration?.lookAgain,
     admission: means.admission,
   });
   closers.push(() => services.close());
   services.configure(config);
-  const dropPost = (name: string) => field.post(name);
-  const servicePost = (name: string) => services.get(name);
-  const shared = { ledger, log, dropPost, lookups, versions };
+  const dropEntry = (name: string) => field.post(name);
+  const serviceEntry = (name: string) => services.get(name);
+  const shared = { ledger, log, dropEntry, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, room, pool, clock, tracer, servicePost, claim, ties: means.provisioning };
+  const more = { spool, room, pool, clock, tracer, serviceEntry, claim, ties: means.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 
-  const conductor = new Conductor(steps, {
-    ...intakeHands(config.workers),
-    deliveryHands: config.push.concurrency,
+  const scheduler = new Scheduler(steps, {
+    ...intakeConcurrency(config.workers),
+    deliveryConcurrency: config.push.concurrency,
     intakeRule: means.intakeRule,
     onService: observers.onService,
   });
-  closers.push(() => conductor.stop());
+  closers.push(() => scheduler.stop());
 
   field.add(config.drops);
   closers.push(() => field.stopWatching());
   const { configuration } = means;
   const stores = { ledger, spool, room, pauses, lookups, versions };
-  const known = { ...stores, field, services, conductor, clock, log };
+  const known = { ...stores, field, services, scheduler, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
-  joinAnswers(office.answers, config, { ...known, ...attention, configuration });
+  joinAnswers(api.answers, config, { ...known, ...attention, configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
   await field.open();
-  const guard = finishGuard(config, { ledger, dropPost, clock, log, scratch: spool.root });
+  const guard = finishGuard(config, { ledger, dropEntry, clock, log, scratch: spool.root });
   closers.push(() => fleet.leave());
   const configured = () => config.drops.map(({ name }) => name);
-  await fleet.join({ ledger, conductor, watchers: () => field.watchers(), configured, pauses, clock, log });
+  await fleet.join({ ledger, scheduler, watchers: () => field.watchers(), configured, pauses, clock, log });
   closers.push(guard.start());
   await field.start();
   attention.start();
-  conductor.wake();
-  closers.push(startHousekeeping({ ...stores, conductor, clock, log, keepMs: config.ledger.keep }));
-  const places = { operations: office.url, intakes: field.intakes() };
+  scheduler.wake();
+  closers.push(startHousekeeping({ ...stores, scheduler, clock, log, keepMs: config.ledger.keep }));
+  const places = { operations: api.url, intakes: field.intakes() };
   log.info({ ...startSummary(config, means.configFile), ...recovery, ...places }, "gateway started");
 
-  const rest = (graceMs: number) => drain({ field, services, conductor, clock }, graceMs);
+  const rest = (graceMs: number) => drain({ field, services, scheduler, clock }, graceMs);
   return {
     ledger,
-    operationsUrl: office.url,
-    operationsToken: office.token,
+    operationsUrl: api.url,
+    operationsToken: api.token,
     get intakes() {
       return field.intakes();
     },
     get isBusy() {
-      return conductor.isBusy;
+      return scheduler.isBusy;
     },
-    serviceWaits: () => conductor.serviceWaits(),
-    waitReason: (run) => conductor.waitReason(run),
+    serviceWaits: () => scheduler.serviceWaits(),
+    waitReason: (run) => scheduler.waitReason(run),
     isIdle: async (withoutStuck = false) =>
-      guard.isIdle && (await isIdle(field.watchers(), conductor, withoutStuck)) && guard.isIdle,
+      guard.isIdle && (await isIdle(field.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () => concernsOf(field.statuses(), ledger, (await conductor.pending()).runs, startedAt),
+    concerns: async () => concernsOf(field.statuses(), ledger, (await scheduler.pending()).runs, startedAt),
     exchange: (next) =>
-      exchangeParts(next, { live, field, fleet, services, conductor, registry, mapping, log }),
-    pulse: () => conductor.pulse(),
+      exchangeParts(next, { live, field, fleet, services, scheduler, registry, mapping, log }),
+    pulse: () => scheduler.pulse(),
     rest,
     stop: async (graceMs = 0) => {
       if (graceMs > 0) await rest(graceMs);
@@ -208,14 +208,14 @@ async function drain(
   parts: {
     readonly field: Field;
     readonly services: ServicePosts;
-    readonly conductor: Conductor;
+    readonly scheduler: Scheduler;
     readonly clock: Clock;
   },
   graceMs: number,
 ): Promise<void> {
   await parts.field.stopWatching();
   const over = new AbortController();
-  const drained = Promise.all([parts.services.rest(), parts.conductor.rest()]).finally(() => over.abort());
+  const drained = Promise.all([parts.services.rest(), parts.scheduler.rest()]).finally(() => over.abort());
   await parts.clock.sleep(graceMs, over.signal);
   drained.catch(() => undefined); // What has not ended by now is ended when it stops.
 }

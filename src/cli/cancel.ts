@@ -3,7 +3,7 @@ import { loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Run } from "../model.ts";
 import type { CancelledRun } from "../runs/commands.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
+import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
@@ -43,7 +43,7 @@ async function cancel(names: readonly string[], options: CancelOptions, stop: Ab
   const cancelled: CancelledRun[] = [];
   let isWithoutDaemon = false;
   for (const { id } of runs) {
-    const { answer, daemon } = await giveOrder(config, { order: "cancel", run: id, ...saidBy(options) });
+    const { answer, daemon } = await sendCommand(config, { order: "cancel", run: id, ...saidBy(options) });
     cancelled.push(answer);
     isWithoutDaemon ||= daemon === null;
     if (!isJson) printCancelled(answer);

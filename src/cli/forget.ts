@@ -4,7 +4,7 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
+import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
@@ -51,7 +51,7 @@ async function forget(path: string, options: ForgetOptions, stop: AbortSignal): 
       return 1;
     }
   }
-  const { answer, daemon } = await giveOrder(config, { order: "forget", ...file, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "forget", ...file, ...saidBy(options) });
   if (options.json === true) {
     printJson(answer);
     return 0;

@@ -9,7 +9,12 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { openLedger } from "../ledger/open.ts";
 import { gatewayOf } from "../migration/gateway-of.ts";
 import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/history-files.ts";
-import { absolutePattern, type MigrationOrder, migrationFolder, migrationId } from "../migration/request.ts";
+import {
+  absolutePattern,
+  type MigrationRequest,
+  migrationFolder,
+  migrationId,
+} from "../migration/request.ts";
 import { systemClock } from "../support/clock.ts";
 import { writeDurably } from "../support/durable.ts";
 import { ConfigError } from "../support/errors.ts";
@@ -30,7 +35,7 @@ import {
   addCareOptions,
   type CareFlags,
   invalidOption as invalid,
-  readCare,
+  readThrottle,
 } from "./migrate/throttle-options.ts";
 import { type UndoOptions, undoMigration } from "./migrate/undo.ts";
 import { assertNotUndone } from "./migrate/undo-state.ts";
@@ -177,10 +182,10 @@ async function migrate(
   const order = orderOf(patterns, options);
   const id = migrationId(order);
   const folder = migrationFolder(config.spool.path, id);
-  const care = readCare(options);
+  const throttle = readThrottle(options);
   const limits = sampleOf(options);
   await assertOrderFits(order, config);
-  const own = gatewayOf(config, order, folder, care);
+  const own = gatewayOf(config, order, folder, throttle);
   await assertNotUndone(id, folder);
   const standing = await lookAround(own, stop);
   if (standing.files.length === 0)
@@ -196,7 +201,7 @@ async function migrate(
       (one) => one.id !== id && one.order.service === order.service,
     );
     const measured = await measuredBefore([{ id, folder }, ...others]);
-    const sending = { rate: care.rate, drainRate: own.push.drainRate ?? null, measured };
+    const sending = { rate: throttle.rate, drainRate: own.push.drainRate ?? null, measured };
     const structure = await MigrationStructure.open(config, order, options.provision, null, stop);
     return showPlan(own, { files: standing.files, limits, sending, empty }, structure, options, stop);
   }
@@ -211,7 +216,7 @@ async function migrate(
     await structure.prepare(own, folder, say, stop);
     const carriage = {
       ...{ config: structure.apply(without(own, skipped)), beside: config.ledger, files: standing.files },
-      ...{ folder, care, stop, say: watching, tell: say, provisioning: structure.means },
+      ...{ folder, throttle, stop, say: watching, tell: say, provisioning: structure.means },
     };
     const ended = await carryOut(carriage);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
@@ -299,7 +304,7 @@ function greeting(id: string, { files, done, changed }: Standing): string {
   return `migration ${id}: ${files.length} files, ${sizeWords(bytes)}${before}${others}`;
 }
 
-function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationOrder {
+function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationRequest {
   const share = Number(options.rejectShare);
   if (!(share >= 0 && share <= 1))
     throw invalid("--reject-share", `${options.rejectShare} is no share from 0 to 1`);

@@ -4,7 +4,7 @@ import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
+import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
 import { print, printJson } from "./output.ts";
 
 interface PauseOptions extends SaidOptions {
@@ -49,7 +49,7 @@ function addOne(
 async function pause(name: string, options: PauseOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const kind = kindOf(name, options, config);
-  const { answer, daemon } = await giveOrder(config, { order: "pause", kind, name, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...saidBy(options) });
   if (options.json === true) printJson(answer);
   else {
     print(`the ${kind} ${name} is paused: ${EFFECTS[kind]}`);
@@ -66,7 +66,7 @@ const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
 async function resume(name: string, options: PauseOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const kind = kindOf(name, options, config);
-  const { answer, daemon } = await giveOrder(config, { order: "resume", kind, name, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...saidBy(options) });
   if (options.json === true) printJson(answer);
   else {
     print(answer.wasPaused ? `the ${kind} ${name} goes on` : `the ${kind} ${name} was not paused`);

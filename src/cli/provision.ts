@@ -11,7 +11,7 @@ import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
+import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printDeclined, printJson, styled } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
@@ -73,7 +73,7 @@ async function provision(
   else printDone(done, isDryRun);
   if (!isDryRun && done.some(({ created }) => created.length > 0)) {
     // All of them: others may wait for the same, and some have gone on by themselves meanwhile.
-    const { daemon } = await giveOrder(config, { order: "recheck", ...saidBy(options) });
+    const { daemon } = await sendCommand(config, { order: "recheck", ...saidBy(options) });
     if (daemon === null && options.json !== true) print(daemonWords(daemon));
   }
   const error = done.at(-1)?.error ?? null;

@@ -2,7 +2,7 @@
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
+import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { canAsk, isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
@@ -49,7 +49,7 @@ async function release(run: string, options: ReleaseOptions, stop: AbortSignal):
   const config = loadGatewayConfig(options.config);
   const overwrite = options.overwrite === true;
   const give = (discard: boolean) =>
-    giveOrder(config, { order: "release", run, overwrite, discard, ...saidBy(options) });
+    sendCommand(config, { order: "release", run, overwrite, discard, ...saidBy(options) });
   let given: Awaited<ReturnType<typeof give>>;
   try {
     given = await give(options.yes === true);
@@ -77,7 +77,7 @@ async function recheck(runs: readonly string[], options: SaidOptions): Promise<n
   const config = loadGatewayConfig(options.config);
   const named = await findRuns(runs, "recheck run", options.config, config);
   const asked = runs.length === 0 ? {} : { runs: named.map(({ id }) => id) };
-  const { answer, daemon } = await giveOrder(config, { order: "recheck", ...asked, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "recheck", ...asked, ...saidBy(options) });
   if (options.json === true) printJson(answer);
   else {
     const { length } = answer.runs;

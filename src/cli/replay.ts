@@ -2,7 +2,7 @@
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, giveOrder, type SaidOptions, saidBy } from "./command-client.ts";
+import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
 import { print, printJson, styled } from "./output.ts";
 import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
 import { findRuns, withLedger } from "./run-names.ts";
@@ -64,7 +64,7 @@ async function replayAll(
       continue;
     }
     const { rejectedOnly, overwrite, trigger, mapper, settings } = wish;
-    const { answer, daemon } = await giveOrder(config, {
+    const { answer, daemon } = await sendCommand(config, {
       order: "replay",
       run: run.id,
       rejectedOnly,

@@ -14,7 +14,7 @@ import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { openSlice } from "./slices.ts";
-import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withDoubt } from "./unknown-outcome.ts";
+import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withUnknownOutcome } from "./unknown-outcome.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
 /** In the answer of a batch whose operationId the service knows with other bytes. */
@@ -324,7 +324,7 @@ export class BatchPusher {
   }
 
   async #note(operationId: string, words: string, doubtful: boolean): Promise<void> {
-    const answer = withDoubt(words, doubtful);
+    const answer = withUnknownOutcome(words, doubtful);
     await this.#parts.journal.advanceBatch(operationId, "sending", "sending", { answer });
   }
 }

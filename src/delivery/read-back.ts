@@ -142,7 +142,7 @@ export class ReadBack {
     };
   }
 
-  /** Marks what is found. Pages until all is found or the service has no more. */
+  /** BitSet what is found. Pages until all is found or the service has no more. */
   async #compare(version: string | null, group: Group, signal: AbortSignal): Promise<void> {
     for (const ids of group.variableChunks(VARIABLES_PER_CALL)) {
       const { from, to } = group.period(ids);

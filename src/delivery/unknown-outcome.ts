@@ -27,7 +27,7 @@ export function mayBeStored({ attempts, answer }: Pick<Batch, "attempts" | "answ
   return answer === null || answer.startsWith(UNANSWERED) || answer.endsWith(DOUBT);
 }
 
-export function withDoubt(words: string, doubtful: boolean): string {
+export function withUnknownOutcome(words: string, doubtful: boolean): string {
   return doubtful ? `${words}${DOUBT}` : words;
 }
 

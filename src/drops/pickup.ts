@@ -1,6 +1,6 @@
 /** One poll of one drop: list, record what was seen, settle, and hand what is ready to the gateway. */
 import type { Arrival, ArrivalState } from "../model.ts";
-import { Marks } from "../support/bitset.ts";
+import { BitSet } from "../support/bitset.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { archiveFolders } from "./archive-cleanup.ts";
 import { ArchivedNames } from "./archived-names.ts";
@@ -70,7 +70,7 @@ export class Pickup {
   readonly #toldOverdue = new Set<number>();
   #waiting = new UntakenFiles();
   /** Ids of the arrivals that the last listing showed to be settled and that were not taken yet. */
-  #ready = new Marks();
+  #ready = new BitSet();
   #readyCount = 0;
   /** The oldest of these, oldest first. */
   #left: readonly Aged[] = [];
@@ -175,11 +175,11 @@ export class Pickup {
   async #poll(signal: AbortSignal): Promise<PickupReport> {
     const tally: Tally = { ...NOTHING };
     const oldest = this.#newOldest();
-    this.#ready = new Marks();
+    this.#ready = new BitSet();
     const unordered = (thrown: unknown) => ({ error: thrown, isOrdered: false });
     const { error, isOrdered } = await this.#listAndSettle(tally, oldest, signal).catch(unordered);
     // Nobody knows what it would overtake: the next poll offers it again.
-    if (!isOrdered) this.#ready = new Marks();
+    if (!isOrdered) this.#ready = new BitSet();
     this.#keep(isOrdered ? oldest : this.#newOldest());
     this.#listed = { ...tally };
     // A settled file is settled, also when another folder of the drop could not be listed.

@@ -6,7 +6,7 @@ import type { IntakeFacts } from "../drops/intake/intake.ts";
 import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
-import type { DropPost } from "../runs/steps.ts";
+import type { DropEntry } from "../runs/steps.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Clock } from "../support/clock.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
@@ -25,7 +25,7 @@ type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log" | "on
 
 interface Site {
   readonly options: DropOptions;
-  readonly post: DropPost;
+  readonly post: DropEntry;
   readonly watcher: Watcher;
   /** Where others connect to it. */
   url: string | null;
@@ -50,7 +50,7 @@ export class Field {
     this.#watch = watch;
   }
 
-  post(name: string): DropPost | undefined {
+  post(name: string): DropEntry | undefined {
     return this.#sites.get(name)?.post;
   }
 

@@ -3,7 +3,7 @@ import type { FleetWatch } from "../ledger/fleet.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import { takeUpRuns } from "../runs/recovery.ts";
-import type { Conductor } from "../runs/scheduler.ts";
+import type { Scheduler } from "../runs/scheduler.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -16,7 +16,7 @@ interface FleetWatcher {
 
 export interface FleetParts {
   readonly ledger: Ledger;
-  readonly conductor: Pick<Conductor, "wake" | "letGo" | "isInHand">;
+  readonly scheduler: Pick<Scheduler, "wake" | "releaseAll" | "isRunning">;
   readonly watchers: () => readonly FleetWatcher[];
   /** Drops of the configuration in force; one of them may have no watcher while it is being exchanged. */
   readonly configured: () => readonly string[];
@@ -81,7 +81,7 @@ export class FleetMember {
         if (this.#lost) {
           this.#lost = false;
           this.#reasons.clear();
-          await parts.conductor.letGo();
+          await parts.scheduler.releaseAll();
         }
         await this.#releaseDrops(parts);
         await parts.pauses.refresh();
@@ -90,8 +90,8 @@ export class FleetMember {
           // Its faults are in the status of the drop.
           watcher.pollNow().catch(() => undefined);
         }
-        await takeUpRuns(parts, (runId) => parts.conductor.isInHand(runId));
-        parts.conductor.wake();
+        await takeUpRuns(parts, (runId) => parts.scheduler.isRunning(runId));
+        parts.scheduler.wake();
       } catch (thrown) {
         parts.log.warn({ reason: wordsOf(thrown) }, "what other nodes left could not be looked for");
       }

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Conductor } from "../runs/scheduler.ts";
+import type { Scheduler } from "../runs/scheduler.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
@@ -24,7 +24,7 @@ export interface ExchangedParts {
   readonly field: Field;
   readonly fleet: Pick<FleetMember, "dropsChanged">;
   readonly services: ServicePosts;
-  readonly conductor: Conductor;
+  readonly scheduler: Scheduler;
   readonly registry: TriggerRegistry;
   readonly mapping: Pick<OpenMapping, "start">;
   readonly log: Logger;
@@ -35,7 +35,7 @@ const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "trigg
 
 /** Throws the `ConfigError` of a drop that cannot be opened; then everything is as it was. */
 export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
-  const { live, field, fleet, services, conductor, registry, mapping, log } = parts;
+  const { live, field, fleet, services, scheduler, registry, mapping, log } = parts;
   const { config } = live;
   const sections = changedSections(config, next);
   const others = sections.filter((section) => !EXCHANGED.includes(section));
@@ -44,12 +44,12 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
   const before = { triggers: config.triggers, services: config.services };
   const drops = field.changeTo(next.drops);
   const touched = [...drops.gone, ...drops.come.map(({ name }) => name)];
-  if (touched.length > 0) await conductor.withoutHandsAt(touched, () => field.exchange(drops));
+  if (touched.length > 0) await scheduler.withDropsPaused(touched, () => field.exchange(drops));
   live.replace(next);
   if (touched.length > 0) fleet.dropsChanged();
   registry.replace(next.triggers);
   const changed = services.configure(next);
-  conductor.servicesChanged(changed, next.push.concurrency);
+  scheduler.servicesChanged(changed, next.push.concurrency);
 
   const matchesOtherwise =
     !isDeepStrictEqual(before.triggers, next.triggers) ||
@@ -60,7 +60,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
     const offer = async () => {
       await mapping.start(next.triggers.map((trigger) => trigger.mapper));
       for (const watcher of field.watchers()) await watcher.rematch();
-      conductor.wake();
+      scheduler.wake();
     };
     offer().catch((thrown) =>
       log.warn({ err: thrown }, `files are not offered to the new triggers yet: ${wordsOf(thrown)}`),

@@ -13,7 +13,7 @@ import { Notifier } from "../operations/notifier.ts";
 import { createReceiver } from "../operations/receivers.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
 import { LaneLog, WaitingLanes } from "../operations/waiting-lanes.ts";
-import type { Conductor } from "../runs/scheduler.ts";
+import type { Scheduler } from "../runs/scheduler.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
@@ -36,20 +36,20 @@ export interface AttentionWatch {
 export async function watchAttention(
   config: GatewayConfig,
   parts: Omit<NotifierSources, "services" | "late" | "lanes" | "metrics"> & {
-    readonly conductor: Pick<Conductor, "waitReason">;
+    readonly scheduler: Pick<Scheduler, "waitReason">;
     readonly observers: Pick<Observers, "metrics" | "services">;
     readonly startedAt: IsoInstant;
   },
   closers: Closer[],
 ): Promise<AttentionWatch> {
-  const { observers, conductor, startedAt, ...known } = parts;
+  const { observers, scheduler, startedAt, ...known } = parts;
   const { metrics, services } = observers;
   const late = lateFiles(config, parts.ledger, { metrics, clock: parts.clock, log: parts.log, startedAt });
   closers.push(() => late.stop());
   const { ledger, clock, log } = parts;
   const lanes = new WaitingLanes({
     ...{ ledger, clock, afterMs: config.operations.laneAfter },
-    waitReason: (run) => conductor.waitReason(run),
+    waitReason: (run) => scheduler.waitReason(run),
     isDown: (service) => services.states().get(service)?.state === "down",
   });
   const laneLog = new LaneLog({ lanes, clock, log });

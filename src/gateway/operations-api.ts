@@ -2,7 +2,7 @@
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { doorSignPath, hangSign, newSecret } from "../operations/endpoint-file.ts";
+import { endpointFilePath, hangSign, newSecret } from "../operations/endpoint-file.ts";
 import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
 import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
@@ -26,7 +26,7 @@ export interface Answers {
   tell: (runId: string) => Promise<void>;
 }
 
-export interface Office {
+export interface OperationsApi {
   readonly url: string;
   /** Where webhooks come in. */
   readonly webhookUrl: string;
@@ -35,7 +35,7 @@ export interface Office {
   readonly answers: Answers;
 }
 
-export async function openOffice(
+export async function openOperationsApi(
   config: GatewayConfig,
   parts: {
     readonly ledger: Ledger;
@@ -44,7 +44,7 @@ export async function openOffice(
     readonly metrics: Registry;
   },
   closers: Closer[],
-): Promise<Office> {
+): Promise<OperationsApi> {
   const { ledger, clock } = parts;
   const answers: Answers = {
     health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
@@ -77,6 +77,6 @@ export async function openOffice(
     orders: { secret, take: (asked) => answers.order(asked) },
   });
   closers.push(() => operations.close());
-  closers.push(await hangSign(doorSignPath(config), { url: operations.url, secret }));
+  closers.push(await hangSign(endpointFilePath(config), { url: operations.url, secret }));
   return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, answers };
 }

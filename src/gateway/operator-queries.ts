@@ -11,7 +11,7 @@ import { carryOut } from "../runs/command-handlers.ts";
 import { reviseOutcome } from "../runs/confirm-step.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
-import type { Conductor } from "../runs/scheduler.ts";
+import type { Scheduler } from "../runs/scheduler.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";
@@ -33,7 +33,7 @@ export interface AnsweringParts {
   readonly versions: Pick<OpenMapping["versions"], "refused">;
   readonly field: Field;
   readonly services: ServicePosts;
-  readonly conductor: Conductor;
+  readonly scheduler: Scheduler;
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
   readonly notifier: Pick<Notifier, "failing">;
@@ -44,22 +44,22 @@ export interface AnsweringParts {
 }
 
 export function joinAnswers(answers: Answers, config: GatewayConfig, parts: AnsweringParts): void {
-  const { ledger, spool, pauses, lookups, versions, field, conductor, late, lanes, clock, log } = parts;
+  const { ledger, spool, pauses, lookups, versions, field, scheduler, late, lanes, clock, log } = parts;
   answers.tell = async (runId) => {
     await reviseOutcome(runId, ledger);
-    conductor.wake(runId);
+    scheduler.wake(runId);
   };
   answers.drops = () => field.statuses();
   answers.waiting = async () =>
     waitingFiles(
       ledger,
       field.statuses(),
-      (run) => conductor.waitReason(run),
+      (run) => scheduler.waitReason(run),
       await lanes.all(),
       clock.now().epochMilliseconds,
     );
   answers.lanes = () => lanes.all();
-  const live = liveGateway(conductor, () => field.watchers(), parts.services, log);
+  const live = liveGateway(scheduler, () => field.watchers(), parts.services, log);
   answers.order = (asked) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
     return carryOut(asked, { ledger, spool, pauses, binding, log, live });
@@ -69,7 +69,7 @@ export function joinAnswers(answers: Answers, config: GatewayConfig, parts: Answ
     services: config.services.map(({ name }) => name),
   });
   const work = async () =>
-    healthOf(field.statuses(), names(), conductor.serviceWaits(), ledger, late.missing(), await lanes.all());
+    healthOf(field.statuses(), names(), scheduler.serviceWaits(), ledger, late.missing(), await lanes.all());
   answers.health = async () => [
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
     ...(await work()),

@@ -14,7 +14,7 @@ import { FinishGuard, type FinishGuardParts } from "../runs/finish-guard.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import { ServiceReach } from "../runs/service-reach.ts";
-import type { DropPost, RunSteps, ServicePost } from "../runs/steps.ts";
+import type { DropEntry, RunSteps, ServiceEntry } from "../runs/steps.ts";
 import { ContainerCopies } from "../runs/unpacking/copies.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
@@ -33,7 +33,7 @@ export function claimParts(
     readonly ledger: Ledger;
     readonly log: Logger;
     readonly registry: TriggerRegistry;
-    readonly dropPost: (name: string) => DropPost | undefined;
+    readonly dropEntry: (name: string) => DropEntry | undefined;
     readonly lookups: LookupStore;
     readonly versions: MapperVersions;
     readonly pauses: Pauses;
@@ -41,7 +41,7 @@ export function claimParts(
     readonly onRun: () => void;
   },
 ): ClaimParts {
-  const { registry, dropPost, pauses } = parts;
+  const { registry, dropEntry, pauses } = parts;
   return {
     ...parts,
     pausedTrigger: (name) => pauses.reason("trigger", name),
@@ -50,7 +50,7 @@ export function claimParts(
       const drop = config.drops.find((one) => one.name === name);
       return drop === undefined ? undefined : unpackingOf(drop);
     },
-    provenance: async ({ drop, path }) => (await dropPost(drop)?.drop.provenance?.(path)) ?? null,
+    provenance: async ({ drop, path }) => (await dropEntry(drop)?.drop.provenance?.(path)) ?? null,
     match: ({ drop, path }, provenance) => {
       const ingestionType = provenance?.ingestionType ?? "SendViaFtp";
       const verdict = registry.claim(path, ingestionType, drop, provenance ?? undefined);
@@ -118,8 +118,8 @@ export function joinSteps(
     readonly clock: Clock;
     readonly log: Logger;
     readonly tracer: Tracer;
-    readonly dropPost: (name: string) => DropPost | undefined;
-    readonly servicePost: (name: string) => ServicePost | undefined;
+    readonly dropEntry: (name: string) => DropEntry | undefined;
+    readonly serviceEntry: (name: string) => ServiceEntry | undefined;
     readonly claim: (arrivals: readonly Arrival[]) => Promise<void>;
     readonly ties: ProvisioningTies | undefined;
   },
@@ -161,7 +161,7 @@ export function batchLimits({ push }: GatewayConfig): BatchLimits {
 }
 
 /** As many as can be mapped at once, and those that wait for a worker. */
-export function intakeHands({ count, queue, perDrop }: GatewayConfig["workers"]) {
+export function intakeConcurrency({ count, queue, perDrop }: GatewayConfig["workers"]) {
   const workers = count === "auto" ? availableParallelism() : count;
-  return { intakeHands: workers + queue, intakePerDrop: perDrop === "all" ? null : perDrop };
+  return { intakeConcurrency: workers + queue, intakePerDrop: perDrop === "all" ? null : perDrop };
 }

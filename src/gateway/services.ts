@@ -8,7 +8,7 @@ import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { WebhookAnswer } from "../operations/server.ts";
 import { confirmRule, webhookAddress } from "../runs/confirm-rule.ts";
-import type { ServicePost } from "../runs/steps.ts";
+import type { ServiceEntry } from "../runs/steps.ts";
 import { giveOwnFile } from "../spool/own-segments.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
@@ -30,14 +30,14 @@ export interface ServiceParts {
 /** The delivery of each service. One whose options change is replaced by another; the calls that it has under way end. */
 export class ServicePosts {
   readonly #parts: ServiceParts;
-  readonly #posts = new Map<string, { readonly made: unknown; readonly post: ServicePost }>();
+  readonly #posts = new Map<string, { readonly made: unknown; readonly post: ServiceEntry }>();
   readonly #retiring = new Set<Promise<void>>();
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
   }
 
-  get(name: string): ServicePost | undefined {
+  get(name: string): ServiceEntry | undefined {
     return this.#posts.get(name)?.post;
   }
 
@@ -86,7 +86,7 @@ export class ServicePosts {
     this.#retiring.add(retiring);
   }
 
-  #open(options: GatewayConfig["services"][number], { push, operations }: GatewayConfig): ServicePost {
+  #open(options: GatewayConfig["services"][number], { push, operations }: GatewayConfig): ServiceEntry {
     const { ledger, webhookUrl, onRefused, ...own } = this.#parts;
     const webhook = webhookAddress(operations.webhook.publicUrl, webhookUrl);
     const delivery = createDelivery(options, push, {

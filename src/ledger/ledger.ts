@@ -119,7 +119,7 @@ export interface Ledger {
    */
   beginDelivery(id: string, detail: string): Promise<BegunDelivery>;
   /**
-   * A held run goes on, in the same transaction as the look at who went by (`overtakers`) and, before it delivers at once, at who is in the
+   * A held run goes on, in the same transaction as the look at who went by (`laterDeliverers`) and, before it delivers at once, at who is in the
    * way. Null, and nothing was changed, when somebody is, when one of them delivers now, or when there is one that is not among those `seen`;
    * `seen` is null where a person said that its values count.
    */
@@ -239,7 +239,7 @@ export interface Ledger {
    * Runs of other arrivals to the same service, opened after it, that share a target with it and are delivering or delivered: they went
    * by while it was held. In the order in which they were opened, up to a number of them.
    */
-  overtakers(run: Run, limit: number): Promise<readonly Run[]>;
+  laterDeliverers(run: Run, limit: number): Promise<readonly Run[]>;
   /**
    * Other runs of the same service of which a batch was accepted at that instant or later, and that share a target with it, or may, since they
    * name theirs otherwise and came after it in its lane; newest first, up to a number of them.

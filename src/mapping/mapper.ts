@@ -123,7 +123,7 @@ export interface TimeTools {
 }
 
 /**
- * Marks of numbers, declared and never guessed. Around the digits may stand blanks, a sign before them (`+`, `-` or `−`) and an exponent behind them
+ * BitSet of numbers, declared and never guessed. Around the digits may stand blanks, a sign before them (`+`, `-` or `−`) and an exponent behind them
  * (`1.5e-3`). A percent sign, a unit, a sign behind, `NaN` and hexadecimal digits are refused. With a group mark, each of its groups has
  * three digits; digits without it are taken too.
  */

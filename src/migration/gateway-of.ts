@@ -1,22 +1,22 @@
 /** The configuration of the gateway that carries out a migration: the user's own, with the history for its drops and a ledger and spool apart. */
 import { join } from "node:path";
 import { type GatewayConfig, gatewayTrigger } from "../config/gateway-config.ts";
-import { type MigrationOrder, migrationLedger } from "./request.ts";
+import { type MigrationRequest, migrationLedger } from "./request.ts";
 import { historyDrops } from "./sources.ts";
 
 /** Inputs and batches are kept until the migration is forgotten: its report and its reconciliation are made of them. */
 const KEPT = { age: Number.MAX_SAFE_INTEGER, size: Number.MAX_SAFE_INTEGER };
 
-export interface Care {
+export interface Throttle {
   /** Push calls at the same time; the configuration's when absent. */
   readonly concurrency?: number | undefined;
 }
 
 export function gatewayOf(
   config: GatewayConfig,
-  order: MigrationOrder,
+  order: MigrationRequest,
   folder: string,
-  care: Care,
+  throttle: Throttle,
 ): GatewayConfig {
   return {
     ...config,
@@ -29,7 +29,7 @@ export function gatewayOf(
     ).map((trigger) => stamped(trigger, order.versionTag)),
     push: {
       ...config.push,
-      ...(care.concurrency === undefined ? {} : { concurrency: care.concurrency }),
+      ...(throttle.concurrency === undefined ? {} : { concurrency: throttle.concurrency }),
       // What is stored is told by the reconciliation, for all together.
       confirm: { ...config.push.confirm, by: "none" },
     },
@@ -41,7 +41,7 @@ export function gatewayOf(
 type TriggerOptions = GatewayConfig["triggers"][number];
 
 /** One migration is about one service. A trigger names none where there is only one. */
-function isFor({ service }: MigrationOrder, trigger: TriggerOptions): boolean {
+function isFor({ service }: MigrationRequest, trigger: TriggerOptions): boolean {
   return service === null || trigger.service === undefined || trigger.service === service;
 }
 
@@ -51,7 +51,7 @@ function ofHistory(trigger: TriggerOptions): TriggerOptions {
   return { ...rest, ingestionType: "SendViaFtp", lane: LANE };
 }
 
-function triggerOf(order: MigrationOrder, mapper: string): TriggerOptions {
+function triggerOf(order: MigrationRequest, mapper: string): TriggerOptions {
   return gatewayTrigger.parse({
     name: "migration",
     mapper,

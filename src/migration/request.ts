@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 
-export interface MigrationOrder {
+export interface MigrationRequest {
   /** As they were given: local globs, absolute, or URLs of files on a configured server. */
   readonly patterns: readonly string[];
   /** Null: the triggers of the configuration choose. */
@@ -17,7 +17,7 @@ export interface MigrationOrder {
 }
 
 /** Ten hexadecimal digits, of the order alone; patterns in any order. */
-export function migrationId(order: MigrationOrder): string {
+export function migrationId(order: MigrationRequest): string {
   const { patterns, mapper, settings, rows, rejectShare, service, versionTag } = order;
   const facts = [[...patterns].sort(), mapper, settings, rows, rejectShare, service, versionTag];
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 10);

@@ -19,7 +19,7 @@ const LOOK_EVERY_MS = 250;
 const GIVE_WAY_MAX_MS = 30_000;
 const GIVE_WAY = "a running gateway delivers its own files first";
 
-export class Care implements Admission {
+export class Throttle implements Admission {
   readonly #options: CareOptions;
   readonly #clock: Clock;
   readonly #stop: AbortSignal;

@@ -9,12 +9,12 @@ import { systemCode } from "../support/errors.ts";
 import { startFault } from "../support/start-fault.ts";
 
 const sign = z.object({ url: z.string(), secret: z.string(), pid: z.number() });
-export type DoorSign = z.output<typeof sign>;
+export type EndpointFile = z.output<typeof sign>;
 
 const OWNER_ONLY = 0o600;
 
 /** Beside the ledger that it alone owns, or beside its spool when it shares the ledger with other nodes. */
-export function doorSignPath(config: {
+export function endpointFilePath(config: {
   readonly ledger: { readonly kind: "sqlite"; readonly path: string } | { readonly kind: "postgres" };
   readonly spool: { readonly path: string };
 }): string {
@@ -26,7 +26,7 @@ export function newSecret(): string {
 }
 
 /** Answers how to take it down. */
-export async function hangSign(path: string, facts: Omit<DoorSign, "pid">): Promise<() => Promise<void>> {
+export async function hangSign(path: string, facts: Omit<EndpointFile, "pid">): Promise<() => Promise<void>> {
   try {
     await rm(path, { force: true });
     await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
@@ -38,7 +38,7 @@ export async function hangSign(path: string, facts: Omit<DoorSign, "pid">): Prom
 }
 
 /** Null when there is none, or one that cannot be read by this user. */
-export async function readSign(path: string): Promise<DoorSign | null> {
+export async function readSign(path: string): Promise<EndpointFile | null> {
   try {
     return sign.parse(JSON.parse(await readFile(path, "utf8")));
   } catch (thrown) {

@@ -71,7 +71,7 @@ export async function startOperations(
   );
   addHealth(app, parts, access);
   addQuestions(app, parts);
-  if (parts.orders !== undefined) addOrders(app, parts.orders);
+  if (parts.orders !== undefined) addCommands(app, parts.orders);
   if (webhook.listen === undefined) addWebhook(app, parts);
   const url = await listenOrExplain(app, options.listen, "operations.listen");
   if (webhook.listen === undefined) return { url, webhookUrl: url, close: () => app.close() };
@@ -158,7 +158,7 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
   });
 }
 
-function addOrders(app: FastifyInstance, orders: NonNullable<OperationsParts["orders"]>): void {
+function addCommands(app: FastifyInstance, orders: NonNullable<OperationsParts["orders"]>): void {
   app.post("/operations/orders", { config: { need: "command" } }, async (request, reply) => {
     try {
       return await orders.take(parsed(String(request.body ?? "")));

@@ -40,7 +40,7 @@ export type Alone = <Result>(
   signal: AbortSignal,
 ) => Promise<Result>;
 
-export interface ProvisionOrder {
+export interface ProvisionRequest {
   readonly wanted: readonly Wanted[];
   /** Looks, and creates nothing. */
   readonly dryRun: boolean;
@@ -65,7 +65,7 @@ export class Provisioner {
   }
 
   /** Looks and creates while nobody else does; a dry run only looks. What was created stays, and is found at the next attempt. */
-  provision(order: ProvisionOrder, signal: AbortSignal): Promise<Provisioned> {
+  provision(order: ProvisionRequest, signal: AbortSignal): Promise<Provisioned> {
     const work = (own: AbortSignal) => new Provisioning(this.#client, order, own).run();
     const next = this.#last.then(() => (order.dryRun ? work(signal) : this.#alone(this.#key, work, signal)));
     this.#last = next.catch(() => undefined); // It is told to who ordered.
@@ -90,7 +90,7 @@ export function openProvisioner(
 
 class Provisioning {
   readonly #client: ServiceClient;
-  readonly #order: ProvisionOrder;
+  readonly #order: ProvisionRequest;
   readonly #signal: AbortSignal;
   readonly #created: Creation[] = [];
   readonly #impossible: string[] = [];
@@ -102,7 +102,7 @@ class Provisioning {
   #units: readonly ListedUnit[] | null = null;
   #sourceTypeId: number | null = null;
 
-  constructor(client: ServiceClient, order: ProvisionOrder, signal: AbortSignal) {
+  constructor(client: ServiceClient, order: ProvisionRequest, signal: AbortSignal) {
     this.#client = client;
     this.#order = order;
     this.#signal = signal;

@@ -32,7 +32,7 @@ class Stamped extends Given {
   }
 }
 
-/** Marks a row with its place. Once an object. */
+/** BitSet a row with its place. Once an object. */
 export function stampPlace(row: object, number: number, sheet?: string): void {
   new Stamped(row, number, sheet);
 }

@@ -21,7 +21,7 @@ import type { Logger } from "../support/log.ts";
 import type { Turns } from "../support/turns.ts";
 import { asideEvent, beginWatch } from "./finish-guard.ts";
 import type { LookupStore } from "./lookups.ts";
-import { type DropPost, type RunSteps, reasonOf } from "./steps.ts";
+import { type DropEntry, type RunSteps, reasonOf } from "./steps.ts";
 import { isContainerName } from "./unpacking/container.ts";
 
 /** What runs of `POST /api/data` name in place of a trigger. */
@@ -71,7 +71,7 @@ export interface ClaimParts {
   laneOf(trigger: ClaimingTrigger, drop: string, service: string): string;
   /** All lanes that files of a drop may come to; `service`: of triggers that name none. */
   lanesOf(drop: string, service: string): readonly string[];
-  dropPost(name: string): DropPost | undefined;
+  dropEntry(name: string): DropEntry | undefined;
   planFinish: RunSteps["planFinish"];
   readonly lookups: Pick<LookupStore, "bind">;
   /** The service of triggers that name none. */
@@ -253,7 +253,7 @@ async function leaveUnmatched(arrival: Arrival, why: string, parts: ClaimParts):
 
 /** By the drop's rule for unmatched files. What fails now is tried again when the triggers are asked again. */
 async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<void> {
-  const post = parts.dropPost(arrival.drop);
+  const post = parts.dropEntry(arrival.drop);
   if (post === undefined || arrival.parentId !== null || post.finish.unmatched.action === "leave") return;
   const plan = parts.planFinish(post.finish.unmatched, arrival, `unmatched-${arrival.id}`);
   // One after another, so that the drop is there for others too.
@@ -283,7 +283,7 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
 async function setAsideUnmatched(
   arrival: Arrival,
   plan: FinishPlan,
-  { drop, guardMs }: DropPost,
+  { drop, guardMs }: DropEntry,
   parts: ClaimParts,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /** What an order changes in a running gateway, beside its ledger. */
 import type { Logger } from "../support/log.ts";
 import type { LiveGateway } from "./command-handlers.ts";
-import type { Conductor } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 interface OrderedWatcher {
   status(): { readonly drop: string };
@@ -10,7 +10,7 @@ interface OrderedWatcher {
 }
 
 export function liveGateway(
-  conductor: Pick<Conductor, "wake" | "withoutHands" | "askAgain">,
+  scheduler: Pick<Scheduler, "wake" | "withRunPaused" | "askAgain">,
   watchers: () => readonly OrderedWatcher[],
   services: { forgetStructure(): void },
   log: Logger,
@@ -18,16 +18,16 @@ export function liveGateway(
   const rematch = (some: readonly OrderedWatcher[]) => {
     for (const watcher of some)
       watcher.rematch().then(
-        () => conductor.wake(),
+        () => scheduler.wake(),
         (thrown) => log.warn({ err: thrown }, "files could not be offered to the triggers again"),
       );
   };
   return {
-    withoutHands: (runId, work) => conductor.withoutHands(runId, work),
-    onRun: (runId) => conductor.wake(runId),
+    withRunPaused: (runId, work) => scheduler.withRunPaused(runId, work),
+    onRun: (runId) => scheduler.wake(runId),
     structureChanged() {
       services.forgetStructure();
-      conductor.askAgain();
+      scheduler.askAgain();
     },
     dropChanged(name) {
       const some = watchers().filter((watcher) => watcher.status().drop === name);

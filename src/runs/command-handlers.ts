@@ -29,8 +29,8 @@ export interface OrderParts {
 }
 
 export interface LiveGateway {
-  /** See `Conductor.withoutHands`. */
-  withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T>;
+  /** See `Scheduler.withRunPaused`. */
+  withRunPaused<T>(runId: string, work: () => Promise<T>): Promise<T>;
   /** The drop is paused, goes on, or something of it was forgotten. */
   dropChanged(name: string): void;
   /** A run was opened, or may be taken by a hand now. */
@@ -98,7 +98,7 @@ async function cancel(
 ): Promise<CancelledRun> {
   const live = parts.live;
   const work = () => cancelNow(id, by, why, parts.ledger);
-  return live === undefined ? work() : live.withoutHands(id, work);
+  return live === undefined ? work() : live.withRunPaused(id, work);
 }
 
 /** A batch that was sent stays as it is: where nobody knows what became of it, it is said so. */
@@ -173,7 +173,7 @@ const REPLAYABLE: readonly RunState[] = [
 async function giveUpHeld(of: Run, by: string, live: LiveGateway | undefined, ledger: Ledger): Promise<void> {
   if (of.state !== "held") return;
   const work = () => cancelNow(of.id, by, "it is replayed", ledger);
-  await (live === undefined ? work() : live.withoutHands(of.id, work));
+  await (live === undefined ? work() : live.withRunPaused(of.id, work));
 }
 
 async function replay(

@@ -20,7 +20,7 @@ const ASKED_AGAIN_MS = 1_000;
 
 export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const { service } = run.binding;
-  const post = steps.servicePost(service);
+  const post = steps.serviceEntry(service);
   if (post?.confirm.by === "none") return await settle(run, steps);
   const leaves = (await steps.ledger.batches(run.id)).filter((batch) => batch.state !== "split");
   if (leaves.every((batch) => batch.outcome !== null)) return await settleByOutcomes(run, leaves, steps);
@@ -161,7 +161,7 @@ async function readSegment(
   signal: AbortSignal,
 ): Promise<ReadBackResult | { readonly status: "lost"; readonly reason: string } | undefined> {
   const path = steps.spool.segmentPath(run.id);
-  const delivery = steps.servicePost(run.binding.service)?.delivery;
+  const delivery = steps.serviceEntry(run.binding.service)?.delivery;
   const others: OpenOtherDeliveries = (placesOf) => otherDeliveries(run, placesOf, steps);
   if (await steps.spool.hasSegment(run.id))
     try {
@@ -198,7 +198,7 @@ async function restoreSegment(
 async function settleByOutcomes(run: Run, leaves: readonly Batch[], steps: RunSteps): Promise<StepResult> {
   const told = resultOf(leaves);
   // The guard had seen the targets otherwise.
-  if (told.state === "discarded") steps.servicePost(run.binding.service)?.delivery.forgetStructure();
+  if (told.state === "discarded") steps.serviceEntry(run.binding.service)?.delivery.forgetStructure();
   await steps.ledger.advanceRun(run.id, run.state, told.state, { reason: told.reason, detail: told.detail });
   return REST;
 }

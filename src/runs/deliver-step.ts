@@ -5,7 +5,7 @@ import { InvariantError } from "../support/errors.ts";
 import { guardRun, isGuarded } from "./guard-step.ts";
 import { quarantineUnmade } from "./lost-segment.ts";
 import { type RebuildFault, rebuildSegment } from "./map-step.ts";
-import { entryOf, NEXT, REST, type RunSteps, type ServicePost, type StepResult, waitFor } from "./steps.ts";
+import { entryOf, NEXT, REST, type RunSteps, type ServiceEntry, type StepResult, waitFor } from "./steps.ts";
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
 /** The bytes of a batch are not those that the ledger has. */
@@ -14,7 +14,7 @@ const SEGMENT_DAMAGED = "HG-PUSH-011";
 const BLOCKED_WAIT_MS = 5_000;
 
 export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
-  const post = steps.servicePost(run.binding.service);
+  const post = steps.serviceEntry(run.binding.service);
   if (post === undefined) {
     return waitFor(
       SERVICE_MISSING_WAIT_MS,
@@ -40,7 +40,7 @@ export async function deliverBatches(run: Run, steps: RunSteps, signal: AbortSig
  * the file is to be archived, which loses nothing should the rule change before the file is moved.
  */
 function planOf(run: Run, steps: RunSteps): FinishPlan | null {
-  const rule = steps.dropPost(run.drop)?.finish.delivered;
+  const rule = steps.dropEntry(run.drop)?.finish.delivered;
   const isPlain = run.finishPlan === null && run.replay === null && !run.path.includes("!/");
   if (!isPlain || rule?.action !== "archive" || steps.finishAfter(run, rule) !== "accepted") return null;
   return steps.planFinish(rule, entryOf(run), run.id);
@@ -48,7 +48,7 @@ function planOf(run: Run, steps: RunSteps): FinishPlan | null {
 
 async function deliver(
   run: Run,
-  { delivery }: ServicePost,
+  { delivery }: ServiceEntry,
   start: DeliveryStart,
   steps: RunSteps,
   signal: AbortSignal,

@@ -8,7 +8,7 @@ import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../segment/payloads
 import type { Spool } from "../spool/spool.ts";
 import { RejectedError } from "../support/errors.ts";
 
-export interface SparingParts {
+export interface ExclusionParts {
   readonly ledger: Pick<Ledger, "run" | "runOf" | "batches" | "laterRuns" | "trace">;
   readonly spool: Pick<Spool, "openSegment">;
 }
@@ -35,7 +35,7 @@ export async function attemptsBefore(of: Run, ledger: Pick<Ledger, "run">): Prom
 /** Later runs whose readings a replay would overwrite. */
 export async function laterRunsOf(
   { of, before, targets }: Question,
-  { ledger }: SparingParts,
+  { ledger }: ExclusionParts,
 ): Promise<readonly Run[]> {
   const first = (await attemptsBefore(of, ledger)).at(-1) ?? of;
   return ledger.laterRuns(first, targets, before);
@@ -45,7 +45,7 @@ export async function laterRunsOf(
 export async function collectAccepted(
   runs: readonly Run[],
   into: ReadingSet,
-  parts: SparingParts,
+  parts: ExclusionParts,
 ): Promise<readonly Run[]> {
   const gone: Run[] = [];
   for (const run of runs) {
@@ -84,7 +84,7 @@ export async function whatToSpare(
   later: readonly Run[],
   attempts: readonly Run[],
   scratch: string,
-  parts: SparingParts,
+  parts: ExclusionParts,
 ): Promise<Spared> {
   const sets = {
     later: new ReadingSet(`${scratch}.later.part`),

@@ -5,7 +5,7 @@ import { faultPoint } from "../support/faults.ts";
 import { fetchReplayed } from "./replay.ts";
 import { containerOf, fetchSource, waitForDrop } from "./source.ts";
 import {
-  type DropPost,
+  type DropEntry,
   entryOf,
   NEXT,
   REST,
@@ -27,7 +27,7 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   const { room, ledger } = steps;
   const arrival = await ledger.arrival(run.arrivalId);
   const isEntry = (arrival?.parentId ?? null) !== null;
-  const isBody = steps.dropPost(run.drop)?.drop.kind === "http";
+  const isBody = steps.dropEntry(run.drop)?.drop.kind === "http";
   const refused = await room.reserve(run.id, run.size, isEntry, isBody);
   if (refused !== null) {
     const { code, words } = refused;
@@ -61,7 +61,7 @@ async function fetchIntoSpool(
     const reason = `waits for run ${earlier.id} of an earlier arrival of ${run.path}, which may have the same bytes`;
     return { move: "wait", ms: EARLIER_WAIT_MS, reason, blockedBy: earlier.id };
   }
-  const post = steps.dropPost(run.drop);
+  const post = steps.dropEntry(run.drop);
   if (post === undefined) return await waitForDrop(run, steps);
   if (run.binding.unpack === undefined) steps.pool.prepare(run.binding.mapper);
   const fetched = await fetchOrTellWhy(run, steps, signal);
@@ -83,7 +83,7 @@ async function knownBefore(
   run: Run,
   arrival: Arrival,
   sha256: string,
-  rule: DropPost["duplicates"],
+  rule: DropEntry["duplicates"],
   steps: RunSteps,
 ): Promise<StepResult | null> {
   const { ledger } = steps;
@@ -147,7 +147,7 @@ async function isReturn(earlier: Arrival, arrival: Arrival, { ledger }: RunSteps
 
 /** A file that vanished or was replaced before its bytes were had is no longer this arrival. */
 async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
-  const post = steps.dropPost(run.drop);
+  const post = steps.dropEntry(run.drop);
   if (post === undefined) return await waitForDrop(run, steps);
   const entry = entryOf(run);
   try {

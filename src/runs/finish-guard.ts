@@ -20,13 +20,13 @@ import type { FileEntry, IsoInstant } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { DropPost } from "./steps.ts";
+import type { DropEntry } from "./steps.ts";
 
 export interface FinishGuardParts {
   readonly ledger: Ledger;
   /** Drops of the configuration. */
   drops(): readonly string[];
-  dropPost(name: string): DropPost | undefined;
+  dropEntry(name: string): DropEntry | undefined;
   /** Folder for the bytes of a file whose content has to be compared. */
   readonly scratch: string;
   readonly clock: Clock;
@@ -109,7 +109,7 @@ export class FinishGuard {
 
   async #passDrop(name: string): Promise<void> {
     const { ledger, clock } = this.#parts;
-    const post = this.#parts.dropPost(name);
+    const post = this.#parts.dropEntry(name);
     if (post === undefined) return;
     const due = await ledger.finishedFiles.due(name, isoInstant(clock.now()), FILES_PER_PASS);
     const unchanged: { place: string; identity: string | null; lookAt: IsoInstant }[] = [];
@@ -120,7 +120,7 @@ export class FinishGuard {
         await ledger.fleet.assertDrop(name);
         const identity = await this.#look(file, post);
         if (identity !== undefined)
-          unchanged.push({ place: file.place, identity, lookAt: this.#nextLook(file) });
+          unchanged.push({ place: file.place, identity, lookAt: this.#wakeTimer(file) });
         failures = 0;
         this.#failing.delete(name);
       } catch (thrown) {
@@ -147,7 +147,7 @@ export class FinishGuard {
   }
 
   /** Answers the file's identity when nothing was found, so that it is looked at again later; undefined when the ledger knows more. */
-  async #look(file: FinishedFile, post: DropPost): Promise<string | null | undefined> {
+  async #look(file: FinishedFile, post: DropEntry): Promise<string | null | undefined> {
     const { clock } = this.#parts;
     const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(LOOK_MS)]);
     if (file.changed) return this.#bringBack(file, post.drop, signal);
@@ -161,7 +161,7 @@ export class FinishGuard {
     if (!isSame(found, file)) {
       // Only its time was set, or it was replaced by its like.
       const { size, mtime } = found.entry;
-      await this.#change(file, { size, mtime, identity: found.identity, lookAt: this.#nextLook(file) });
+      await this.#change(file, { size, mtime, identity: found.identity, lookAt: this.#wakeTimer(file) });
       return undefined;
     }
     const isOver = file.endsAt <= isoInstant(clock.now());
@@ -193,7 +193,7 @@ export class FinishGuard {
   /** A file that stayed at its path, since a process had it open or the drop did not let it be renamed. */
   async #setAside(
     file: FinishedFile,
-    { drop, guardMs }: DropPost,
+    { drop, guardMs }: DropEntry,
     signal: AbortSignal,
     identity: string | null,
   ): Promise<string | null | undefined> {
@@ -239,7 +239,7 @@ export class FinishGuard {
   /** From its own path it may have been moved aside by a process that ended before it could record that. */
   async #followMissing(
     file: FinishedFile,
-    post: DropPost,
+    post: DropEntry,
     signal: AbortSignal,
   ): Promise<string | null | undefined> {
     if (file.place !== file.path || file.plan.action === "leave")
@@ -335,7 +335,7 @@ export class FinishGuard {
   }
 
   /** When as much time has passed again as since its end, and at the latest when its time is over. */
-  #nextLook({ begunAt, endsAt }: FinishedFile): IsoInstant {
+  #wakeTimer({ begunAt, endsAt }: FinishedFile): IsoInstant {
     const nowMs = this.#parts.clock.now().epochMilliseconds;
     const agedMs = Math.max(FIRST_LOOK_MS, nowMs - Date.parse(begunAt));
     const leftMs = Date.parse(endsAt) - nowMs;

@@ -5,7 +5,7 @@ import type { End, FinishPlan, FinishResult, Run, RunState } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { asideEvent, beginWatch } from "./finish-guard.ts";
 import { containerOf, waitForDrop } from "./source.ts";
-import { type DropPost, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
+import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 const END_OF: Readonly<Partial<Record<RunState, End>>> = {
   accepted: "delivered",
@@ -25,7 +25,7 @@ function isAwaited({ state }: Run): boolean {
 
 export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const end = await endOf(run, steps);
-  const post = steps.dropPost(run.drop);
+  const post = steps.dropEntry(run.drop);
   if (post === undefined) return await waitForDrop(run, steps);
   const left = run.replay !== null && (await steps.ledger.arrival(run.arrivalId))?.goneAt !== null;
   const rule = end === null || left ? ({ action: "leave" } as const) : post.finish[end];
@@ -57,7 +57,7 @@ async function discardUnsent({ id, state }: Run, { spool, ledger }: RunSteps): P
 async function finishFile(
   run: Run,
   plan: FinishPlan,
-  { drop, guardMs }: DropPost,
+  { drop, guardMs }: DropEntry,
   signal: AbortSignal,
 ): Promise<FinishResult | SetAside> {
   if (plan.action === "leave") return "done";

@@ -45,7 +45,7 @@ export async function finishTogether(
 /** Those that this node may finish, with what becomes of their sources, durably decided. */
 async function planAll(runs: readonly Run[], steps: RunSteps): Promise<readonly Planned[]> {
   const { ledger } = steps;
-  const post = steps.dropPost(runs[0]?.drop ?? "");
+  const post = steps.dropEntry(runs[0]?.drop ?? "");
   if (post === undefined) return [];
   const plan = async (run: Run): Promise<Planned | null> => {
     const held = await ledger.fleet.holdRun(run);
@@ -69,7 +69,7 @@ async function finishAll(
 ): Promise<readonly Finished[]> {
   const staying = planned.filter(({ plan }) => plan.action === "leave");
   const leaving = planned.filter(({ plan }) => plan.action !== "leave");
-  const post = steps.dropPost(planned[0]?.run.drop ?? "");
+  const post = steps.dropEntry(planned[0]?.run.drop ?? "");
   const isWatched = (post?.guardMs ?? 0) > 0;
   const wanted = leaving.map(({ run, plan }) => ({ entry: entryOf(run), plan }));
   const results =
@@ -89,12 +89,12 @@ async function finishAll(
 function noteFinished({ run, plan, result }: Finished, steps: RunSteps): Promise<Run> {
   return steps.ledger.noteRun(run.id, {
     ...(run.finishPlan === null ? { finishPlan: plan } : {}),
-    ...sourceWords(run, plan, result, steps.dropPost(run.drop)?.guardMs ?? 0, steps.clock),
+    ...sourceWords(run, plan, result, steps.dropEntry(run.drop)?.guardMs ?? 0, steps.clock),
     ...(isUnconfirmed(run, steps) ? { settled: true } : {}),
   });
 }
 
 /** Nobody will tell whether it was stored. */
 function isUnconfirmed(run: Run, steps: RunSteps): boolean {
-  return steps.servicePost(run.binding.service)?.confirm.by === "none";
+  return steps.serviceEntry(run.binding.service)?.confirm.by === "none";
 }

@@ -97,7 +97,7 @@ async function inspect(
   signal: AbortSignal,
   mayProvision = true,
 ): Promise<Verdict> {
-  const post = steps.servicePost(run.binding.service);
+  const post = steps.serviceEntry(run.binding.service);
   if (post === undefined)
     return {
       verdict: "wait",
@@ -135,14 +135,14 @@ async function provision(
   run: Run,
   findings: GuardFindings,
   { max, provision: create }: Provisioning,
-  { ledger, servicePost }: RunSteps,
+  { ledger, serviceEntry }: RunSteps,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (findings.missing === undefined)
     return `more targets are missing than \`provision.max\` (${max}) creates`;
   const { created, fault, error } = await create(findings.missing, signal);
   // Also when another node has created it meanwhile.
-  servicePost(run.binding.service)?.delivery.forgetStructure();
+  serviceEntry(run.binding.service)?.delivery.forgetStructure();
   if (created !== null) await ledger.noteRun(run.id, { event: "structure.created", detail: created });
   if (error !== null) throw error;
   return fault;

@@ -1,5 +1,5 @@
 /** Whether there is nothing left to do, for `--until-idle`. */
-import type { Conductor } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 /** What is asked of a drop's watcher. */
 export interface IdleWatcher {
@@ -20,7 +20,7 @@ const FAILURES_GIVEN_UP = 3;
 /** Nothing settles, every run is at rest (or stuck, where those are not waited for), and every drop was looked through after that. */
 export async function isIdle(
   watchers: readonly IdleWatcher[],
-  conductor: Pick<Conductor, "pending" | "isBusy" | "isStuck">,
+  scheduler: Pick<Scheduler, "pending" | "isBusy" | "isStuck">,
   withoutStuck = false,
 ): Promise<boolean> {
   const dropsAtRest = () =>
@@ -31,9 +31,9 @@ export async function isIdle(
       return completePolls > 0 && settlingCount === 0 && leftCount === 0;
     });
   const runsAtRest = async () => {
-    if (conductor.isBusy) return false;
-    const { inHand, runs } = await conductor.pending();
-    return inHand === 0 && runs.every(({ id }) => withoutStuck && conductor.isStuck(id));
+    if (scheduler.isBusy) return false;
+    const { running, runs } = await scheduler.pending();
+    return running === 0 && runs.every(({ id }) => withoutStuck && scheduler.isStuck(id));
   };
   if (!dropsAtRest() || !(await runsAtRest())) return false;
   // Files may have come while the last ones were worked on.

@@ -9,8 +9,8 @@ import type { Spool } from "../spool/spool.ts";
 import { collectAccepted } from "./exclusions.ts";
 import type { StepResult } from "./steps.ts";
 
-export interface OvertakingParts {
-  readonly ledger: Pick<Ledger, "run" | "runOf" | "batches" | "laterRuns" | "trace" | "overtakers">;
+export interface LaterDeliveryParts {
+  readonly ledger: Pick<Ledger, "run" | "runOf" | "batches" | "laterRuns" | "trace" | "laterDeliverers">;
   readonly spool: Pick<Spool, "openSegment" | "segmentPath">;
 }
 
@@ -28,8 +28,8 @@ const RUNS_NAMED = 3;
 const BLOCKED_WAIT_MS = 5_000;
 const DAMAGED = "its own payload is damaged";
 
-export async function overtakenWords(run: Run, parts: OvertakingParts): Promise<Overtaken> {
-  const later = await parts.ledger.overtakers(run, RUNS_MAX);
+export async function overtakenWords(run: Run, parts: LaterDeliveryParts): Promise<Overtaken> {
+  const later = await parts.ledger.laterDeliverers(run, RUNS_MAX);
   if (later.length === 0) return { status: "free", seen: [] };
   const delivering = later.find(({ state }) => state === "delivering");
   if (delivering !== undefined) {
@@ -61,7 +61,7 @@ export async function overtakenWords(run: Run, parts: OvertakingParts): Promise<
 async function commonReadings(
   run: Run,
   set: ReadingSet,
-  { ledger, spool }: OvertakingParts,
+  { ledger, spool }: LaterDeliveryParts,
 ): Promise<string | null> {
   let readings = 0;
   let fromMs = Number.POSITIVE_INFINITY;

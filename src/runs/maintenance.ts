@@ -7,12 +7,12 @@ import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { LookupStore } from "./lookups.ts";
 import { retireAtRest } from "./recovery.ts";
-import type { Conductor } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
 
 export interface HousekeepingParts {
   readonly ledger: Ledger;
   readonly spool: Pick<Spool, "prune" | "retire" | "left">;
-  readonly conductor: Pick<Conductor, "isInHand">;
+  readonly scheduler: Pick<Scheduler, "isRunning">;
   readonly lookups: Pick<LookupStore, "prune">;
   readonly versions: Pick<MapperVersions, "prune">;
   readonly clock: Clock;
@@ -62,7 +62,7 @@ export function startHousekeeping(parts: HousekeepingParts): () => Promise<void>
 async function putAway(parts: HousekeepingParts): Promise<void> {
   const { left } = parts.spool;
   if (left.size === 0) return;
-  const { retired, fault } = await retireAtRest(parts, [...left], (id) => parts.conductor.isInHand(id));
+  const { retired, fault } = await retireAtRest(parts, [...left], (id) => parts.scheduler.isRunning(id));
   if (retired > 0) parts.log.info({ runs: retired }, "files of runs at rest were put away after all");
   if (fault !== null) throw fault.thrown;
 }

@@ -7,7 +7,7 @@ import { aboutOf } from "../segment/layout.ts";
 import { AGAIN, discardAgain, publishAgain } from "../spool/own-segments.ts";
 import { TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
-import { spareDelivered, waitForEarlier } from "./replay.ts";
+import { excludeDelivered, waitForEarlier } from "./replay.ts";
 import { fetchSource, leaveToOthers, whyLost } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
@@ -100,7 +100,7 @@ async function mapAndSpare(
 ): Promise<MapResult> {
   const result = await mapOnce(run, segmentPath, steps, signal);
   const sparing = run.replay !== null && result.status === "mapped";
-  return sparing ? await spareDelivered(run, run.replay, result, segmentPath, steps) : result;
+  return sparing ? await excludeDelivered(run, run.replay, result, segmentPath, steps) : result;
 }
 
 /** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
@@ -197,7 +197,7 @@ async function mapWholeInput(
 /** The input of a run whose segment is lost or damaged, from wherever it can be had. Null, or why not. */
 async function bringInput(run: Run, steps: RunSteps, signal: AbortSignal): Promise<RebuildFault | null> {
   if (await isInputHere(run, steps)) return null;
-  if (steps.dropPost(run.drop) === undefined)
+  if (steps.dropEntry(run.drop) === undefined)
     await leaveToOthers(run, "the spool does not have the segment", steps);
   return await fetchInputAgain(run, steps, signal);
 }

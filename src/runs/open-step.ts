@@ -42,7 +42,7 @@ export async function openContainer(run: Run, steps: RunSteps, signal: AbortSign
     return REST;
   }
   const inOrder =
-    steps.dropPost(run.drop)?.order === "name"
+    steps.dropEntry(run.drop)?.order === "name"
       ? entries.toSorted((a, b) => compareNames(a.path, b.path))
       : entries;
   await steps.ledger.recordOpened(run.id, inOrder, `${entries.length} entries${besides}`);

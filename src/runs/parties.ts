@@ -25,7 +25,7 @@ interface Place {
   readonly step: PartyStep;
 }
 
-/** Fewer have nothing to gain, and more would keep the next desk waiting. Where many are in hand, a party waits a moment for `good` ones. */
+/** Fewer have nothing to gain, and more would keep the next stage waiting. Where many are in hand, a party waits a moment for `good` ones. */
 const RUNS = { least: 2, good: 16, most: 64 } as const;
 /** How long that is, in milliseconds. */
 export const GATHER_MS = 100;
@@ -112,7 +112,7 @@ function placeOf(run: Run, steps: RunSteps): Place | null {
   const { state, drop, binding } = run;
   // An entry of a container has no source of its own.
   if (run.size > BYTES_MAX || run.replay !== null || run.path.includes("!/")) return null;
-  const post = steps.dropPost(drop);
+  const post = steps.dropEntry(drop);
   if (post === undefined) return null;
   if (state === "accepted" && run.finishedAt === null) {
     const waits = steps.finishAfter(run, post.finish.delivered) === "confirmed";

@@ -54,7 +54,7 @@ function recoveryWords(
 /** Of the runs that this node may work on; also when another node has ended. Answers what was found, by state. */
 export async function takeUpRuns(
   steps: Pick<RunSteps, "ledger">,
-  isInHand: (runId: string) => boolean,
+  isRunning: (runId: string) => boolean,
 ): Promise<Readonly<Record<string, number>>> {
   const underWay: Record<string, number> = {};
   const states = ["claimed", "fetched", "mapping", "mapped", "delivering"] as const;
@@ -64,7 +64,7 @@ export async function takeUpRuns(
     ...(await steps.ledger.runsIn(["accepted"], { ours: true, unsettled: true })),
   ];
   for (const run of found) {
-    if (isInHand(run.id)) continue;
+    if (isRunning(run.id)) continue;
     underWay[run.state] = (underWay[run.state] ?? 0) + 1;
     if (run.state === "mapping" && (await steps.ledger.fleet.holdRun(run))?.state === "mapping") {
       await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
@@ -79,7 +79,7 @@ export async function takeUpRuns(
 export async function retireAtRest(
   { ledger, spool }: { readonly ledger: Ledger; readonly spool: Pick<Spool, "retire"> },
   ids: Iterable<string>,
-  isInHand: (runId: string) => boolean = () => false,
+  isRunning: (runId: string) => boolean = () => false,
 ): Promise<{ readonly retired: number; readonly fault: { readonly thrown: unknown } | null }> {
   let retired = 0;
   let fault: { readonly thrown: unknown } | null = null;
@@ -92,7 +92,7 @@ export async function retireAtRest(
         run.state,
       ) ||
       (run.state === "accepted" && !awaited.has(id));
-    if (!atRest || (run !== null && run.finishedAt === null) || isInHand(id)) continue;
+    if (!atRest || (run !== null && run.finishedAt === null) || isRunning(id)) continue;
     try {
       await spool.retire(id);
       retired += 1;

@@ -14,7 +14,7 @@ export function release(
   parts: OrderParts,
 ): Promise<ReleasedRun> {
   const work = () => releaseNow(asked, parts);
-  return parts.live === undefined ? work() : parts.live.withoutHands(asked.run, work);
+  return parts.live === undefined ? work() : parts.live.withRunPaused(asked.run, work);
 }
 
 /** Others may begin to deliver while it is looked at who went by. */

@@ -55,7 +55,7 @@ async function fromSpool(run: Run, replay: Replay, { ledger, spool }: RunSteps):
 }
 
 async function fromDrop(run: Run, steps: RunSteps, signal: AbortSignal): Promise<string | StepResult | null> {
-  const post = steps.dropPost(run.drop);
+  const post = steps.dropEntry(run.drop);
   if (post === undefined) return await waitForDrop(run, steps);
   const arrival = await steps.ledger.arrival(run.arrivalId);
   if (arrival?.parentId === null) {
@@ -76,7 +76,7 @@ export async function waitForEarlier(run: Run, { ledger }: RunSteps): Promise<St
 }
 
 /** The file as it is to be sent: what must be spared is out of the segment at this path and its row index. */
-export async function spareDelivered(
+export async function excludeDelivered(
   run: Run,
   replay: Replay,
   mapped: MappedFile,

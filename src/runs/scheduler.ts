@@ -1,31 +1,29 @@
 /**
- * Leads every run through its steps. It holds no run in memory beyond those in hand: what to do next is always read
- * from the ledger, so a restart goes on where the last process stood.
+ * Leads every run through its steps. What to do next is always read from the ledger, so that a restart resumes where it stood.
  *
- * Desks work side by side, each with its own number of hands: `intake` (fetch, and map or open), `delivery`, `containers`
- * (tend those that are opened), `confirming` and `finishing`. A run is at one desk at a time; small ones may take their step together (`parties.ts`). A step that must wait names a time and a reason;
- * a service that cannot be reached makes all its runs wait, not only the one that found out. Drops and lanes take turns, so
- * that what waits at one of them never hides what is ready at another.
+ * Its stages (`stages.ts`) work side by side, each with its own concurrency; small runs may take their step together (`parties.ts`).
+ * A step that must wait names a time and a reason; a service that cannot be reached makes all its runs wait. Drops and lanes take
+ * turns, so that what waits at one of them never hides what is ready at another.
  */
 import type { Run } from "../model.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
 import { GATHER_MS, Parties } from "./parties.ts";
 import { pendingRuns } from "./pending-runs.ts";
-import { beginToFill, type ConductorOptions, type Desk, freeHands, openDesks } from "./stages.ts";
+import { beginToFill, freeSlots, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
 import { FOR_SERVICE, QUARANTINABLE, takeStep } from "./step-dispatch.ts";
 import { Faults } from "./step-faults.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
-import { CROWD, NextLook } from "./wake-timer.ts";
+import { CROWD, WakeTimer } from "./wake-timer.ts";
 
-/** How many runs of a drop or a lane are looked at beyond those in hand, so that waiting ones do not hide the ready ones behind them. */
+/** Runs of a drop or a lane that are considered beyond the running ones, so that waiting ones hide no ready ones. */
 const LOOK_AHEAD = 200;
-/** Runs that are read at a time: about as many as there are free hands. */
+/** Runs that are read at a time. */
 const PAGE = { least: 8, most: 64 };
 
-export class Conductor {
+export class Scheduler {
   readonly #steps: RunSteps;
-  readonly #desks: readonly Desk[];
+  readonly #stages: readonly Stage[];
   readonly #waits: Waits;
   /** Runs in hand of which something new was told meanwhile: they are not made to wait. */
   readonly #told = new Set<string>();
@@ -36,32 +34,32 @@ export class Conductor {
   readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
   /** Runs that no hand may take. */
   readonly #barred = new Set<string>();
-  /** Runs that a person had the last word of since a desk began to look: what it has read of them may be no longer so. */
+  /** Runs that a person changed since a stage began to read. */
   readonly #changed = new Set<string>();
   /** Drops that no hand may touch. */
   readonly #closedDrops = new Set<string>();
   readonly #abort = new AbortController();
-  readonly #nextLook: NextLook;
+  readonly #wakeTimer: WakeTimer;
   #pumping: Promise<void> | null = null;
   #again = false;
   #resting = false;
 
-  constructor(steps: RunSteps, options: ConductorOptions) {
+  constructor(steps: RunSteps, options: SchedulerOptions) {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock, options.onService);
     this.#faults = new Faults(steps);
     this.#parties = new Parties(steps);
-    this.#nextLook = new NextLook(steps.clock, () => this.wake());
-    this.#desks = openDesks(options);
+    this.#wakeTimer = new WakeTimer(steps.clock, () => this.wake());
+    this.#stages = openStages(options);
   }
 
   /** Looks for work. Called when something may have changed: a run was opened, an outcome came in, a time has passed. */
   wake(runId?: string): void {
     if (runId !== undefined) {
       this.#waits.clear(runId);
-      if (this.isInHand(runId)) this.#told.add(runId);
+      if (this.isRunning(runId)) this.#told.add(runId);
     }
-    for (const desk of this.#desks) desk.emptyUntilMs = 0;
+    for (const stage of this.#stages) stage.emptyUntilMs = 0;
     this.#look();
   }
 
@@ -89,19 +87,17 @@ export class Conductor {
 
   /** Something is in hand, other than held runs that are looked at. */
   get isBusy(): boolean {
-    return this.#desks.some((desk) => desk.name !== "held" && desk.inHand.size > 0);
+    return this.#stages.some((stage) => stage.name !== "held" && stage.running.size > 0);
   }
 
   /** Runs that are on their way, and for each that waits, why. Nothing is on its way when both are empty. */
-  async pending(): Promise<{ readonly inHand: number; readonly runs: readonly Run[] }> {
+  async pending(): Promise<{ readonly running: number; readonly runs: readonly Run[] }> {
     // A held run is at rest, also while it is looked at.
-    const inHand = this.#desks.reduce(
-      (sum, desk) => (desk.name === "held" ? sum : sum + desk.inHand.size),
-      0,
-    );
+    const working = this.#stages.filter(({ name }) => name !== "held");
+    const running = working.reduce((sum, stage) => sum + stage.running.size, 0);
     const isAsked = ({ id, binding }: Run) =>
       this.#waits.reason(id) !== undefined || this.#steps.reach.isAway(binding.service);
-    return { inHand, runs: await pendingRuns(this.#steps.ledger, LOOK_AHEAD, isAsked) };
+    return { running, runs: await pendingRuns(this.#steps.ledger, LOOK_AHEAD, isAsked) };
   }
 
   /** See `Faults.isStuck`. */
@@ -125,7 +121,7 @@ export class Conductor {
   readonly askAgain = (): void => this.#steps.reach.retryNow();
 
   /** Ends the step that the run is in, and lets nobody take the run until the work is done. */
-  async withoutHands<T>(runId: string, work: () => Promise<T>): Promise<T> {
+  async withRunPaused<T>(runId: string, work: () => Promise<T>): Promise<T> {
     this.#barred.add(runId);
     try {
       const stepper = this.#steppers.get(runId);
@@ -141,11 +137,11 @@ export class Conductor {
   }
 
   /** Ends the steps that use these drops, which can be done again, and begins none until the work is done. */
-  async withoutHandsAt<T>(drops: readonly string[], work: () => Promise<T>): Promise<T> {
+  async withDropsPaused<T>(drops: readonly string[], work: () => Promise<T>): Promise<T> {
     for (const drop of drops) this.#closedDrops.add(drop);
     try {
-      const ended = this.#desks
-        .flatMap((desk) => [...desk.inHand.values()].filter((run) => this.#isClosed(run, desk)))
+      const ended = this.#stages
+        .flatMap((stage) => [...stage.running.values()].filter((run) => this.#isClosed(run, stage)))
         .map(({ id }) => this.#steppers.get(id));
       for (const stepper of ended) stepper?.stop.abort();
       await Promise.all(ended.map((stepper) => stepper?.ended));
@@ -157,20 +153,20 @@ export class Conductor {
   }
 
   /** These services are others now: what was known against them counts no longer. */
-  servicesChanged(services: readonly string[], deliveryHands: number): void {
+  servicesChanged(services: readonly string[], deliveryConcurrency: number): void {
     for (const service of services) this.#waits.forgetService(service);
     this.#steps.reach.retryNow();
-    for (const desk of this.#desks) {
-      if (desk.name === "delivery") desk.hands = deliveryHands;
+    for (const stage of this.#stages) {
+      if (stage.name === "delivery") stage.hands = deliveryConcurrency;
       // What a step under way learns yet is about the service of before.
-      for (const run of desk.inHand.values())
+      for (const run of stage.running.values())
         if (services.includes(run.binding.service)) this.#told.add(run.id);
     }
     this.wake();
   }
 
   /** Everything in hand is another node's by now: ends all steps, and looks for work when they have ended. */
-  async letGo(): Promise<void> {
+  async releaseAll(): Promise<void> {
     for (const { stop } of this.#steppers.values()) stop.abort();
     await Promise.allSettled([...this.#tasks]);
     this.wake();
@@ -187,109 +183,109 @@ export class Conductor {
   async stop(): Promise<void> {
     this.#abort.abort();
     for (const { stop } of this.#steppers.values()) stop.abort();
-    this.#nextLook.cancel();
+    this.#wakeTimer.cancel();
     await this.#pumping;
     await Promise.allSettled(this.#tasks);
   }
 
   async #pump(): Promise<void> {
     while (this.#again && !this.#abort.signal.aborted) {
-      await this.#nextLook.turn(this.#steppers.size);
+      await this.#wakeTimer.turn(this.#steppers.size);
       this.#again = false;
-      for (const desk of this.#desks) await this.#fill(desk);
+      for (const stage of this.#stages) await this.#fill(stage);
     }
   }
 
   /** Drops or lanes take turns, one run at a time, until no hand is free or nothing is ready. */
-  async #fill(desk: Desk): Promise<void> {
-    const hands = desk.hands + desk.smallHands;
-    const waitMs = beginToFill(desk, this.#steps.clock.monotonicMs());
+  async #fill(stage: Stage): Promise<void> {
+    const hands = stage.hands + stage.smallFileSlots;
+    const waitMs = beginToFill(stage, this.#steps.clock.monotonicMs());
     if (waitMs !== 0) {
       if (waitMs !== null) this.#wakeIn(waitMs);
       return;
     }
     this.#changed.clear();
-    const groups = await this.#steps.ledger.groupsOf(desk.states, desk.by, { ...desk.only, ours: true });
-    desk.turn = groups.length === 0 ? 0 : (desk.turn + 1) % groups.length;
+    const groups = await this.#steps.ledger.groupsOf(stage.states, stage.by, { ...stage.only, ours: true });
+    stage.turn = groups.length === 0 ? 0 : (stage.turn + 1) % groups.length;
     const queues: Run[][] = [];
-    for (const group of [...groups.slice(desk.turn), ...groups.slice(0, desk.turn)])
-      queues.push(await this.#readyOf(desk, group, hands));
+    for (const group of [...groups.slice(stage.turn), ...groups.slice(0, stage.turn)])
+      queues.push(await this.#readyOf(stage, group, hands));
     if (this.#abort.signal.aborted || this.#resting) return;
-    const mayTake = freeHands(desk);
+    const mayTake = freeSlots(stage);
     const taken: Run[] = [];
     for (let rank = 0; rank < hands; rank += 1) {
       for (const queue of queues) {
         const run = queue[rank];
         // Somebody may have closed its drop, or ordered something, while the others were read.
-        if (run === undefined || this.#changed.has(run.id) || !this.#isReady(run, desk)) continue;
+        if (run === undefined || this.#changed.has(run.id) || !this.#isReady(run, stage)) continue;
         if (!mayTake(run)) {
-          desk.emptyUntilMs = 0;
+          stage.emptyUntilMs = 0;
           continue;
         }
-        desk.inHand.set(run.id, run);
+        stage.running.set(run.id, run);
         taken.push(run);
       }
     }
-    this.#beginAll(taken, desk);
+    this.#beginAll(taken, stage);
   }
 
   /** Runs of small files in parties, the others one by one. */
-  #beginAll(runs: readonly Run[], desk: Desk): void {
+  #beginAll(runs: readonly Run[], stage: Stage): void {
     const { parties, alone, gathering } = this.#parties.form(runs, this.#steppers.size >= CROWD);
-    for (const run of gathering) desk.inHand.delete(run.id);
+    for (const run of gathering) stage.running.delete(run.id);
     if (gathering.length > 0) {
-      desk.emptyUntilMs = 0;
+      stage.emptyUntilMs = 0;
       this.#wakeIn(GATHER_MS);
     }
-    for (const run of alone) this.#begin(run, desk);
+    for (const run of alone) this.#begin(run, stage);
     for (const party of parties) {
       const stop = new AbortController();
       const results = party.take(stop.signal);
       // Who is not wanted any more ends the party; the others go on alone.
       for (const run of party.runs)
-        this.#begin(run, desk, { stop, result: results.then((all) => all.get(run.id) ?? null) });
+        this.#begin(run, stage, { stop, result: results.then((all) => all.get(run.id) ?? null) });
     }
   }
 
   /** The first runs of a drop or a lane that are neither in hand nor made to wait. */
-  async #readyOf(desk: Desk, group: string, wanted: number): Promise<Run[]> {
+  async #readyOf(stage: Stage, group: string, wanted: number): Promise<Run[]> {
     const ready: Run[] = [];
-    const filter = { ...desk.only, ours: true, [desk.by]: group, except: [...desk.inHand.keys()] };
-    const free = Math.max(PAGE.least, wanted - desk.inHand.size);
+    const filter = { ...stage.only, ours: true, [stage.by]: group, except: [...stage.running.keys()] };
+    const free = Math.max(PAGE.least, wanted - stage.running.size);
     let limit = Math.min(PAGE.most, free);
     let after: string | undefined;
     for (let seen = 0; seen < LOOK_AHEAD && ready.length < free; limit = Math.min(PAGE.most, 2 * limit)) {
       const page = after === undefined ? { ...filter, limit } : { ...filter, limit, after };
-      const some = await this.#steps.ledger.runsIn(desk.states, page);
-      ready.push(...some.filter((run) => this.#isReady(run, desk)));
+      const some = await this.#steps.ledger.runsIn(stage.states, page);
+      ready.push(...some.filter((run) => this.#isReady(run, stage)));
       if (some.length < limit) return ready;
       after = some.at(-1)?.id;
       seen += some.length;
     }
-    desk.emptyUntilMs = 0;
+    stage.emptyUntilMs = 0;
     return ready.slice(0, free);
   }
 
-  #isReady(run: Run, desk: Desk): boolean {
-    return !this.isInHand(run.id) && !this.#isClosed(run, desk) && !this.#waitsStill(run, desk);
+  #isReady(run: Run, stage: Stage): boolean {
+    return !this.isRunning(run.id) && !this.#isClosed(run, stage) && !this.#waitsStill(run, stage);
   }
 
-  /** The desks that take runs in this state have something to look at; a container is also moved by its entries. */
+  /** The stages that take runs in this state have something to look at; a container is also moved by its entries. */
   #lookAgain({ state, path }: Pick<Run, "state" | "path">): void {
-    for (const desk of this.#desks)
-      if (desk.states.includes(state) || (desk.name === "containers" && path.includes("!/")))
-        desk.emptyUntilMs = 0;
+    for (const stage of this.#stages)
+      if (stage.states.includes(state) || (stage.name === "containers" && path.includes("!/")))
+        stage.emptyUntilMs = 0;
   }
 
   #begin(
     run: Run,
-    desk: Desk,
+    stage: Stage,
     party?: { readonly stop: AbortController; readonly result: Promise<StepResult | null> },
   ): void {
     const stop = new AbortController();
     if (party !== undefined) stop.signal.addEventListener("abort", () => party.stop.abort());
-    const task = this.#take(run, desk, stop.signal, party?.result).finally(() => {
-      desk.inHand.delete(run.id);
+    const task = this.#take(run, stage, stop.signal, party?.result).finally(() => {
+      stage.running.delete(run.id);
       this.#told.delete(run.id);
       this.#steppers.delete(run.id);
       this.#tasks.delete(task);
@@ -299,43 +295,48 @@ export class Conductor {
     this.#tasks.add(task);
   }
 
-  isInHand(runId: string): boolean {
+  isRunning(runId: string): boolean {
     return this.#barred.has(runId) || this.#steppers.has(runId);
   }
 
   /** What is delivered or mapped has come into the spool. */
-  #isClosed(run: Run, desk: Desk): boolean {
-    return desk.name !== "delivery" && run.state !== "fetched" && this.#closedDrops.has(run.drop);
+  #isClosed(run: Run, stage: Stage): boolean {
+    return stage.name !== "delivery" && run.state !== "fetched" && this.#closedDrops.has(run.drop);
   }
 
-  #waitsStill(run: Run, desk: Desk): boolean {
-    const left = this.#waits.left(run.id, desk.name === "delivery" ? run.binding.service : null);
+  #waitsStill(run: Run, stage: Stage): boolean {
+    const left = this.#waits.left(run.id, stage.name === "delivery" ? run.binding.service : null);
     if (left > 0) this.#wakeIn(left);
     return left > 0;
   }
 
-  /** One step after another, as long as they are for this desk. */
-  async #take(run: Run, desk: Desk, signal: AbortSignal, party?: Promise<StepResult | null>): Promise<void> {
+  /** One step after another, as long as they are for this stage. */
+  async #take(
+    run: Run,
+    stage: Stage,
+    signal: AbortSignal,
+    party?: Promise<StepResult | null>,
+  ): Promise<void> {
     let together = (await party) ?? null;
     if (signal.aborted) return;
     for (let now: Run | null = run; now !== null; ) {
       if (together !== null) this.#faults.forget(run.id);
-      const result: StepResult = together ?? (await this.#stepOrFault(now, desk, signal));
+      const result: StepResult = together ?? (await this.#stepOrFault(now, stage, signal));
       together = null;
       if (this.#waits.release(run.id)) this.#lookAgain({ state: "mapped", path: run.path });
       this.#lookAgain(now);
       if (signal.aborted) return;
-      if (result.move === "wait") return await this.#wait(run, desk, result);
+      if (result.move === "wait") return await this.#wait(run, stage, result);
       if (result.move === "rest" && result.held === true) this.#hold(run);
-      else if (desk.name === "delivery") this.#waits.succeeded(run.binding.service);
+      else if (stage.name === "delivery") this.#waits.succeeded(run.binding.service);
       const after: Run | null = result.run ?? (await this.#steps.ledger.run(run.id));
       if (after !== null) this.#lookAgain(after);
-      now = result.move === "next" && after !== null && this.#goesOn(after, desk) ? after : null;
+      now = result.move === "next" && after !== null && this.#goesOn(after, stage) ? after : null;
     }
   }
 
-  #goesOn(run: Run, desk: Desk): boolean {
-    return desk.states.includes(run.state) && !this.#resting && !this.#isClosed(run, desk);
+  #goesOn(run: Run, stage: Stage): boolean {
+    return stage.states.includes(run.state) && !this.#resting && !this.#isClosed(run, stage);
   }
 
   #hold(run: Run): void {
@@ -343,7 +344,7 @@ export class Conductor {
     this.#wakeIn(this.#steps.recheck.firstMs);
   }
 
-  async #wait(run: Run, desk: Desk, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
+  async #wait(run: Run, stage: Stage, result: Extract<StepResult, { move: "wait" }>): Promise<void> {
     if (this.#told.has(run.id)) return;
     const { service } = run.binding;
     if (result.failing === true) this.#waits.failed(service, result.reason);
@@ -352,13 +353,13 @@ export class Conductor {
       this.#waits.run(run.id, result.ms, result.reason);
       if (result.blockedBy !== undefined) this.#waits.behind(run.id, result.blockedBy);
     }
-    desk.emptyUntilMs = 0;
+    stage.emptyUntilMs = 0;
     this.#wakeIn(result.ms);
   }
 
   /** The other run may have got out of the way while this one was being looked at. */
   async #isDone(run: Run, blockedBy: string | undefined): Promise<boolean> {
-    if (blockedBy === undefined || this.isInHand(blockedBy)) return false;
+    if (blockedBy === undefined || this.isRunning(blockedBy)) return false;
     const other = await this.#steps.ledger.run(blockedBy);
     // An opened container is in the way until its entries have runs, and then they are.
     if (other?.state === "opened") return (await this.#steps.ledger.blockedBy(run))?.id !== blockedBy;
@@ -366,12 +367,12 @@ export class Conductor {
   }
 
   /** Never rejects: whatever happens to one run, the others go on. */
-  async #stepOrFault(run: Run, desk: Desk, signal: AbortSignal): Promise<StepResult> {
+  async #stepOrFault(run: Run, stage: Stage, signal: AbortSignal): Promise<StepResult> {
     try {
       const held = await this.#steps.ledger.fleet.holdRun(run);
       // Another node was faster, or it has gone on since it was looked at.
       if (held?.state !== run.state) return held === null ? REST : NEXT;
-      const result = await takeStep(held, desk, this.#steps, signal);
+      const result = await takeStep(held, stage, this.#steps, signal);
       this.#faults.forget(run.id);
       return result;
     } catch (thrown) {
@@ -393,6 +394,6 @@ export class Conductor {
   }
 
   #wakeIn(ms: number): void {
-    if (!this.#abort.signal.aborted) this.#nextLook.within(ms);
+    if (!this.#abort.signal.aborted) this.#wakeTimer.within(ms);
   }
 }

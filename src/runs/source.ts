@@ -32,7 +32,7 @@ export async function fetchSource(
 ): Promise<FetchedFile> {
   const container = await containerOf(run, steps);
   if (container === null) {
-    const post = steps.dropPost(run.drop);
+    const post = steps.dropEntry(run.drop);
     if (post !== undefined) return post.drop.fetch(await whereIsNow(run, steps), destination, signal);
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
@@ -76,7 +76,7 @@ export async function whyLost(
   signal: AbortSignal,
 ): Promise<string | null> {
   if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) return null;
-  const post = steps.dropPost(run.drop);
+  const post = steps.dropEntry(run.drop);
   if (post === undefined || (await containerOf(run, steps)) !== null) return null;
   const entry = await whereIsNow(run, steps);
   const there = await post.drop.stat(entry.path, signal);

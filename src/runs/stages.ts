@@ -1,20 +1,20 @@
-/** The desks of the conductor: which runs come to each, and with how many hands. */
+/** The stages of the scheduler: which runs come to each, and with how many hands. */
 import type { Run, RunState } from "../model.ts";
 import type { OnService } from "./waits.ts";
 
-export interface ConductorOptions {
+export interface SchedulerOptions {
   /** Runs fetched and mapped side by side; those of small files come on top. */
-  readonly intakeHands: number;
+  readonly intakeConcurrency: number;
   /** At most so many of one drop, small or not; null for as many as there are hands. */
   readonly intakePerDrop: number | null;
   /** Runs delivered side by side, for each service; those of small files come on top. */
-  readonly deliveryHands: number;
+  readonly deliveryConcurrency: number;
   readonly intakeRule?: IntakeRule | undefined;
   /** See `Waits`. */
   readonly onService?: OnService | undefined;
 }
 
-/** Somebody else decides whether runs are fetched and mapped; whoever says otherwise wakes the conductor. */
+/** Somebody else decides whether runs are fetched and mapped; whoever says otherwise wakes the scheduler. */
 export interface IntakeRule {
   readonly isClosed: () => boolean;
   /**
@@ -24,12 +24,12 @@ export interface IntakeRule {
   readonly byGroups: boolean;
 }
 
-export interface Desk {
+export interface Stage {
   readonly name: "intake" | "delivery" | "containers" | "held" | "confirming" | "unconfirmed" | "finishing";
-  /** For each service at the desk of delivery, otherwise altogether. */
+  /** For each service at the stage of delivery, otherwise altogether. */
   hands: number;
   /** More hands, for runs of small files alone. */
-  readonly smallHands: number;
+  readonly smallFileSlots: number;
   /** Small files are taken when none is in hand. */
   readonly byGroups: boolean;
   /** At most so many of one drop. */
@@ -42,7 +42,7 @@ export interface Desk {
   /** Of these, only runs whose source was not finished, or for which something is still awaited. */
   readonly only: { readonly unfinished?: boolean; readonly unsettled?: boolean };
   /** Runs in hand. */
-  readonly inHand: Map<string, Run>;
+  readonly running: Map<string, Run>;
   /** Where the next turn begins. */
   turn: number;
   /** Nothing more is ready before that, unless a run comes or somebody tells. */
@@ -54,7 +54,7 @@ export interface Desk {
 /** The ledger is not asked at every look for what was not there. */
 const EMPTY_MS = 30_000;
 
-/** A desk with most of its many hands full is not looked at again for so long, in milliseconds: what is free then is filled at once. */
+/** A stage with most of its many hands full is not looked at again for so long, in milliseconds: what is free then is filled at once. */
 const FULL_MS = 40;
 const FULL_SHARE = 0.75;
 
@@ -72,53 +72,53 @@ const SMALL_HANDS = { intake: 256, group: 48, delivery: 256, closing: 128 } as c
 
 export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
 
-export function openDesks(options: ConductorOptions): readonly Desk[] {
+export function openStages(options: SchedulerOptions): readonly Stage[] {
   const { isClosed, byGroups } = options.intakeRule ?? { isClosed: () => false, byGroups: false };
   return [
-    desk({
+    stage({
       name: "intake",
-      hands: options.intakeHands,
-      smallHands: byGroups ? SMALL_HANDS.group : SMALL_HANDS.intake,
+      hands: options.intakeConcurrency,
+      smallFileSlots: byGroups ? SMALL_HANDS.group : SMALL_HANDS.intake,
       byGroups,
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
       states: ["claimed", "fetched"],
       isClosed,
     }),
-    desk({
+    stage({
       name: "delivery",
-      hands: options.deliveryHands,
-      smallHands: SMALL_HANDS.delivery,
+      hands: options.deliveryConcurrency,
+      smallFileSlots: SMALL_HANDS.delivery,
       by: "lane",
       states: ["mapped", "delivering"],
     }),
-    desk({
+    stage({
       name: "containers",
       hands: CLOSING_HANDS,
       by: "drop",
       states: ["opened"],
       only: { unsettled: true },
     }),
-    desk({ name: "held", hands: HELD_HANDS, by: "lane", states: ["held"] }),
-    desk({
+    stage({ name: "held", hands: HELD_HANDS, by: "lane", states: ["held"] }),
+    stage({
       name: "confirming",
       hands: CLOSING_HANDS,
-      smallHands: SMALL_HANDS.closing,
+      smallFileSlots: SMALL_HANDS.closing,
       by: "lane",
       states: ["accepted"],
       only: { unsettled: true },
     }),
-    desk({
+    stage({
       name: "unconfirmed",
       hands: UNCONFIRMED_HANDS,
       by: "lane",
       states: ["unconfirmed"],
       only: { unsettled: true },
     }),
-    desk({
+    stage({
       name: "finishing",
       hands: CLOSING_HANDS,
-      smallHands: SMALL_HANDS.closing,
+      smallFileSlots: SMALL_HANDS.closing,
       by: "drop",
       states: AT_REST,
       only: { unfinished: true },
@@ -126,18 +126,18 @@ export function openDesks(options: ConductorOptions): readonly Desk[] {
   ];
 }
 
-function desk(
-  facts: Pick<Desk, "name" | "hands" | "by" | "states"> &
-    Partial<Pick<Desk, "only" | "perDrop" | "smallHands" | "byGroups" | "isClosed">>,
-): Desk {
+function stage(
+  facts: Pick<Stage, "name" | "hands" | "by" | "states"> &
+    Partial<Pick<Stage, "only" | "perDrop" | "smallFileSlots" | "byGroups" | "isClosed">>,
+): Stage {
   return {
     only: {},
     perDrop: Number.POSITIVE_INFINITY,
-    smallHands: 0,
+    smallFileSlots: 0,
     byGroups: false,
     isClosed: () => false,
     ...facts,
-    inHand: new Map(),
+    running: new Map(),
     turn: 0,
     emptyUntilMs: 0,
     filledMs: Number.NEGATIVE_INFINITY,
@@ -145,36 +145,36 @@ function desk(
 }
 
 /** Milliseconds until it is to be looked at again, null for when somebody asks. 0: it is to be filled now, and noted as such. */
-export function beginToFill(desk: Desk, nowMs: number): number | null {
-  const hands = desk.hands + desk.smallHands;
-  if (desk.emptyUntilMs > nowMs || (desk.name !== "delivery" && desk.inHand.size >= hands)) return null;
-  const hasEnough = desk.smallHands > 0 && desk.inHand.size >= FULL_SHARE * hands;
-  if (hasEnough && nowMs - desk.filledMs < FULL_MS) return FULL_MS;
-  desk.emptyUntilMs = nowMs + EMPTY_MS;
-  desk.filledMs = nowMs;
+export function beginToFill(stage: Stage, nowMs: number): number | null {
+  const hands = stage.hands + stage.smallFileSlots;
+  if (stage.emptyUntilMs > nowMs || (stage.name !== "delivery" && stage.running.size >= hands)) return null;
+  const hasEnough = stage.smallFileSlots > 0 && stage.running.size >= FULL_SHARE * hands;
+  if (hasEnough && nowMs - stage.filledMs < FULL_MS) return FULL_MS;
+  stage.emptyUntilMs = nowMs + EMPTY_MS;
+  stage.filledMs = nowMs;
   return 0;
 }
 
 /** Answers, run by run, whether one more may be taken in hand, and counts it as taken when it may. */
-export function freeHands(desk: Desk): (run: Run) => boolean {
-  if (desk.isClosed()) return () => false;
+export function freeSlots(stage: Stage): (run: Run) => boolean {
+  if (stage.isClosed()) return () => false;
   const perDrop = new Map<string, number>();
   const perService = new Map<string, { small: number; all: number }>();
-  const serviceOf = (run: Run) => (desk.name === "delivery" ? run.binding.service : "");
+  const serviceOf = (run: Run) => (stage.name === "delivery" ? run.binding.service : "");
   const add = (run: Run) => {
     const taken = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
     taken.all += 1;
     if (isSmall(run)) taken.small += 1;
     perDrop.set(run.drop, (perDrop.get(run.drop) ?? 0) + 1);
   };
-  for (const run of desk.inHand.values()) add(run);
-  const waitsForGroup = desk.byGroups && (perService.get("")?.small ?? 0) > 0;
+  for (const run of stage.running.values()) add(run);
+  const waitsForGroup = stage.byGroups && (perService.get("")?.small ?? 0) > 0;
   return (run) => {
     if (waitsForGroup && isSmall(run)) return false;
-    if ((perDrop.get(run.drop) ?? 0) >= desk.perDrop) return false;
+    if ((perDrop.get(run.drop) ?? 0) >= stage.perDrop) return false;
     const { small, all } = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
-    const mayBeSmall = isSmall(run) && small < desk.smallHands;
-    if (!mayBeSmall && all - Math.min(small, desk.smallHands) >= desk.hands) return false;
+    const mayBeSmall = isSmall(run) && small < stage.smallFileSlots;
+    if (!mayBeSmall && all - Math.min(small, stage.smallFileSlots) >= stage.hands) return false;
     add(run);
     return true;
   };

@@ -8,7 +8,7 @@ import { recheckHeld } from "./guard-step.ts";
 import { mapInput } from "./map-step.ts";
 import { openContainer, tendContainer } from "./open-step.ts";
 import { tracedStep } from "./spans.ts";
-import type { Desk } from "./stages.ts";
+import type { Stage } from "./stages.ts";
 import type { RunSteps, StepResult } from "./steps.ts";
 
 type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
@@ -17,13 +17,13 @@ type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResu
 export const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted", "unconfirmed"];
 export const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];
 
-export function takeStep(run: Run, desk: Desk, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
+export function takeStep(run: Run, stage: Stage, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
   if (run.state === "claimed") return take("fetch", fetchInput);
   if (run.state === "fetched" && run.binding.unpack !== undefined) return take("open", openContainer);
   if (run.state === "fetched") return take("map", mapInput);
   if (run.state === "opened") return tendContainer(run, steps, signal);
-  if (desk.name === "delivery") return take("deliver", deliverBatches);
+  if (stage.name === "delivery") return take("deliver", deliverBatches);
   if (run.state === "held") return recheckHeld(run, steps, signal);
   if (run.state !== "accepted" && run.state !== "unconfirmed") return take("finish", finishSource);
   return close(run, steps, take);

@@ -28,7 +28,7 @@ import type { ServiceReach } from "./service-reach.ts";
 import type { ContainerCopies } from "./unpacking/copies.ts";
 
 /** A drop with the rules that the configuration gives it. */
-export interface DropPost {
+export interface DropEntry {
   readonly drop: Drop;
   readonly finish: Readonly<Record<End, FinishRule>>;
   /** What becomes of bytes that came before at the same path: left alone, processed again, or processed with a note. */
@@ -39,7 +39,7 @@ export interface DropPost {
   readonly guardMs: number;
 }
 
-export interface ServicePost {
+export interface ServiceEntry {
   readonly delivery: Delivery;
   readonly confirm: ConfirmRule;
 }
@@ -86,8 +86,8 @@ export interface RunSteps {
   claim(arrival: Arrival): Promise<void>;
   /** The version of this mapper that new runs take; null when it is gone or cannot be loaded. */
   currentMapper(name: string): Promise<MapperIdentity | null>;
-  dropPost(name: string): DropPost | undefined;
-  servicePost(name: string): ServicePost | undefined;
+  dropEntry(name: string): DropEntry | undefined;
+  serviceEntry(name: string): ServiceEntry | undefined;
   /** What the run's trigger says about what the guard finds, as it is configured now. */
   guardPolicy(run: Run): GuardPolicy;
   readonly recheck: RecheckRule;

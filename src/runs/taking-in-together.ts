@@ -66,10 +66,10 @@ async function fetchAll(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<readonly Fetched[]> {
-  const { room, spool, dropPost } = steps;
+  const { room, spool, dropEntry } = steps;
   const roomy: Run[] = [];
   for (const run of runs) if ((await room.reserve(run.id, run.size, false)) === null) roomy.push(run);
-  const drop = dropPost(roomy[0]?.drop ?? "")?.drop;
+  const drop = dropEntry(roomy[0]?.drop ?? "")?.drop;
   const fetched: Fetched[] = [];
   try {
     const files = (await drop?.fetchTogether?.(roomy.map(entryOf), pack, signal)) ?? [];
@@ -129,7 +129,7 @@ async function recordAll(
   const record = async ({ run, file, result }: Mapped) => {
     const taken = await steps.ledger.recordIntake(run.id, {
       sha256: file.sha256,
-      duplicates: steps.dropPost(run.drop)?.duplicates ?? "skip",
+      duplicates: steps.dropEntry(run.drop)?.duplicates ?? "skip",
       fetched: `${file.bytes} bytes, sha256 ${file.sha256}`,
       mapping: mapperWords(run),
       mapped: mappedRecord(result),

@@ -9,7 +9,7 @@ import type { Clock } from "../support/clock.ts";
 export const CROWD = 12;
 const CROWD_LOOK_MS = 40;
 
-export class NextLook {
+export class WakeTimer {
   readonly #clock: Clock;
   readonly #look: () => void;
   #timer: NodeJS.Timeout | undefined;
@@ -22,9 +22,9 @@ export class NextLook {
   }
 
   /** Resolves when one may look. Steps that wait for one commit end together, and one look serves them all. */
-  async turn(inHand: number): Promise<void> {
+  async turn(running: number): Promise<void> {
     const pauseMs = this.#lookedMs + CROWD_LOOK_MS - performance.now();
-    if (inHand >= CROWD && pauseMs > 0) await sleep(pauseMs);
+    if (running >= CROWD && pauseMs > 0) await sleep(pauseMs);
     else await setImmediate();
     this.#lookedMs = performance.now();
   }

@@ -1,5 +1,5 @@
 /** A set of whole numbers as bits, in pages, so that many cost little and numbers far apart cost no more. */
-export class Marks {
+export class BitSet {
   readonly #pages = new Map<number, Uint32Array>();
 
   add(id: number): void {

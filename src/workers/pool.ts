@@ -14,7 +14,7 @@ import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
 import type { ChildAnswer, MapperModule, MapTogether } from "./messages.ts";
 import { mapParty, type PublishPack, partPathOf } from "./party.ts";
 import { PartyTurns } from "./party-turns.ts";
-import { keyOf, ProcessShelf } from "./process-pool.ts";
+import { keyOf, ProcessPool } from "./process-pool.ts";
 import { Slots } from "./slots.ts";
 
 /** How long processes may take to end, in milliseconds. */
@@ -48,7 +48,7 @@ export function createMappingPool(
   const count = options.count === "auto" ? availableParallelism() : options.count;
   const slots = new Slots(count);
   const turns = new PartyTurns(slots);
-  const shelf = new ProcessShelf(
+  const shelf = new ProcessPool(
     count + IDLE_BESIDE,
     { memory: options.memory, writable: means.writable ?? null },
     log,

@@ -22,7 +22,7 @@ interface Idle {
   readonly timer: NodeJS.Timeout;
 }
 
-export class ProcessShelf {
+export class ProcessPool {
   readonly #idleMax: number;
   readonly #limits: ProcessLimits;
   readonly #log: Logger;

@@ -127,7 +127,7 @@ export class IntakeRig {
   }
 
   async idle(): Promise<void> {
-    const end = await waitUntilIdle(this.gateway, never, 20_000);
+    const end = await waitUntilIdle(this.gateway, never, 90_000);
     if (end !== "idle") throw new Error(`not idle: ${await this.gateway.concerns()}`);
   }
 

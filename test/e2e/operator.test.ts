@@ -57,6 +57,6 @@ test("orders reach a gateway on a port that the configuration does not tell", as
   const [{ plan }] = JSON.parse(stdout);
   expect(plan).toMatchObject({ readings: { sent: 3 }, overwrites: true, later: [{ readings: 1 }] });
   await gateway.said("stderr", /a person ordered[^\n]*/);
-  await vi.waitFor(async () => expect(await rig.stored(variable)).toHaveLength(7), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await rig.stored(variable)).toHaveLength(7), { timeout: 60_000 });
   await gateway.end("SIGTERM");
 });

@@ -5,7 +5,7 @@ const LOOK_EVERY_MS = 20;
 export async function until<T>(
   what: string,
   ask: () => T | null | undefined | false | Promise<T | null | undefined | false>,
-  patienceMs = 30_000,
+  patienceMs = 90_000,
 ): Promise<T> {
   const deadline = performance.now() + patienceMs;
   for (;;) {

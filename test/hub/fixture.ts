@@ -247,7 +247,7 @@ function queryText(query: Query | undefined): string {
   return `?${parameters}`;
 }
 
-const WAIT_MS = 15_000;
+const WAIT_MS = 90_000;
 
 /** Asks again until there is an answer. */
 export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { promisify } from "node:util";
 
-const START_WAIT_MS = 10_000;
+const START_WAIT_MS = 60_000;
 const STOP_WAIT_MS = 5_000;
 const STARTS_MAX = 3;
 const LOG_LENGTH_MAX = 20_000;

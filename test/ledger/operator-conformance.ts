@@ -130,7 +130,7 @@ export function operatorConformance(ledger: () => Ledger): void {
   it("finds the runs of other files that went by a held one and share a target", async () => {
     const held = await mapped(ledger(), "held.csv", record(["A", "B"]));
     await ledger().advanceRun(held.id, "mapped", "held");
-    const ids = async (limit = 9) => (await ledger().overtakers(held, limit)).map(({ id }) => id);
+    const ids = async (limit = 9) => (await ledger().laterDeliverers(held, limit)).map(({ id }) => id);
     await delivered("else.csv", ["D"]);
     const waiting = await mapped(ledger(), "waiting.csv", record(["A"]));
     expect(await ids()).toEqual([]);
@@ -138,7 +138,7 @@ export function operatorConformance(ledger: () => Ledger): void {
     const shares = await delivered("shares.csv", ["B", "C"]);
     expect(await ids()).toEqual([waiting.id, shares.id]);
     expect(await ids(1)).toEqual([waiting.id]);
-    expect(await ledger().overtakers(shares, 9)).toEqual([]);
+    expect(await ledger().laterDeliverers(shares, 9)).toEqual([]);
   });
 
   it("begins no delivery while an earlier run of the same targets is in the way, also one that was let go just now", async () => {

@@ -36,7 +36,7 @@ export function unconfirmedConformance(ledger: () => Ledger): void {
   it("count among those that a held run lets go by, and that a replay would overwrite", async () => {
     const first = await mapped(ledger(), "a.csv");
     const later = await unconfirmed("b.csv");
-    expect(await ledger().overtakers(first, 9)).toMatchObject([{ id: later.id }]);
+    expect(await ledger().laterDeliverers(first, 9)).toMatchObject([{ id: later.id }]);
     const targets = [{ kind: "sourceEan", target: "A" }];
     expect(await ledger().laterRuns(first, targets, "~")).toMatchObject([{ id: later.id }]);
   });

@@ -185,7 +185,7 @@ describe("the process of a mapper", () => {
     const gateway = fork(join(import.meta.dirname, "lone-pool.ts"), [folder, "busy"], { execArgv: [] });
     const pid = await pidIn(note);
     await killed(gateway);
-    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid), { timeout: 60_000 }).toBe(false);
   });
 
   it("ends itself for its memory where nobody outside can measure it", async () => {
@@ -237,7 +237,7 @@ it("the catalogue lists what never ends loading, or ends its process, with the r
 async function pidIn(path: string): Promise<number> {
   let text = "";
   await expect
-    .poll(async () => (text = await readFile(path, "utf8").catch(() => "")), { timeout: 20_000 })
+    .poll(async () => (text = await readFile(path, "utf8").catch(() => "")), { timeout: 60_000 })
     .not.toBe("");
   return Number(text);
 }

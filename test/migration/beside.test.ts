@@ -60,7 +60,7 @@ it("sends nothing while a running gateway delivers, says so, and goes on when th
   expect(pushes.calls).toBe(1);
   expect(await rig.stored(history)).toEqual({});
 
-  pushes.letGo();
+  pushes.releaseAll();
   await ended;
   expect(migration.exitCode, said).toBe(0);
   expect(await gateway.isIdle()).toBe(true);
@@ -84,7 +84,7 @@ it("stops at once when it is interrupted twice, and the same command goes on whe
   expect(said).not.toContain("stopped;");
   expect(await rig.stored(history)).toEqual({});
 
-  pushes.letGo();
+  pushes.releaseAll();
   const { stdout } = await migrate(rig, "--json");
   expect(JSON.parse(stdout)).toMatchObject({ how: "done", points: { accepted: FILES } });
   expect(await rig.versions(history)).toBe(FILES);

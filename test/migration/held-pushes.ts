@@ -10,7 +10,7 @@ export interface HeldPushes {
   /** Calls that came in so far. */
   readonly calls: number;
   /** From now on calls go through, also those that are held, unless who made them has gone. */
-  letGo(): void;
+  releaseAll(): void;
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export async function holdPushes(hub: string): Promise<HeldPushes> {
     get calls() {
       return calls;
     },
-    letGo: () => open.resolve(),
+    releaseAll: () => open.resolve(),
     async close() {
       open.resolve();
       server.closeAllConnections();

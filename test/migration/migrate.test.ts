@@ -124,7 +124,7 @@ it("goes on where it stood after it was killed, and nothing arrives twice", asyn
     );
     children.push(child);
     await expect
-      .poll(() => rig.stored(variables[0] ?? 0).then((all) => Object.keys(all).length), { timeout: 20_000 })
+      .poll(() => rig.stored(variables[0] ?? 0).then((all) => Object.keys(all).length), { timeout: 60_000 })
       .toBeGreaterThan(round * 28);
     child.kill("SIGKILL");
     await new Promise((done) => child.once("exit", done));

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { leftAlone } from "../../src/cli/migrate/on-change.ts";
 import { linesView, Pace, type Reached } from "../../src/cli/migrate/progress.ts";
 import { barsView } from "../../src/cli/migrate/progress-bars.ts";
-import { Care } from "../../src/migration/throttle.ts";
+import { Throttle } from "../../src/migration/throttle.ts";
 import { systemClock } from "../../src/support/clock.ts";
 
 const total = { files: 12, bytes: 1_200_000 };
@@ -106,13 +106,13 @@ it("tells the rate of late while it goes, and that of all the time at the end", 
 
 it("counts calls that are made again, also those of an earlier process", async () => {
   const never = new AbortController().signal;
-  const care = new Care({ rate: null, window: null, isLive: () => false }, systemClock, never);
+  const throttle = new Throttle({ rate: null, window: null, isLive: () => false }, systemClock, never);
   const batch = { points: 1, length: 1, attempts: 0 };
-  await care.admit(batch, "hub", never);
-  expect(care.retries).toBe(0);
-  await care.admit(batch, "hub", never);
-  await care.admit({ ...batch, attempts: 1 }, "hub", never);
-  expect(care.retries).toBe(2);
+  await throttle.admit(batch, "hub", never);
+  expect(throttle.retries).toBe(0);
+  await throttle.admit(batch, "hub", never);
+  await throttle.admit({ ...batch, attempts: 1 }, "hub", never);
+  expect(throttle.retries).toBe(2);
 });
 
 it.each([

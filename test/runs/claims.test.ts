@@ -52,7 +52,7 @@ beforeEach(async () => {
     log: silentLog,
     clock: systemClock,
     registry: createRegistry(config.triggers),
-    dropPost: () => undefined,
+    dropEntry: () => undefined,
     lookups: await openLookupStore([], join(folder, "spool"), systemClock),
     versions: { ...({} as Parameters<typeof claimParts>[1]["versions"]), current },
     pauses: await Pauses.read(ledger),
@@ -138,7 +138,7 @@ describe("a claim of many arrivals", () => {
     const full = new TransientError("HG-SPOOL-004", { operation: "write", subject: "ledger" });
     const advanceArrival: Ledger["advanceArrival"] = (id, ...change) =>
       id === arrivals[0]?.id ? Promise.reject(full) : ledger.advanceArrival(id, ...change);
-    const failing = { ...parts, ledger: { ...ledger, advanceArrival }, dropPost: () => post };
+    const failing = { ...parts, ledger: { ...ledger, advanceArrival }, dropEntry: () => post };
     await expect(claimArrivals(arrivals, failing)).rejects.toBe(full);
     expect(await states(arrivals)).toEqual([
       ["lost.csv", "settling"],

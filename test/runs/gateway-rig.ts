@@ -184,7 +184,7 @@ export function oneReading(variableId: number, value: number, date = "2026-03-01
 }
 
 export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 90_000;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 25));

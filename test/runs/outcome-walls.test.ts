@@ -7,7 +7,7 @@ import { afterEach, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { gatewayConfig, loadGatewayConfig } from "../../src/config/gateway-config.ts";
 import { closeAll } from "../../src/gateway/closers.ts";
-import { openOffice } from "../../src/gateway/operations-api.ts";
+import { openOperationsApi } from "../../src/gateway/operations-api.ts";
 import { openLedger } from "../../src/ledger/open.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { createLog, silentLog } from "../../src/support/log.ts";
@@ -24,7 +24,7 @@ const service = (name: string, more: object) => {
 };
 
 /** A gateway's door for outcomes, with an operation of the service main. */
-async function openDoor(services: readonly object[]) {
+async function openEndpointFile(services: readonly object[]) {
   const folder = mkdtempSync(join(tmpdir(), "headgate-"));
   const path = join(folder, "gateway.yaml");
   const settings = {
@@ -45,7 +45,7 @@ async function openDoor(services: readonly object[]) {
     rmSync(folder, { recursive: true });
   });
   const parts = { ledger, log, clock: systemClock, metrics: new Registry() };
-  const { url } = await openOffice(config, parts, closers);
+  const { url } = await openOperationsApi(config, parts, closers);
   const run = await deliver(ledger, await mapped(ledger, "a.csv"));
   const operationId = `${run.id}-1`;
   const tell = async (account: number, secret: string) => {
@@ -68,7 +68,7 @@ afterEach(async () => {
 });
 
 it("an outcome that another account tells is refused with a warning, and changes nothing", async () => {
-  const { operationId, tell, life, said } = await openDoor([
+  const { operationId, tell, life, said } = await openEndpointFile([
     service("main", { account: "1" }),
     service("other", { account: "2" }),
   ]);
@@ -87,7 +87,7 @@ it("a service with a secret of its own is believed by no other, whatever account
     [[service("main", own), service("other", {})], OWN, SHARED],
     [[service("main", {}), service("other", own)], SHARED, OWN],
   ] as const) {
-    const { operationId, tell, life, said } = await openDoor(services);
+    const { operationId, tell, life, said } = await openEndpointFile(services);
     const before = await life();
     expect((await tell(1, wrong)).status).toBe(401);
     expect(said.join("")).toContain(`the operation ${operationId} ${whose}`);

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/support/clock.ts";
 import { ConfigError, RejectedError, TransientError } from "../../src/support/errors.ts";
 import { answerWords, retryAfterMs } from "../../src/wire/client/answers.ts";
@@ -204,7 +204,7 @@ describe("the client", () => {
     try {
       await narrow.token(signal);
       const calls = [call("r1-1"), call("r1-2")];
-      await vi.waitFor(() => expect(service.pushes).toHaveLength(1));
+      await expect.poll(() => service.pushes).toHaveLength(1);
       stop.abort(new Error("enough"));
       for (const { status, reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[])
         expect([status, reason.message]).toEqual(["rejected", "enough"]);

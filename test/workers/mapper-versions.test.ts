@@ -116,7 +116,7 @@ describe("a changed mapper", () => {
     await current();
     await writeVersion("2.0.0", "2");
     expect((await current()).version).toBe("1.0.0");
-    await expect.poll(async () => (await current()).version, { timeout: 10_000 }).toBe("2.0.0");
+    await expect.poll(async () => (await current()).version, { timeout: 60_000 }).toBe("2.0.0");
   });
 
   it.each([

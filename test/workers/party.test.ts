@@ -200,7 +200,7 @@ describe("files that are mapped together", () => {
     const jobs = await jobsOf(rig, [content(5), content(9, "wait"), content(6)]);
     const stop = new AbortController();
     const outcomes = Promise.allSettled([together(rig, jobs, stop.signal), together(rig, jobs, stop.signal)]);
-    await expect.poll(() => segments(rig), { timeout: 20_000 }).not.toEqual([]);
+    await expect.poll(() => segments(rig), { timeout: 60_000 }).not.toEqual([]);
     stop.abort();
     for (const outcome of await outcomes)
       expect(outcome).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });

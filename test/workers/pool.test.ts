@@ -48,7 +48,7 @@ describe("the pool", () => {
     const running = map("loop", stop.signal);
     const waiting = map("loop", stop.signal);
     const outcomes = Promise.allSettled([running, waiting]);
-    await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => lines.length, { timeout: 60_000 }).toBeGreaterThan(0);
     stop.abort();
     for (const outcome of await outcomes)
       expect(outcome).toMatchObject({
@@ -61,7 +61,7 @@ describe("the pool", () => {
   it("cancels what runs when it is closed", async () => {
     const { pool, map, lines } = await poolOf({ loop: `log.info("in the loop"); for (;;);` });
     const outcome = Promise.allSettled([map("loop")]);
-    await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => lines.length, { timeout: 60_000 }).toBeGreaterThan(0);
     await pool.close();
     expect((await outcome)[0]).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
   });

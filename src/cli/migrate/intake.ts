@@ -1,24 +1,24 @@
 /** Whether a migration takes more files: not outside of its hours, not when too much went wrong, and not before it is counted what became of those before. */
 import type { Gateway, IntakeRule } from "../../gateway.ts";
-import type { Care } from "../../migration/throttle.ts";
+import type { Throttle } from "../../migration/throttle.ts";
 import type { Watch } from "./watch.ts";
 
 export class Intake implements IntakeRule {
   readonly byGroups: boolean;
   readonly #watch: Watch;
-  readonly #care: Care;
+  readonly #throttle: Throttle;
   /** Whose files were not taken since something was not counted yet. */
   #waiting = false;
   #deciding: Promise<void> | null = null;
 
-  constructor(watch: Watch, care: Care, byGroups: boolean) {
+  constructor(watch: Watch, throttle: Throttle, byGroups: boolean) {
     this.#watch = watch;
-    this.#care = care;
+    this.#throttle = throttle;
     this.byGroups = byGroups;
   }
 
   readonly isClosed = (): boolean => {
-    if (!this.#watch.isUndecided) return this.#care.isIntakeClosed;
+    if (!this.#watch.isUndecided) return this.#throttle.isIntakeClosed;
     this.#waiting = true;
     return true;
   };
@@ -34,7 +34,7 @@ export class Intake implements IntakeRule {
   async #decide(gateway: Gateway): Promise<void> {
     do {
       const tooMuch = await this.#watch.tooMuch(gateway.ledger);
-      if (tooMuch !== null) this.#care.close(tooMuch);
+      if (tooMuch !== null) this.#throttle.close(tooMuch);
       if (!this.#waiting) continue;
       this.#waiting = false;
       if (!this.isClosed()) await gateway.pulse();

@@ -67,7 +67,7 @@ export interface PlanReport {
   readonly findings: readonly PlanFinding[];
 }
 
-export interface PlanOrder {
+export interface PlanRequest {
   /** Patterns that find nothing, in words. */
   readonly empty: readonly string[];
   readonly files: readonly HistoryFile[];
@@ -92,7 +92,7 @@ interface Claimed {
 
 export async function makePlan(
   config: GatewayConfig,
-  { empty, files, limits, sending, tick, onMissing }: PlanOrder,
+  { empty, files, limits, sending, tick, onMissing }: PlanRequest,
   signal: AbortSignal,
 ): Promise<PlanReport> {
   const claims = new Claims(config);
@@ -152,7 +152,7 @@ interface Reading {
 async function readFiles(
   { config, claims, chosen }: Reading,
   found: (planned: PlannedFile) => void,
-  tick: PlanOrder["tick"],
+  tick: PlanRequest["tick"],
   signal: AbortSignal,
 ): Promise<Measured> {
   const scratch = await mkdtemp(join(tmpdir(), "headgate-plan-"));
@@ -224,7 +224,7 @@ function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): nu
 async function askService(
   config: GatewayConfig,
   plan: Plan,
-  onMissing: PlanOrder["onMissing"],
+  onMissing: PlanRequest["onMissing"],
   signal: AbortSignal,
 ): Promise<Pick<PlanReport, "unfit" | "unaskedBecause">> {
   const samples = plan.samples();

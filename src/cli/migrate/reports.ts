@@ -6,7 +6,7 @@ import { openLedger } from "../../ledger/open.ts";
 import type { Reconciliation } from "../../migration/reconciliation.ts";
 import { type MigrationReport, makeReport, type ReportLedger } from "../../migration/report.ts";
 import { reportPage } from "../../migration/report-page.ts";
-import { type MigrationOrder, migrationFolder, migrationLedger } from "../../migration/request.ts";
+import { type MigrationRequest, migrationFolder, migrationLedger } from "../../migration/request.ts";
 import { StructureRecord } from "../../migration/structure-record.ts";
 import { pastUndos, type Undone, undoUnderWay } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
@@ -16,7 +16,7 @@ import { settleUndo } from "./undo-state.ts";
 
 export interface KnownMigration {
   readonly id: string;
-  readonly order: MigrationOrder;
+  readonly order: MigrationRequest;
   readonly folder: string;
 }
 

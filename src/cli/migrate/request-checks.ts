@@ -3,14 +3,14 @@ import { statSync } from "node:fs";
 import { posix } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
-import { isUrl, type MigrationOrder } from "../../migration/request.ts";
+import { isUrl, type MigrationRequest } from "../../migration/request.ts";
 import { historyDrops, splitPattern } from "../../migration/sources.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { invalidOption } from "./throttle-options.ts";
 
 /** `ConfigError` when the places, the service, the mapper or its settings cannot be those that were meant. */
-export async function assertOrderFits(order: MigrationOrder, config: GatewayConfig): Promise<void> {
+export async function assertOrderFits(order: MigrationRequest, config: GatewayConfig): Promise<void> {
   for (const pattern of order.patterns) {
     if (isUrl(pattern)) assertHasNoSecret(pattern);
     else assertIsPlace(pattern);
@@ -64,7 +64,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-function assertServiceFits({ service }: MigrationOrder, names: readonly string[]): void {
+function assertServiceFits({ service }: MigrationRequest, names: readonly string[]): void {
   const known = names.join(", ");
   if (service === null && names.length > 1)
     throw invalidOption("--service", `it is missing: there are several services, name one of ${known}`);
@@ -77,7 +77,7 @@ function assertServiceFits({ service }: MigrationOrder, names: readonly string[]
 
 async function assertMapperFits(
   name: string,
-  settings: MigrationOrder["settings"],
+  settings: MigrationRequest["settings"],
   config: GatewayConfig,
 ): Promise<void> {
   const catalogue = createCatalogue(config.mappers.folders);
@@ -96,7 +96,7 @@ async function assertMapperFits(
 
 /** In words: one line for each pattern that finds nothing, where others find something. */
 export function emptyPatterns(
-  { patterns }: Pick<MigrationOrder, "patterns">,
+  { patterns }: Pick<MigrationRequest, "patterns">,
   { drops }: Pick<GatewayConfig, "drops">,
   files: readonly HistoryFile[],
 ): readonly string[] {

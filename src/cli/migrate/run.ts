@@ -8,14 +8,14 @@ import { openLedger } from "../../ledger/open.ts";
 import { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
 import { LiveTraffic } from "../../migration/live-traffic.ts";
-import { Care } from "../../migration/throttle.ts";
+import { Throttle } from "../../migration/throttle.ts";
 import type { Summary } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { createLog, type Logger } from "../../support/log.ts";
 import { Intake } from "./intake.ts";
 import { type Amount, linesView, Pace, type ProgressView, type Reached } from "./progress.ts";
 import { barsView } from "./progress-bars.ts";
-import type { CareSettings } from "./throttle-options.ts";
+import type { ThrottleSettings } from "./throttle-options.ts";
 import { Watch } from "./watch.ts";
 
 export interface Ended {
@@ -36,7 +36,7 @@ export interface Carriage {
   readonly beside: GatewayConfig["ledger"];
   readonly files: readonly HistoryFile[];
   readonly folder: string;
-  readonly care: CareSettings;
+  readonly throttle: ThrottleSettings;
   readonly stop: AbortSignal;
   /** Takes lines of progress; null: bars on the terminal. */
   readonly say: ((line: string) => void) | null;
@@ -51,15 +51,19 @@ const STOP_GRACE_MS = 30_000;
 
 /** When it answers, the gateway has stopped, and its mappers with it: what is to come has their memory. */
 export async function carryOut(carriage: Carriage): Promise<Ended> {
-  const { config, files, folder, care: settings, stop, say, tell } = carriage;
+  const { config, files, folder, throttle: settings, stop, say, tell } = carriage;
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
   if (settings.isBehind) goBehind(log);
   let view: ProgressView | null = null;
   const live = await watchBeside(carriage.beside, log, (line) => (view?.tell ?? tell)(line));
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
-  const care = new Care({ ...settings, isLive: (service) => live.isLive(service) }, systemClock, stop);
-  const intake = new Intake(watch, care, settings.errorsMax !== null);
+  const throttle = new Throttle(
+    { ...settings, isLive: (service) => live.isLive(service) },
+    systemClock,
+    stop,
+  );
+  const intake = new Intake(watch, throttle, settings.errorsMax !== null);
   let gateway: Gateway | null = null;
   try {
     gateway = await startGateway(config, {
@@ -69,24 +73,24 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
         // What fails here is met again when all is looked at.
         if (gateway !== null && watch.isUndecided) intake.decide(gateway).catch(() => undefined);
       },
-      admission: care,
+      admission: throttle,
       intakeRule: intake,
       provisioning: carriage.provisioning,
     });
     await watch.recall(gateway.ledger);
     view = viewOf(watch.total, say);
-    const how = await follow(gateway, { watch, care, intake, view, stop });
+    const how = await follow(gateway, { watch, throttle, intake, view, stop });
     // Calls under way are answered, and what is not sent yet waits for the next call.
     if (how === "stopped") {
       view.tell("stopping: calls under way come to their ends first; once more stops at once");
       await gateway.rest(STOP_GRACE_MS);
     }
-    const reached = await watch.look(gateway, care, true);
+    const reached = await watch.look(gateway, throttle, true);
     view.end(reached);
     view = null;
     const summary = await gateway.summary();
     const concerns = how === "stopped" ? [] : await gateway.concerns();
-    return { how, pausedBecause: care.closedBecause, summary, concerns, reached };
+    return { how, pausedBecause: throttle.closedBecause, summary, concerns, reached };
   } finally {
     view?.end(null);
     await gateway?.stop();
@@ -102,7 +106,7 @@ function viewOf(total: Amount, say: Carriage["say"]): ProgressView {
 
 interface Following {
   readonly watch: Watch;
-  readonly care: Care;
+  readonly throttle: Throttle;
   readonly intake: Intake;
   readonly view: ProgressView;
   readonly stop: AbortSignal;
@@ -110,17 +114,17 @@ interface Following {
 
 async function follow(
   gateway: Gateway,
-  { watch, care, intake, view, stop }: Following,
+  { watch, throttle, intake, view, stop }: Following,
 ): Promise<Ended["how"]> {
-  for (let wasClosed = care.isIntakeClosed; ; ) {
-    view.show(await watch.look(gateway, care));
+  for (let wasClosed = throttle.isIntakeClosed; ; ) {
+    view.show(await watch.look(gateway, throttle));
     await intake.decide(gateway);
     if (stop.aborted) return "stopped";
     // What is in hand comes to its end, also while no more is taken.
     if (await gateway.isIdle()) return "done";
-    if (care.closedBecause !== null && !gateway.isBusy) return "paused";
-    if (wasClosed && !care.isIntakeClosed) await gateway.pulse();
-    wasClosed = care.isIntakeClosed;
+    if (throttle.closedBecause !== null && !gateway.isBusy) return "paused";
+    if (wasClosed && !throttle.isIntakeClosed) await gateway.pulse();
+    wasClosed = throttle.isIntakeClosed;
     await systemClock.sleep(LOOK_EVERY_MS, stop);
   }
 }

@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/sample.ts";
 import { print, printJson } from "../output.ts";
-import { type MissingTarget, makePlan, type PlanOrder } from "./plan.ts";
+import { type MissingTarget, makePlan, type PlanRequest } from "./plan.ts";
 import { printPlan } from "./plan-table.ts";
 import type { MigrationStructure } from "./structure.ts";
 import { printPlannedStructure, withoutPlanned } from "./structure-table.ts";
@@ -20,7 +20,7 @@ const TELL_EVERY_FILES = 100;
 /** Answers the exit code. */
 export async function showPlan(
   own: GatewayConfig,
-  order: Omit<PlanOrder, "tick" | "onMissing">,
+  order: Omit<PlanRequest, "tick" | "onMissing">,
   structure: MigrationStructure,
   { json, versionTag }: PlanFlags,
   stop: AbortSignal,

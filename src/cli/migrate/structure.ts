@@ -6,7 +6,7 @@ import { contextOf } from "../../gateway/provisioners.ts";
 import type { GatewayMeans } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { aloneBeside, takeOwnerLock } from "../../ledger/sqlite/lock.ts";
-import { type MigrationOrder, migrationLedger } from "../../migration/request.ts";
+import { type MigrationRequest, migrationLedger } from "../../migration/request.ts";
 import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
 import { type Alone, openProvisioner, type Provisioned } from "../../provisioning/provisioner.ts";
 import { wantedByTemplate } from "../../provisioning/template.ts";
@@ -65,7 +65,7 @@ export class MigrationStructure {
   /** `path`: what `--provision` names. `folder` null: for a plan, which creates nothing. */
   static async open(
     config: GatewayConfig,
-    { service }: Pick<MigrationOrder, "service">,
+    { service }: Pick<MigrationRequest, "service">,
     path: string | undefined,
     folder: string | null,
     stop: AbortSignal,

@@ -13,7 +13,7 @@ export interface CareFlags {
   readonly priority: string;
 }
 
-export interface CareSettings {
+export interface ThrottleSettings {
   readonly concurrency: number | undefined;
   readonly rate: Rate | null;
   readonly window: Window | null;
@@ -44,7 +44,13 @@ export function addCareOptions(command: Command): Command {
     );
 }
 
-export function readCare({ concurrency, rate, between, pauseOnErrors, priority }: CareFlags): CareSettings {
+export function readThrottle({
+  concurrency,
+  rate,
+  between,
+  pauseOnErrors,
+  priority,
+}: CareFlags): ThrottleSettings {
   return {
     concurrency: concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency),
     rate:

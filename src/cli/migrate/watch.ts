@@ -4,7 +4,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { allRuns } from "../../migration/delivered.ts";
 import type { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
-import type { Care } from "../../migration/throttle.ts";
+import type { Throttle } from "../../migration/throttle.ts";
 import type { RunState } from "../../model.ts";
 import { systemClock } from "../../support/clock.ts";
 import { type Amount, FILES_SHOWN, type Reached } from "./progress.ts";
@@ -89,13 +89,13 @@ export class Watch {
   }
 
   /** The sums cost a look at every run, so they are asked for the more seldom the more runs there are. */
-  async look(gateway: Gateway, care: Care, now = false): Promise<Reached> {
+  async look(gateway: Gateway, throttle: Throttle, now = false): Promise<Reached> {
     const startMs = systemClock.monotonicMs();
     const files = {
       files: this.#files,
       bytes: this.#bytes,
-      waits: waitsOf(gateway, care),
-      retries: care.retries,
+      waits: waitsOf(gateway, throttle),
+      retries: throttle.retries,
     };
     if (this.#last !== null && !now && startMs < this.#nextMs) return { ...this.#last, ...files };
     const { ledger } = gateway;
@@ -114,7 +114,7 @@ export class Watch {
   }
 }
 
-function waitsOf(gateway: Gateway, care: Care): readonly string[] {
+function waitsOf(gateway: Gateway, throttle: Throttle): readonly string[] {
   const services = [...gateway.serviceWaits()].map(([name, reason]) => `the service ${name}: ${reason}`);
-  return [...services, ...care.waits()];
+  return [...services, ...throttle.waits()];
 }

@@ -17,7 +17,7 @@ export interface Received {
 
 export class BodyTooLarge extends Error {}
 
-export interface IntakeShelf {
+export interface BodyStore {
   /** What access tokens are signed with: whoever opens this shelf takes the tokens that another has given. */
   readonly secret: Buffer;
   /** Bytes of bodies that were not finished yet. */

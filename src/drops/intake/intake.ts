@@ -15,14 +15,14 @@ import type { Logger } from "../../support/log.ts";
 import { trustedProxies } from "../../support/sign-in-options.ts";
 import type { Drop, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
-import type { IntakeShelf } from "./body-store.ts";
+import type { BodyStore } from "./body-store.ts";
 import { Bodies } from "./own-body-store.ts";
 import { checkTls, probeIntake, probeLying, probeShared } from "./probe.ts";
 import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
 import { People } from "./senders.ts";
-import { lyingReceipts, type SharedIntake, SharedShelf } from "./shared-body-store.ts";
+import { lyingReceipts, SharedBodyStore, type SharedIntake } from "./shared-body-store.ts";
 import { tokenRoutes } from "./token-route.ts";
 
 /** What the intake asks of the rest of the gateway. */
@@ -54,7 +54,7 @@ export class IntakeDrop implements Drop {
   readonly #log: Logger;
   readonly #root: string;
   readonly #watching = new Set<() => void>();
-  #opening: Promise<IntakeShelf> | null = null;
+  #opening: Promise<BodyStore> | null = null;
   #app: FastifyInstance | null = null;
   #forgetting: NodeJS.Timeout | undefined;
 
@@ -159,8 +159,8 @@ export class IntakeDrop implements Drop {
     await shelf?.close();
   }
 
-  #store(): Promise<IntakeShelf> {
-    this.#opening ??= this.#openShelf().then((shelf) => {
+  #store(): Promise<BodyStore> {
+    this.#opening ??= this.#openBodyStore().then((shelf) => {
       const forget = () => {
         shelf.forget(this.#clock.now().epochMilliseconds - this.#options.repeats).catch((thrown: unknown) => {
           this.#log.warn({ drop: this.name, reason: wordsOf(thrown) }, "old receipts stay for now");
@@ -173,14 +173,14 @@ export class IntakeDrop implements Drop {
     return this.#opening;
   }
 
-  #openShelf(): Promise<IntakeShelf> {
+  #openBodyStore(): Promise<BodyStore> {
     const { shared } = this.#facts;
     return shared === null
       ? Bodies.open(this.name, this.#root, this.#log)
-      : SharedShelf.open(this.name, this.#root, shared, this.#clock);
+      : SharedBodyStore.open(this.name, this.#root, shared, this.#clock);
   }
 
-  #buildServer(shelf: IntakeShelf): FastifyInstance {
+  #buildServer(shelf: BodyStore): FastifyInstance {
     const { tls, http } = this.#options;
     const common = {
       bodyLimit: this.#options.limits.body,

@@ -14,12 +14,12 @@ import type { Logger } from "../../support/log.ts";
 import { startFault } from "../../support/start-fault.ts";
 import { LocalDrop } from "../local.ts";
 import { localOptions } from "../options.ts";
-import type { IntakeShelf, Received } from "./body-store.ts";
+import type { BodyStore, Received } from "./body-store.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
 import { SECRET_BYTES } from "./senders.ts";
 import { Incoming } from "./uploads.ts";
 
-export class Bodies implements IntakeShelf {
+export class Bodies implements BodyStore {
   readonly secret: Buffer;
   readonly #receipts: Receipts;
   /** Holds what the drop lists, as a local drop: fetching and finishing are the same as there. */

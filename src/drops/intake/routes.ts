@@ -18,14 +18,14 @@ import {
   pushQuery,
   readPushBody,
 } from "../../wire/index.ts";
-import { BodyTooLarge, type IntakeShelf, type Received } from "./body-store.ts";
+import { type BodyStore, BodyTooLarge, type Received } from "./body-store.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
 import { IntakeProblem, invalid } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import type { People } from "./senders.ts";
 
 export interface RouteParts {
-  readonly shelf: IntakeShelf;
+  readonly shelf: BodyStore;
   readonly people: People;
   readonly limits: { readonly body: number; readonly backlog: number };
   readonly clock: Clock;

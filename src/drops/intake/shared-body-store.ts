@@ -12,7 +12,7 @@ import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { startFault } from "../../support/start-fault.ts";
 import { openReceiver } from "../receive.ts";
 import { interrupted, vanished } from "../refusals.ts";
-import type { IntakeShelf, Received } from "./body-store.ts";
+import type { BodyStore, Received } from "./body-store.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
 import { SECRET_BYTES } from "./senders.ts";
 import { Incoming } from "./uploads.ts";
@@ -53,7 +53,7 @@ const WAITING_KNOWN_MS = 1_000;
 /** How often it is asked whether another gateway took something. */
 const LOOK_EVERY_MS = 1_000;
 
-export class SharedShelf implements IntakeShelf {
+export class SharedBodyStore implements BodyStore {
   readonly secret: Buffer;
   readonly #name: string;
   readonly #shared: SharedIntake;
@@ -74,7 +74,12 @@ export class SharedShelf implements IntakeShelf {
   }
 
   /** `root`: of the intake in this gateway's spool. Nothing that the last process left there was promised to anybody. */
-  static async open(name: string, root: string, shared: SharedIntake, clock: Clock): Promise<SharedShelf> {
+  static async open(
+    name: string,
+    root: string,
+    shared: SharedIntake,
+    clock: Clock,
+  ): Promise<SharedBodyStore> {
     const incoming = new Incoming(root);
     try {
       await incoming.open();
@@ -85,7 +90,7 @@ export class SharedShelf implements IntakeShelf {
       throw startFault("HG-INTK-001", { operation: "open intake", subject: root, cause });
     }
     const secret = await shared.secret(name, randomBytes(SECRET_BYTES));
-    return new SharedShelf(name, secret, { shared, clock, incoming });
+    return new SharedBodyStore(name, secret, { shared, clock, incoming });
   }
 
   /** Of all gateways. */

@@ -6,7 +6,7 @@ import type { Run } from "../../model.ts";
 import type { BegunDelivery, Ledger } from "../ledger.ts";
 import { batchesOf } from "./batches.ts";
 import { blockedBy, inTheWayOf } from "./lanes.ts";
-import { overtakers } from "./operator.ts";
+import { laterDeliverers } from "./operator.ts";
 import { advance, missingRun, moveRun, mustFindRun } from "./runs.ts";
 import type { Steps, Store } from "./store.ts";
 
@@ -37,10 +37,10 @@ function* resumeHeld(
   const run = yield* mustFindRun(id);
   // Before it is delivered as `mapped`, it is asked again.
   if (to === "delivering" && (yield* blockedBy(store, run)) !== null) return null;
-  const [delivering] = yield* overtakers(store, run, 1, "'delivering'");
+  const [delivering] = yield* laterDeliverers(store, run, 1, "'delivering'");
   if (delivering !== undefined) return null;
   if (seen !== null) {
-    const later = yield* overtakers(store, run, seen.length + 1);
+    const later = yield* laterDeliverers(store, run, seen.length + 1);
     if (later.some(({ id: other }) => !seen.includes(other))) return null;
   }
   return yield* moveRun(store, id, "held", to, { reason: null, detail });

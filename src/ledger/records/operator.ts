@@ -12,7 +12,14 @@ import { cells, change, execute, rows, type Steps, type Store } from "./store.ts
 
 type OperatorMethods = Pick<
   Ledger,
-  "restingIn" | "arrivalsAt" | "pauses" | "pause" | "resume" | "laterRuns" | "overtakers" | "acceptedSince"
+  | "restingIn"
+  | "arrivalsAt"
+  | "pauses"
+  | "pause"
+  | "resume"
+  | "laterRuns"
+  | "laterDeliverers"
+  | "acceptedSince"
 >;
 
 export function operatorMethods(store: Store): OperatorMethods {
@@ -27,7 +34,7 @@ export function operatorMethods(store: Store): OperatorMethods {
         return (yield* change("DELETE FROM pauses WHERE kind = ? AND name = ?", kind, name)) > 0;
       }),
     laterRuns: (run, targets, before) => store.read(() => laterRuns(run, targets, before)),
-    overtakers: (run, limit) => store.look(() => overtakers(store, run, limit)),
+    laterDeliverers: (run, limit) => store.look(() => laterDeliverers(store, run, limit)),
     acceptedSince: (run, at, limit) => store.look(() => acceptedSince(store, run, at, limit)),
   };
 }
@@ -89,7 +96,7 @@ function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): St
 const WENT_BY = "'delivering', 'accepted', 'confirmed', 'unconfirmed', 'discarded'";
 
 /** From the few runs that are younger, or from their targets, whichever the planner finds less. */
-export function* overtakers(
+export function* laterDeliverers(
   { dialect }: Store,
   run: Run,
   limit: number,

@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
-import { Marks } from "../../support/bitset.ts";
+import { BitSet } from "../../support/bitset.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
@@ -38,7 +38,7 @@ export class LedgerPoll implements PollRecord {
   readonly firstContact: boolean;
   readonly archives: readonly string[];
   readonly #onEnd: () => void;
-  readonly #seen = new Marks();
+  readonly #seen = new BitSet();
   /** What the last complete listing did not show. */
   readonly #missing: Set<number>;
   /** Of first contact; empty afterwards. */

@@ -1,5 +1,5 @@
 /**
- * The indexes in which runs are found by their state. On its way a run is in those of its desk alone, so that each state that it passes
+ * The indexes in which runs are found by their state. On its way a run is in those of its stage alone, so that each state that it passes
  * costs little; the long ones take it when it comes to rest. All are partial: the database uses one only when the query has its condition
  * as the migration has it, with the states by their names.
  */

@@ -50,7 +50,7 @@ function* rangesOf(
   const condition = conditionOf(filter, store);
   const given = shelf.by === "lane" ? filter.lane : filter.drop;
   if (shelf.by === null || given !== undefined) return [{ ...condition, shelf }];
-  const names = yield* namesOf(store, state, shelf, shelf.by, shelfCondition(filter));
+  const names = yield* namesOf(store, state, shelf, shelf.by, indexCondition(filter));
   const where = `${condition.where} AND runs.${shelf.by} = ?`;
   return names.map((name) => ({ where, values: [...condition.values, name], shelf }));
 }
@@ -96,7 +96,7 @@ function selectRun({ dialect }: Store, { index }: Shelf): string {
 }
 
 /** What of the filter the condition of its index needs. */
-function shelfCondition({ unfinished, unsettled }: RunFilter): Condition {
+function indexCondition({ unfinished, unsettled }: RunFilter): Condition {
   const conditions = [
     ...(unfinished === true ? [" AND runs.finished_at IS NULL"] : []),
     ...(unsettled === true ? [" AND runs.settled = 0"] : []),
@@ -119,7 +119,7 @@ function conditionOf(filter: ListFilter, store: Store): Condition {
   ];
   return {
     where:
-      shelfCondition(filter).where + conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
+      indexCondition(filter).where + conditions.map((condition) => ` AND ${condition}`).join("") + own.where,
     values: [
       ...[drop, lane, after].filter((value) => value !== undefined),
       ...(except.length === 0 ? [] : [JSON.stringify(except)]),

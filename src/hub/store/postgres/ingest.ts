@@ -51,7 +51,7 @@ export function openPostgresIngest(
   const writer = createPointWriter(partitions, retention);
   const targets = createTargets();
   let held: Claim | null = null;
-  const letGo = async () => {
+  const releaseAll = async () => {
     const claim = held;
     held = null;
     if (claim !== null) await abandon(claim.client);
@@ -63,7 +63,7 @@ export function openPostgresIngest(
     held ??= await claimLane(pool, LANE_OF, [first.accountId]);
     const claim = held;
     if (claim === null) throw new Error(`account ${first.accountId} has no lane`);
-    await orElse(letGo, async () => {
+    await orElse(releaseAll, async () => {
       const due = await waiting(claim, operations);
       if (due.length > 0) {
         await targets.refresh(claim);
@@ -79,11 +79,11 @@ export function openPostgresIngest(
     pollMs: POLL_MS,
     async next(_afterSeq, limits) {
       for (;;) {
-        await letGo();
+        await releaseAll();
         const claim = await claimLane(pool, NEXT_LANE, []);
         if (claim === null) return [];
         held = claim;
-        const group = await orElse(letGo, () => nextGroup(claim, limits));
+        const group = await orElse(releaseAll, () => nextGroup(claim, limits));
         // What another writer applied while the lane was being taken is seen only now.
         if (group.length > 0) return group;
       }
@@ -99,7 +99,7 @@ export function openPostgresIngest(
       }
     },
     async close() {
-      await letGo();
+      await releaseAll();
       await pool.end();
     },
   };
