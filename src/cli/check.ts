@@ -19,6 +19,7 @@ import { SpoolRoom } from "../spool/quota.ts";
 import { systemClock } from "../support/clock.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
+import { weakSecrets } from "../support/secrets.ts";
 import { lintTriggers } from "../triggers/lint.ts";
 import { createRegistry, type TriggerRegistry } from "../triggers/registry.ts";
 import { createCatalogue } from "../workers/catalogue.ts";
@@ -55,6 +56,15 @@ async function check(
     if (options.json !== true) printOne(finding);
   };
   say({ part: "configuration", level: "ok", what: `${options.config} is valid` });
+  const weak = weakSecrets();
+  if (weak > 0)
+    say({
+      part: "configuration",
+      level: "warning",
+      about: "secrets",
+      what: `${weak} ${weak === 1 ? "secret is" : "secrets are"} short, or a word that Headgate itself writes: log and errors cannot mask ${weak === 1 ? "it" : "them"} everywhere`,
+      hint: "Choose secrets of 6 characters at least that are no common words.",
+    });
   for (const finding of lintTriggers(config.triggers, config.drops))
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
   await checkMappers(config, say);

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode } from "../support/errors.ts";
 import { keepSecret } from "../support/secrets.ts";
 import { startFault } from "../support/start-fault.ts";
-import { secretsOf } from "./secrets.ts";
+import { secretsOf, wordsOfSchema } from "./secrets.ts";
 
 type Path = readonly PropertyKey[];
 type ParsedYaml = ReturnType<typeof parseDocument>;
@@ -53,7 +53,8 @@ export function parseConfigText<Schema extends z.ZodType>(
   resolveSecrets(document, path, files);
   const data: unknown = document.toJS() ?? {};
   // Before anything is said of it: also what is refused holds secrets.
-  for (const secret of secretsOf(data, schema)) keepSecret(secret);
+  const words = wordsOfSchema(schema);
+  for (const secret of secretsOf(data, schema)) keepSecret(secret, words);
   const parsed = schema.safeParse(data);
   if (parsed.success) return deepFreeze(parsed.data);
   const known = knownKeys(schema);

@@ -36,6 +36,22 @@ export function secretsOf(data: unknown, schema?: z.ZodType): readonly string[] 
   return [...found];
 }
 
+/** Names of settings and the words that they take: a secret that is one of them cannot be told from what is written anyway. */
+export function wordsOfSchema(schema: z.ZodType): ReadonlySet<string> {
+  const words = new Set<string>();
+  const visit = (place: unknown): void => {
+    if (typeof place !== "object" || place === null) return;
+    const { properties, enum: values, const: value } = place as Readonly<Record<string, unknown>>;
+    if (typeof properties === "object" && properties !== null)
+      for (const name of Object.keys(properties)) words.add(name);
+    for (const word of Array.isArray(values) ? values : [value])
+      if (typeof word === "string") words.add(word);
+    for (const inner of Object.values(place)) visit(inner);
+  };
+  visit(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }));
+  return words;
+}
+
 function belowOf(value: object, key: string): (place: Marked) => readonly Marked[] {
   return ({ items, properties, additionalProperties: others }) => {
     if (Array.isArray(value)) return items === undefined ? [] : [items];

@@ -1,5 +1,6 @@
 /** Outcomes as the service's webhook tells them (wire/webhook.ts). Repeats and any order are the ledger's to bear. */
 import type { Outcome } from "../model.ts";
+import { masked } from "../support/secrets.ts";
 import { verifyWebhook, webhookBody } from "../wire/index.ts";
 
 const TEXT_CHARACTERS_MAX = 500;
@@ -47,7 +48,8 @@ export function readOutcomeWebhook(webhook: OutcomeWebhook): ToldOutcome | { rea
 }
 
 /** The sender's words go into the ledger, the log and what commands print. */
-function cut(text: string): string {
+function cut(told: string): string {
+  const text = masked(told);
   return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…`;
 }
 

@@ -1,5 +1,6 @@
 /** The words of a notification, and the bodies of the receivers that there are. */
 import type { IsoInstant } from "../model.ts";
+import { masked } from "../support/secrets.ts";
 import type { Concern } from "./attention.ts";
 import type { AttentionKind, WebhookReceiverOptions } from "./options.ts";
 
@@ -115,7 +116,10 @@ function countsOf(concerns: readonly Concern[]): Partial<Record<AttentionKind, n
 }
 
 /** Names of files may hold line breaks, and messages of servers may be long. */
+/** Secrets are masked before it is cut: half of one would be known by nothing. */
 export function oneLine(text: string): string {
-  const flat = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
+  const flat = masked(text)
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim();
   return flat.length > LINE_MAX ? `${flat.slice(0, LINE_MAX - 1)}…` : flat;
 }

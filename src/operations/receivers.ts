@@ -2,6 +2,7 @@
 import { createTransport } from "nodemailer";
 import type { Clock } from "../support/clock.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
+import { masked } from "../support/secrets.ts";
 import { SIGNATURE_HEADER, signWebhook } from "../wire/index.ts";
 import { bodyOf, linesOf, type Notification, oneLine, titleOf } from "./notification-text.ts";
 import type { EmailReceiverOptions, ReceiverOptions, WebhookReceiverOptions } from "./options.ts";
@@ -39,13 +40,13 @@ export function createReceiver(options: ReceiverOptions, clock: Clock): Receiver
       try {
         return await send(notification);
       } catch (cause) {
-        let words = oneLine(wordsOf(cause));
+        let words = wordsOf(cause);
         for (const secret of secrets) words = words.replaceAll(secret, "[redacted]");
         // The cause is left out: a log would write what it holds.
         throw new TransientError("HG-OPS-001", {
           operation: "send notification",
           subject: options.name,
-          message: `the receiver ${options.name} (${place}) did not accept the notification: ${words}`,
+          message: `the receiver ${options.name} (${place}) did not accept the notification: ${oneLine(words)}`,
         });
       }
     },
@@ -59,7 +60,7 @@ function secretsIn(options: ReceiverOptions): readonly string[] {
 
 function webhookSender({ url, format, secret }: WebhookReceiverOptions, clock: Clock) {
   return async (notification: Notification): Promise<Sent> => {
-    const body = bodyOf(notification, format);
+    const body = masked(bodyOf(notification, format));
     const seconds = Math.floor(clock.now().epochMilliseconds / 1000);
     const signature = secret === undefined ? {} : { [SIGNATURE_HEADER]: signWebhook(body, secret, seconds) };
     const answer = await fetch(url, {

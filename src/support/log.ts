@@ -1,6 +1,7 @@
 /** JSON lines on standard error, secrets redacted. Stages receive a `Logger` and know nothing of where it writes. */
 import { type DestinationStream, type Logger, pino } from "pino";
 import { isoInstant, systemClock } from "./clock.ts";
+import { masked } from "./secrets.ts";
 
 export type { Logger };
 
@@ -24,15 +25,11 @@ const REDACTED = [
   "headers.authorization",
 ];
 
-/** `secrets` are asked for at each line: none of them is written, wherever in a line it stands. */
-export function createLog(
-  level: string,
-  destination?: DestinationStream,
-  secrets: () => Iterable<string> = () => [],
-): Logger {
+/** No secret that was read by then is written, wherever in a line it stands. */
+export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
-      hooks: { streamWrite: (line) => withoutSecrets(line, secrets()) },
+      hooks: { streamWrite: masked },
       level,
       base: null,
       timestamp: () => `,"time":"${isoInstant(systemClock.now())}"`,
@@ -41,12 +38,6 @@ export function createLog(
     },
     destination ?? pino.destination({ dest: 2, sync: true }),
   );
-}
-
-function withoutSecrets(line: string, secrets: Iterable<string>): string {
-  let clean = line;
-  for (const secret of secrets) clean = clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
-  return clean;
 }
 
 export const silentLog: Logger = pino({ level: "silent" });

@@ -3,8 +3,12 @@
  * interface answers go through `masked`.
  */
 
-/** Shorter values would take words out of what is written. */
+/** Shorter values, and words of the product's own, would take words out of what is written: see `keepSecret`. */
 const LENGTH_MIN = 6;
+const OWN_WORD = /^headgate(?:[_-][a-z]+)*$/i;
+/** Names of fields that hold secrets. */
+const FIELDS =
+  "password|passphrase|privateKey|clientSecret|client_secret|secret|token|access_token|authorization";
 /** A shorter path of an address names nothing that could be guarded. */
 const PATH_LENGTH_MIN = 16;
 const MASK = "[redacted]";
@@ -12,11 +16,21 @@ const MASK = "[redacted]";
 const known = new Set<string>();
 /** Longest first: one may be a part of another. */
 let ordered: readonly string[] = [];
+/** With what finds them. */
+const weak = new Map<string, RegExp>();
 
-export function keepSecret(value: string): void {
+/**
+ * A value that is short, or one of `words` (those that the product itself writes), is weak: it is masked only as the value of a field whose
+ * name says that it is a secret, and as the password in an address.
+ */
+export function keepSecret(value: string, words: ReadonlySet<string> = new Set()): void {
   const before = known.size;
   for (const part of partsOf(value)) {
-    if (part.length < LENGTH_MIN) continue;
+    if (part === "") continue;
+    if (part.length < LENGTH_MIN || OWN_WORD.test(part) || words.has(part)) {
+      if (!known.has(part)) weak.set(part, weakPattern(part));
+      continue;
+    }
     for (const form of [part, JSON.stringify(part).slice(1, -1), encodeURIComponent(part)]) known.add(form);
   }
   if (known.size > before) ordered = [...known].sort((one, other) => other.length - one.length);
@@ -25,7 +39,18 @@ export function keepSecret(value: string): void {
 export function masked(text: string): string {
   let clean = text;
   for (const secret of ordered) if (clean.includes(secret)) clean = clean.replaceAll(secret, MASK);
+  for (const [secret, pattern] of weak) if (clean.includes(secret)) clean = clean.replace(pattern, MASK);
   return clean;
+}
+
+/** How many secrets are masked in few places alone. */
+export function weakSecrets(): number {
+  return weak.size;
+}
+
+function weakPattern(secret: string): RegExp {
+  const text = RegExp.escape(secret);
+  return new RegExp(`(?<="(?:${FIELDS})"\\s*:\\s*")${text}(?=")|(?<=://[^\\s/@:]*:)${text}(?=@)`, "g");
 }
 
 /** Of an address that holds a secret, the address as a whole and what in it is one: its password, or its path. */

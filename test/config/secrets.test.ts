@@ -1,14 +1,15 @@
 /** One rule: what a schema marks as secret is written nowhere. */
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
-import { print, printError, printJson } from "../../src/cli/output.ts";
+import { printError, printJson } from "../../src/cli/output.ts";
 import { parseConfigText } from "../../src/config/document.ts";
 import { gatewayConfig } from "../../src/config/gateway-config.ts";
 import { secretsOf } from "../../src/config/secrets.ts";
 import { hubOptions } from "../../src/hub/options.ts";
+import { oneLine } from "../../src/operations/notification-text.ts";
 import { ConfigError } from "../../src/support/errors.ts";
 import { createLog } from "../../src/support/log.ts";
-import { masked } from "../../src/support/secrets.ts";
+import { keepSecret, masked } from "../../src/support/secrets.ts";
 
 const GATEWAY = `
 services:
@@ -56,7 +57,10 @@ test("secrets of a gateway are in no log line, no error and nothing that a comma
   parseConfigText(GATEWAY, gatewayConfig, "gateway.yaml");
   const said = `cannot connect with ${WORDS.join(" and ")} and "quotes"`;
   const written = caught(() => {
-    createLog("info", { write: (line) => void print(line) }).warn({ url: said, err: new Error(said) }, said);
+    createLog("info", { write: (line) => void process.stdout.write(line) }).warn(
+      { url: said, err: new Error(said) },
+      said,
+    );
     printError(
       new ConfigError("HG-CONF-001", { operation: "test", subject: said, message: said, hint: said }),
     );
@@ -97,4 +101,25 @@ test("whatever a schema marks is found: in lists, records, and one of several ki
     record: { x: "in-a-record" },
   };
   expect(secretsOf(data, schema)).toEqual(["in-a-list", "in-a-record"]);
+});
+
+test("a secret that is a word of the product, or short, is masked where it is a secret and nowhere else", () => {
+  const refused = `store: { kind: postgres, url: "postgres://me:hosts@db/metering" }
+clients: [{ id: gateway, secret: password }]
+users: [{ username: u, password: headgate_ready, accounts: [1] }]
+unknown: 1`;
+  expect(() => parseConfigText(refused, hubOptions, "hub.yaml")).toThrow("unknown key");
+  const plain = 'headgate_ready 1, the password of hosts, {"password":"x","kind":"password"}';
+  expect(masked(plain)).toBe(plain);
+  expect(masked('{"clientSecret":"password"}')).toBe('{"clientSecret":"[redacted]"}');
+  expect(masked('"password": "headgate_ready"')).toBe('"password": "[redacted]"');
+  expect(masked("no answer of postgres://you:hosts@db/x")).toBe(
+    "no answer of postgres://you:[redacted]@db/x",
+  );
+});
+
+test("a secret that is cut is masked before", () => {
+  keepSecret("a-very-long-word-of-ours");
+  const line = oneLine(`${"x".repeat(390)}a-very-long-word-of-ours`);
+  expect(line).not.toContain("a-very");
 });

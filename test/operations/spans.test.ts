@@ -2,7 +2,6 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { secretsOf } from "../../src/config/secrets.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/support/log.ts";
 import { traceIdOf } from "../../src/support/trace-context.ts";
@@ -53,8 +52,7 @@ async function open(sections: Readonly<Record<string, unknown>>): Promise<Gatewa
   rig.configure(sections);
   const config = loadGatewayConfig(rig.config);
   const destination = { write: (line: string) => void lines.push(line) };
-  const secrets = secretsOf(config);
-  gateway = await startGateway(config, { log: createLog(config.log.level, destination, () => secrets) });
+  gateway = await startGateway(config, { log: createLog(config.log.level, destination) });
   return gateway;
 }
 

@@ -1,4 +1,5 @@
 /** What an answer says, for people and for the retry table. */
+import { masked } from "../../support/secrets.ts";
 import { problem } from "../problem.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
 import type { HttpAnswer } from "./http.ts";
@@ -14,7 +15,8 @@ export function answerWords(answer: HttpAnswer): string {
   const notes = [otherType(answer), answer.cut === "too large" ? "cut off, since it is too large" : null];
   const named = notes.filter((note) => note !== null).join(", ");
   const status = `HTTP ${answer.status}${named === "" ? "" : ` (${named})`}`;
-  const words = told === "" ? status : `${status}: ${told}`;
+  // Before it is cut: half of a secret would be known by nothing.
+  const words = masked(told === "" ? status : `${status}: ${told}`);
   return words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX - 1)}…` : words;
 }
 
