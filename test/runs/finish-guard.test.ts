@@ -180,6 +180,22 @@ describe.each([
   });
 });
 
+test("a changed file that a person moves from its place to a name of its own is taken there, and watched no longer", async () => {
+  await start({ delivered: { archive: "archive" }, quarantined: "leave" });
+  rig.put("in/a.csv", oneReading(variable, 1));
+  await finished("a.csv", "source.archived");
+  rig.put("in/a.csv", "variable_id,date,value\nnobody,never,much\n");
+  await finished("a.csv", "run.quarantined");
+  const place = placeOf("archive/a.*.csv");
+  appendFileSync(place, later(2, 2));
+  await inTime("it cannot go back", async () => (await gateway.ledger.finishedFiles.occupied()).length === 1);
+  renameSync(place, join(rig.folder, "in/b.csv"));
+  await allStored();
+  await inTime("it is watched no longer", async () => (await events("a.csv")).includes("source.unwatched"));
+  expect(await gateway.ledger.finishedFiles.occupied()).toEqual([]);
+  expect(await events("a.csv")).not.toContain("source.returned");
+});
+
 test("a file is deleted when its time is over and nothing waits for that", async () => {
   await start({ delivered: "delete", unmatched: "delete", quarantined: "delete", duplicate: "delete" });
   rig.put("in/a.csv", oneReading(variable, 1));
