@@ -1,6 +1,10 @@
 /** Which real servers are on this machine. In CI all of them must be; elsewhere their tests are skipped and say why. */
 import { existsSync } from "node:fs";
-import { describe } from "vitest";
+import { describe, vi } from "vitest";
+import { PATIENTLY } from "../e2e/wait.ts";
+
+// Of every test file that asks for a real server.
+vi.setConfig(PATIENTLY);
 
 /** Where `.ci/install-servers.sh` unpacks the FTP servers. */
 const PREFIX = "/opt/headgate-interop";
