@@ -43,7 +43,7 @@ import { isoOfMs } from "./time.ts";
 import { discoveryRoutes } from "./token/discovery.ts";
 import { createGuard } from "./token/guard.ts";
 import { createKeyRing } from "./token/keys.ts";
-import { createPasswords } from "./token/passwords.ts";
+import { createPasswords, type HashCost } from "./token/passwords.ts";
 import { tokenRoutes } from "./token/routes.ts";
 import { seedIdentities } from "./token/seed.ts";
 import { createTokenRates } from "./token/token-rates.ts";
@@ -54,6 +54,8 @@ export interface HubParts {
   readonly clock?: Clock;
   /** A fault point to arm in the ingestion thread as well (`support/faults.ts`), for tests. */
   readonly fault?: string | undefined;
+  /** Of passwords; less for tests, which start many hubs. */
+  readonly hashCost?: HashCost;
 }
 
 export interface RunningHub {
@@ -75,7 +77,7 @@ const USAGE_MS = 2 * 86_400_000;
 
 /** When the store or the port cannot be had: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
-  const { log, clock = systemClock, fault = null } = parts;
+  const { log, clock = systemClock, fault = null, hashCost } = parts;
   if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
   const store = await openStore(options.store, log);
   const stops: (() => Promise<void>)[] = [() => store.close()];
@@ -83,10 +85,10 @@ export async function startHub(options: HubOptions, parts: HubParts): Promise<Ru
     for (const stop of stops.toReversed()) await stop();
   });
   try {
-    await seedIdentities(store.identity, options);
+    await seedIdentities(store.identity, options, hashCost);
     const { tokenThrottle } = options;
     const throttle = createSignInThrottle(tokenThrottle, clock);
-    const passwords = await createPasswords(clock, throttle, tokenThrottle.queue);
+    const passwords = await createPasswords(clock, throttle, tokenThrottle.queue, hashCost);
     const keys = createKeyRing(store.identity, options, clock);
     const tokens = createTokens(keys, { lifetimeMs: options.tokenLifetime, clock });
     const rates = createTokenRates(tokenThrottle.tokensPerMinute, clock);

@@ -5,6 +5,7 @@ import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory } from "../hub/fixture.ts";
+import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { basic, freePort, GUID, IntakeRig, pushBody, upload } from "./intake-rig.ts";
 
 /** A hub that comes and goes at one address. */
@@ -26,7 +27,7 @@ class Service {
   }
 
   async comes(): Promise<void> {
-    this.#running = await startHub(this.#options, { log: silentLog });
+    this.#running = await startHub(this.#options, { log: silentLog, hashCost: LITTLE_HASHING });
   }
 
   async goes(): Promise<void> {

@@ -12,6 +12,7 @@ import { type RunningHub, startHub } from "../../src/hub/hub.ts";
 import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
 import type { NewOperation } from "../../src/hub/store/store.ts";
 import { createLog } from "../../src/support/log.ts";
+import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 export const SECRET = "a-webhook-secret";
@@ -129,7 +130,7 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
   const options = hubOptions.parse(rawOptions(directory, more));
   const log = createLog("silent");
   let stopped = false;
-  let running: RunningHub = await startHub(options, { log });
+  let running: RunningHub = await startHub(options, { log, hashCost });
   return {
     ...callsOf(() => running.url),
     options,
@@ -138,7 +139,7 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
     stored: () => storedIdentities(directory),
     async restart() {
       await running.close();
-      running = await startHub(options, { log });
+      running = await startHub(options, { log, hashCost });
     },
     async stop() {
       if (!stopped) await running.close();

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import { startHub } from "../../src/hub/hub.ts";
 import { hubOptions } from "../../src/hub/options.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { callsOf, rawOptions, temporaryDirectory } from "./fixture.ts";
 
 const closers: (() => Promise<void>)[] = [];
@@ -19,7 +20,7 @@ async function isTakenAfter(change: object): Promise<{ taken: boolean; why: unkn
   closers.push(remove);
   const open = async (more: object) => {
     const options = hubOptions.parse(rawOptions(path, { clients: [CLIENT], users: [MANAGER], ...more }));
-    const hub = await startHub(options, { log: silentLog });
+    const hub = await startHub(options, { log: silentLog, hashCost: LITTLE_HASHING });
     closers.push(() => hub.close());
     return { ...callsOf(() => hub.url), close: () => hub.close() };
   };

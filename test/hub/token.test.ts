@@ -1,5 +1,6 @@
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hashPassword } from "../../src/hub/token/passwords.ts";
 import { GRANT, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
@@ -169,5 +170,9 @@ describe("the life of tokens", () => {
     expect(stored).toContain("$argon2id$v=19$");
     expect(stored).not.toContain("manager-password");
     expect(stored).not.toContain("gateway-secret");
+  });
+
+  test("a hash costs 19 MiB and two passes unless a test asks for less", async () => {
+    expect(await hashPassword("any")).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 });

@@ -11,6 +11,7 @@ import { hubOptions } from "../../src/hub/options.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { ServiceClient } from "../../src/wire/client/index.ts";
+import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 
 type Sections = Readonly<Record<string, unknown>>;
 
@@ -64,7 +65,7 @@ export class GatewayRig {
       ],
       ...hubSections,
     });
-    const hub = await startHub(parseConfigText(text, hubOptions, "hub.yaml"), { log: silentLog });
+    const hub = await startHub(parseConfigText(text, hubOptions, "hub.yaml"), { log: silentLog, hashCost });
     const rig = new GatewayRig({
       ...hub,
       close: async () => {

@@ -4,13 +4,21 @@ import { promisify } from "node:util";
 import type { Clock } from "../../support/clock.ts";
 import type { Attempt, SignInThrottle } from "../../support/sign-in-throttle.ts";
 
-const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const;
+/** What a hash takes, of whoever makes one and of whoever guesses. */
+export interface HashCost {
+  /** In kibibytes. */
+  readonly memory: number;
+  readonly passes: number;
+}
+
+const COST: HashCost = { memory: 19_456, passes: 2 };
+const SHAPE = { parallelism: 1, tagLength: 32 } as const;
 const derive = promisify<"argon2id", Argon2Parameters, Buffer>(argon2);
 
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, { memory, passes } = COST): Promise<string> {
   const nonce = randomBytes(16);
-  const tag = await derive("argon2id", { ...COST, message: password, nonce });
-  return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${base64(nonce)}$${base64(tag)}`;
+  const tag = await derive("argon2id", { ...SHAPE, memory, passes, message: password, nonce });
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${SHAPE.parallelism}$${base64(nonce)}$${base64(tag)}`;
 }
 
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
@@ -56,9 +64,10 @@ export async function createPasswords(
   clock: Clock,
   throttle: SignInThrottle,
   queueMax: number,
+  cost?: HashCost,
 ): Promise<Passwords> {
   const key = randomBytes(32);
-  const decoy = await hashPassword(randomBytes(16).toString("hex"));
+  const decoy = await hashPassword(randomBytes(16).toString("hex"), cost);
   const remembered = new Map<string, number>();
   const checking = new Map<string, Promise<Verdict>>();
   const hashing = new FairQueue(HASHING_MAX, queueMax);

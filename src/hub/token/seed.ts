@@ -2,9 +2,13 @@
 import { ConfigError } from "../../support/errors.ts";
 import type { HubOptions } from "../options.ts";
 import type { IdentityStore } from "../store/store.ts";
-import { hashPassword, verifyPassword } from "./passwords.ts";
+import { type HashCost, hashPassword, verifyPassword } from "./passwords.ts";
 
-export async function seedIdentities(identity: IdentityStore, options: HubOptions): Promise<void> {
+export async function seedIdentities(
+  identity: IdentityStore,
+  options: HubOptions,
+  cost?: HashCost,
+): Promise<void> {
   const { accounts, clients, users } = options;
   refuseRepeated(
     "accounts",
@@ -22,10 +26,10 @@ export async function seedIdentities(identity: IdentityStore, options: HubOption
   refuseUnknownAccounts(await unknownAccounts(identity, options));
   // Hashing is slow on purpose: all at once, as many as there are threads.
   const secrets = clients.map(async ({ id, secret }) =>
-    hashOf(secret, (await identity.client(id))?.secretHash),
+    hashOf(secret, (await identity.client(id))?.secretHash, cost),
   );
   const passwords = users.map(async ({ username, password }) =>
-    hashOf(password, (await identity.userByName(username))?.passwordHash),
+    hashOf(password, (await identity.userByName(username))?.passwordHash, cost),
   );
   for (const [index, secretHash] of (await Promise.all(secrets)).entries()) {
     const client = clients[index];
@@ -62,9 +66,9 @@ function refuseUnknownAccounts(unknown: readonly { username: string; accountId: 
 }
 
 /** An unchanged password keeps its hash. */
-async function hashOf(password: string, known: string | undefined): Promise<string> {
+async function hashOf(password: string, known: string | undefined, cost?: HashCost): Promise<string> {
   if (known !== undefined && (await verifyPassword(password, known))) return known;
-  return hashPassword(password);
+  return hashPassword(password, cost);
 }
 
 function refuseRepeated(list: string, ids: readonly string[]): void {
