@@ -182,6 +182,24 @@ describe("every source file", () => {
   });
 });
 
+describe("the documentation", () => {
+  const pages = [...globSync(["docs/**/*.md", "mappers/*/README.md", "*.md"], { cwd: root })].sort();
+
+  it.each(pages)("%s names files that are there", (page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const named = [...text.matchAll(/`((?:src|test|config|bench|mappers|samples|docs)\/[\w./-]*)`/g)].map(
+      ([, path = ""]) => path,
+    );
+    // Of links, the part before an anchor.
+    const linked = [...text.matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g)].map(([, path = ""]) =>
+      relative(root, resolve(root, dirname(page), path)),
+    );
+    // The tutorial makes a mapper of this name.
+    const meant = [...named, ...linked].filter((path) => !path.startsWith("mappers/acme/"));
+    expect(meant.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
 describe("mapper folders", () => {
   const folders = readdirSync(join(root, "mappers")).filter((name) =>
     statSync(join(root, "mappers", name)).isDirectory(),
