@@ -30,12 +30,12 @@ export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boole
       count(run, true);
       return run;
     },
-    async recordIntake(...args) {
-      const run = await ledger.recordIntake(...args);
-      if (run === null) return null;
-      for (const state of ["fetched", "mapping"] as const) count({ ...run, state }, false);
-      count(run, true);
-      return run;
+    async advanceRuns(advances) {
+      const results = await ledger.advanceRuns(advances);
+      for (const [at, { run }] of results.entries())
+        if (run !== null)
+          for (const { to } of advances[at]?.through ?? []) count({ ...run, state: to }, to === "mapped");
+      return results;
     },
     async acceptBatch(...args) {
       const run = await ledger.acceptBatch(...args);

@@ -111,7 +111,12 @@ export interface Ledger {
    * its container, among the entries by the order in which `recordOpened` was given them.
    */
   openRun(arrivalId: number, binding: Binding, lane: string, start?: RunStart): Promise<Run>;
-  /** The only way in which a run changes state. `from` guards against two hands; fields that are absent stay as they are. */
+  /**
+   * The only way in which runs change state, each with an event for every state that it passes. The list is one transaction, in which each run passes
+   * all of its states or none, and one that fails leaves the others alone. Answers for each in the order given, and does not reject.
+   */
+  advanceRuns(advances: readonly RunAdvance[]): Promise<readonly Advanced[]>;
+  /** The same for one run and one state, where a fault is thrown. `from` guards against two hands; fields that are absent stay as they are. */
   advanceRun(id: string, from: RunState, to: RunState, change?: RunChange): Promise<Run>;
   /**
    * `mapped → delivering` in the same transaction as the question of `blockedBy`: when a run is in the way by now, it is answered and
@@ -146,11 +151,6 @@ export interface Ledger {
    * mapped again, since its segment was lost, keeps its batches as they stand; `RejectedError` when they came out otherwise (invariant 10).
    */
   recordMapped(id: string, mapped: MappedRecord): Promise<Run>;
-  /**
-   * `claimed → fetched → mapping → mapped` in one transaction, for the plain case: a run that is no replay and was never mapped before, of
-   * an arrival that is no duplicate. Null, and nothing was recorded, when it is another case: it takes these steps one by one.
-   */
-  recordIntake(id: string, record: IntakeRecord): Promise<Run | null>;
   /**
    * `fetched → opened` with an arrival (`settling`) for each entry of the container, in one transaction. `path` is the path in the
    * container. Entries that an earlier opening has recorded stay as they are.
@@ -325,16 +325,34 @@ export interface MappedRecord {
   readonly detail: string;
 }
 
-/** Of a file that was fetched and mapped before anything of it was recorded. */
-export interface IntakeRecord {
-  readonly sha256: string;
-  /** The rule of the drop; with `process` content that came before is recorded again, unless it may be the same version that is back. */
-  readonly duplicates: "skip" | "process" | "flag";
-  /** Words for the events of `fetched` and `mapping`. */
-  readonly fetched: string;
-  readonly mapping: string;
-  readonly mapped: MappedRecord;
+/** A run on its way through one or several states. */
+export interface RunAdvance {
+  readonly id: string;
+  readonly from: RunState;
+  /** In their order. The changes add up. */
+  readonly through: readonly RunPassage[];
+  /** What it became, when it passes to `mapped`, which is the last then. See `recordMapped`. */
+  readonly mapped?: MappedRecord;
+  /**
+   * The rule of the drop for content that came before: nothing is recorded of such a run. With `process` it is, unless it may be the same version that
+   * is back. Absent: its content does not matter, or was looked at before.
+   */
+  readonly duplicates?: "skip" | "process" | "flag";
 }
+
+export interface RunPassage {
+  readonly to: RunState;
+  readonly change?: RunChange;
+}
+
+/**
+ * `known`: its bytes came before at this path, or may have; `unfetched`: an earlier arrival of its path may have the same bytes, and nobody has fetched
+ * it (`unfetchedBefore`); `fault`: what `advanceRun` would have thrown. Nothing was recorded of such a run.
+ */
+export type Advanced =
+  | { readonly run: Run }
+  | { readonly run: null; readonly why: "known" | "unfetched" }
+  | { readonly run: null; readonly why: "fault"; readonly thrown: unknown };
 
 /** Of a run whose last batch is accepted. */
 export interface WholeRun {

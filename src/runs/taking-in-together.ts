@@ -2,6 +2,7 @@
 import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
 import type { FetchedPart } from "../drops/drop.ts";
+import type { RunAdvance } from "../ledger/ledger.ts";
 import type { MappedFile, PackedJob } from "../mapping/contract.ts";
 import type { Run } from "../model.ts";
 import { faultPoint } from "../support/faults.ts";
@@ -120,25 +121,34 @@ async function jobOf({ run, file }: Fetched, { lookups, spool }: RunSteps): Prom
   };
 }
 
-/** Side by side, so that they share a transaction. What came before, or is another's by now, is left to the single step. */
+/** In one transaction. What came before, or is another's by now, is left to the single step. */
 async function recordAll(
   mapped: readonly Mapped[],
   steps: RunSteps,
 ): Promise<ReadonlyMap<string, StepResult>> {
   const results = new Map<string, StepResult>();
-  const record = async ({ run, file, result }: Mapped) => {
-    const taken = await steps.ledger.recordIntake(run.id, {
-      sha256: file.sha256,
-      duplicates: steps.dropEntry(run.drop)?.duplicates ?? "skip",
-      fetched: `${file.bytes} bytes, sha256 ${file.sha256}`,
-      mapping: mapperWords(run),
-      mapped: mappedRecord(result),
-    });
-    if (taken !== null) results.set(run.id, { move: "next", run: taken });
+  const advanced = await steps.ledger.advanceRuns(mapped.map((one) => advanceOf(one, steps)));
+  for (const [at, { run }] of mapped.entries()) {
+    const one = advanced[at];
+    if (one === undefined) continue;
+    if (one.run !== null) results.set(run.id, { move: "next", run: one.run });
     // Put away with the run, it would be found as what was sent, also of one that is never mapped, such as a duplicate.
-    else await steps.spool.discard(run.id, "segment");
-  };
-  // What failed is tried again by itself.
-  await Promise.allSettled(mapped.map(record));
+    else if (one.why !== "fault") await steps.spool.discard(run.id, "segment");
+    // What failed is tried again by itself.
+  }
   return results;
+}
+
+function advanceOf({ run, file: { bytes, sha256 }, result }: Mapped, steps: RunSteps): RunAdvance {
+  return {
+    id: run.id,
+    from: "claimed",
+    through: [
+      { to: "fetched", change: { sha256, reason: null, detail: `${bytes} bytes, sha256 ${sha256}` } },
+      { to: "mapping", change: { detail: mapperWords(run) } },
+      { to: "mapped" },
+    ],
+    duplicates: steps.dropEntry(run.drop)?.duplicates ?? "skip",
+    mapped: mappedRecord(result),
+  };
 }

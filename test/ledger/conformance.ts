@@ -5,6 +5,7 @@ import type { Ledger } from "../../src/ledger/ledger.ts";
 import type { Run } from "../../src/model.ts";
 import type { Clock } from "../../src/support/clock.ts";
 import { InvariantError, RejectedError } from "../../src/support/errors.ts";
+import { advanceConformance } from "./advance-conformance.ts";
 import { containerConformance } from "./container-conformance.ts";
 import { finishedConformance } from "./finished-conformance.ts";
 import {
@@ -25,7 +26,6 @@ import { listConformance } from "./list-conformance.ts";
 import { operatorConformance } from "./operator-conformance.ts";
 import { pollConformance } from "./poll-conformance.ts";
 import { pruneConformance } from "./prune-conformance.ts";
-import { togetherConformance } from "./together-conformance.ts";
 import { unconfirmedConformance } from "./unconfirmed-conformance.ts";
 
 export type OpenLedger = (clock: Clock) => Promise<Ledger>;
@@ -52,7 +52,7 @@ export function ledgerConformance(name: string, open: OpenLedger): void {
     describe("lanes", () => lanes(current));
     describe("the order of lanes", () => laneConformance(current));
     describe("batches", () => batches(current));
-    describe("steps together", () => togetherConformance(current));
+    describe("advances", () => advanceConformance(current));
     describe("outcomes", () => outcomes(current));
     describe("questions of people", () => questions(current));
     describe("writes that share a commit", () => sharedCommits(current));
@@ -113,15 +113,13 @@ function arrivals(ledger: () => Ledger): void {
     expect((await ledger().unfetchedBefore(version))?.id).toBe(first.id);
     const others = [{ id: first.arrivalId }, { path: "b.csv" }, { size: 1 }, { mtime: "2" }];
     for (const other of others) expect(await ledger().unfetchedBefore({ ...version, ...other })).toBeNull();
-    const intake = {
-      ...({ sha256: "same", duplicates: "skip", fetched: "", mapping: "" } as const),
-      mapped: record(["A"], [slice("1", 4)]),
-    };
-    expect(await ledger().recordIntake(second.id, intake)).toBeNull();
+    const fetched = { to: "fetched", change: { sha256: "same" } } as const;
+    const advance = { id: second.id, from: "claimed", through: [fetched], duplicates: "skip" } as const;
+    expect(await ledger().advanceRuns([advance])).toEqual([{ run: null, why: "unfetched" }]);
     await ledger().advanceRun(first.id, "claimed", "fetched", { sha256: "same" });
     expect(await ledger().unfetchedBefore(version)).toBeNull();
     // Now it is known that both are the same.
-    expect(await ledger().recordIntake(second.id, intake)).toBeNull();
+    expect(await ledger().advanceRuns([advance])).toEqual([{ run: null, why: "known" }]);
     expect((await ledger().arrival(id))?.sha256).toBeNull();
   });
 

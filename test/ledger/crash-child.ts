@@ -88,10 +88,14 @@ await advance(id, "confirmed", "discarded");
 
 const plain = await open(g);
 await step(["run.fetched", "run.mapping", "run.mapped"], () =>
-  ledger.recordIntake(plain.id, {
-    ...{ sha256: "g", duplicates: "skip", fetched: "", mapping: "" },
-    mapped: record(["G"], [slice("1", 4)]),
-  }),
+  ledger.advanceRuns([
+    {
+      id: plain.id,
+      from: "claimed",
+      through: [{ to: "fetched", change: { sha256: "g" } }, { to: "mapping" }, { to: "mapped" }],
+      mapped: record(["G"], [slice("1", 4)]),
+    },
+  ]),
 );
 await step(["run.delivering"], () => ledger.beginDelivery(plain.id, "to main"));
 await step(["batch.sending"], () =>

@@ -47,16 +47,17 @@ async function open(ledger: Ledger, lane: string, place: number, piece: Piece): 
   const run = await claimed(ledger, `${lane}-${place}`, lane);
   if (piece.state === "claimed") return run;
   const advance = (from: RunState, to: RunState) => ledger.advanceRun(run.id, from, to);
-  await ledger.recordIntake(run.id, {
-    ...{ sha256: run.path, duplicates: "process", fetched: "", mapping: "" },
-    mapped: {
-      ...{ batches: [slice("1")], points: 10, rejected: [], rejectedCount: 0, detail: "" },
-      targets: piece.targets.map((words) => {
-        const [kind = "", target = ""] = words.split(" ");
-        return { kind, target };
-      }),
-    },
-  });
+  const mapped = {
+    ...{ batches: [slice("1")], points: 10, rejected: [], rejectedCount: 0, detail: "" },
+    targets: piece.targets.map((words) => {
+      const [kind = "", target = ""] = words.split(" ");
+      return { kind, target };
+    }),
+  };
+  const fetched = { to: "fetched", change: { sha256: run.path } } as const;
+  await ledger.advanceRuns([
+    { id: run.id, from: "claimed", through: [fetched, { to: "mapping" }, { to: "mapped" }], mapped },
+  ]);
   if (piece.state === "held" || piece.state === "quarantined") await advance("mapped", piece.state);
   if (piece.state === "delivering" || piece.state === "accepted") await advance("mapped", "delivering");
   if (piece.state === "accepted") await advance("delivering", "accepted");

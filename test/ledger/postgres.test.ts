@@ -2,9 +2,11 @@ import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FleetWatch } from "../../src/ledger/fleet.ts";
+import type { Ledger } from "../../src/ledger/ledger.ts";
 import { backupLedger, openLedger, restoreLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions, type PostgresLedgerOptions } from "../../src/ledger/options.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/open.ts";
+import type { Run } from "../../src/model.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
 import { createLog } from "../../src/support/log.ts";
@@ -382,8 +384,6 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     const run = await mapped(north, "a.csv");
     expect(await north.fleet.holdRun(run)).toMatchObject({ id: run.id, node: "north" });
     expect(await south.fleet.holdRun(run)).toBeNull();
-    const words = { sha256: "a", duplicates: "skip", fetched: "", mapping: "" } as const;
-    const intake = { ...words, mapped: record(["A"]) };
     expect(await south.runsIn(["mapped"], { ours: true })).toEqual([]);
     expect(await south.groupsOf(["mapped"], "drop", { ours: true })).toEqual([]);
     expect(await north.runsIn(["mapped"], { ours: true })).toHaveLength(1);
@@ -393,7 +393,7 @@ describe("nodes that share a ledger in PostgreSQL", () => {
       () => south.beginDelivery(run.id, ""),
       () => south.advanceBatch(`${run.id}-1`, "ready", "sending"),
       () => south.acceptBatch(`${run.id}-1`, "200", { service: "main" }),
-      () => south.recordIntake(run.id, intake),
+      () => advanceOne(south, run),
       () => south.fleet.assertRun(run.id),
     ])
       await expect(refused()).rejects.toSatisfy(isLeaseLost);
@@ -458,6 +458,13 @@ describe("nodes that share a ledger in PostgreSQL", () => {
     await (await join(options, "north")).close();
   });
 });
+
+async function advanceOne(ledger: Ledger, run: Run): Promise<void> {
+  const [advanced] = await ledger.advanceRuns([
+    { id: run.id, from: "mapped", through: [{ to: "delivering" }] },
+  ]);
+  if (advanced?.run === null && advanced.why === "fault") throw advanced.thrown;
+}
 
 async function until(done: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {

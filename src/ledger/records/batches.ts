@@ -1,18 +1,17 @@
 import type { Batch, BatchSlice, BatchState, Run } from "../../model.ts";
-import { type InvariantError, RejectedError } from "../../support/errors.ts";
-import type { BatchChange, Ledger, MappedRecord } from "../ledger.ts";
+import type { InvariantError } from "../../support/errors.ts";
+import type { BatchChange, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../states.ts";
 import { appendEvent } from "./events.ts";
-import { blockedBy, kindsOf, recordTargets } from "./lanes.ts";
+import { blockedBy } from "./lanes.ts";
 import { BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts";
-import { addRejectedRows, advance, mustFindRun } from "./runs.ts";
+import { mustFindRun } from "./runs.ts";
 import { cells, execute, executeEach, type Steps, type Store } from "./store.ts";
 
-type BatchMethods = Pick<Ledger, "recordMapped" | "blockedBy" | "batches" | "advanceBatch" | "splitBatch">;
+type BatchMethods = Pick<Ledger, "blockedBy" | "batches" | "advanceBatch" | "splitBatch">;
 
 export function batchMethods(store: Store): BatchMethods {
   return {
-    recordMapped: (id, mapped) => store.write("run.mapped", () => recordMapped(store, id, mapped)),
     blockedBy: (run) => store.read(() => blockedBy(store, run)),
     batches: (runId) => store.look(() => batchesOf(runId)),
     advanceBatch: (operationId, from, to, change) =>
@@ -40,38 +39,6 @@ export function* findBatch(operationId: string): Steps<Batch | null> {
     operationId,
   );
   return found === undefined ? null : toBatch(found);
-}
-
-/** Mapped for the first time, or again after the segment was lost: then it must have come out the same (invariant 10). */
-function* recordMapped(store: Store, id: string, mapped: MappedRecord): Steps<Run> {
-  yield* store.assertRun(id);
-  const run = yield* mustFindRun(id);
-  const before = (yield* batchesOf(id)).filter((batch) => !batch.sequence.includes("."));
-  const isFirst = before.length === 0;
-  if (isFirst) {
-    yield* insertBatches(run, mapped.batches);
-  } else if (!sameSlices(before, mapped.batches)) {
-    throw new RejectedError("HG-LEDG-005", { operation: "record mapped batches", subject: id });
-  } else {
-    yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
-    yield* execute("DELETE FROM rejected_rows WHERE run_id = ?", id);
-  }
-  yield* recordTargets(id, mapped.targets);
-  yield* addRejectedRows(id, mapped.rejected);
-  const { points, rejectedCount, targets, detail } = mapped;
-  const change = { points: { mapped: points, accepted: 0, rejected: rejectedCount }, detail };
-  const hidden = { target_kinds: kindsOf(targets), refused: rejectedCount };
-  const after = yield* advance(store, run, "mapping", "mapped", change, hidden);
-  if (isFirst) return after;
-  yield* recountAnswers(store, id);
-  return yield* mustFindRun(id);
-}
-
-function sameSlices(before: readonly BatchSlice[], after: readonly BatchSlice[]): boolean {
-  const words = (slice: BatchSlice) =>
-    [slice.sequence, slice.offset, slice.length, slice.points, slice.digest].join(" ");
-  const known = new Set(before.map(words));
-  return before.length === after.length && after.every((slice) => known.has(words(slice)));
 }
 
 function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {

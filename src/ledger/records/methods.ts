@@ -2,6 +2,7 @@
 import type { Ledger, PollRecord } from "../ledger.ts";
 import { brokenInvariant } from "../states.ts";
 import { acceptanceMethods } from "./acceptance.ts";
+import { advanceMethods } from "./advances.ts";
 import { arrivalMethods } from "./arrivals.ts";
 import { batchMethods } from "./batches.ts";
 import { checkingMethods } from "./consistency.ts";
@@ -9,7 +10,6 @@ import { containerMethods } from "./containers.ts";
 import { eventMethods } from "./events.ts";
 import { finishedFiles } from "./finished-files.ts";
 import { forgettingMethods } from "./forgotten.ts";
-import { intakeMethods } from "./intake.ts";
 import { laneHeads } from "./lane-heads.ts";
 import { orderMethods } from "./lane-order.ts";
 import { operatorMethods } from "./operator.ts";
@@ -29,7 +29,7 @@ export function ledgerMethods(store: Store): Omit<Ledger, "close" | "fleet" | "s
     ...pruningMethods(store),
     ...runMethods(store),
     ...containerMethods(store),
-    ...intakeMethods(store),
+    ...advanceMethods(store),
     ...batchMethods(store),
     ...acceptanceMethods(store),
     ...orderMethods(store),

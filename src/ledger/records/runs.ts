@@ -4,13 +4,12 @@ import type {
   ConfirmClock,
   LedgerEvent,
   Points,
-  RejectedRow,
   Replay,
   Run,
   RunState,
 } from "../../model.ts";
 import { type InvariantError, RejectedError } from "../../support/errors.ts";
-import type { Ledger, RunChange, RunStart } from "../ledger.ts";
+import type { Ledger, RunChange, RunPassage, RunStart } from "../ledger.ts";
 import { ACCEPTED_RUN_STATES, assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
 import { missingArrival } from "./arrivals.ts";
 import {
@@ -22,6 +21,7 @@ import {
 import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
 import { watchFile } from "./finished-files.ts";
+import { addRejectedRows, rejectedRowsOf } from "./rejected-rows.ts";
 import {
   ARRIVAL_COLUMNS,
   type ArrivalCells,
@@ -31,7 +31,7 @@ import {
   toRun,
 } from "./rows.ts";
 import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
-import { cells, execute, executeEach, row, rows, type Steps, type Store, type Value } from "./store.ts";
+import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
@@ -239,31 +239,46 @@ export function* moveRun(
   to: RunState,
   change: RunChange,
 ): Steps<Run> {
-  if (!TOLD_TO_ANY_NODE.includes(from)) yield* store.assertRun(id);
+  yield* assertHeld(store, id, from);
   return yield* advance(store, yield* mustFindRun(id), from, to, change);
+}
+
+/** Inside a write: no other node works on the run. */
+export function* assertHeld(store: Store, id: string, from: RunState): Steps<void> {
+  if (!TOLD_TO_ANY_NODE.includes(from)) yield* store.assertRun(id);
 }
 
 /** Columns of `runs` that are no fact of a `Run`. */
 export type HiddenCells = Readonly<Partial<Record<"target_kinds" | "refused" | "settled", Value>>>;
 
 /** Inside a write, with the run as it is in it. */
-export function* advance(
+export function advance(store: Store, run: Run, from: RunState, to: RunState, change: RunChange): Steps<Run> {
+  return advanceThrough(store, run, from, [{ to, change }]);
+}
+
+/** The one place where runs change state: each transition is asserted and has its event. Inside a write, with the run as it is in it. */
+export function* advanceThrough(
   store: Store,
   run: Run,
   from: RunState,
-  to: RunState,
-  change: RunChange,
+  through: readonly RunPassage[],
   hidden: HiddenCells = {},
 ): Steps<Run> {
   const { id } = run;
   assertState(run, from);
-  assertTransition("run", id, from, to);
+  let to = from;
+  for (const passage of through) {
+    assertTransition("run", id, to, passage.to);
+    to = passage.to;
+  }
+  const change: RunChange = Object.assign({}, ...through.map((passage) => passage.change));
   const after = yield* applyChange(store, run, to, change, hidden);
   if (run.binding.unpack !== undefined && AT_REST.includes(to)) yield* removeContainerLanes(id);
   // What was accepted of it may have overwritten others.
   if (!KEEPS_TARGETS.includes(to) && after.points.accepted === 0)
     yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
-  yield* tell(store, run, `run.${to}`, change);
+  const events = through.map((passage) => eventOf(run, `run.${passage.to}`, wordsOf(passage.change ?? {})));
+  yield* appendEvents(store, events, run);
   return after;
 }
 
@@ -289,9 +304,11 @@ function* noteConfirmClock(store: Store, id: string, clock: ConfirmClock): Steps
 }
 
 /** An event of a run. Inside a write. */
-function tell(store: Store, run: Run, what: string, { detail, reason }: RunChange): Steps<void> {
-  return appendEvent(store, eventOf(run, what, detail ?? reason?.message ?? ""), run);
+function tell(store: Store, run: Run, what: string, change: RunChange): Steps<void> {
+  return appendEvent(store, eventOf(run, what, wordsOf(change)), run);
 }
+
+const wordsOf = ({ detail, reason }: RunChange): string => detail ?? reason?.message ?? "";
 
 export function eventOf(run: Run, what: string, detail: string): Omit<LedgerEvent, "at"> {
   return { arrivalId: run.arrivalId, runId: run.id, operationId: null, what, detail };
@@ -368,23 +385,6 @@ function updateCells(id: string, written: Readonly<Record<string, Value>>): Step
 
 function jsonOf(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
-}
-
-/** Inside a write. */
-export function addRejectedRows(runId: string, rejected: readonly RejectedRow[]): Steps<void> {
-  return executeEach(
-    "INSERT INTO rejected_rows (run_id, json) VALUES (?, ?)",
-    ["text", "text"],
-    rejected.map((one) => [runId, JSON.stringify(one)]),
-  );
-}
-
-export function* rejectedRowsOf(runId: string): Steps<readonly RejectedRow[]> {
-  const found = yield* rows<{ json: string }>(
-    "SELECT json FROM rejected_rows WHERE run_id = ? ORDER BY id",
-    runId,
-  );
-  return found.map(({ json }) => JSON.parse(json) as RejectedRow);
 }
 
 function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {

@@ -4,8 +4,8 @@ import type { Ledger, TracedFile } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
 import { batchesOf } from "./batches.ts";
 import { eventsOf } from "./events.ts";
+import { rejectedRowsOf } from "./rejected-rows.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { rejectedRowsOf } from "./runs.ts";
 import { cells, type Dialect, rows, type Steps, type Store } from "./store.ts";
 
 /** The newest of more; a name such as `data.csv` may have come every hour for years. */

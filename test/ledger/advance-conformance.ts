@@ -1,22 +1,37 @@
-/** Steps of plain files that are recorded together: they must come to the same as one by one, or record nothing. */
+/** Runs that pass several states in one transaction: they must come to the same as one by one, or record nothing. */
 import { expect, it } from "vitest";
-import type { IntakeRecord, Ledger } from "../../src/ledger/ledger.ts";
+import type { Advanced, Ledger, RunAdvance } from "../../src/ledger/ledger.ts";
 import type { Run, RunState } from "../../src/model.ts";
 import { InvariantError } from "../../src/support/errors.ts";
-import { BINDING, claimed, deliver, entry, list, mapped, outcome, record, sight, slice } from "./fixtures.ts";
+import { BINDING, claimed, entry, list, mapped, outcome, record, sight, slice } from "./fixtures.ts";
 
 const REJECTED = { code: "HG-MAP-003", message: "no number", place: { row: 3 } };
 
-function intake(change: Partial<IntakeRecord> = {}): IntakeRecord {
-  const mappedNow = { ...record(["A", "B"], [slice("1", 10), slice("2", 5)]), detail: "15 points" };
+type Intake = Partial<Pick<RunAdvance, "duplicates" | "mapped">> & { readonly sha256?: string };
+
+const MAPPED = { ...record(["A", "B"], [slice("1", 10), slice("2", 5)]), detail: "15 points" };
+
+/** `claimed → fetched → mapping → mapped`. */
+function intake(run: Run, change: Intake = {}): RunAdvance {
+  const { sha256 = "same", ...rest } = change;
   return {
-    sha256: "same",
+    id: run.id,
+    from: "claimed",
+    through: [
+      { to: "fetched", change: { sha256, reason: null, detail: "100 bytes" } },
+      { to: "mapping", change: { detail: "by standard" } },
+      { to: "mapped" },
+    ],
     duplicates: "skip",
-    fetched: "100 bytes",
-    mapping: "by standard",
-    mapped: mappedNow,
-    ...change,
+    mapped: MAPPED,
+    ...rest,
   };
+}
+
+async function take(ledger: Ledger, run: Run, change: Intake = {}): Promise<Advanced> {
+  const [advanced] = await ledger.advanceRuns([intake(run, change)]);
+  if (advanced === undefined) throw new Error("nothing was answered");
+  return advanced;
 }
 
 /** Everything of a run but its times and what it is called. */
@@ -43,7 +58,7 @@ async function lifeOf(ledger: Ledger, run: Run) {
   };
 }
 
-export function togetherConformance(ledger: () => Ledger): void {
+export function advanceConformance(ledger: () => Ledger): void {
   const BROKEN = { reason: { code: "HG-MAP-001", message: "broken" } };
   const nothingOf = async (run: Run, state: RunState = "claimed") => {
     expect(await ledger().run(run.id)).toMatchObject({ state, sha256: null, points: { mapped: 0 } });
@@ -70,104 +85,108 @@ export function togetherConformance(ledger: () => Ledger): void {
   const accept = (run: Run, sequence: string) =>
     ledger().acceptBatch(`${run.id}-${sequence}`, "200 OK", { service: "main" });
 
-  it("an intake comes to the same as its steps one by one", async () => {
-    const given = intake({ mapped: { ...intake().mapped, rejected: [REJECTED], rejectedCount: 1 } });
+  it("a run that passes several states comes to the same as one that passes them one by one", async () => {
+    const mappedOnce = { ...MAPPED, rejected: [REJECTED], rejectedCount: 1 };
     const alone = await claimed(ledger(), "alone");
-    const { sha256 } = given;
-    await ledger().advanceRun(alone.id, "claimed", "fetched", {
-      sha256,
-      reason: null,
-      detail: given.fetched,
-    });
-    await ledger().advanceRun(alone.id, "fetched", "mapping", { detail: given.mapping });
-    await ledger().recordMapped(alone.id, given.mapped);
+    const words = { sha256: "same", reason: null, detail: "100 bytes" };
+    await ledger().advanceRun(alone.id, "claimed", "fetched", words);
+    await ledger().advanceRun(alone.id, "fetched", "mapping", { detail: "by standard" });
+    await ledger().recordMapped(alone.id, mappedOnce);
     const together = await claimed(ledger(), "together");
     await ledger().noteRun(together.id, BROKEN);
-    const answered = await ledger().recordIntake(together.id, given);
-    expect(answered).toEqual(await ledger().run(together.id));
+    const { run } = await take(ledger(), together, { mapped: mappedOnce });
+    expect(run).toEqual(await ledger().run(together.id));
     expect(await lifeOf(ledger(), together)).toEqual(await lifeOf(ledger(), alone));
     expect((await ledger().blockedBy(together))?.id, "it shares targets").toBe(alone.id);
     expect(await ledger().check()).toEqual([]);
   });
 
-  it("an intake of a run that is elsewhere than was thought is refused", async () => {
+  it("a run that is elsewhere than was thought, or would pass a state that it may not, does not advance", async () => {
     const run = await claimed(ledger(), "a");
     await ledger().advanceRun(run.id, "claimed", "quarantined", BROKEN);
-    await expect(ledger().recordIntake(run.id, intake())).rejects.toThrow(InvariantError);
+    const refused = { run: null, why: "fault", thrown: expect.any(InvariantError) };
+    expect(await take(ledger(), run)).toEqual(refused);
     await nothingOf(run, "quarantined");
     const once = await claimed(ledger(), "b");
-    await ledger().recordIntake(once.id, intake());
-    await expect(ledger().recordIntake(once.id, intake())).rejects.toThrow(InvariantError);
+    await take(ledger(), once);
+    expect(await take(ledger(), once)).toEqual(refused);
     expect(await ledger().batches(once.id)).toHaveLength(2);
+    const hasty = await claimed(ledger(), "c");
+    const { id } = hasty;
+    const wrong: readonly RunAdvance[] = [
+      { id, from: "claimed", through: [{ to: "fetched" }, { to: "mapped" }], mapped: MAPPED },
+      { id, from: "claimed", through: [{ to: "fetched" }, { to: "mapping" }, { to: "mapped" }] },
+      { id, from: "claimed", through: [{ to: "fetched" }], mapped: MAPPED },
+      { id: "nobody", from: "claimed", through: [{ to: "fetched" }] },
+    ];
+    expect(await ledger().advanceRuns(wrong)).toEqual(wrong.map(() => refused));
+    await nothingOf(hasty);
   });
 
-  it.each(["skip", "flag"] as const)(
-    "an intake of content that came before is not recorded (%s)",
-    async (rule) => {
-      await ledger().recordIntake((await claimed(ledger(), "a")).id, intake());
-      const run = await again("a");
-      expect(await ledger().recordIntake(run.id, intake({ duplicates: rule }))).toBeNull();
-      await nothingOf(run);
-      expect(
-        await ledger().recordIntake(run.id, intake({ sha256: "other", duplicates: rule })),
-      ).toMatchObject({
-        state: "mapped",
-        sha256: "other",
-      });
-    },
-  );
+  it.each(["skip", "flag"] as const)("content that came before is not recorded (%s)", async (rule) => {
+    await take(ledger(), await claimed(ledger(), "a"));
+    const run = await again("a");
+    expect(await take(ledger(), run, { duplicates: rule })).toEqual({ run: null, why: "known" });
+    await nothingOf(run);
+    const other = await take(ledger(), run, { sha256: "other", duplicates: rule });
+    expect(other.run).toMatchObject({ state: "mapped", sha256: "other" });
+  });
 
-  it("an intake of content that came before is recorded where all is processed", async () => {
-    await ledger().recordIntake((await claimed(ledger(), "a")).id, intake());
-    // Of the same size and time it may be the first version itself that is back, and the single step finds out.
+  it("content that came before is recorded where all is processed", async () => {
+    await take(ledger(), await claimed(ledger(), "a"));
+    // Of the same size and time it may be the first version itself that is back, and the caller finds out.
     const back = await again("a");
-    expect(await ledger().recordIntake(back.id, intake({ duplicates: "process" }))).toBeNull();
+    expect(await take(ledger(), back, { duplicates: "process" })).toEqual({ run: null, why: "known" });
     await nothingOf(back);
     const { sightings } = await list(ledger(), "field", [entry("a", 100, "2")]);
     const run = await ledger().openRun(sightings[0]?.arrival.id ?? 0, BINDING, "lane");
-    expect(await ledger().recordIntake(run.id, intake({ duplicates: "process" }))).toMatchObject({
-      state: "mapped",
-    });
+    expect((await take(ledger(), run, { duplicates: "process" })).run?.state).toBe("mapped");
   });
 
-  it("of two equal versions whose intakes share a commit, the later one is not recorded", async () => {
+  it("of two equal versions in one list, the later one is not recorded", async () => {
     const first = await claimed(ledger(), "a");
     const second = await again("a");
-    const [one, other] = await Promise.all([
-      ledger().recordIntake(first.id, intake()),
-      ledger().recordIntake(second.id, intake()),
-    ]);
-    expect(one?.state).toBe("mapped");
-    expect(other).toBeNull();
+    const [one, other] = await ledger().advanceRuns([intake(first), intake(second)]);
+    expect(one?.run?.state).toBe("mapped");
+    expect(other).toEqual({ run: null, why: "known" });
     await nothingOf(second);
   });
 
-  it("an intake of a replay, of a duplicate, or of what was mapped before is left to the steps", async () => {
-    const old = await deliver(ledger(), await mapped(ledger(), "old"));
-    const replay = { of: old.id, rejectedOnly: false, overwrite: false, by: "ann" };
-    const ordered = await ledger().openRun(old.arrivalId, BINDING, "lane", { replay });
-    expect(await ledger().recordIntake(ordered.id, intake({ duplicates: "process" }))).toBeNull();
-    expect(await ledger().run(ordered.id)).toMatchObject({ state: "claimed", points: { mapped: 0 } });
-
-    const copy = await claimed(ledger(), "copy");
-    await ledger().advanceArrival(copy.arrivalId, "duplicate", "the same bytes came before");
-    expect(await ledger().recordIntake(copy.id, intake())).toBeNull();
-    await nothingOf(copy);
-
-    const lost = await mapped(ledger(), "lost");
-    await ledger().advanceRun(lost.id, "mapped", "claimed");
-    expect(await ledger().recordIntake(lost.id, intake())).toBeNull();
-    expect(await ledger().run(lost.id)).toMatchObject({ state: "claimed", sha256: "sha-lost" });
+  it("of two equal versions in one list, the later one waits when it comes first", async () => {
+    const first = await claimed(ledger(), "a");
+    const second = await again("a");
+    const [other, one] = await ledger().advanceRuns([intake(second), intake(first)]);
+    expect(one?.run?.state).toBe("mapped");
+    expect(other).toEqual({ run: null, why: "unfetched" });
+    await nothingOf(second);
   });
 
-  it("an intake that fails leaves others of its commit alone, and nothing of itself", async () => {
+  it("the run of an arrival that is a duplicate is not recorded", async () => {
+    const copy = await claimed(ledger(), "copy");
+    await ledger().advanceArrival(copy.arrivalId, "duplicate", "the same bytes came before");
+    expect(await take(ledger(), copy)).toEqual({ run: null, why: "known" });
+    await nothingOf(copy);
+  });
+
+  it("a run that was mapped before has its batches as they were, or does not advance", async () => {
+    const lost = await mapped(ledger(), "lost", MAPPED);
+    const batches = await ledger().batches(lost.id);
+    await ledger().advanceRun(lost.id, "mapped", "claimed");
+    const otherwise = { ...MAPPED, batches: [slice("1", 15)] };
+    expect(await take(ledger(), lost, { mapped: otherwise })).toMatchObject({
+      why: "fault",
+      thrown: { code: "HG-LEDG-005" },
+    });
+    expect(await ledger().run(lost.id)).toMatchObject({ state: "claimed", sha256: "sha-lost" });
+    expect((await take(ledger(), lost, { sha256: "sha-lost" })).run?.state).toBe("mapped");
+    expect(await ledger().batches(lost.id)).toEqual(batches);
+  });
+
+  it("a run that fails leaves others of its list alone, and nothing of itself", async () => {
     const [bad, good] = [await claimed(ledger(), "bad"), await claimed(ledger(), "good")];
-    const broken = { ...intake().mapped, batches: [slice("1"), slice("not a number")] };
-    const results = await Promise.allSettled([
-      ledger().recordIntake(bad.id, intake({ mapped: broken })),
-      ledger().recordIntake(good.id, intake()),
-    ]);
-    expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    const broken = { ...MAPPED, batches: [slice("1"), slice("not a number")] };
+    const results = await ledger().advanceRuns([intake(bad, { mapped: broken }), intake(good)]);
+    expect(results.map(({ run }) => run?.state ?? null)).toEqual([null, "mapped"]);
     await nothingOf(bad);
     expect((await ledger().run(good.id))?.state).toBe("mapped");
   });
@@ -273,9 +292,9 @@ export function togetherConformance(ledger: () => Ledger): void {
 
   it("lets go of later runs of the same targets, once it is accepted", async () => {
     const run = await claimed(ledger(), "a");
-    await ledger().recordIntake(run.id, intake({ mapped: record(["A"]) }));
+    await take(ledger(), run, { mapped: record(["A"]) });
     const later = await claimed(ledger(), "b");
-    await ledger().recordIntake(later.id, intake({ sha256: "b", mapped: record(["A"]) }));
+    await take(ledger(), later, { sha256: "b", mapped: record(["A"]) });
     await ledger().beginDelivery(run.id, "to main");
     expect(await ledger().beginDelivery(later.id, "to main")).toMatchObject({ blockedBy: { id: run.id } });
     await ledger().advanceBatch(`${run.id}-1`, "ready", "sending", { attempted: true });

@@ -1,0 +1,118 @@
+/** Runs that pass one or several states: a list of them is one transaction, in which each passes all of its states or none. */
+import type { ArrivalState, BatchSlice, Run } from "../../model.ts";
+import { RejectedError } from "../../support/errors.ts";
+import type { Advanced, Ledger, MappedRecord, RunAdvance, RunPassage } from "../ledger.ts";
+import { brokenInvariant } from "../states.ts";
+import { duplicateOf, unfetchedBefore } from "./arrivals.ts";
+import { batchesOf, insertBatches, recountAnswers } from "./batches.ts";
+import { kindsOf, recordTargets } from "./lanes.ts";
+import { addRejectedRows } from "./rejected-rows.ts";
+import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "./rows.ts";
+import { advanceThrough, assertHeld, assertState, missingRun, mustFindRun } from "./runs.ts";
+import { cells, execute, type Steps, type Store } from "./store.ts";
+
+export function advanceMethods(store: Store): Pick<Ledger, "advanceRuns" | "recordMapped"> {
+  return {
+    // Asked for at once, they share a commit, and one that fails leaves the others alone.
+    advanceRuns: (advances) => Promise.all(advances.map((advance) => advanceOne(store, advance))),
+    recordMapped: (id, mapped) =>
+      store.write("run.mapped", () =>
+        mustAdvance(store, { id, from: "mapping", through: [{ to: "mapped" }], mapped }),
+      ),
+  };
+}
+
+async function advanceOne(store: Store, advance: RunAdvance): Promise<Advanced> {
+  const passed = advance.through.map(({ to }) => `run.${to}`);
+  try {
+    return await store.write(passed, () => advanceRun(store, advance));
+  } catch (thrown) {
+    return { run: null, why: "fault", thrown };
+  }
+}
+
+function* mustAdvance(store: Store, advance: RunAdvance): Steps<Run> {
+  const { run } = yield* advanceRun(store, advance);
+  if (run === null) throw brokenInvariant("advance run", advance.id, "nothing was recorded of it");
+  return run;
+}
+
+type Standing = readonly [arrival: ArrivalState, mappedBefore: number];
+
+const SELECT_STANDING = `SELECT ${RUN_COLUMNS}, arrivals.state,
+    CASE WHEN EXISTS (SELECT 1 FROM batches WHERE batches.run_id = runs.id) THEN 1 ELSE 0 END
+  FROM runs JOIN bindings ON bindings.id = runs.binding_id JOIN arrivals ON arrivals.id = runs.arrival_id WHERE runs.id = ?`;
+
+function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
+  const { id, from, through, duplicates, mapped } = advance;
+  yield* assertHeld(store, id, from);
+  const [found] = yield* cells<RunCells>(SELECT_STANDING, id);
+  if (found === undefined) throw missingRun(id);
+  const [arrival, mappedBefore] = found.slice(RUN_CELLS) as unknown as Standing;
+  const run = toRun(found);
+  assertState(run, from);
+  if (duplicates !== undefined) {
+    const sha256 = through.find(({ change }) => change?.sha256 !== undefined)?.change?.sha256 ?? "";
+    const why = arrival === "duplicate" ? "known" : yield* whyKept(store, run, sha256, duplicates);
+    if (why !== null) return { run: null, why };
+  }
+  if ((through.at(-1)?.to === "mapped") !== (mapped !== undefined))
+    throw brokenInvariant("advance run", id, "a run is mapped with its batches, and only then");
+  if (mapped === undefined) return { run: yield* advanceThrough(store, run, from, through) };
+  return { run: yield* advanceMapped(store, run, from, through, { mapped, isFirst: mappedBefore === 0 }) };
+}
+
+/** Why a run with this content is not recorded, or null. */
+function* whyKept(
+  store: Store,
+  run: Run,
+  sha256: string,
+  duplicates: NonNullable<RunAdvance["duplicates"]>,
+): Steps<"known" | "unfetched" | null> {
+  const arrival = { ...run, id: run.arrivalId };
+  if ((yield* unfetchedBefore(arrival)) !== null) return "unfetched";
+  const earlier = yield* duplicateOf(store, arrival, sha256);
+  if (earlier === null) return null;
+  // Of equal size and time, it may be the earlier version itself that is back.
+  const mayBeBack = earlier.size === run.size && earlier.mtime === run.mtime;
+  return duplicates === "process" && !mayBeBack ? null : "known";
+}
+
+/** Mapped for the first time, or again after the segment was lost: then it must have come out the same (invariant 10). */
+function* advanceMapped(
+  store: Store,
+  run: Run,
+  from: RunAdvance["from"],
+  through: readonly RunPassage[],
+  { mapped, isFirst }: { readonly mapped: MappedRecord; readonly isFirst: boolean },
+): Steps<Run> {
+  const { id } = run;
+  if (isFirst) yield* insertBatches(run, mapped.batches);
+  else yield* clearMapped(id, mapped);
+  yield* recordTargets(id, mapped.targets);
+  yield* addRejectedRows(id, mapped.rejected);
+  const { points, rejectedCount, targets, detail } = mapped;
+  const change = { points: { mapped: points, accepted: 0, rejected: rejectedCount }, detail };
+  const hidden = { target_kinds: kindsOf(targets), refused: rejectedCount };
+  const passages = [...through.slice(0, -1), { to: "mapped" as const, change }];
+  const after = yield* advanceThrough(store, run, from, passages, hidden);
+  if (isFirst) return after;
+  yield* recountAnswers(store, id);
+  return yield* mustFindRun(id);
+}
+
+/** The batches stay as they are; what else was recorded with them is recorded again. */
+function* clearMapped(id: string, { batches }: MappedRecord): Steps<void> {
+  const before = (yield* batchesOf(id)).filter((batch) => !batch.sequence.includes("."));
+  if (!sameSlices(before, batches))
+    throw new RejectedError("HG-LEDG-005", { operation: "record mapped batches", subject: id });
+  yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
+  yield* execute("DELETE FROM rejected_rows WHERE run_id = ?", id);
+}
+
+function sameSlices(before: readonly BatchSlice[], after: readonly BatchSlice[]): boolean {
+  const words = (slice: BatchSlice) =>
+    [slice.sequence, slice.offset, slice.length, slice.points, slice.digest].join(" ");
+  const known = new Set(before.map(words));
+  return before.length === after.length && after.every((slice) => known.has(words(slice)));
+}
