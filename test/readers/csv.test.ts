@@ -206,6 +206,49 @@ describe("the CSV reader", () => {
     );
   });
 
+  it("tells the lines of rows that do not end where a block of the file ends", async () => {
+    const count = 4000;
+    const row = (nth: number) =>
+      nth % 3 === 0
+        ? `${nth},"two\nlines ""of"" ${nth}"\n`
+        : nth % 7 === 0
+          ? `\n# note\n${nth},x\n`
+          : `${nth},x\n`;
+    let content = "n,text\n";
+    let lines = 1;
+    const expected: unknown[] = [];
+    for (let nth = 1; nth <= count; nth += 1) {
+      const written = row(nth);
+      const before = written.startsWith("\n") ? 2 : 0;
+      expected.push([
+        lines + 1 + before,
+        { n: `${nth}`, text: nth % 3 === 0 ? `two\nlines "of" ${nth}` : "x" },
+      ]);
+      content += written;
+      lines += written.split("\n").length - 1;
+    }
+    expect(await rowsWithLines(content, { comment: "#" })).toEqual(expected);
+  });
+
+  it("reads a cell of many lines, and tells the line of a fault far behind it", async () => {
+    const text = "a line of the cell\n".repeat(20_000);
+    const content = `a,b\n1,"${text}"\n${'2,"x"\n'.repeat(5000)}`;
+    const rows = await rowsWithLines(content);
+    expect(rows[0]).toEqual([2, { a: "1", b: text }]);
+    expect(rows[1]).toEqual([20_003, { a: "2", b: "x" }]);
+    expect(rows.at(-1)).toEqual([25_002, { a: "2", b: "x" }]);
+    await expect(cells(`${content}3,"4"5\n`)).rejects.toMatchObject({
+      row: 25_003,
+      message: expect.stringMatching(
+        /^line 25003 is no valid CSV: Invalid Closing Quote: got "5" at line 25003 /,
+      ),
+    });
+    await expect(cells(`${content}3,"4\n5`)).rejects.toMatchObject({
+      row: 25_003,
+      message: "a quote that opens in the row at line 25003 is not closed",
+    });
+  });
+
   it("gives the same rows, lines and faults of a short file at once as of a longer one in pieces", async () => {
     const piece = fc.constantFrom(
       "a",

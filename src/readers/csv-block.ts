@@ -1,0 +1,146 @@
+/**
+ * Parses blocks of whole lines by csv-parse, and finds the line at which each record begins, also after quoted line breaks, comments
+ * and blank lines.
+ */
+import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
+import type { CsvOptions } from "./contract.ts";
+import { invalidCsv, quoteNotClosed, rowTooLong } from "./csv-faults.ts";
+import { hasLoneCarriageReturn } from "./csv-plain.ts";
+import { ROW_BYTES_MAX } from "./limits.ts";
+
+export interface Records {
+  readonly cells: string[][];
+  /** First line of each record. */
+  readonly lines: number[];
+}
+
+export interface ParsedBlock extends Records {
+  /** Bytes up to the row that the block does not complete, or all. */
+  readonly consumed: number;
+}
+
+const LF = 10;
+const CR = 13;
+
+export class BlockParser {
+  /** Old Macintosh line ends only when there are no others, so that a stray CR in a cell breaks no row. */
+  readonly lineEnd: number;
+  readonly #options: Options;
+  readonly #quote: string | null;
+  readonly #rowBytesMax: number;
+  /** Line at which the next block begins. */
+  #line: number;
+  /** Line of the row that no block has completed yet. */
+  #openLine: number;
+  /** Blank lines, comments or lines within cells: a file that has some mostly has more of them. */
+  #hasOtherLines = false;
+
+  constructor(options: CsvOptions, first: Buffer, firstLine: number) {
+    this.lineEnd = first.includes(LF) || !first.includes(CR) ? LF : CR;
+    this.#quote = options.quote === undefined ? '"' : options.quote;
+    this.#rowBytesMax = options.rowBytesMax ?? ROW_BYTES_MAX;
+    this.#line = firstLine;
+    this.#openLine = firstLine;
+    this.#options = {
+      delimiter: options.delimiter ?? ",",
+      quote: this.#quote,
+      escape: options.escape ?? this.#quote,
+      comment: options.comment ?? null,
+      comment_no_infix: true,
+      record_delimiter: this.lineEnd === LF ? ["\r\n", "\n"] : ["\r"],
+      relax_column_count: true,
+      skip_empty_lines: true,
+      trim: options.trim === true,
+    };
+  }
+
+  /** `isEnd`: nothing follows; otherwise the block ends with a line, and may end within a quoted cell. */
+  parse(block: Buffer, isEnd: boolean): ParsedBlock {
+    const simple = this.#hasOtherLines ? null : this.#parseLines(block);
+    this.#hasOtherLines = simple === null;
+    return simple ?? this.#parseRecords(block, isEnd);
+  }
+
+  /** Null when not every line is a record, or there is a fault, whose place `#parseRecords` finds. */
+  #parseLines(block: Buffer): ParsedBlock | null {
+    if (this.lineEnd === LF ? hasLoneCarriageReturn(block) : block.includes(LF)) return null;
+    let cells: string[][];
+    try {
+      cells = parse(block, this.#optionsFor(block));
+    } catch {
+      return null;
+    }
+    const ends = countOf(this.lineEnd, block, 0);
+    const count = block.at(-1) === this.lineEnd ? ends : ends + 1;
+    if (cells.length !== count) return null;
+    const lines = cells.map((_, nth) => this.#line + nth);
+    this.#line += ends;
+    this.#openLine = this.#line;
+    return { cells, lines, consumed: block.length };
+  }
+
+  #parseRecords(block: Buffer, isEnd: boolean): ParsedBlock {
+    const cells: string[][] = [];
+    const lines: number[] = [];
+    let skipped = 0;
+    let consumed = 0;
+    const onRecord = (record: string[], info: Info): null => {
+      const skippedNow = info.empty_lines + info.comment_lines;
+      const line = this.#line + skippedNow - skipped;
+      skipped = skippedNow;
+      // csv-parse counts a quoted CRLF twice, so line breaks inside cells are counted here, where there are any.
+      this.#line = line + 1 + breaksInside(record);
+      consumed = info.bytes;
+      cells.push(record);
+      lines.push(line);
+      return null;
+    };
+    try {
+      parse(block, { ...this.#optionsFor(block), on_record: onRecord });
+    } catch (fault) {
+      if (!(fault instanceof CsvError)) throw fault;
+      const { empty_lines, comment_lines } = fault as CsvError & Info;
+      this.#openLine = this.#line + empty_lines + comment_lines - skipped;
+      if (fault.code === "CSV_QUOTE_NOT_CLOSED" && !isEnd) return { cells, lines, consumed };
+      throw this.#refusal(fault);
+    }
+    this.#line += countOf(this.lineEnd, block, consumed);
+    this.#openLine = this.#line;
+    return { cells, lines, consumed: block.length };
+  }
+
+  rowTooLong(): Error {
+    return rowTooLong(this.#openLine, this.#rowBytesMax);
+  }
+
+  /** Without what the parser would look for in vain at each byte. */
+  #optionsFor(block: Buffer): Options {
+    const isQuoted = this.#quote !== null && block.includes(this.#quote);
+    return {
+      ...this.#options,
+      ...(isQuoted ? {} : { quote: null, escape: null }),
+      ...(this.lineEnd === LF && !block.includes(CR) ? { record_delimiter: ["\n"] } : {}),
+      ...(block.length > this.#rowBytesMax ? { max_record_size: this.#rowBytesMax } : {}),
+    };
+  }
+
+  #refusal(fault: CsvError): Error {
+    if (fault.code === "CSV_MAX_RECORD_SIZE") return rowTooLong(this.#openLine, this.#rowBytesMax, fault);
+    if (fault.code === "CSV_QUOTE_NOT_CLOSED") return quoteNotClosed(this.#openLine, fault);
+    return invalidCsv(fault, this.#openLine);
+  }
+}
+
+function breaksInside(record: readonly string[]): number {
+  let breaks = 0;
+  for (const cell of record) {
+    if (cell.includes("\n") || cell.includes("\r")) breaks += cell.match(/\r\n|\n|\r/g)?.length ?? 0;
+  }
+  return breaks;
+}
+
+function countOf(byte: number, bytes: Buffer, from: number): number {
+  let count = 0;
+  for (let at = bytes.indexOf(byte, from); at !== -1; at = bytes.indexOf(byte, at + 1)) count += 1;
+  return count;
+}
