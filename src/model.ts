@@ -66,7 +66,10 @@ export type FinishPlan =
   /** `to` is the full destination, relative to the drop's root, unique by construction. */
   | { readonly action: "archive"; readonly to: string };
 
-/** `done` also when it had been done before; `changed`: other content lies there now and was left; `gone`: nothing lies there. */
+/**
+ * `done` also when an earlier attempt did it; `changed`: the path now holds other content, which was left; `gone`: the
+ * path holds nothing.
+ */
 export type FinishResult = "done" | "changed" | "gone";
 
 // ───────────────────────────────────────────────────────────── arrivals
@@ -76,27 +79,30 @@ export type ArrivalState = "settling" | "unmatched" | "duplicate" | "skipped" | 
 export interface Arrival {
   /** Increases with the order of first sighting; lanes deliver in this order. */
   readonly id: number;
-  /** The container whose entry it is; null for what lies at the drop itself. */
+  /** The container whose entry the arrival is; null for a file at the drop itself. */
   readonly parentId: number | null;
   readonly drop: string;
-  /** Of an entry: `<path of the container>!/<path in it>`. */
+  /** Path of an entry: `<path of the container>!/<path in it>`. */
   readonly path: string;
   readonly size: number;
   readonly mtime: string;
-  /** Known once fetched. */
+  /** Known after the fetch. */
   readonly sha256: string | null;
   readonly state: ArrivalState;
-  /** Why it is in this state, in words. */
+  /** The reason for the state, in words. */
   readonly reason: string;
   readonly seenAt: IsoInstant;
   readonly changedAt: IsoInstant;
-  /** When it was archived, deleted or vanished from the listing; null while it lies at the drop. */
+  /** When the file was archived, deleted or vanished from the listing; null while it is at the drop. */
   readonly goneAt: IsoInstant | null;
 }
 
 // ───────────────────────────────────────────────────────────── runs
 
-/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and aside the others; a container goes `claimed → fetched → opened`. */
+/**
+ * `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and the side states; a container goes
+ * `claimed → fetched → opened`.
+ */
 export type RunState =
   | "claimed"
   | "fetched"
@@ -122,35 +128,35 @@ export interface Place {
   readonly text?: string | undefined;
 }
 
-/** Why a run rests where it rests, for a person. */
+/** The reason for the state of a run, for a person. */
 export interface Reason {
   /** Stable code from the register of errors, such as `HG-MAP-004`. */
   readonly code: string;
   readonly message: string;
   readonly hint?: string | undefined;
   readonly place?: Place | undefined;
-  /** When rows were refused: how many for which reason. */
+  /** Counts of refused rows by reason, when rows were refused. */
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
-  /** When targets hold a run: the first of them. */
+  /** The first of the targets that hold a run, when targets hold it. */
   readonly targets?: readonly TargetFinding[] | undefined;
   /** Readings of targets that do not exist: pushed as they are, the service would discard them. */
   readonly discards?: number | undefined;
 }
 
-/** What the guard found about one target before the first push. */
+/** One finding of the guard about one target before the first push. */
 export interface TargetFinding {
   /** `missing` and `ambiguous` are about the variable, the others about its readings. */
   readonly what: "missing" | "ambiguous" | "unit" | "date" | "version";
   /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
   readonly target: string;
-  /** Readings. */
+  /** Number of readings. */
   readonly points: number;
   readonly words: string;
 }
 
 /** How often rows were refused for one reason. */
 export interface RejectedReason {
-  /** With `…` for what differs from row to row. */
+  /** Parts that differ from row to row are replaced by `…`. */
   readonly message: string;
   readonly column?: string | undefined;
   readonly count: number;
@@ -161,7 +167,9 @@ export interface RejectedRow extends Reason {
   readonly place: Place;
 }
 
-/** What made a run; a later attempt, also on another node, uses exactly these (invariant 10). */
+/**
+ * The versions and settings that made a run; a later attempt, also on another node, uses exactly these (invariant 10).
+ */
 export interface Binding {
   readonly trigger: string;
   readonly service: string;
@@ -169,7 +177,7 @@ export interface Binding {
   /** The trigger's metadata: the settings that the mapper was given. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly rows: "strict" | "lenient";
-  /** Of a lenient run: the share of refused rows, from 0 to 1, above which nothing is pushed. Any when absent. */
+  /** For a lenient run: the share of refused rows, from 0 to 1, above which nothing is pushed. No limit when absent. */
   readonly rejectShare?: number | undefined;
   readonly limits: BatchLimits;
   /** The tables of the configuration, with the content that they had when the run was claimed. */
@@ -185,7 +193,7 @@ export interface Binding {
 /** A lookup table that a run maps with. */
 export interface BoundLookup {
   readonly name: string;
-  /** Where it lay. */
+  /** Path of the table when the run was claimed. */
   readonly path: string;
   readonly format: "csv" | "xlsx";
   /** Column of the keys. */
@@ -195,20 +203,22 @@ export interface BoundLookup {
   readonly sheet?: string | number | undefined;
   /** SHA-256 of its bytes, lower-case hexadecimal; null when it could not be read. */
   readonly digest: string | null;
-  /** Why it could not be read. */
+  /** The reason why it could not be read. */
   readonly fault?: string | undefined;
 }
 
-/** What may come out of a container; a container beyond a limit is quarantined. */
+/** Limits on the contents of a container; a container beyond a limit is quarantined. */
 export interface UnpackLimits {
   readonly entriesMax: number;
   /** Bytes of all its entries together. */
   readonly sizeMax: number;
   /** Bytes of all its entries for each byte of the container. */
   readonly ratioMax: number;
-  /** Patterns of entries that are no files to anybody, such as those that a Mac adds. */
+  /** Patterns of entries that hold no data, such as those that macOS adds. */
   readonly ignore: readonly string[];
-  /** Of names that the archive does not say are UTF-8 (`unpacking/zip.ts`); runs of earlier versions have none. */
+  /**
+   * Encoding of names that the archive does not mark as UTF-8 (`unpacking/zip.ts`); absent in runs of earlier versions.
+   */
   readonly names?: "utf-8" | "latin-1" | undefined;
 }
 
@@ -253,40 +263,49 @@ export interface Run {
   /** Decided once, before the source file is touched. */
   readonly finishPlan: FinishPlan | null;
   readonly finishedAt: IsoInstant | null;
-  /** A person had it done again. */
+  /** Set when a person ordered a replay. */
   readonly replay: Replay | null;
-  /** The node that works on it, or did last; null where one process owns the ledger, and before somebody has begun. */
+  /**
+   * The node that works on the run, or did last; null where one process owns the ledger, and before a node has started
+   * it.
+   */
   readonly node: string | null;
-  /** How long its outcome was waited for; null until that was counted. */
+  /** Time spent waiting for the outcome; null before the first count. */
   readonly confirmClock: ConfirmClock | null;
   readonly createdAt: IsoInstant;
   readonly changedAt: IsoInstant;
 }
 
-/** How long the outcome of an accepted run was waited for, in milliseconds. What passed while no gateway ran is in neither. */
+/**
+ * Time spent waiting for the outcome of an accepted run, in milliseconds. Time in which no gateway ran is in neither
+ * figure.
+ */
 export interface ConfirmClock {
-  /** While its service could be asked. */
+  /** Time in which the service was reachable. */
   readonly askableMs: number;
-  /** While it could not. */
+  /** Time in which the service was not reachable. */
   readonly awayMs: number;
-  /** Counted up to here. */
+  /** Time up to which both figures count. */
   readonly until: IsoInstant;
 }
 
-/** What a run does again, and how. */
+/** Which run a replay repeats, and how. */
 export interface Replay {
-  /** The run that it follows, of the same arrival. */
+  /** The run that the replay follows, of the same arrival. */
   readonly of: string;
-  /** Only readings that no earlier run of this arrival had accepted. */
+  /** Includes only readings that no earlier run of this arrival had accepted. */
   readonly rejectedOnly: boolean;
-  /** Also readings whose dates later runs have delivered. */
+  /** Includes readings whose dates later runs have delivered. */
   readonly overwrite: boolean;
   readonly by: string;
-  /** The later runs whose dates were left out; known when it is mapped, so that it can be mapped again with equal bytes. */
+  /**
+   * The later runs whose dates were left out. Recorded when the run is mapped, so that mapping it again gives equal
+   * bytes.
+   */
   readonly spared?: readonly string[] | undefined;
 }
 
-/** A drop that is not polled, or a trigger that claims nothing, until a person lets it go on. */
+/** A drop that is not polled, or a trigger that claims nothing, until a person resumes it. */
 export interface Pause {
   readonly kind: "drop" | "trigger";
   readonly name: string;
@@ -323,23 +342,23 @@ export interface Batch extends BatchSlice {
   readonly outcome: Outcome | null;
 }
 
-/** What the batches of a run hold for one target: for the guard, kept beside the segment and never sent. */
+/** Summary of the readings of a run for one target: for the guard, kept beside the segment and never sent. */
 export interface TargetFacts {
   readonly target: PushTarget;
-  /** Readings. */
+  /** Number of readings. */
   readonly points: number;
   /** Earliest and latest date, in milliseconds since 1970 in UTC. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Readings without a version. */
+  /** Number of readings without a version. */
   readonly untagged: number;
-  /** As the mapper declared it. */
+  /** The unit as the mapper declared it. */
   readonly unit?: string | undefined;
 }
 
 // ───────────────────────────────────────────────────────────── outcomes
 
-/** What the service did with an operation, as told by its webhook or by reading back. */
+/** What the service did with an operation, as reported by its webhook or found by reading back. */
 export interface Outcome {
   readonly operationId: string;
   readonly by: "webhook" | "read-back";
@@ -364,12 +383,12 @@ export interface LedgerEvent {
   readonly arrivalId: number;
   readonly runId: string | null;
   readonly operationId: string | null;
-  /** What happened, such as `run.claimed`, `batch.accepted`, `source.archived`. */
+  /** Name of the event, such as `run.claimed`, `batch.accepted`, `source.archived`. */
   readonly what: string;
   readonly detail: string;
 }
 
-/** Where a file stands, for the summary line: the arrival's state, or how its latest run ended. */
+/** State of a file for the summary line: the state of the arrival, or of its latest run. */
 export type FileStanding =
   | "delivered"
   | "unconfirmed"
@@ -384,7 +403,7 @@ export type FileStanding =
   | "settling"
   | "pending";
 
-/** What ends by itself prints this last (one object with `--json`). */
+/** Printed last by commands that end by themselves (one object with `--json`). */
 export interface Summary {
   readonly files: Readonly<Partial<Record<FileStanding, number>>>;
   readonly points: {

@@ -1,4 +1,4 @@
-/** Splits the elements of a batch in two, down to one reading. The values and their order stay as they are. */
+/** Splits the elements of a batch in two, down to one reading. Values and order do not change. */
 import type { PushElement } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
 
@@ -9,7 +9,7 @@ export function parseElements(bytes: Buffer): readonly PushElement[] {
   throw new InvariantError("HG-BUG-001", {
     operation: "parse batch",
     subject: "segment",
-    message: "a batch is no array of push elements",
+    message: "a batch is not an array of push elements",
   });
 }
 
@@ -21,7 +21,7 @@ export function countReadings(elements: readonly PushElement[]): number {
   return elements.reduce((sum, element) => sum + element.data.length, 0);
 }
 
-/** Null when there is but one element with one reading (or none). Neither half is empty. */
+/** Null when there is only one element with one reading (or none). Neither half is empty. */
 export function halve(
   elements: readonly PushElement[],
 ): readonly [readonly PushElement[], readonly PushElement[]] | null {
@@ -36,7 +36,7 @@ export function halve(
   return [[{ ...first, data: first.data.slice(0, cut) }], [{ ...first, data: first.data.slice(cut) }]];
 }
 
-/** The element boundary next to half of the readings. */
+/** The element boundary nearest to half of the readings. */
 function middle(elements: readonly PushElement[]): number {
   const half = countReadings(elements) / 2;
   let readings = 0;

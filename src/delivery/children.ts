@@ -1,4 +1,7 @@
-/** The children of a split batch: made from its elements, and made again, the same, when a lost segment was mapped anew. */
+/**
+ * The children of a split batch: made from its elements, and made identically again after a lost segment was mapped
+ * again.
+ */
 import type { Batch, BatchSlice } from "../model.ts";
 import { InvariantError } from "../support/errors.ts";
 import { countReadings, halve, parseElements } from "./batch-split.ts";
@@ -22,8 +25,8 @@ export async function appendChildren(
 }
 
 /**
- * A segment that was mapped again holds the batches as they were mapped, not the children that splits had appended. They are put back at
- * their recorded places, before anything else is appended there.
+ * A segment that was mapped again holds the batches as mapped, without the children that splits had appended. The
+ * children are restored at their recorded places before anything else is appended.
  */
 export async function restoreChildren(
   segmentPath: string,
@@ -52,7 +55,7 @@ export async function restoreChildren(
   }
 }
 
-/** Always the same of the same parent. */
+/** The result depends on the parent alone. */
 function makeChildren(segmentPath: string, parent: BatchSlice): readonly Child[] | null {
   const halves = halve(parseElements(readSlice(segmentPath, parent)));
   if (halves === null) return null;

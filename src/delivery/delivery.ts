@@ -1,7 +1,7 @@
 /**
- * The contract of delivery: moves bytes that are ready, and learns what became of them.
- * One `Delivery` per service (invariant 11): its own token, connections, breaker. It owns no ledger; what has to be durable
- * is told through `DeliveryJournal`, which the ledger satisfies.
+ * The contract of delivery: sends ready bytes and learns their outcome. One `Delivery` per service (invariant 11): its
+ * own token, connections, breaker. It owns no ledger; durable facts go through `DeliveryJournal`, which the ledger
+ * implements.
  */
 import type {
   Batch,
@@ -18,7 +18,7 @@ import type {
 } from "../model.ts";
 import type { ErrorCode } from "../support/errors.ts";
 
-/** Whether an attempt to send a batch may have been stored although nobody said so. */
+/** Whether an attempt to send a batch may have been stored although storage was not confirmed. */
 export { mayBeStored } from "./unknown-outcome.ts";
 
 export interface DeliveryJournal {
@@ -29,65 +29,72 @@ export interface DeliveryJournal {
     to: BatchState,
     change?: { readonly answer?: string; readonly attempted?: boolean },
   ): Promise<Batch>;
-  /** `sending → accepted`; answers the run when it is accepted with this as a whole, and null when it is not. */
+  /** `sending → accepted`; returns the run when this batch completes its acceptance, otherwise null. */
   acceptBatch(operationId: string, answer: string, whole: WholeRun): Promise<Run | null>;
   splitBatch(operationId: string, children: readonly BatchSlice[], answer: string): Promise<readonly Batch[]>;
 }
 
-/** What is recorded of a run when its last batch is accepted. */
+/** Recorded with a run when its last batch is accepted. */
 export interface WholeRun {
   readonly service: string;
   readonly finishPlan?: FinishPlan;
 }
 
-/** What is known before a run is delivered. */
+/** Facts about a run that are known before its delivery. */
 export interface DeliveryStart {
-  /** Of the run, as they stand in the journal. */
+  /** Batches of the run, as the journal has them. */
   readonly batches?: readonly Batch[];
-  /** What becomes of its source when all is accepted; recorded with that. */
+  /** Plan for the source file once all batches are accepted; recorded with the acceptance. */
   readonly finishPlan?: FinishPlan | null;
 }
 
-/** Three ways: all accepted; rejected in part or whole by the service's answers; or kept, to be tried again later. */
+/** Three ways: all accepted; rejected in part or whole by the service's responses; or kept, to be tried again later. */
 export type DeliveryResult =
-  /** `recorded`: the run, where it was recorded as accepted together with its last batch. */
+  /** `recorded`: the run, when it was recorded as accepted together with its last batch. */
   | { readonly status: "accepted"; readonly points: number; readonly recorded?: Run }
   | {
       readonly status: "rejected";
       readonly accepted: number;
       readonly rejected: number;
-      /** The service's words, by the smallest rejected batch. */
+      /** The service's messages, by the smallest rejected batch. */
       readonly faults: readonly { readonly operationId: string; readonly answer: string }[];
       readonly rows: readonly RejectedRow[];
     }
   | KeptResult;
 
-/** `retryAfterMs`: when it makes sense to try again; the reason is for `runs` and health. */
+/** `retryAfterMs`: the earliest useful time of the next attempt; the reason is for `runs` and health. */
 export interface KeptResult {
   readonly status: "kept";
   readonly reason: string;
-  /** Of the register: not reachable (HG-PUSH-001), or what a person has to resolve. */
+  /** Error code: not reachable (HG-PUSH-001), or a problem that a person has to resolve. */
   readonly code: ErrorCode;
   readonly retryAfterMs: number;
-  /** Every run of this service has to wait that long (breaker, `Retry-After`, credentials); otherwise only this one, and others may go. */
+  /**
+   * True when every run of this service has to wait that long (breaker, `Retry-After`, credentials); false when only
+   * this run has to.
+   */
   readonly wholeService: boolean;
 }
 
 export interface Delivery {
   readonly service: string;
-  /** Why the service will not send outcomes to the webhook that the latest push named, so that they are to be read back; null: nothing of the kind is known. */
+  /**
+   * Why the service will not send outcomes to the webhook that the latest push named, so that outcomes have to be read
+   * back; null when no refusal is known.
+   */
   readonly webhookRefusal: string | null;
   /**
-   * Sends the batches of a run that are not accepted yet, in order, from its segment. Each attempt is journalled before it is sent
-   * (`sending`) and after its answer (`accepted`, `rejected`, or `split` with durable children); with the last one that is accepted the run
-   * is, and is answered as `recorded`. Verifies the digest of each slice first:
-   * a difference is `InvariantError`. Returns `kept` on whatever may pass; nothing is lost by calling again.
+   * Sends the batches of a run that are not accepted yet, in order, from its segment. Each attempt is journalled before
+   * it is sent (`sending`) and after its response (`accepted`, `rejected`, or `split` with durable children). When the
+   * last batch is accepted the run is accepted too and is returned as `recorded`. Verifies the digest of each slice
+   * first: a difference is `InvariantError`. Returns `kept` on every transient failure; calling again loses nothing.
    */
   deliver(run: Run, segmentPath: string, signal: AbortSignal, start?: DeliveryStart): Promise<DeliveryResult>;
   /**
-   * Reads back date, value and version of every reading of the accepted batches and tells the outcome of each operation. Batches
-   * whose outcome the journal knows are left out. The service stores after it answered: what is missing may come yet. A reading in whose place
-   * another value stands was stored when a later batch of `others` brought one to that place.
+   * Reads back date, value and version of every reading of the accepted batches and reports the outcome of each
+   * operation. Batches whose outcome the journal has are skipped. The service stores after it responds, so a missing
+   * reading may still appear. A reading whose place holds another value counts as stored when a later batch of `others`
+   * wrote to that place.
    */
   readBack(
     run: Run,
@@ -96,24 +103,24 @@ export interface Delivery {
     others?: OpenOtherDeliveries,
   ): Promise<ReadBackResult>;
   /**
-   * Looks at targets before the first push, by the read interface: whether each is one variable of this account, and whether units, dates
-   * and versions fit. Callers hand in bounded parts. Never rejects because of the service; what was found is remembered for a while.
-   * With `fresh` what was missing is asked for again.
+   * Checks targets before the first push, by the read interface: whether each is one variable of this account, and
+   * whether units, dates and versions fit. Callers pass bounded lists. Never rejects because of the service; results
+   * are cached for a while. With `fresh`, missing targets are queried again.
    */
   inspect(
     facts: readonly TargetFacts[],
     signal: AbortSignal,
     options?: { readonly fresh?: boolean },
   ): Promise<Inspection>;
-  /** What is remembered of the account may not be true any more. */
+  /** Drops the cached structure of the account, which may have changed. */
   forgetStructure(): void;
   /** For `headgate check`: token, account, push right. */
   probe(
     signal: AbortSignal,
   ): Promise<readonly { level: "ok" | "warning" | "failed"; what: string; hint?: string }[]>;
   /**
-   * Another takes its place: the calls under way end, no other begins, and runs that it had are answered as `kept` without a pause.
-   * Resolves when none is left.
+   * Ends this delivery because another replaces it: running calls end, no further call starts, and its runs are
+   * returned as `kept` without a pause. Resolves when no call is left.
    */
   retire(): Promise<void>;
   close(): Promise<void>;
@@ -121,7 +128,7 @@ export interface Delivery {
 
 export type GuardAct = "hold" | "warn" | "push";
 
-/** What a trigger does about what the guard finds; see `guard` of the triggers. */
+/** Reaction of a trigger to the findings of the guard; see `guard` of the triggers. */
 export interface GuardPolicy {
   readonly targets: GuardAct;
   readonly units: GuardAct;
@@ -130,26 +137,26 @@ export interface GuardPolicy {
   readonly unreadable: GuardAct;
 }
 
-/** What the guard compares with, beside the structure of the account. */
+/** Limits that the guard compares with, beside the structure of the account. */
 export interface GuardRule {
   readonly futureMs: number;
-  /** Any date when absent. */
+  /** No limit when absent. */
   readonly pastMs?: number | undefined;
-  /** The service stores a batch that comes twice only once. */
+  /** The service stores a repeated batch only once. */
   readonly idempotency: boolean;
 }
 
 /**
- * Told before a segment is changed, since other runs may have a part in its file: when it resolves, the run has one of its own, in which everything lies where it
- * did. Rejects as the disk does. Called for different segments at the same time.
+ * Called before a segment is changed, since other runs may share its file. When it resolves, the run has a file of its
+ * own with unchanged offsets. Rejects on a disk error. Called concurrently for different segments.
  */
 export type GiveOwnFile = (segmentPath: string) => Promise<void>;
 
-/** Who holds back what a gateway sends, beyond what the service itself asks for: a rate, a time of the day, the traffic of others. */
+/** Limits the pushes of a gateway beyond what the service itself asks for: a rate, a time of day, other traffic. */
 export interface Admission {
   /**
-   * Asked before each push call, also with the same batch again; called concurrently. True when it may go, false when none goes any more: the batch then stays for the
-   * next start.
+   * Called before each push call, also when a batch is repeated; called concurrently. True when the push may start,
+   * false when no push starts any more: the batch then stays for the next start.
    */
   admit(
     batch: Pick<Batch, "points" | "length" | "attempts">,
@@ -159,26 +166,26 @@ export interface Admission {
 }
 
 export type Inspection =
-  /** `missing`: the facts of those that name no variable. */
+  /** `missing`: the facts of targets that name no variable. */
   | {
       readonly status: "seen";
       readonly findings: readonly TargetFinding[];
       readonly missing: readonly TargetFacts[];
     }
-  /** Not now: whatever is not to be pushed unseen has to wait. */
+  /** Not possible now: readings that must not be pushed unchecked have to wait. */
   | {
       readonly status: "unknown";
       readonly reason: string;
       readonly code: ErrorCode;
       readonly retryAfterMs: number;
     }
-  /** Never, with these rights. */
+  /** Not possible with these rights. */
   | { readonly status: "unreadable"; readonly reason: string };
 
-/** Reason of a reading in whose place another value is stored now. */
+/** Reason for a reading whose place holds another value now. */
 export const OVERWRITTEN = "value differs";
 
-/** Where a reading stands in the account: `version` null where the variable has none. */
+/** Place of a reading in the account: `version` is null where the variable has none. */
 export interface StoredPlace {
   readonly variableId: number;
   /** Milliseconds since 1970 in UTC. */
@@ -186,16 +193,19 @@ export interface StoredPlace {
   readonly version: string | null;
 }
 
-/** What other runs delivered to the same account: a value that differs may be theirs. */
+/** Deliveries of other runs to the same account: a differing value may come from them. */
 export interface OtherDeliveries {
-  /** Whether a batch that was accepted no earlier than `acceptedAt` brought a reading to this place. */
+  /** Whether a batch that was accepted no earlier than `acceptedAt` wrote a reading to this place. */
   has(place: StoredPlace, acceptedAt: IsoInstant): boolean;
-  /** Why this is not known of all of them; null when it is. */
+  /** Why some deliveries are not known; null when all are known. */
   readonly unknown: string | null;
   close(): Promise<void>;
 }
 
-/** Called once, and only when a value differs. `placesOf`: of the readings of a batch, by the variables that the service has. */
+/**
+ * Called once, and only when a value differs. `placesOf` returns the places of the readings of a batch, by the
+ * variables of the service.
+ */
 export type OpenOtherDeliveries = (
   placesOf: (elements: readonly PushElement[]) => Promise<readonly StoredPlace[]>,
 ) => Promise<OtherDeliveries>;
@@ -205,12 +215,12 @@ export type ReadBackResult =
       readonly status: "read";
       readonly outcomes: readonly Outcome[];
       readonly missing: number;
-      /** Readings that were stored and then overwritten by another run; they count as stored. */
+      /** Number of readings that were stored and then overwritten by another run; they count as stored. */
       readonly overwritten: number;
-      /** Why of some that are missing it cannot be told whether another run overwrote them; null when of none. */
+      /** Why it is not known whether another run overwrote some missing readings; null when it is known for all. */
       readonly unclear: string | null;
     }
-  /** Cannot be told: no right to read, or, when it is away, not reachable now. */
+  /** Unknown: no right to read, or, with `away`, the service is not reachable now. */
   | {
       readonly status: "unknown";
       readonly reason: string;

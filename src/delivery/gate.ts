@@ -1,4 +1,7 @@
-/** The gate to one service: how many pushes at a time, and whether any at all: breaker, `Retry-After`, refusals that wait for a person. */
+/**
+ * The gate to one service: limits concurrent pushes and closes on the breaker, `Retry-After`, and refusals that a
+ * person must resolve.
+ */
 import {
   BrokenCircuitError,
   bulkhead,
@@ -12,24 +15,24 @@ import type { Clock } from "../support/clock.ts";
 import type { ErrorCode } from "../support/errors.ts";
 import { type Backoff, pauseMs } from "./retry-table.ts";
 
-/** A failure of the service that may pass; the only kind that the breaker counts, when more than one run meets it. */
-export class PassingFailure extends Error {
-  /** With its attempts by now. */
+/** A transient failure of the service; the only kind that the breaker counts, when more than one run meets it. */
+export class TransientFailure extends Error {
+  /** The batch with its current attempts. */
   readonly batch: Batch;
   readonly retryAfterMs: number | null;
-  /** What was sent may be stored. */
-  readonly doubtful: boolean;
+  /** The sent bytes may be stored. */
+  readonly isUncertain: boolean;
 
-  constructor(words: string, batch: Batch, retryAfterMs: number | null, doubtful: boolean) {
+  constructor(words: string, batch: Batch, retryAfterMs: number | null, isUncertain: boolean) {
     super(words);
-    this.name = "PassingFailure";
+    this.name = "TransientFailure";
     this.batch = batch;
     this.retryAfterMs = retryAfterMs;
-    this.doubtful = doubtful;
+    this.isUncertain = isUncertain;
   }
 }
 
-/** The breaker opened between the look at the gate and the way through. */
+/** The breaker opened between the check of the gate and the call. */
 export { BrokenCircuitError as GateClosed };
 
 export interface GateOptions extends Backoff {
@@ -43,51 +46,54 @@ export interface Closure {
   readonly ms: number;
 }
 
-interface Closing {
+interface Hold {
   readonly reason: string;
   readonly code: ErrorCode;
   readonly untilMs: number;
 }
 
-/** Timers may end a little before the clock agrees. */
+/** Timers may fire slightly before the clock reaches the time. */
 const TOLERANCE_MS = 5;
-/** How near the turn of a call is to be for it to begin, by what the last one took. */
-const NEAR_MS = 50;
-/** Most calls that have begun before their turn: a crash leaves as many batches in doubt that were never sent. */
-const NEAR_MAX = 64;
+/** How close the turn of a call must be, by the duration of the last call, for the call to start its preparation. */
+const PREPARE_AHEAD_MS = 50;
+/**
+ * Limit on calls that are prepared before their turn: a crash leaves as many never-sent batches with an unknown
+ * outcome.
+ */
+const PREPARED_MAX = 64;
 
-/** One call, in the parts that the gate leads it through. */
-export interface GatedCall<Begun, Value> {
-  /** Before its turn, which need not wait for the disk then. */
-  begin(): Promise<Begun>;
-  /** In its turn. */
-  send(begun: Begun): Promise<Value>;
-  /** In place of `send`: it does not go after all. */
-  unsent(begun: Begun): Promise<unknown>;
+/** One call, in the parts that the gate runs. */
+export interface GatedCall<Prepared, Value> {
+  /** Runs before the turn, so that the turn does not wait for the disk. */
+  prepare(): Promise<Prepared>;
+  /** Runs in its turn. */
+  send(prepared: Prepared): Promise<Value>;
+  /** Runs in place of `send` when the call is not sent. */
+  cancel(prepared: Prepared): Promise<unknown>;
 }
 
 export class Gate {
   readonly #clock: Clock;
-  readonly #hands;
+  readonly #slots;
   readonly #breaker;
-  /** Up to two runs that failed since the last answer that was no failure. */
+  /** Up to two runs that failed since the last successful response. */
   readonly #failing = new Set<string>();
   readonly #concurrency: number;
-  /** Calls that have begun and wait for their turn. */
-  #near = 0;
-  /** As many as have hands before the first answer, and after a failure. */
-  #nearMax: number;
-  /** What waits to come near. */
-  readonly #far: (() => void)[] = [];
-  #held: Closing | null = null;
+  /** Number of calls that are prepared and wait for their turn. */
+  #prepared = 0;
+  /** The concurrency before the first response and after a failure. */
+  #preparedMax: number;
+  /** Calls that wait to be prepared. */
+  readonly #waiting: (() => void)[] = [];
+  #held: Hold | null = null;
   #retired = false;
-  #broken: Closing | null = null;
+  #broken: Hold | null = null;
 
   constructor(options: GateOptions, clock: Clock) {
     this.#clock = clock;
     this.#concurrency = options.concurrency;
-    this.#nearMax = options.concurrency;
-    this.#hands = bulkhead(options.concurrency, Number.MAX_SAFE_INTEGER);
+    this.#preparedMax = options.concurrency;
+    this.#slots = bulkhead(options.concurrency, Number.MAX_SAFE_INTEGER);
     const backoff = new DelegateBackoff<{ attempt: number; result: unknown }>(({ attempt, result }) => {
       const ms = pauseMs(options, attempt);
       this.#broken = {
@@ -125,7 +131,7 @@ export class Gate {
       : { reason: longest.reason, code: longest.code, ms: Math.ceil(longest.untilMs - nowMs + TOLERANCE_MS) };
   }
 
-  /** Another takes its place: no call begins any more. */
+  /** Another gate replaces this one: no further call starts. */
   retire(): void {
     this.#retired = true;
   }
@@ -134,40 +140,40 @@ export class Gate {
     return this.#retired;
   }
 
-  /** Nothing is sent for this long. */
+  /** Sends nothing for this long. */
   hold(ms: number, reason: string, code: ErrorCode): void {
     const untilMs = this.#clock.monotonicMs() + ms;
     if (this.#held === null || untilMs > this.#held.untilMs) this.#held = { reason, code, untilMs };
   }
 
-  /** Leads a call through when there is a free hand; `GateClosed` when the breaker opened meanwhile. */
-  async pass<Begun, Value>(call: GatedCall<Begun, Value>, signal: AbortSignal): Promise<Value> {
-    if (this.#near < this.#nearMax) this.#near += 1;
-    else await new Promise<void>((resolve) => this.#far.push(resolve));
-    let isNear = true;
+  /** Runs a call when a slot is free; `GateClosed` when the breaker opened meanwhile. */
+  async pass<Prepared, Value>(call: GatedCall<Prepared, Value>, signal: AbortSignal): Promise<Value> {
+    if (this.#prepared < this.#preparedMax) this.#prepared += 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    let isPrepared = true;
     let isSent = false;
     try {
       signal.throwIfAborted();
       this.#assertOpen();
-      const begun = await call.begin();
+      const prepared = await call.prepare();
       const send = () => {
         isSent = true;
-        return this.#measure(call.send(begun));
+        return this.#measure(call.send(prepared));
       };
       try {
-        return await this.#hands.execute(() => {
-          isNear = false;
-          this.#leave();
-          // While this waited for a hand, another push may have learned that nothing goes.
+        return await this.#slots.execute(() => {
+          isPrepared = false;
+          this.#releasePrepared();
+          // While the call waited for a slot, another push may have closed the gate.
           this.#assertOpen();
           return this.#breaker.execute(send, signal);
         }, signal);
       } catch (thrown) {
-        if (!isSent) await call.unsent(begun);
+        if (!isSent) await call.cancel(prepared);
         throw thrown;
       }
     } finally {
-      if (isNear) this.#leave();
+      if (isPrepared) this.#releasePrepared();
     }
   }
 
@@ -175,13 +181,13 @@ export class Gate {
     if (this.#retired || this.closed() !== null) throw new BrokenCircuitError();
   }
 
-  /** One is near no more: others may come. */
-  #leave(): void {
-    this.#near -= 1;
-    while (this.#near < this.#nearMax) {
-      const next = this.#far.shift();
+  /** A prepared call has ended, so that another may be prepared. */
+  #releasePrepared(): void {
+    this.#prepared -= 1;
+    while (this.#prepared < this.#preparedMax) {
+      const next = this.#waiting.shift();
       if (next === undefined) return;
-      this.#near += 1;
+      this.#prepared += 1;
       next();
     }
   }
@@ -192,18 +198,18 @@ export class Gate {
       const value = await sent;
       this.#failing.clear();
       const tookMs = Math.max(1, this.#clock.monotonicMs() - begunMs);
-      const inTime = Math.floor((this.#concurrency * NEAR_MS) / tookMs);
-      this.#nearMax = Math.max(this.#concurrency, Math.min(NEAR_MAX, inTime));
+      const inTime = Math.floor((this.#concurrency * PREPARE_AHEAD_MS) / tookMs);
+      this.#preparedMax = Math.max(this.#concurrency, Math.min(PREPARED_MAX, inTime));
       return value;
     } catch (thrown) {
-      this.#nearMax = this.#concurrency;
+      this.#preparedMax = this.#concurrency;
       throw thrown;
     }
   }
 
-  /** A run that fails alone has pauses of its own, and must not close the gate to the others. */
+  /** A run that fails alone has pauses of its own and must not close the gate to the others. */
   #counts(error: unknown): boolean {
-    if (!(error instanceof PassingFailure)) return false;
+    if (!(error instanceof TransientFailure)) return false;
     if (this.#failing.size < 2) this.#failing.add(error.batch.runId);
     return this.#failing.size > 1;
   }

@@ -1,6 +1,7 @@
 /**
- * The guard before the first push: what the service would take with a 200 and then store nowhere, twice, or in a wrong unit
- * (specification, *Errors*, silent failures). It looks and tells; what follows is the trigger's to say.
+ * The guard before the first push: finds readings that the service would accept with a 200 and then store nowhere,
+ * twice, or in a wrong unit (specification, *Errors*, silent failures). The guard reports; the trigger decides what
+ * follows.
  */
 import type { TargetFacts, TargetFinding } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
@@ -17,8 +18,8 @@ import {
 import type { GuardRule, Inspection } from "./delivery.ts";
 import type { Backoff } from "./retry-table.ts";
 import {
+  type MatchedVariable,
   type Meaning,
-  type MeantVariable,
   type ResolveOptions,
   type TargetResolver,
   variableOf,
@@ -32,11 +33,11 @@ export interface GuardParts {
   readonly backoff: Backoff;
 }
 
-/** The read interface is left alone after a failure, as pushes are, but no longer than this. */
+/** Longest pause of the read interface after a failure; pushes have a pause of their own. */
 const PAUSE_MAX_MS = 60_000;
-/** A refusal that a person has to resolve. */
+/** Pause after a refusal that a person has to resolve. */
 const REFUSED_MS = 30_000;
-/** Each question without the right to read may cost a token. */
+/** Without the right to read, each query may cost a token. */
 const UNREADABLE_MS = 5 * 60_000;
 const UNITS_MS = 60 * 60_000;
 const SHOWN = 5;
@@ -50,7 +51,7 @@ export class Guard {
     this.#parts = parts;
   }
 
-  /** Errors of the read interface are results; what was aborted is thrown. */
+  /** Errors of the read interface are results; an abort is thrown. */
   async inspect(
     facts: readonly TargetFacts[],
     signal: AbortSignal,
@@ -68,7 +69,7 @@ export class Guard {
     }
   }
 
-  /** The next look asks the service again. */
+  /** The next check queries the service again. */
   forget(): void {
     this.#parts.targets.forget();
     this.#units = null;
@@ -76,7 +77,7 @@ export class Guard {
   }
 
   #unseen(error: HeadgateError): Inspection {
-    // Without the right to read nothing will ever be seen; the token itself is fine.
+    // Without the right to read no query will ever succeed; the token itself is valid.
     if (error.code === "HG-PUSH-007" || error.code === "HG-PUSH-008")
       return this.#leaveAlone(UNREADABLE_MS, { status: "unreadable", reason: wordsOf(error) });
     if (!(error instanceof TransientError || error instanceof ConfigError || error instanceof RejectedError))
@@ -92,7 +93,7 @@ export class Guard {
     });
   }
 
-  /** Until then it is the answer to everybody. */
+  /** Returns this result to every caller until the pause ends. */
   #leaveAlone(ms: number, result: Inspection): Inspection {
     this.#pause = { ms, untilMs: this.#parts.clock.monotonicMs() + ms, result };
     return result;
@@ -148,7 +149,7 @@ export class Guard {
     return found;
   }
 
-  /** The service is the authority over its list; one that does not show it has the list of the specification. */
+  /** The list of the service has precedence; a service that does not expose one has the list of the specification. */
   async #unitsById(signal: AbortSignal): Promise<ReadonlyMap<number, ListedUnit>> {
     const nowMs = this.#parts.clock.monotonicMs();
     if (this.#units !== null && nowMs < this.#units.untilMs) return this.#units.byId;
@@ -181,13 +182,13 @@ function missingWords(target: PushTarget, meaning: Meaning | undefined): string 
 
 function ambiguousWords({ variable, among }: Extract<Meaning, { kind: "several" }>): string {
   const more = among.length > SHOWN ? ` and ${among.length - SHOWN} more` : "";
-  return `variables ${among.slice(0, SHOWN).join(", ")}${more} are all meant; the service takes the first, ${variable.id}`;
+  return `variables ${among.slice(0, SHOWN).join(", ")}${more} all match; the service takes the first, ${variable.id}`;
 }
 
-/** Null when the units agree, or none was declared. */
+/** Null when the units agree or the mapper declared none. */
 function unitWords(
   { unit: declared }: TargetFacts,
-  { id, unitId }: MeantVariable,
+  { id, unitId }: MatchedVariable,
   units: ReadonlyMap<number, ListedUnit>,
 ): string | null {
   if (declared === undefined || unitId === null) return null;

@@ -32,7 +32,8 @@ export const serviceOptions = z.strictObject({
     .union([z.string().min(1), z.number().int().transform(String)])
     .optional()
     .describe(
-      "Id of the account that the token is asked for, and that the token must name. Without it the service takes the user's default account.",
+      "Id of the account that the token is asked for, and that the token must name. Without it the " +
+        "service takes the user's default account.",
     ),
   credentials: z
     .strictObject({
@@ -55,7 +56,10 @@ export const serviceOptions = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Whether the service stores a batch that comes twice under one Idempotency-Key only once, as the hub does. The specification promises nothing of the kind, so the guard warns of readings without a version that a second copy would store as a second version, and a batch of which an attempt may be stored already is not split, but refused whole.",
+      "Whether the service stores a batch that comes twice under one Idempotency-Key only once, as " +
+        "the hub does. The specification promises nothing of the kind, so the guard warns of readings " +
+        "without a version that a second copy would store as a second version, and a batch of which an " +
+        "attempt may be stored already is not split, but refused whole.",
     ),
   webhook: z
     .strictObject({
@@ -64,22 +68,25 @@ export const serviceOptions = z.strictObject({
         .min(16)
         .optional()
         .describe(
-          "Secret that this service signs its webhooks with (HMAC-SHA256). Without it operations.webhook.secret. With several services give each its own: then none can tell the outcome of another's operation.",
+          "Secret that this service signs its webhooks with (HMAC-SHA256). Without it " +
+            "operations.webhook.secret. With several services give each its own: then no service can " +
+            "report the outcome of another's operation.",
         )
         .meta({ secret: true }),
     })
     .prefault({})
     .describe(
-      "Believing what this service tells of outcomes; where it reaches the gateway is operations.webhook.",
+      "Trust in the outcomes that this service reports; the address at which it reaches the gateway " +
+        "is in operations.webhook.",
     ),
   ingestion: z
     .strictObject({
       future: duration("1096d").describe(
-        "How far dates may lie in the future: about three years where the account has no limit of its own.",
+        "How far dates may be in the future: about three years where the account has no limit of its own.",
       ),
       past: duration()
         .optional()
-        .describe("How far dates may lie in the past; any when left out.")
+        .describe("How far dates may be in the past; no limit when left out.")
         .meta({ examples: ["3650d"] }),
     })
     .prefault({})
@@ -89,7 +96,8 @@ export const serviceOptions = z.strictObject({
     .optional()
     .describe("Certificates to trust instead of the system's, in PEM, such as ${file:ca.pem}."),
   proxy: address(
-    "Proxy that every call to this service goes through, the token endpoint included; with user and password in front of the host where it asks for them.",
+    "Proxy that every call to this service goes through, the token endpoint included; with user and " +
+      "password in front of the host where it asks for them.",
   )
     .optional()
     .meta({ secret: true, examples: ["http://proxy.example.com:3128"] }),
@@ -105,17 +113,18 @@ const guardPolicy = z.strictObject({
   units: act
     .default("hold")
     .describe("The unit that the mapper declared is not the variable's; values are stored unconverted."),
-  dates: act.default("warn").describe("Dates lie outside the ingestion limits of the service."),
+  dates: act.default("warn").describe("Dates are outside the ingestion limits of the service."),
   versions: act
     .default("warn")
     .describe(
-      "Readings without a version go to a versioned variable of a service without idempotency: sent a second time they make a second version.",
+      "Readings without a version go to a versioned variable of a service without idempotency: sent a " +
+        "second time they make a second version.",
     ),
   unreadable: act
     .default("warn")
     .describe("The user may not read (no scope datahub-api, no right), so that nothing can be checked."),
 });
-/** What a trigger does about what the guard finds; one word is for everything. */
+/** Reaction of a trigger to the findings of the guard; a single word applies to every finding. */
 export const triggerGuard = z
   .union([
     act.transform(
@@ -131,7 +140,10 @@ export const triggerGuard = z
   ])
   .prefault({})
   .describe(
-    "What is done about what shows before the first push of a run. hold: the run waits until it is put right, and goes on by itself then. warn: it is pushed, and the life of the file says so. push: nothing is looked at. One word, as in `guard: warn`, is for everything.",
+    "Reaction to problems that the guard finds before the first push of a run. hold: the run waits " +
+      "until the problem is corrected, and then resumes by itself. warn: the run is pushed, and the " +
+      "history of the file says so. push: no check is made. One word, as in `guard: warn`, applies to " +
+      "everything.",
   );
 
 const batchOptions = z.strictObject({
@@ -140,17 +152,17 @@ const batchOptions = z.strictObject({
 });
 
 const retryOptions = z.strictObject({
-  initial: duration("1s").describe(
-    "First wait after a failure that may pass; doubled each time, with jitter.",
-  ),
+  initial: duration("1s").describe("First wait after a transient failure; doubled each time, with jitter."),
   max: duration("5m").describe("Longest wait between attempts of one batch, and of an open breaker."),
   quickAttempts: z
     .number()
     .int()
     .min(1)
     .default(3)
-    .describe("Attempts of one batch before its run makes room for others and comes back later."),
-  quickWait: duration("5s").describe("A longer wait than this is not sat out: the run comes back later."),
+    .describe("Attempts of one batch before its run lets other runs pass and is tried again later."),
+  quickWait: duration("5s").describe(
+    "Longest wait that a run keeps its slot for; with a longer one the run is tried again later.",
+  ),
   retryAfterMax: duration("1h").describe("The service's Retry-After is honoured up to this."),
   refused: duration("5m").describe(
     "Wait after a refusal that a person must resolve: credentials, scope, right, address.",
@@ -160,14 +172,15 @@ const retryOptions = z.strictObject({
     .int()
     .min(1)
     .default(5)
-    .describe("Failures in a row after which the service is left alone for a while."),
+    .describe("Consecutive failures after which pushes to the service pause (circuit breaker)."),
   refusedReadings: z
     .number()
     .int()
     .min(1)
     .default(100)
     .describe(
-      "Readings of one run that are tracked down one by one when the service refuses batches; beyond it refused batches are refused whole.",
+      "Readings of one run that are isolated one by one when the service refuses batches; beyond it " +
+        "refused batches are rejected whole.",
     ),
 });
 
@@ -180,30 +193,33 @@ const timeoutOptions = z.strictObject({
 
 const confirmOptions = z.strictObject({
   within: duration("10m").describe(
-    "How long a service may take to show what it accepted. The time in which it cannot be asked does not count; when that lasts as long, the run is unconfirmed, with the reason, and is asked about again.",
+    "How long a service may take to show what it accepted. Time in which the service is not reachable " +
+      "does not count; when that lasts as long, the run is unconfirmed, with the reason, and is checked " +
+      "again.",
   ),
   by: z
     .enum(["auto", "webhook", "read-back", "none"])
     .default("auto")
     .describe(
-      "How outcomes are learned. auto: by webhook where operations.webhook.publicUrl is given, otherwise by reading back.",
+      "How outcomes are learned. auto: by webhook where operations.webhook.publicUrl is given, " +
+        "otherwise by reading back.",
     ),
   webhookWait: duration("30s").describe(
-    "A webhook that has not come so long after the acceptance is helped by reading back; at most half of `within`.",
+    "Time after the acceptance at which reading back starts if no webhook has come; at most half of `within`.",
   ),
   pollEvery: duration("5s").describe(
-    "Pause between two attempts to read back, since the service stores after it answered.",
+    "Pause between two attempts to read back, since the service stores after it responds.",
   ),
 });
 
 const guardOptions = z.strictObject({
   remember: duration("10m").describe(
-    "How long it is remembered which variable a target means. What is missing is asked for again at the next file.",
+    "How long the variable of a target is cached. A missing variable is queried again at the next file.",
   ),
   recheck: duration("30s").describe(
-    "First pause after which a held run is looked at again; the pauses grow with the time it is held.",
+    "First pause after which a held run is checked again; the pauses grow with the time it is held.",
   ),
-  recheckMax: duration("10m").describe("Longest pause between two looks at a held run."),
+  recheckMax: duration("10m").describe("Longest pause between two checks of a held run."),
 });
 
 export const pushOptions = z.strictObject({
@@ -220,19 +236,20 @@ export const pushOptions = z.strictObject({
     .positive()
     .optional()
     .describe(
-      "Most readings a second that are sent to each service, so that what piled up during an outage does not come over it all at once. Without it as fast as the service takes them.",
+      "Most readings a second that are sent to each service, so that a backlog after an outage does " +
+        "not overload it. Without it as fast as the service accepts them.",
     )
     .meta({ examples: [20_000] }),
   operationTimeout: duration("60s").describe(
     "Sent as operationTimeoutSec: how long the service may work on one operation.",
   ),
-  retry: retryOptions.prefault({}).describe("What happens after failures."),
+  retry: retryOptions.prefault({}).describe("Pauses and attempts after failures."),
   timeouts: timeoutOptions.prefault({}).describe("Limits of one HTTP call."),
   guard: guardOptions
     .prefault({})
     .describe(
-      "How targets are looked up before the first push; what follows is the `guard` of each trigger.",
+      "How targets are looked up before the first push; the `guard` of each trigger decides the reaction.",
     ),
-  confirm: confirmOptions.prefault({}).describe("How it is learned that accepted readings were stored."),
+  confirm: confirmOptions.prefault({}).describe("How the storage of accepted readings is confirmed."),
 });
 export type PushOptions = z.output<typeof pushOptions>;

@@ -1,4 +1,4 @@
-/** For `headgate check`: token, account, right to push, right to read. */
+/** Probes for `headgate check`: token, account, right to push, right to read. */
 
 import { Readable } from "node:stream";
 import type { Clock } from "../support/clock.ts";
@@ -19,7 +19,7 @@ export interface ProbeParts {
   readonly account: string | undefined;
   readonly apiVersion: string;
   readonly auth: "bearer" | "basic";
-  /** Nothing else tells outcomes than reading them back. */
+  /** Reading back is the only source of outcomes. */
   readonly readsBack: boolean;
   /** Where the service is to send outcomes; undefined: nowhere. */
   readonly webhookUrl: string | undefined;
@@ -47,7 +47,9 @@ export async function probeService(
 const BASIC_LINE: ProbeLine = {
   level: "warning",
   what: "push: by user and password, so that the service takes the account that the user touched last",
-  hint: "Use `auth: bearer`: only a token names its account. Or give the gateway a user of its own who may enter one account alone.",
+  hint:
+    "Use `auth: bearer`: only a token names its account. Or give the gateway a user of its own who may " +
+    "enter one account alone.",
 };
 
 function versionLine(apiVersion: string): ProbeLine {
@@ -60,13 +62,17 @@ function versionLine(apiVersion: string): ProbeLine {
   };
 }
 
-/** The endpoint answers `invalid_grant` to wrong passwords and to accounts that are closed to the user (RFC 6749, 5.2); its words differ. */
+/**
+ * The endpoint responds `invalid_grant` both to wrong passwords and to accounts that are closed to the user (RFC 6749,
+ * 5.2); the messages differ by service.
+ */
 function tokenFailed(thrown: unknown, account: string | undefined, signal: AbortSignal): ProbeLine {
   const line = failed("token", thrown, signal);
   if (!(thrown instanceof HeadgateError) || thrown.code !== "HG-PUSH-003" || account === undefined)
     return line;
   const words = thrown.message.includes("account")
-    ? `The user may not enter account ${account}: correct \`account\` of the service, or have a manager of that account let the user in.`
+    ? `The user may not enter account ${account}: correct \`account\` of the service, or have a manager ` +
+      "of that account let the user in."
     : `${thrown.hint} If they are right: may the user enter account ${account}?`;
   return { ...line, hint: words };
 }
@@ -76,15 +82,15 @@ function accountLine(token: Token, account: string | undefined): ProbeLine {
   if (token.account !== null && account !== undefined)
     return { level: "ok", what: `token: account ${token.account}${scopes}` };
   if (account !== undefined)
-    return { level: "ok", what: `token: does not tell its account; ${account} was asked for${scopes}` };
+    return { level: "ok", what: `token: does not name its account; ${account} was asked for${scopes}` };
   return {
     level: "warning",
-    what: `token: account ${token.account ?? "not told"}${scopes}, but none is configured`,
+    what: `token: account ${token.account ?? "unknown"}${scopes}, but none is configured`,
     hint: "Set `account` of the service: without it the token is for the account that the user touched last.",
   };
 }
 
-/** An empty array names no variable, so that nothing can be stored; token, scope and right are asked for all the same. */
+/** An empty array names no variable, so that nothing can be stored; token, scope and right are checked all the same. */
 async function probePush(
   client: ServiceClient,
   clock: Clock,
@@ -106,7 +112,7 @@ async function probePush(
     const verdict = judge(answer);
     if (verdict === "accepted")
       return [{ level: "ok", what: "push: may push" }, ...webhookLines(answer.webhookRefusal)];
-    // The content was looked at, so that the caller had been let in.
+    // The service checked the content, so that the caller was authorized.
     if (verdict === "bisect")
       return [{ level: "ok", what: `push: let in (an empty push is answered ${answer.words})` }];
     const what = `push: ${answer.words}`;
@@ -130,7 +136,9 @@ function webhookLines(refusal: string | undefined): ProbeLine[] {
     {
       level: "warning",
       what: `webhook: ${refusal}; outcomes are read back instead`,
-      hint: "Have the operator of the service open the host of `operations.webhook.publicUrl` (a hub: `webhook.hosts`), or leave `publicUrl` out.",
+      hint:
+        "Have the operator of the service open the host of `operations.webhook.publicUrl` (a hub: " +
+        "`webhook.hosts`), or leave `publicUrl` out.",
     },
   ];
 }
@@ -147,16 +155,21 @@ async function probeRead(client: ServiceClient, readsBack: boolean, signal: Abor
         level: "warning",
         what: `${line.what}; targets cannot be checked before the first push, and outcomes cannot be read back`,
       };
-    const what = `${line.what}; targets cannot be checked before the first push, outcomes cannot be read back, and no webhook is configured that would tell them`;
+    const what =
+      `${line.what}; targets cannot be checked before the first push, outcomes cannot be read back, and ` +
+      "no webhook is configured that would report them";
     return { ...line, what };
   }
 }
 
-/** A hint for who sits before the configuration: the register's own speak of batches under way. */
+/** A hint for the person who writes the configuration: the hints of the register refer to running batches. */
 function hintOf(part: "token" | "push" | "read", error: HeadgateError): string {
   const option = part === "read" ? "base" : part;
   if (error instanceof TransientError)
-    return `Check the address in \`${option}\` of the service, whether it is up, and the network, firewalls and proxies on the way.`;
+    return (
+      `Check the address in \`${option}\` of the service, whether it is up, and the network, firewalls ` +
+      "and proxies on the way."
+    );
   const wrongAddress = error.code === "HG-PUSH-009" || error.code === "HG-PUSH-010";
   return part === "read" && wrongAddress ? "Check the address in `base` of the service." : error.hint;
 }

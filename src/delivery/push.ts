@@ -1,4 +1,7 @@
-/** Sends one batch: journalled before and after, judged by the retry table, split where the service's answer asks for it. */
+/**
+ * Sends one batch: journalled before and after, judged by the retry table, split where the service's response requires
+ * it.
+ */
 import type { Batch, BatchSlice, BatchState, Run } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
@@ -9,27 +12,33 @@ import { Turns } from "../support/turns.ts";
 import type { PushAnswer, ServiceClient } from "../wire/client/index.ts";
 import { appendChildren } from "./children.ts";
 import type { Admission, DeliveryJournal, GiveOwnFile, KeptResult, WholeRun } from "./delivery.ts";
-import { type Closure, type Gate, GateClosed, type GatedCall, PassingFailure } from "./gate.ts";
+import { type Closure, type Gate, GateClosed, type GatedCall, TransientFailure } from "./gate.ts";
 import type { PushOptions } from "./options.ts";
 import type { Pace } from "./rate-limit.ts";
 import { judge, pauseMs, type Verdict } from "./retry-table.ts";
 import { openSlice } from "./slices.ts";
-import { isOpenAnswer, isOpenFault, mayBeStored, UNANSWERED, withUnknownOutcome } from "./unknown-outcome.ts";
+import {
+  isOpenFault,
+  isOpenResponse,
+  mayBeStored,
+  UNANSWERED,
+  withUnknownOutcome,
+} from "./unknown-outcome.ts";
 
 const UNREACHED: ErrorCode = "HG-PUSH-001";
-/** In the answer of a batch whose operationId the service knows with other bytes. */
+/** Part of the answer of a batch whose operationId the service knows with other bytes. */
 export const CONFLICT_WORDS = "the service knows this operationId with other bytes";
-/** In the answer of a batch that is not split, since an earlier attempt may be stored. */
+/** Part of the answer of a batch that is not split, since an earlier attempt may be stored. */
 export const UNSPLIT_WORDS = "not split, since an earlier attempt had no clear answer and may be stored";
 
 export interface PusherParts {
-  /** Its name. */
+  /** Name of the service. */
   readonly service: string;
   readonly client: ServiceClient;
   readonly gate: Gate;
   readonly pace: Pace;
   readonly admission?: Admission | undefined;
-  /** The service knows an Idempotency-Key again: had it stored an attempt, it would say so. */
+  /** The service recognises an Idempotency-Key: had it stored an attempt, it would say so. */
   readonly idempotency: boolean;
   readonly journal: DeliveryJournal;
   readonly giveOwnFile: GiveOwnFile;
@@ -39,43 +48,46 @@ export interface PusherParts {
   readonly webhookUrl: string | undefined;
   readonly tracer: Tracer;
   readonly onPush?: PushObserver | undefined;
-  /** After each accepted push that named a `webhookUrl`: why the service will not send its outcome there; undefined: it will. */
+  /**
+   * Called after each accepted push that named a `webhookUrl`, with the reason why the service will not send its
+   * outcome there, or undefined.
+   */
   readonly onWebhook?: ((refusal: string | undefined) => void) | undefined;
-  /** Credentials or rights were refused, which a person may have put right meanwhile. */
+  /** Called when credentials or rights were refused, which a person may have corrected meanwhile. */
   readonly onRefused?: (() => void) | undefined;
 }
 
-/** Who measures. */
+/** Receives the facts of push calls for metrics. */
 export interface PushObserver {
   pushBegins(service: string): void;
   pushEnded(push: PushFacts): void;
 }
 
-/** One push call, for who measures. */
+/** One push call, for metrics. */
 export interface PushFacts {
   readonly service: string;
   readonly operationId: string;
   readonly traceId: string;
-  /** Null when no answer came. */
+  /** Null when no response came. */
   readonly status: number | null;
   readonly seconds: number;
 }
 
-/** What became of a batch. A split one has children to send in its place. */
+/** Result of pushing a batch. A split batch has children to send in its place. */
 export type Pushed =
-  /** `run`: as it is recorded when it was accepted with this batch as a whole. */
+  /** `run`: as recorded, when this batch completed its acceptance. */
   | { readonly status: "accepted"; readonly run: Run | null }
   | { readonly status: "rejected" }
   | { readonly status: "split"; readonly children: readonly Batch[] }
   | KeptResult;
 
-/** Of a batch, verified. */
+/** The verified body of a batch. */
 type Body = Awaited<ReturnType<typeof openSlice>>;
 
-/** What a batch is a part of. */
+/** The run that a batch belongs to. */
 export interface PushContext {
   readonly segmentPath: string;
-  /** Whether refused content is still tracked down to single readings. */
+  /** Whether refused content is still narrowed down to single readings. */
   readonly mayBisect: () => boolean;
   readonly whole: WholeRun;
 }
@@ -83,13 +95,13 @@ export interface PushContext {
 interface Attempt {
   readonly batch: Batch;
   readonly state: BatchState;
-  /** Its bytes, read at the first call. */
+  /** The bytes of the batch, read at the first call. */
   readonly open: () => Promise<Body>;
-  /** An earlier one may be stored. */
-  readonly doubtful: boolean;
+  /** An earlier attempt may be stored. */
+  readonly isUncertain: boolean;
 }
 
-interface Begun {
+interface Prepared {
   readonly sending: Batch;
   readonly body: Body;
 }
@@ -98,7 +110,7 @@ interface Judged {
   readonly verdict: Exclude<Verdict, "transient" | "token">;
   readonly words: string;
   /** An earlier attempt may be stored. */
-  readonly doubtful: boolean;
+  readonly isUncertain: boolean;
 }
 
 export class BatchPusher {
@@ -110,8 +122,8 @@ export class BatchPusher {
   }
 
   /**
-   * Throws `InvariantError` when the bytes are not those recorded, `TransientError` of ledger and spool, and the reason of the signal when
-   * aborted: the batch then stays `sending`.
+   * Throws `InvariantError` when the bytes differ from the record, `TransientError` of ledger and spool, and the reason
+   * of the signal when aborted: the batch then stays `sending`.
    */
   async push(batch: Batch, context: PushContext, signal: AbortSignal): Promise<Pushed> {
     const { gate, pace, options, clock, admission, service } = this.#parts;
@@ -120,21 +132,21 @@ export class BatchPusher {
       opened ??= openSlice(context.segmentPath, batch);
       return opened;
     };
-    let doubtful = mayBeStored(batch);
+    let isUncertain = mayBeStored(batch);
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       const state = attempt === 1 ? batch.state : "sending";
-      if (gate.retired) return EXCHANGED;
+      if (gate.retired) return REPLACED;
       const closed = gate.closed();
       if (closed !== null) return kept(closed, true);
       if (admission !== undefined && !(await admission.admit(batch, service, signal))) return NO_MORE;
       if (pace.isLimited) await pace.take(batch.points, signal);
       try {
-        const judged = await gate.pass(this.#gated({ batch, state, open, doubtful }, signal), signal);
+        const judged = await gate.pass(this.#gated({ batch, state, open, isUncertain }, signal), signal);
         return await this.#conclude(batch, context, judged);
       } catch (thrown) {
         if (signal.aborted) throw signal.reason;
-        if (thrown instanceof GateClosed && gate.retired) return EXCHANGED;
+        if (thrown instanceof GateClosed && gate.retired) return REPLACED;
         if (thrown instanceof GateClosed) {
           const now = gate.closed();
           return kept(
@@ -143,9 +155,9 @@ export class BatchPusher {
           );
         }
         if (thrown instanceof ConfigError) return this.#waitForPerson(batch, thrown);
-        if (!(thrown instanceof PassingFailure)) throw thrown;
-        doubtful = thrown.doubtful;
-        const waitMs = this.#passing(thrown);
+        if (!(thrown instanceof TransientFailure)) throw thrown;
+        isUncertain = thrown.isUncertain;
+        const waitMs = this.#pauseAfter(thrown);
         if (attempt >= options.retry.quickAttempts || waitMs > options.retry.quickWait) {
           const failure = { reason: thrown.message, code: UNREACHED, ms: waitMs };
           return kept(failure, thrown.retryAfterMs !== null);
@@ -156,12 +168,13 @@ export class BatchPusher {
   }
 
   /**
-   * It is read and journalled before its turn, and journalled again when it does not go after all. Not read sooner: hundreds may wait for a slow service.
+   * Reads and journals a batch shortly before its turn, and journals it again when it is not sent after all. It is not
+   * read sooner because hundreds may wait for a slow service.
    */
-  #gated(attempt: Attempt, signal: AbortSignal): GatedCall<Begun, Judged> {
-    const { batch, state, open, doubtful } = attempt;
+  #gated(attempt: Attempt, signal: AbortSignal): GatedCall<Prepared, Judged> {
+    const { batch, state, open, isUncertain } = attempt;
     return {
-      begin: async () => {
+      prepare: async () => {
         const body = await open();
         const sending = await this.#parts.journal.advanceBatch(
           batch.operationId,
@@ -171,38 +184,38 @@ export class BatchPusher {
         );
         return { sending, body };
       },
-      send: ({ sending, body }) => this.#send(sending, body, doubtful, signal),
-      unsent: () => this.#note(batch.operationId, this.#unsentWords(signal), doubtful),
+      send: ({ sending, body }) => this.#send(sending, body, isUncertain, signal),
+      cancel: () => this.#note(batch.operationId, this.#cancelReason(signal), isUncertain),
     };
   }
 
-  #unsentWords(signal: AbortSignal): string {
+  #cancelReason(signal: AbortSignal): string {
     const { gate } = this.#parts;
     if (signal.aborted) return "not sent: delivery was stopped";
-    return `not sent: ${gate.retired ? EXCHANGED.reason : (gate.closed()?.reason ?? "the service fails")}`;
+    return `not sent: ${gate.retired ? REPLACED.reason : (gate.closed()?.reason ?? "the service fails")}`;
   }
 
-  /** One call. Whatever may pass is a `PassingFailure`, which the breaker counts. */
-  async #send(sending: Batch, body: Body, doubtful: boolean, signal: AbortSignal): Promise<Judged> {
+  /** Makes one call. A transient failure is a `TransientFailure`, which the breaker counts. */
+  async #send(sending: Batch, body: Body, isUncertain: boolean, signal: AbortSignal): Promise<Judged> {
     const { gate, options } = this.#parts;
     faultPoint("delivery.before-send");
-    const answer = await this.#call(sending, body, doubtful, signal);
+    const answer = await this.#call(sending, body, isUncertain, signal);
     faultPoint("delivery.after-answer");
     const { words, retryAfterMs, status } = answer;
     const verdict = judge(answer);
     if (verdict === "transient" || verdict === "token") {
-      const isOpen = doubtful || isOpenAnswer(verdict, status);
+      const isOpen = isUncertain || isOpenResponse(verdict, status);
       const reason = `the service answered ${words}`;
-      const told = retryAfterMs === null ? null : Math.min(retryAfterMs, options.retry.retryAfterMax);
-      // Before the next call has its turn: it holds for the whole service.
-      if (told !== null) gate.hold(told, reason, UNREACHED);
+      const serviceMs = retryAfterMs === null ? null : Math.min(retryAfterMs, options.retry.retryAfterMax);
+      // Set before the next call has its turn: the pause holds for the whole service.
+      if (serviceMs !== null) gate.hold(serviceMs, reason, UNREACHED);
       await this.#note(sending.operationId, words, isOpen);
-      throw new PassingFailure(reason, sending, told, isOpen);
+      throw new TransientFailure(reason, sending, serviceMs, isOpen);
     }
-    return { verdict, words, doubtful };
+    return { verdict, words, isUncertain };
   }
 
-  async #call(batch: Batch, body: Body, doubtful: boolean, signal: AbortSignal): Promise<PushAnswer> {
+  async #call(batch: Batch, body: Body, isUncertain: boolean, signal: AbortSignal): Promise<PushAnswer> {
     const { client, options, webhookUrl, tracer, clock, onPush, service } = this.#parts;
     const { operationId, runId, points } = batch;
     const span = tracer.begin({
@@ -248,10 +261,10 @@ export class BatchPusher {
       span.end({}, wordsOf(thrown));
       tell(null);
       if (signal.aborted) throw thrown;
-      const isPassing = thrown instanceof TransientError;
-      const isOpen = doubtful || (isPassing && isSent && isOpenFault(thrown));
+      const isTransient = thrown instanceof TransientError;
+      const isOpen = isUncertain || (isTransient && isSent && isOpenFault(thrown));
       await this.#note(batch.operationId, wordsOf(thrown), isOpen);
-      if (isPassing) throw new PassingFailure(wordsOf(thrown), batch, null, isOpen);
+      if (isTransient) throw new TransientFailure(wordsOf(thrown), batch, null, isOpen);
       throw thrown;
     }
   }
@@ -259,7 +272,7 @@ export class BatchPusher {
   async #conclude(batch: Batch, context: PushContext, judged: Judged): Promise<Pushed> {
     const { journal, log, idempotency } = this.#parts;
     const { operationId } = batch;
-    const { verdict, words, doubtful } = judged;
+    const { verdict, words, isUncertain } = judged;
     if (verdict === "accepted") {
       const run = await journal.acceptBatch(operationId, words, context.whole);
       faultPoint("delivery.after-accept");
@@ -267,12 +280,13 @@ export class BatchPusher {
       return { status: "accepted", run };
     }
     if (verdict === "right" || verdict === "address") {
-      await this.#note(operationId, words, doubtful);
+      await this.#note(operationId, words, isUncertain);
       return this.#waitForPerson(batch, refusal(verdict, words));
     }
-    // The halves would have ids of their own: they would arrive a second time beside what came first under this one.
+    // The halves would have ids of their own, so that they would be stored beside the copy that came first under this
+    // id.
     if (verdict === "conflict") return this.#reject(batch, `${CONFLICT_WORDS}; ${words}`);
-    if (doubtful && !idempotency) return this.#reject(batch, `${UNSPLIT_WORDS}; ${words}`);
+    if (isUncertain && !idempotency) return this.#reject(batch, `${UNSPLIT_WORDS}; ${words}`);
     const halves =
       verdict === "halve" || context.mayBisect() ? await this.#append(context.segmentPath, batch) : null;
     if (halves !== null) {
@@ -285,7 +299,7 @@ export class BatchPusher {
     return this.#reject(batch, `${words}${whole}`);
   }
 
-  /** One after another: two batches of a segment may be refused at the same time. */
+  /** Runs one at a time: two batches of a segment may be refused at the same time. */
   async #append(segmentPath: string, batch: Batch): Promise<readonly BatchSlice[] | null> {
     const turn = this.#splits.enter();
     try {
@@ -304,7 +318,7 @@ export class BatchPusher {
   }
 
   /** Milliseconds to wait. */
-  #passing(failure: PassingFailure): number {
+  #pauseAfter(failure: TransientFailure): number {
     const { options, log } = this.#parts;
     const backoff = pauseMs(options.retry, failure.batch.attempts);
     const { operationId, runId, attempts } = failure.batch;
@@ -323,25 +337,25 @@ export class BatchPusher {
     return kept({ reason, code: error.code, ms: options.retry.refused }, true);
   }
 
-  async #note(operationId: string, words: string, doubtful: boolean): Promise<void> {
-    const answer = withUnknownOutcome(words, doubtful);
+  async #note(operationId: string, words: string, isUncertain: boolean): Promise<void> {
+    const answer = withUnknownOutcome(words, isUncertain);
     await this.#parts.journal.advanceBatch(operationId, "sending", "sending", { answer });
   }
 }
 
 const ATTEMPTED = { attempted: true, answer: UNANSWERED } as const;
 
-/** The run goes on at once, with what took the place of this delivery. */
-const EXCHANGED: KeptResult = {
+/** The run resumes at once with the delivery that replaced this one. */
+const REPLACED: KeptResult = {
   status: "kept",
-  reason: "the configuration of the service was exchanged",
+  reason: "the configuration of the service was replaced",
   code: UNREACHED,
   retryAfterMs: 0,
   wholeService: false,
 };
 
-/** The gateway is being stopped. */
-const NO_MORE: KeptResult = { ...EXCHANGED, reason: "nothing is sent any more" };
+/** The gateway is shutting down. */
+const NO_MORE: KeptResult = { ...REPLACED, reason: "nothing is sent any more" };
 
 function kept({ reason, code, ms }: Closure, wholeService: boolean): KeptResult {
   return { status: "kept", reason, code, retryAfterMs: ms, wholeService };

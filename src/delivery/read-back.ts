@@ -1,5 +1,5 @@
 /**
- * Reading back: date, value and version of every reading of the accepted batches are compared with what the data interface shows,
+ * Reading back: compares date, value and version of every reading of the accepted batches with the data interface,
  * since a count would pass on old data. Memory holds one batch and one page.
  */
 import type { Batch, DiscardedTarget, Outcome, PushElement, Run } from "../model.ts";
@@ -21,7 +21,7 @@ import {
 import { readSlice } from "./slices.ts";
 import { type Meaning, type TargetResolver, variableOf } from "./targets.ts";
 
-/** A reading that should be there. */
+/** A reading that should be stored. */
 interface Expected {
   readonly target: string;
   readonly value: number;
@@ -30,11 +30,11 @@ interface Expected {
 
 const ROWS_PER_PAGE = 10_000;
 const VARIABLES_PER_CALL = 500;
-/** A refusal that a person has to resolve; what passes by itself is asked again at the next look. */
+/** A refusal that a person has to resolve; transient failures are queried again at the next check. */
 const REFUSED_MS = 5 * 60_000;
-/** Every call that was not answered, or only with a passing failure. */
+/** Every call without a response, or with only a transient failure. */
 const NOT_REACHABLE = "HG-PUSH-001";
-/** Operations that are remembered; the oldest of more are read again. */
+/** Number of operations that are remembered; older ones are read again. */
 const COMPLETE_MAX = 20_000;
 const UNKNOWN = "unknown variable";
 
@@ -44,7 +44,7 @@ export class ReadBack {
   readonly #clock: Clock;
   readonly #targets: TargetResolver;
   readonly #giveOwnFile: GiveOwnFile;
-  /** Operations found complete, while others of their run are still looked for. */
+  /** Operations found complete, while others of their run are still missing. */
   readonly #complete = new Map<string, Outcome>();
 
   constructor(
@@ -142,7 +142,7 @@ export class ReadBack {
     };
   }
 
-  /** BitSet what is found. Pages until all is found or the service has no more. */
+  /** Marks the readings that are found. Reads pages until all are found or the service has no more. */
   async #compare(version: string | null, group: Group, signal: AbortSignal): Promise<void> {
     for (const ids of group.variableChunks(VARIABLES_PER_CALL)) {
       const { from, to } = group.period(ids);
@@ -163,7 +163,7 @@ export class ReadBack {
           ...(version === null ? {} : { VersionTag: version }),
         };
         const rows = await this.#client.postData(query, signal);
-        // The end, or a service that knows no paging and shows the first page for ever.
+        // The last page, or a service without paging that returns the first page for ever.
         const first = JSON.stringify(rows[0] ?? null);
         if (rows.length === 0 || first === before) break;
         before = first;
@@ -173,7 +173,7 @@ export class ReadBack {
   }
 }
 
-/** What other runs delivered, opened when the first value differs. */
+/** Deliveries of other runs, opened when the first value differs. */
 class Others {
   readonly #open: OpenOtherDeliveries | undefined;
   readonly #placesOf: Parameters<OpenOtherDeliveries>[0];
@@ -186,7 +186,7 @@ class Others {
     this.#placesOf = placesOf;
   }
 
-  /** `batch`: that of the reading in whose place another value stands; `count`: how often it is in it. */
+  /** `batch`: the batch of the reading whose place holds another value; `count`: how often that reading is in it. */
   async brought(place: StoredPlace, { acceptedAt }: Batch, count: number): Promise<boolean> {
     if (this.#open === undefined || acceptedAt === null) return false;
     this.#opened ??= await this.#open(this.#placesOf);
@@ -207,7 +207,7 @@ class Others {
 class Group {
   readonly #byVariable = new Map<number, Map<number, Expected & { count: number }>>();
 
-  /** The later of two readings of one date is the one that stays. */
+  /** Of two readings of one date the later one stays. */
   expect(variableId: number, epochMs: number, target: string, value: number): void {
     const dates = this.#byVariable.get(variableId) ?? new Map<number, Expected & { count: number }>();
     this.#byVariable.set(variableId, dates);
@@ -215,7 +215,7 @@ class Group {
     dates.set(epochMs, { target, value, found: "not stored", count });
   }
 
-  /** 1 when this row settles a reading that was open, otherwise 0. */
+  /** 1 when this row settles an open reading, otherwise 0. */
   mark(row: DataRow): 0 | 1 {
     const expected = this.#byVariable.get(row.variableId ?? -1)?.get(epochMsOf(row.date ?? ""));
     if (expected === undefined || row.rawValue === undefined) return 0;
@@ -242,7 +242,7 @@ class Group {
     return variableIds.reduce((sum, id) => sum + (this.#byVariable.get(id)?.size ?? 0), 0);
   }
 
-  /** Whole seconds around the readings, without zone as clients send them; read in the zone asked for, UTC. */
+  /** Whole seconds around the readings, without zone as clients send them; the request reads them in UTC. */
   period(variableIds: readonly number[]): { readonly from: string; readonly to: string } {
     let first = Number.POSITIVE_INFINITY;
     let last = Number.NEGATIVE_INFINITY;
@@ -289,12 +289,15 @@ function expectations(
   return { groups, lost };
 }
 
-/** Milliseconds since 1970; a date without designator was asked for in UTC. NaN when it is no date. */
+/**
+ * Milliseconds since 1970; the request asked for UTC, so that a date without designator is in UTC. NaN when it is not a
+ * date.
+ */
 function epochMsOf(date: string): number {
   return Date.parse(/(?:Z|[+-]\d{2}:?\d{2})$/i.test(date) ? date : `${date}Z`);
 }
 
-/** What was lost, by target and reason. */
+/** Counts lost readings by target and reason. */
 class Tally {
   stored = 0;
   readonly #lost = new Map<string, DiscardedTarget>();

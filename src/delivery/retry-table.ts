@@ -1,6 +1,8 @@
 /**
- * What an answer to a push means and what follows, as data (specification, *Errors*). The first rule whose range holds the status wins, and whose words, where it has any, are told.
- * No answer at all (connection refused or reset, timeout) is `transient`, and its outcome is unknown: the same bytes go again, never split (`unknown-outcome.ts`).
+ * What a response to a push means and what follows, as data (specification, *Errors*). The first rule wins whose range
+ * holds the status and whose words, if any, are in the message. No response at all (connection refused or reset,
+ * timeout) is `transient`, and its outcome is unknown: the same bytes are sent again, never split
+ * (`unknown-outcome.ts`).
  */
 import type { PushAnswer } from "../wire/client/index.ts";
 
@@ -17,7 +19,7 @@ export type Verdict =
 export interface RetryRule {
   /** First and last status. */
   readonly status: readonly [number, number];
-  /** What the service's words must say beside it; any words when absent. */
+  /** Text that the service's message must also contain; any message when absent. */
   readonly words?: RegExp;
   readonly verdict: Verdict;
   readonly meaning: string;
@@ -27,14 +29,17 @@ export interface RetryRule {
 export const CONSEQUENCES: Readonly<Record<Verdict, string>> = {
   accepted: "The batch is accepted: a promise to store, not yet stored.",
   transient:
-    "The same bytes are sent again under the same operationId, after Retry-After or with growing pauses and jitter; a row of failures opens the breaker of the service.",
+    "The same bytes are sent again under the same operationId, after Retry-After or with growing " +
+    "pauses and jitter; a row of failures opens the breaker of the service.",
   token:
-    "The token is renewed once and the call replayed; after a second 401 the service waits for a person (credentials, scope).",
+    "The token is renewed once and the call replayed; after a second 401 the service waits for a " +
+    "person (credentials, scope).",
   right: "The service waits for a person who grants the right; the batch stays as it is.",
   address: "This is not the push interface: the service waits for a person who corrects the address.",
   halve: "The batch is split in two by its size; a single reading that is still too large is rejected.",
   conflict:
-    "The batch is rejected whole: its operationId came before with other bytes, and what stands there is not what was sent now.",
+    "The batch is rejected whole: the service has its operationId with other bytes, so that it holds " +
+    "something else than was sent now.",
   bisect: "The batch is split until the refused readings stand alone; the others are delivered.",
 };
 
@@ -51,7 +56,7 @@ export const RETRY_TABLE: readonly RetryRule[] = [
   {
     status: [408, 409],
     verdict: "transient",
-    meaning: "the request took too long, or its first copy is still under way",
+    meaning: "the request took too long, or its first copy is still being processed",
   },
   { status: [410, 411], verdict: "address", meaning: "no push interface at this address" },
   { status: [413, 413], verdict: "halve", meaning: "the batch is too large" },
@@ -86,7 +91,7 @@ export interface Backoff {
   readonly max: number;
 }
 
-/** Pause after so many failures in a row: doubled each time up to the longest, of which half is random. */
+/** Pause after so many consecutive failures: doubled each time up to the longest; half of it is random. */
 export function pauseMs(backoff: Backoff, failures: number, random: number = Math.random()): number {
   const full = Math.min(backoff.max, backoff.initial * 2 ** Math.min(30, Math.max(0, failures - 1)));
   return Math.round(full / 2 + (full / 2) * random);

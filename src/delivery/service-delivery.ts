@@ -40,17 +40,17 @@ export interface DeliveryParts {
   /** Where the service posts outcomes; null where no webhook can reach this gateway. */
   readonly webhook?: { readonly url: string } | null;
   readonly tracer?: Tracer;
-  /** Told of each push call. */
+  /** Called after each push call. */
   readonly onPush?: PushObserver;
-  /** Credentials, scope or rights were refused: a person may have put them right meanwhile. */
+  /** Called when credentials, scope or rights were refused: a person may have corrected them meanwhile. */
   readonly onRefused?: () => void;
-  /** Every call goes when it may. */
+  /** Absent: every push is admitted. */
   readonly admission?: Admission | undefined;
 }
 
 /** Connections beside those of pushes: token, reading back. */
 const READ_CONNECTIONS = 2;
-/** Rejected readings that are told one by one. */
+/** Limit on rejected readings that are reported one by one. */
 const ROWS_MAX = 1000;
 
 export function createDelivery(service: ServiceOptions, push: PushOptions, parts: DeliveryParts): Delivery {
@@ -71,12 +71,12 @@ class ServiceDelivery implements Delivery {
   readonly #targets: TargetResolver;
   readonly #guard: Guard;
   readonly #readBack: ReadBack;
-  /** Nothing else tells outcomes. */
+  /** Reading back is the only source of outcomes. */
   readonly #readsBack: boolean;
   readonly #gate: Gate;
   readonly #log: Logger;
   readonly #onRefused: (() => void) | undefined;
-  /** Of the credentials, as it was last told. */
+  /** The latest reported refusal of the webhook. */
   #refusal: string | null = null;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #webhookUrl: string | undefined;
@@ -170,7 +170,7 @@ class ServiceDelivery implements Delivery {
       const pushed = await this.#pusher.push(only, context, signal);
       if (pushed.status === "kept") return pushed;
       if (pushed.status === "accepted" && pushed.run !== null) return accepted(pushed.run);
-      // Refused, or split: its parts go one after another.
+      // The batch was refused or split: its parts are sent one after another.
       return await this.#deliver(run, await this.#journal.batches(run.id), context, signal, 1);
     } catch (thrown) {
       if (signal.aborted) return STOPPED;
@@ -190,7 +190,7 @@ class ServiceDelivery implements Delivery {
     batches: readonly Batch[],
     { segmentPath, whole }: PushContext,
     signal: AbortSignal,
-    hands: number = this.#push.concurrency,
+    slots: number = this.#push.concurrency,
   ): Promise<DeliveryResult> {
     await restoreChildren(segmentPath, batches, this.#giveOwnFile);
     let refused = batches.filter((batch) => batch.state === "rejected").length;
@@ -199,7 +199,7 @@ class ServiceDelivery implements Delivery {
     const waiting = batches.filter(isWaiting).reverse();
     const known: { kept: KeptResult | null; recorded: Run | null } = { kept: null, recorded: null };
     let stopped = false;
-    // A reading stands in one batch of its run, so that its batches have no order among each other; the gate limits the calls.
+    // A reading is in one batch of its run, so that its batches need no order; the gate limits the calls.
     const sendOn = async () => {
       try {
         for (let batch = waiting.pop(); batch !== undefined && !stopped; batch = waiting.pop()) {
@@ -216,8 +216,8 @@ class ServiceDelivery implements Delivery {
         throw thrown;
       }
     };
-    const senders = Array.from({ length: Math.min(hands, waiting.length) }, sendOn);
-    // Nothing of the run is under way when its fault is told.
+    const senders = Array.from({ length: Math.min(slots, waiting.length) }, sendOn);
+    // All calls of the run have ended before its fault is reported.
     for (const ended of await Promise.allSettled(senders))
       if (ended.status === "rejected") throw ended.reason;
     if (known.kept !== null) return known.kept;
@@ -312,7 +312,7 @@ class ServiceDelivery implements Delivery {
   }
 }
 
-/** Of a run with one batch, of which nothing was refused so far. */
+/** For a run with one batch, of which nothing was refused so far. */
 const always = () => true;
 
 const STOPPED: KeptResult = {

@@ -19,12 +19,11 @@ function sliceStream(segmentPath: string, slice: BatchSlice): Readable {
   });
 }
 
-/** Bytes of a slice that is read once, to verify and to send it; a larger one is streamed each time. */
+/** Up to this size a slice is read once, to verify and to send it; a larger one is streamed each time. */
 const HELD_BYTES = 512 * 1024;
 
 /**
- * What is sent for a slice, time after time, as it is told. `InvariantError` when the bytes are not those that were recorded
- * (invariant 10).
+ * The body for a slice, once for each attempt. `InvariantError` when the bytes differ from the record (invariant 10).
  */
 export async function openSlice(segmentPath: string, slice: BatchSlice): Promise<() => Buffer | Readable> {
   if (slice.length <= HELD_BYTES) {
@@ -38,8 +37,8 @@ export async function openSlice(segmentPath: string, slice: BatchSlice): Promise
 }
 
 /**
- * The verified bytes of a slice. A batch has at most the configured bytes, and was written on this machine a moment ago: to read it at once
- * takes less than to ask for it.
+ * The verified bytes of a slice. A batch has at most the configured bytes and was written on this machine a moment ago:
+ * one synchronous read is faster than an asynchronous one.
  */
 export function readSlice(segmentPath: string, slice: BatchSlice): Buffer {
   const bytes = Buffer.allocUnsafe(slice.length);
@@ -63,7 +62,7 @@ export function readSlice(segmentPath: string, slice: BatchSlice): Buffer {
   return known;
 }
 
-/** Puts the parts at the end of the segment, durably. What a crash leaves here without a record of it is never read. */
+/** Appends the parts to the segment, durably. Parts that a crash leaves here without a record are never read. */
 export async function appendSlices(
   segmentPath: string,
   parts: readonly { readonly sequence: string; readonly points: number; readonly bytes: Buffer }[],
@@ -77,7 +76,7 @@ export async function appendSlices(
   }
 }
 
-/** Puts the bytes of a recorded slice back at its place, durably. `InvariantError` when they are others. */
+/** Restores the bytes of a recorded slice at its place, durably. `InvariantError` when the bytes differ. */
 export async function rewriteSlice(
   segmentPath: string,
   slice: BatchSlice,
@@ -113,7 +112,7 @@ async function append(
   return slices;
 }
 
-/** What the work wrote is durable when this resolves. */
+/** The writes of `work` are durable when this resolves. */
 async function withSegment<Value>(
   segmentPath: string,
   work: (handle: FileHandle) => Promise<Value>,
@@ -161,6 +160,8 @@ function assertDigest(segmentPath: string, slice: BatchSlice, digest: string): v
   throw new InvariantError("HG-PUSH-011", {
     operation: "verify batch",
     subject: `${segmentPath} ${slice.sequence}`,
-    message: `batch ${slice.sequence} has the digest ${digest.slice(0, 12)}…, but ${slice.digest.slice(0, 12)}… is recorded; nothing of it was sent`,
+    message:
+      `batch ${slice.sequence} has the digest ${digest.slice(0, 12)}…, but ` +
+      `${slice.digest.slice(0, 12)}… is recorded; nothing of it was sent`,
   });
 }

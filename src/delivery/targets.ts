@@ -1,6 +1,6 @@
 /**
- * Which variable a target means, found as the service finds it (platform facts, *Push*): among all sources of that identifier, the first
- * variable with that selector wins, in order of source and variable. That there are others beside it is told.
+ * Finds the variable of a target as the service does (platform facts, *Push*): among all sources with that identifier,
+ * the first variable with that selector wins, in order of source and variable. Further matches are reported.
  */
 import type { Clock } from "../support/clock.ts";
 import {
@@ -14,32 +14,32 @@ import {
 } from "../wire/client/index.ts";
 import { type IdentifierKind, identifierKind, type PushTarget, targetWords } from "../wire/index.ts";
 
-export interface MeantVariable {
+export interface MatchedVariable {
   readonly id: number;
   readonly isVersioned: boolean;
-  /** Null when the service does not tell. */
+  /** Null when the service does not say. */
   readonly unitId: number | null;
 }
 
 export type Meaning =
-  | { readonly kind: "one"; readonly variable: MeantVariable }
-  /** All of them have what the target names; the service takes the first. */
-  | { readonly kind: "several"; readonly variable: MeantVariable; readonly among: readonly number[] }
-  /** No source or variable with this identifier; or the sources are there, and have other variables. */
+  | { readonly kind: "one"; readonly variable: MatchedVariable }
+  /** All of them match the target; the service takes the first. */
+  | { readonly kind: "several"; readonly variable: MatchedVariable; readonly among: readonly number[] }
+  /** No source or variable has this identifier; or the sources exist, with other variables only. */
   | { readonly kind: "none"; readonly sourceIds: readonly number[]; readonly others: readonly string[] };
 
 export interface ResolveOptions {
-  /** What is known to be missing is asked for again. */
+  /** Queries again for targets that are known to be missing. */
   readonly fresh?: boolean;
 }
 
 const CACHE_MAX = 50_000;
-/** What was missing may be created at any time; many runs may ask for it at once. */
+/** A missing variable may be created at any time, and many runs may query for it at once. */
 const MISSING_MS = 5_000;
-/** From so many identifiers in the life time of the cache, the account is listed as a whole. */
+/** From this many identifiers within the lifetime of the cache, the whole account is listed. */
 const LIST_FROM = 50;
-/** Names of other variables that are told of a source. */
-const OTHERS_TOLD = 5;
+/** Number of other variables of a source that a message names. */
+const OTHERS_SHOWN = 5;
 const NOTHING: Meaning = { kind: "none", sourceIds: [], others: [] };
 
 interface Listing {
@@ -53,10 +53,10 @@ export class TargetResolver {
   readonly #clock: Clock;
   readonly #rememberMs: number;
   readonly #closed = new AbortController();
-  /** By the words of the target. */
+  /** Meanings by the text of the target. */
   readonly #known = new Map<string, { readonly meaning: Meaning; readonly untilMs: number }>();
   #account: string | null | undefined;
-  /** Identifiers that were asked for since. */
+  /** Identifiers queried since `sinceMs`. */
   #asked = { count: 0, sinceMs: 0 };
   #listing: Listing | null = null;
   #listed: Promise<Listing> | null = null;
@@ -67,7 +67,7 @@ export class TargetResolver {
     this.#rememberMs = rememberMs;
   }
 
-  /** By the words of each target. Errors as of the client. */
+  /** Meanings by the text of each target. Throws the errors of the client. */
   async resolve(
     targets: readonly PushTarget[],
     signal: AbortSignal,
@@ -96,7 +96,7 @@ export class TargetResolver {
     return found;
   }
 
-  /** Something has changed in the account. */
+  /** The account has changed. */
   forget(): void {
     this.#known.clear();
     this.#listing = null;
@@ -107,7 +107,7 @@ export class TargetResolver {
     this.#closed.abort(new Error("the resolver of targets was closed"));
   }
 
-  /** What was found in one account says nothing of another. */
+  /** Results from one account do not hold for another. */
   async #keepToAccount(signal: AbortSignal): Promise<void> {
     const { account } = await this.#client.token(signal);
     if (this.#account !== undefined && this.#account !== account) this.forget();
@@ -128,7 +128,7 @@ export class TargetResolver {
       if (meaning.kind === "none") left.push(target);
       found.set(targetWords(target), meaning);
     }
-    // Only what a listing of this moment does not show is missing.
+    // A target is missing only when a current listing does not have it.
     const isNew = listing !== null && this.#clock.monotonicMs() - listing.atMs < MISSING_MS;
     if (left.length === 0 || (structure !== null && isNew)) return found;
     const asked = await askFor(this.#client, kind, left, signal);
@@ -136,13 +136,13 @@ export class TargetResolver {
     return found;
   }
 
-  /** Null while few are asked for. */
+  /** Null while few identifiers are queried. */
   async #listingFor(identifiers: number, signal: AbortSignal): Promise<Listing | null> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#asked.sinceMs > this.#rememberMs) this.#asked = { count: 0, sinceMs: nowMs };
     this.#asked.count += identifiers;
     if (this.#listing !== null && nowMs - this.#listing.atMs > this.#rememberMs) this.#listing = null;
-    // Of many that an older listing does not know, most may be new.
+    // Of many that an older listing does not have, most may be new.
     const isOld = this.#listing !== null && nowMs - this.#listing.atMs >= MISSING_MS;
     const listAgain = isOld && identifiers > LIST_FROM && this.#listing?.structure !== null;
     if (this.#listing !== null && !listAgain) return this.#listing;
@@ -151,7 +151,7 @@ export class TargetResolver {
     return orAborted(this.#listed, signal);
   }
 
-  /** One for all who ask meanwhile. */
+  /** Concurrent callers share one listing. */
   #list(): Promise<Listing> {
     const atMs = this.#clock.monotonicMs();
     const listed = listAccount(this.#client, this.#closed.signal).then((structure) => {
@@ -181,8 +181,8 @@ export class TargetResolver {
   }
 }
 
-/** The variable that readings of the target go to, or null. */
-export function variableOf(meaning: Meaning | undefined): MeantVariable | null {
+/** The variable that stores the readings of the target, or null. */
+export function variableOf(meaning: Meaning | undefined): MatchedVariable | null {
   return meaning === undefined || meaning.kind === "none" ? null : meaning.variable;
 }
 
@@ -191,18 +191,18 @@ function meaningOf(target: PushTarget, kind: IdentifierKind, structure: Structur
   if (value === undefined) return NOTHING;
   if (kind === "variableId") {
     const variable = structure.variable(Number(value));
-    return variable === undefined ? NOTHING : { kind: "one", variable: meant(variable) };
+    return variable === undefined ? NOTHING : { kind: "one", variable: matched(variable) };
   }
   const sourceIds = structure.sourcesOf(kind, value).toSorted((a, b) => a - b);
   const variables = sourceIds.flatMap((id) => structure.variablesOf(id).toSorted((a, b) => a.id - b.id));
   const [first, ...others] = variables.filter((variable) => selects(target, variable));
   if (first === undefined) return { kind: "none", sourceIds, others: selectorsOf(target, variables) };
-  const variable = meant(first);
+  const variable = matched(first);
   if (others.length === 0) return { kind: "one", variable };
   return { kind: "several", variable, among: [first.id, ...others.map(({ id }) => id)] };
 }
 
-function meant({ id, isVersioned, unitId }: VariableFacts): MeantVariable {
+function matched({ id, isVersioned, unitId }: VariableFacts): MatchedVariable {
   return { id, isVersioned: isVersioned === true, unitId: unitId ?? null };
 }
 
@@ -213,11 +213,11 @@ function selects(target: PushTarget, variable: VariableFacts): boolean {
   );
 }
 
-/** What the variables that are there could be named by. */
+/** Selectors by which the existing variables could be named. */
 function selectorsOf(target: PushTarget, variables: readonly VariableFacts[]): readonly string[] {
   const field = target.mappingConfig === undefined ? "variableTypeId" : "mappingConfig";
-  const told = variables
+  const selectors = variables
     .map((variable) => variable[field])
     .filter((one) => one !== null && one !== undefined);
-  return [...new Set(told.map(String))].slice(0, OTHERS_TOLD);
+  return [...new Set(selectors.map(String))].slice(0, OTHERS_SHOWN);
 }

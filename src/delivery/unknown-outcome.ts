@@ -1,14 +1,14 @@
 /**
- * Whether an attempt to send a batch may have been stored although nobody said so. It is told by the words that the journal keeps as the
- * answer of the batch, so that a person reads it, and a process that takes the batch over knows it.
+ * Whether an attempt to send a batch may have been stored without a confirmation. The journal keeps this as text in the
+ * answer of the batch, so that a person can read it and a process that resumes the batch knows it.
  */
 import type { Batch } from "../model.ts";
 import { HeadgateError, systemCode } from "../support/errors.ts";
 import type { Verdict } from "./retry-table.ts";
 
-/** The answer of a batch from before a call until something is known of it. */
+/** The answer of a batch from before a call until its response is known. */
 export const UNANSWERED = "sent, and not answered so far";
-const DOUBT = "; an attempt without a clear answer may be stored";
+const UNCERTAIN_NOTE = "; an attempt without a clear answer may be stored";
 
 /** No connection was made, so that nothing was sent. */
 const NOT_CONNECTED: ReadonlySet<string> = new Set([
@@ -19,26 +19,26 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
-/** Answers of a service that looked at nothing of the batch yet. */
+/** Statuses of a service that has not processed any part of the batch. */
 const UNTOUCHED: ReadonlySet<number> = new Set([401, 425, 429]);
 
 export function mayBeStored({ attempts, answer }: Pick<Batch, "attempts" | "answer">): boolean {
   if (attempts === 0) return false;
-  return answer === null || answer.startsWith(UNANSWERED) || answer.endsWith(DOUBT);
+  return answer === null || answer.startsWith(UNANSWERED) || answer.endsWith(UNCERTAIN_NOTE);
 }
 
-export function withUnknownOutcome(words: string, doubtful: boolean): string {
-  return doubtful ? `${words}${DOUBT}` : words;
+export function withUnknownOutcome(words: string, isUncertain: boolean): string {
+  return isUncertain ? `${words}${UNCERTAIN_NOTE}` : words;
 }
 
-/** An answer that is no refusal of the batch as a whole leaves open what became of it. */
-export function isOpenAnswer(verdict: Verdict, status: number): boolean {
+/** A response that does not refuse the batch as a whole leaves its outcome open. */
+export function isOpenResponse(verdict: Verdict, status: number): boolean {
   return verdict === "transient" && !UNTOUCHED.has(status);
 }
 
-/** A connection that was made may be lost with the same code: then the system was reading or writing. */
+/** An established connection may be lost with the same code: then the system call was a read or write. */
 export function isOpenFault(thrown: unknown): boolean {
-  // The client's own error, with a code of its own, stands around that of the system.
+  // The client's own error, with a code of its own, wraps that of the system.
   const fault = thrown instanceof HeadgateError ? thrown.cause : thrown;
   if (!NOT_CONNECTED.has(systemCode(fault) ?? "")) return true;
   return (

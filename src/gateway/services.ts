@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Admission } from "../delivery/delivery.ts";
-import { type OutcomeWebhook, readOutcomeWebhook, type ToldOutcome } from "../delivery/outcomes.ts";
+import { type OutcomeWebhook, type ReportedOutcome, readOutcomeWebhook } from "../delivery/outcomes.ts";
 import type { PushObserver } from "../delivery/push.ts";
 import { createDelivery } from "../delivery/service-delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -137,7 +137,7 @@ export async function receiveOutcome(
 function readSigned(
   { services, operations }: GatewayConfig,
   told: Omit<OutcomeWebhook, "secret">,
-): (ToldOutcome & { readonly secret: string }) | { readonly refused: string } {
+): (ReportedOutcome & { readonly secret: string }) | { readonly refused: string } {
   const secrets = [...services.map(({ webhook }) => webhook.secret), operations.webhook.secret];
   let refused = "neither operations.webhook.secret nor webhook.secret of a service is configured";
   for (const secret of new Set(secrets)) {

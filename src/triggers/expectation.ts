@@ -43,12 +43,12 @@ export interface LateFile {
   readonly lastSeen: Temporal.Instant | null;
 }
 
-/** How far back a due time is looked for: beyond the longest period. */
+/** Limit in days of the search for a due time: beyond the longest period. */
 const DAYS_BACK_MAX = 62;
 
 /**
- * Null when all is well. A file counts for the due time that follows it. Nothing is late that was due before `watchedSince`,
- * when nobody was looking.
+ * Null when no file is late. A file counts for the due time that follows it. A due time before `watchedSince` does not
+ * count, since nothing was watched then.
  */
 export function lateness(
   trigger: string,
@@ -89,7 +89,7 @@ function isDueOn({ every, on }: Expectation, day: Temporal.PlainDate): boolean {
   return every === "week" ? day.dayOfWeek === (on ?? 1) : day.day === (on ?? 1);
 }
 
-/** What a due time is compared with; the ledger has this shape. */
+/** The file history that due times are compared with; the ledger implements it. */
 export interface RunHistory {
   latestRunOf(trigger: string): Promise<{ readonly createdAt: string } | null>;
 }

@@ -1,4 +1,4 @@
-/** What `check` says of triggers that are valid each by itself. */
+/** Findings of `check` on triggers that are each valid alone. */
 import type { DropKind } from "../model.ts";
 import type { FileNamePattern, FilterType } from "../wire/index.ts";
 import { fires } from "./match.ts";
@@ -12,7 +12,7 @@ export interface TriggerFinding {
   readonly hint: string;
 }
 
-/** What the lint reads of a drop. */
+/** The part of a drop that the lint reads. */
 export interface LintedDrop {
   readonly name: string;
   readonly kind: DropKind;
@@ -56,7 +56,7 @@ function atRest(trigger: Trigger): readonly TriggerFinding[] {
   ];
 }
 
-/** No drop that it may claim from yields files of its ingestion type. */
+/** True when no drop that the trigger may claim from yields files of its ingestion type. */
 function noSource(trigger: Trigger, drops: readonly LintedDrop[]): readonly TriggerFinding[] {
   const own = drops.filter((drop) => trigger.drops?.includes(drop.name) !== false);
   const byHttp = trigger.ingestionType !== "SendViaFtp";
@@ -66,10 +66,13 @@ function noSource(trigger: Trigger, drops: readonly LintedDrop[]): readonly Trig
     {
       level: "warning",
       trigger: trigger.name,
-      what: `it can never claim a file: it is for files that come by ${trigger.ingestionType}, and ${where} yields such`,
+      what:
+        `it can never claim a file: it is for files that come by ${trigger.ingestionType}, and ${where} ` +
+        "yields such files",
       hint: byHttp
-        ? "Files come so by a drop of kind http; files at local, sftp and ftp drops come by SendViaFtp."
-        : "Files come so by drops of kind local, sftp and ftp; those of an http drop come by SendViaHttp or UploadInStorage.",
+        ? "Such files come by a drop of kind http; files at local, sftp and ftp drops come by SendViaFtp."
+        : "Such files come by drops of kind local, sftp and ftp; those of an http drop come by " +
+          "SendViaHttp or UploadInStorage.",
     },
   ];
 }
@@ -93,7 +96,7 @@ function noToken(trigger: Trigger): readonly TriggerFinding[] {
     {
       level: "failed",
       trigger: trigger.name,
-      what: "it is for SendViaHttp and has no token, so that nothing can be sent to it",
+      what: "it is for SendViaHttp and has no token, so no file can be sent to it",
       hint: "Give it a `token`: the guid that senders put behind /api/generic/.",
     },
   ];
@@ -118,7 +121,9 @@ function contradiction(trigger: Trigger): readonly TriggerFinding[] {
     {
       level: "warning",
       trigger: trigger.name,
-      what: `it can never match: ${clash.filterType} and ${OPPOSITE[clash.filterType]} of ${JSON.stringify(clash.value)} are both asked for`,
+      what:
+        `it can never match: ${clash.filterType} and ${OPPOSITE[clash.filterType]} of ` +
+        `${JSON.stringify(clash.value)} are both asked for`,
       hint: "Remove one of the two, or combine them with Or.",
     },
   ];
@@ -139,7 +144,7 @@ function shadowed(trigger: Trigger, earlier: readonly Trigger[]): readonly Trigg
   ];
 }
 
-/** Whether the earlier one matches, for certain, whatever the later one matches. */
+/** Whether the earlier trigger certainly matches every name that the later one matches. */
 function covers(earlier: Trigger, later: Trigger): boolean {
   if (!fires(earlier) || earlier.ingestionType !== later.ingestionType) return false;
   const places = later.drops;
@@ -148,7 +153,8 @@ function covers(earlier: Trigger, later: Trigger): boolean {
   const wide = patternSet(earlier);
   const narrow = patternSet(later);
   if (wide.size === 0) return false;
-  // All of `later` hold: enough when `earlier` asks for some of them. Any of `later` holds: each must be enough for `earlier`.
+  // All patterns of `later` hold: enough when `earlier` requires some of them. Any pattern of `later` holds: each must
+  // be enough for `earlier`.
   const wideAll = earlier.fileTriggerCombination === "And";
   const narrowAll = later.fileTriggerCombination === "And";
   if (narrowAll) return wideAll ? wide.isSubsetOf(narrow) : !wide.isDisjointFrom(narrow);

@@ -1,4 +1,7 @@
-/** Whether a trigger claims a file name, and in words why not (specification, *Stored file record and file trigger*). */
+/**
+ * Whether a trigger claims a file name, and the reason in words when it does not (specification, *Stored file record
+ * and file trigger*).
+ */
 import type { FileNamePattern, FileTrigger, FilterType, IngestionType } from "../wire/index.ts";
 
 type Test = (name: string, value: string) => boolean;
@@ -25,7 +28,7 @@ export interface Verdict {
   readonly words: string;
 }
 
-/** What matching reads of a trigger. */
+/** The part of a trigger that matching reads. */
 export type NameRule = Pick<
   FileTrigger,
   "fileNamePatternMatches" | "fileTriggerCombination" | "ingestionType" | "state"
@@ -39,7 +42,7 @@ export function fires(trigger: Pick<FileTrigger, "state">): boolean {
   return trigger.state === "Active" || trigger.state === "Updated";
 }
 
-/** `fileName` is the base name. Matched with regard to case; an empty list of patterns matches nothing. */
+/** `fileName` is the base name. Matching is case-sensitive; an empty list of patterns matches nothing. */
 export function matchTrigger(trigger: NameRule, fileName: string, ingestionType: IngestionType): Verdict {
   const patterns = trigger.fileNamePatternMatches.map((pattern) => ({
     ...pattern,
@@ -52,7 +55,7 @@ export function matchTrigger(trigger: NameRule, fileName: string, ingestionType:
   return {
     matches,
     patterns,
-    // Nobody asks for them of a file that was claimed.
+    // The text is built on demand, since a claimed file never needs it.
     get words() {
       return patternWords(patterns, all);
     },

@@ -4,12 +4,12 @@ import { expectOptions } from "./expectation.ts";
 
 const wire = fileTrigger.shape;
 
-/** A VersionTag: free text for the service, and visible here, since people have to type it again. */
+/** A VersionTag: free text for the service; visible characters here, since people type it again. */
 export const versionTag = z
   .string()
   .regex(/^[^\p{C}\s](?:[^\p{C}]{0,198}[^\p{C}\s])?$/u, "expected 1 to 200 visible characters");
 
-/** The specification's fields under its names, and ours beside them. */
+/** The specification's fields under its names, with the fields of Headgate beside them. */
 export const triggerOptions = z.strictObject({
   name: z
     .string()
@@ -30,7 +30,8 @@ export const triggerOptions = z.strictObject({
     .enum(["strict", "lenient"])
     .default("strict")
     .describe(
-      "strict: one bad row keeps the whole file back, in quarantine. lenient: the good rows are pushed and the bad ones reported.",
+      "strict: one bad row keeps the whole file back, in quarantine. lenient: the good rows are " +
+        "pushed and the bad ones reported.",
     ),
   rejectShare: z
     .number()
@@ -38,7 +39,9 @@ export const triggerOptions = z.strictObject({
     .max(1)
     .default(0.1)
     .describe(
-      "With rows: lenient, the share of a file's rows, from 0 to 1, that may be refused. Above it nothing of the file is pushed, as if it were strict: so many bad rows rather mean another format. 1 tolerates all but a file without any good row.",
+      "With rows: lenient, the share of a file's rows, from 0 to 1, that may be refused. Above it " +
+        "nothing of the file is pushed, as if it were strict: so many bad rows rather mean another " +
+        "format. 1 tolerates all but a file without any good row.",
     )
     .meta({ examples: [0.01, 1] }),
   drops: z
@@ -51,13 +54,17 @@ export const triggerOptions = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Runs of one lane that share a target deliver in the order of their arrival. By default a lane is one drop and one trigger; triggers that name the same lane share it.",
+      "Runs of one lane that share a target deliver in the order of their arrival. By default a lane " +
+        "is one drop and one trigger; triggers that name the same lane share it.",
     ),
   version: z
     .union([z.enum(["run"]), z.strictObject({ tag: versionTag })])
     .optional()
     .describe(
-      "run: readings that the mapper gives no version carry the id of their run as VersionTag, so that a delivery can be told from others, and sent again replaces its own entry instead of making a further version. A replay is a run of its own, and so has a tag of its own. `{ tag: TEXT }`: they carry this tag, and whatever is delivered with it later replaces them.",
+      "run: readings that the mapper gives no version carry the id of their run as VersionTag, so " +
+        "that a delivery can be told from others, and sent again replaces its own entry instead of " +
+        "making a further version. A replay is a run of its own, and so has a tag of its own. `{ tag: " +
+        "TEXT }`: they carry this tag, and whatever is delivered with it later replaces them.",
     ),
   operationPrefix: z
     .string()
@@ -69,22 +76,26 @@ export const triggerOptions = z.strictObject({
     .enum(["accepted", "confirmed"])
     .optional()
     .describe(
-      "When the source file may be archived or deleted: once the service accepted every batch, or once it is known that all is stored. By default accepted for archiving, confirmed for deleting.",
+      "When the source file may be archived or deleted: once the service accepted every batch, or " +
+        "once it is known that all is stored. By default accepted for archiving, confirmed for " +
+        "deleting.",
     ),
   expect: expectOptions
     .optional()
     .describe(
-      "When a file is expected. A missing one becomes a warning in runs, health and metrics, and a webhook where one is configured.",
+      "When a file is expected. A missing one becomes a warning in runs, health and metrics, and a " +
+        "webhook where one is configured.",
     ),
   fileNamePatternMatches: wire.fileNamePatternMatches
-    .describe("Conditions on the base name of the file, with regard to case. An empty list matches nothing.")
+    .describe("Conditions on the base name of the file, case-sensitive. An empty list matches nothing.")
     .meta({ examples: [[{ filterType: "StartsWith", value: "acme_" }]] }),
   fileTriggerCombination: wire.fileTriggerCombination.describe(
     "And: every condition must hold. Or: any one.",
   ),
   fileType: wire.fileType.describe("Format of the file, as the service names it."),
   ingestionType: wire.ingestionType.describe(
-    "How the file came: SendViaFtp for local, SFTP and FTP drops, UploadInStorage for POST /storage, SendViaHttp for POST /api/generic.",
+    "How the file came: SendViaFtp for local, SFTP and FTP drops, UploadInStorage for POST /storage, " +
+      "SendViaHttp for POST /api/generic.",
   ),
   triggerType: wire.triggerType.describe("Added: fires when a matching file appears."),
   state: wire.state.describe("Active and Updated fire; Inactive and Deleted do not."),
@@ -93,7 +104,7 @@ export const triggerOptions = z.strictObject({
 });
 export type TriggerOptions = z.output<typeof triggerOptions>;
 
-/** The section, of triggers that may have more fields than their own. */
+/** The section, for triggers that may have more fields than those above. */
 export function triggerList<Trigger extends z.ZodType>(trigger: Trigger) {
   return z
     .array(trigger)

@@ -1,4 +1,4 @@
-/** The triggers in force. They can be replaced while the gateway runs; who holds the registry always asks the current ones. */
+/** The triggers in force. They can be replaced while the gateway runs; the registry always returns the current ones. */
 import { basename } from "node:path/posix";
 import type { IngestionType } from "../wire/index.ts";
 import { matchToken, matchTrigger } from "./match.ts";
@@ -15,17 +15,17 @@ export interface TriggerVerdict {
 export interface Claim {
   /** The first in configured order that matches, or null. */
   readonly claimed: Trigger | null;
-  /** Names of those that match also and come later; worth a line in the log. */
+  /** Names of later triggers that match as well; worth a line in the log. */
   readonly others: readonly string[];
   /** One for each trigger, in configured order. */
   readonly verdicts: readonly TriggerVerdict[];
 }
 
-/** What is known of a file that came by HTTP. */
+/** The known facts about a file that came by HTTP. */
 export interface Sender {
   /** Triggers of other services are left out. */
   readonly service: string;
-  /** The guid under which it came: the trigger's `token` decides, and not the file name. */
+  /** The guid of the request: the trigger's `token` decides instead of the file name. */
   readonly token?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export function whyUnclaimed(claim: Claim): string {
   return claim.verdicts.map(({ trigger, words }) => `${trigger}: ${words}`).join(" · ");
 }
 
-/** Runs of one lane keep their order. Lanes of two services never meet. */
+/** Runs of one lane keep their order. Lanes of two services are distinct. */
 export function laneOf(trigger: Pick<Trigger, "name" | "lane">, drop: string, service: string): string {
   return JSON.stringify(trigger.lane === undefined ? [service, drop, trigger.name] : [service, trigger.lane]);
 }
@@ -74,7 +74,7 @@ function claim(triggers: readonly Trigger[], question: Question): Claim {
 
 function judge(trigger: Trigger, { fileName, ingestionType, drop, sender }: Question): TriggerVerdict {
   if (drop !== undefined && trigger.drops?.includes(drop) === false) {
-    const words = `it is for files at ${trigger.drops.join(", ")}, and this one lies at ${drop}`;
+    const words = `it is for files at ${trigger.drops.join(", ")}, and this one is at ${drop}`;
     return { trigger: trigger.name, matches: false, words };
   }
   if (sender !== undefined && trigger.service !== undefined && trigger.service !== sender.service) {

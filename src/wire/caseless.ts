@@ -4,7 +4,10 @@
  */
 import { z } from "zod";
 
-/** Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown keys are ignored. */
+/**
+ * Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown keys are
+ * ignored.
+ */
 export function caseless<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) {
   const spelling = new Map(Object.keys(schema.shape).map((key) => [key.toLowerCase(), key]));
   return z.preprocess((input) => respell(input, spelling), schema);
@@ -17,13 +20,14 @@ function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown
     const known = spelling.get(key.toLowerCase());
     // "Null fields are ignored" (specification, Push endpoints).
     if (known === undefined || value === null || value === undefined) continue;
-    // Two spellings of one name are that name given twice: a list where lists are taken, an error elsewhere, never one of the two.
+    // Two spellings of one name are that name given twice: a list where the schema takes lists, an error elsewhere;
+    // neither is dropped.
     out[known] = Object.hasOwn(out, known) ? [out[known], value].flat() : value;
   }
   return out;
 }
 
-/** Those of the names that the schema, made by `caseless`, does not know. */
+/** The names that the schema, made by `caseless`, does not know. */
 export function unknownNames(schema: z.ZodType, names: readonly string[]): string[] {
   if (!(schema instanceof z.ZodPipe) || !(schema.out instanceof z.ZodObject)) return [];
   const known = new Set(Object.keys(schema.out.shape).map((name) => name.toLowerCase()));

@@ -61,7 +61,7 @@ export const dataQuery = caseless(
     "Paging.ItemsPerPage": queryInteger.optional(),
     PagingOrder: named(["ASC", "DESC"] as const).optional(),
     IncludeItemsCount: queryBoolean.optional(),
-    // Ours, since the specification shows no way to read versions (docs/hub-choices.md):
+    // Extensions of Headgate, since the specification shows no way to read versions (docs/hub-choices.md):
     /** Only the version with this VersionTag of each point. */
     VersionTag: z.string().optional(),
     /** Every version of each point, oldest first, with the columns version, versionTimestamp and tags. */
@@ -72,7 +72,7 @@ export const dataQuery = caseless(
 );
 export type DataQuery = z.infer<typeof dataQuery>;
 
-/** One row of the answer. Which columns are there depends on the aggregation and DisplayLevel. */
+/** One row of the response. The aggregation and DisplayLevel decide which columns are present. */
 export const dataRow = z.object({
   rawValue: z.number().optional(),
   sumValue: z.number().optional(),
@@ -101,12 +101,12 @@ export interface RemovalQuery {
   readonly [parameter: string]: unknown;
   readonly VariableIds: readonly number[];
   readonly FromDateUtc?: string | undefined;
-  /** Excluded. */
+  /** End of the period, exclusive. */
   readonly ToDateUtc?: string | undefined;
   readonly WhatIf?: boolean | undefined;
 }
 
-/** Answer of DELETE /data. */
+/** Response of DELETE /data. */
 export const removal = z.object({
   whatIf: z.boolean(),
   points: z.number().int(),

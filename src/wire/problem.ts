@@ -1,4 +1,4 @@
-/** Body of an error answer. The specification shows no shape; the hub uses problem details (RFC 9457). */
+/** Body of an error response. The specification shows no shape; the hub uses problem details (RFC 9457). */
 import { z } from "zod";
 
 export const problem = z.object({
@@ -8,7 +8,7 @@ export const problem = z.object({
   title: z.string(),
   status: z.number().int(),
   detail: z.string().optional(),
-  /** One entry a fault, with the path of the field. */
+  /** One entry for each fault, with the path of the field. */
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 export type Problem = z.infer<typeof problem>;

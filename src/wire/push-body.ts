@@ -1,13 +1,14 @@
 /**
- * The body of a push (specification, *Push endpoints*): shape checked before the answer, content judged afterwards.
- * Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract as a schema.
+ * The body of a push (specification, *Push endpoints*): the shape is checked before the response, the content
+ * afterwards. Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract as a
+ * schema.
  */
 import type { PushElement, PushReading } from "./push.ts";
 
-/** What is wrong with a body. `path` is the place in it, such as `[0].data[3].value`; null when it is no JSON at all. */
+/** A fault of a body. `path` is its place, such as `[0].data[3].value`; null when the body is not JSON. */
 export class PushBodyFault extends Error {
   readonly path: string | null;
-  /** What is wrong at the path, such as `must be a number`. */
+  /** The fault at the path, such as `must be a number`. */
   readonly words: string;
 
   constructor(path: string | null, words: string) {
@@ -37,12 +38,15 @@ const READING_FIELDS = {
   version: ["version", "string"],
   tags: ["tags", "tags"],
 } as const;
-/** Read from the token; in a body they would claim to be somebody else. */
+/** The service reads these from the token; in a body they would claim another identity. */
 const FORBIDDEN = new Set(["accountid", "userid", "role"]);
 
 type Fields = Readonly<Record<string, readonly [string, string]>>;
 
-/** The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`. See `readPushParts` for large ones. */
+/**
+ * The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`. See
+ * `readPushParts` for large bodies.
+ */
 export function readPushBody(bytes: Uint8Array): readonly PushElement[] {
   const body = parseJson(bytes);
   if (!Array.isArray(body)) throw fault("", "must be an array of elements");
@@ -63,7 +67,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** `index` of the element in the body, and of its first reading in the element's data, for faults to name. */
+/** Faults name the `index` of the element in the body, and the index of its first reading in the element's data. */
 export function readElement(input: unknown, index: number, firstReading = 0): PushElement {
   const element = isPlain(input, PLAIN_ELEMENT) ? input : readFields(input, ELEMENT_FIELDS, `[${index}]`);
   const data = element["data"];
@@ -74,7 +78,7 @@ export function readElement(input: unknown, index: number, firstReading = 0): Pu
   return element as unknown as PushElement;
 }
 
-/** Fields as nearly all bodies have them, which need no second look: exact names, no nulls, no tags. */
+/** The usual form of fields, which need no further check: exact names, no nulls, no tags. */
 const PLAIN_READING = new Map(plainFields(READING_FIELDS));
 const PLAIN_ELEMENT = new Map(plainFields(ELEMENT_FIELDS));
 

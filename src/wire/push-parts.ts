@@ -1,6 +1,7 @@
 /**
- * The elements of a large body of a push, without an object for each of its readings at one time: the bytes are cut between elements, and in long
- * elements between readings, and each piece is parsed alone. What is inside of a piece is left to `JSON.parse`; here only strings and brackets count.
+ * The elements of a large push body, without objects for all readings at one time: the bytes are cut between elements,
+ * and in long elements between readings, and each piece is parsed alone. `JSON.parse` checks the inside of a piece;
+ * here only strings and brackets count.
  */
 import { randomUUID } from "node:crypto";
 import type { PushElement } from "./push.ts";
@@ -16,8 +17,8 @@ export interface PartSizes {
 }
 
 /**
- * As `readPushBody`; a long element comes as several, each with a part of its readings. Throws a `PushBodyFault`, maybe after some parts: whoever
- * must know that the body is right reads it to the end first.
+ * As `readPushBody`; a long element comes as several, each with a part of its readings. Throws a `PushBodyFault`, maybe
+ * after some parts: a caller that must know that the body is valid reads it to the end first.
  */
 export function* readPushParts(
   bytes: Uint8Array,
@@ -47,9 +48,9 @@ type Part =
       readonly kind: "long";
       readonly from: number;
       readonly to: number;
-      /** After the opening bracket of the array. */
+      /** Position after the opening bracket of the array. */
       readonly arrayFrom: number;
-      /** At its closing bracket. */
+      /** Position of its closing bracket. */
       readonly arrayTo: number;
       readonly commas: readonly number[];
     };
@@ -90,7 +91,7 @@ function* cut(bytes: Uint8Array, piece: number): Generator<Part> {
     const ends = depth === 0;
     if (!ends && !(byte === COMMA && depth === 1)) continue;
     if (array.commas.length > 0) {
-      // Without the comma before it, which must follow an element.
+      // Excludes the comma before it, which must follow an element.
       if (element > from && skipBlanks(bytes, from) >= element - 1)
         throw broken(element - 1, "an element is missing before a comma");
       if (element > from) yield { kind: "elements", from, to: element - 1 };
@@ -133,7 +134,7 @@ function skipBlanks(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Stands in for the readings while the rest of their element is parsed. */
+/** Replaces the readings while the rest of their element is parsed. */
 const MARK = randomUUID();
 
 function* longElement(
@@ -147,7 +148,7 @@ function* longElement(
   const [name = ""] = names;
   const marked = element[name];
   if (names.length !== 1 || !Array.isArray(marked) || marked.length !== 1 || marked[0] !== MARK) {
-    // The long array is no array of readings: rare enough to be parsed as it is.
+    // The long array is not an array of readings: rare enough to be parsed as one piece.
     yield readElement(parse(bytes, from, to, "", ""), index);
     return;
   }
@@ -190,10 +191,10 @@ function broken(at: number, why: string): PushBodyFault {
   return new PushBodyFault(null, `the body is not valid JSON: after byte ${at}: ${why}`);
 }
 
-/** The body is no array: an error of its own when it is JSON at all. */
+/** The body is not an array: an error of its own when it is valid JSON. */
 function misshapen(bytes: Uint8Array, begin: number): PushBodyFault {
   const isOther = bytes[skipBlanks(bytes, begin)] === OPEN_OBJECT;
   return isOther
     ? new PushBodyFault("", "must be an array of elements")
-    : broken(begin, "it is no array of elements");
+    : broken(begin, "it is not an array of elements");
 }

@@ -1,13 +1,13 @@
 /**
- * Counts the readings of a push whose body has the form that nearly all have, without an object for any of them: the exact names of the contract,
- * no nulls, no tags, no escapes in texts. Every other body is left to `readPushParts`, which also says what is wrong with it.
+ * Counts the readings of a push whose body has the usual form, without an object for any of them: the exact names of
+ * the contract, no nulls, no tags, no escapes in texts. `readPushParts` reads every other body and reports its faults.
  */
 import { isUtf8 } from "node:buffer";
 
-/** How far it reads before it yields, so that a large body keeps nobody from their turn. */
-const TURN_BYTES = 1024 * 1024;
+/** Bytes scanned before the function yields, so that a large body does not block other requests. */
+const YIELD_BYTES = 1024 * 1024;
 
-/** Positions in the body; below zero: of another form. */
+/** Positions in the body; below zero: the body has another form. */
 type Position = number;
 const OTHER: Position = -1;
 
@@ -27,7 +27,7 @@ const CLOSE_OBJECT = 0x7d;
 interface Field {
   readonly name: Uint8Array;
   readonly type: "string" | "integer" | "number" | "data";
-  /** Of a set of fields that were met. */
+  /** The bit of this field in a set of fields. */
   readonly bit: number;
 }
 
@@ -60,7 +60,7 @@ export function* scanReadings(bytes: Uint8Array): Generator<void, number | null>
   let at = skipBlanks(bytes, 0);
   if (bytes[at] !== OPEN_ARRAY) return null;
   at = skipBlanks(bytes, at + 1);
-  let turnEnds = at + TURN_BYTES;
+  let yieldAt = at + YIELD_BYTES;
   let count = 0;
   let isFirst = true;
   while (bytes[at] !== CLOSE_ARRAY || !isFirst) {
@@ -88,8 +88,8 @@ export function* scanReadings(bytes: Uint8Array): Generator<void, number | null>
             if (next === CLOSE_ARRAY) break;
             if (next !== COMMA) return null;
             at = skipBlanks(bytes, at);
-            if (at < turnEnds) continue;
-            turnEnds = at + TURN_BYTES;
+            if (at < yieldAt) continue;
+            yieldAt = at + YIELD_BYTES;
             yield;
           }
       }
@@ -104,14 +104,14 @@ export function* scanReadings(bytes: Uint8Array): Generator<void, number | null>
     if (bytes[at] === CLOSE_ARRAY) break;
     if (bytes[at] !== COMMA) return null;
     at = skipBlanks(bytes, at + 1);
-    if (at < turnEnds) continue;
-    turnEnds = at + TURN_BYTES;
+    if (at < yieldAt) continue;
+    yieldAt = at + YIELD_BYTES;
     yield;
   }
   return skipBlanks(bytes, at + 1) === bytes.length ? count : null;
 }
 
-/** After the object of a reading. */
+/** Returns the position after the object of a reading. */
 function readingAt(bytes: Uint8Array, begin: Position): Position {
   if (bytes[begin] !== OPEN_OBJECT) return OTHER;
   let met = 0;
@@ -130,7 +130,7 @@ function readingAt(bytes: Uint8Array, begin: Position): Position {
   }
 }
 
-/** The field whose quoted name begins there. */
+/** The field whose quoted name begins at the position. */
 function fieldAt(bytes: Uint8Array, at: Position, fields: readonly Field[]): Field | undefined {
   if (bytes[at] !== QUOTE) return undefined;
   for (const one of fields) {
@@ -142,7 +142,7 @@ function fieldAt(bytes: Uint8Array, at: Position, fields: readonly Field[]): Fie
   return undefined;
 }
 
-/** After the value of the field whose name begins there; before that of an array. */
+/** Returns the position after the value of the field whose name begins there; for an array, the position before it. */
 function valueAt(bytes: Uint8Array, nameAt: Position, { name, type }: Field): Position {
   let at = skipBlanks(bytes, nameAt + name.length + 2);
   if (bytes[at] !== COLON) return OTHER;
@@ -156,12 +156,12 @@ function afterString(bytes: Uint8Array, quote: Position): Position {
   for (let at = quote + 1; ; at += 1) {
     const byte = bytes[at];
     if (byte === QUOTE) return at + 1;
-    // A control character is no JSON.
+    // JSON forbids unescaped control characters.
     if (byte === undefined || byte === BACKSLASH || byte < 0x20) return OTHER;
   }
 }
 
-/** An integer of more digits may be none that is safe. */
+/** An integer with more digits may not be a safe one. */
 const DIGITS_MAX = 15;
 
 function afterNumber(bytes: Uint8Array, begin: Position, isInteger: boolean): Position {
@@ -174,7 +174,7 @@ function afterNumber(bytes: Uint8Array, begin: Position, isInteger: boolean): Po
     at = afterDigits(bytes, fraction);
     if (at === fraction) return OTHER;
   }
-  // An exponent is rare.
+  // An exponent is rare and left to the other reader.
   return continues(bytes[at]) ? OTHER : at;
 }
 
@@ -184,7 +184,7 @@ function afterDigits(bytes: Uint8Array, begin: Position): Position {
   return at;
 }
 
-/** Of a number: a fraction or an exponent. */
+/** Whether a number continues with a fraction or an exponent. */
 function continues(byte: number | undefined): boolean {
   return byte === DOT || byte === 0x45 || byte === 0x65;
 }

@@ -37,8 +37,8 @@ export type PushElement = z.infer<typeof pushElement>;
 export const pushBody = z.array(caseless(pushElement));
 
 /**
- * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default.
- * `webhookUrl` is ours (the specification shows no registration): where the outcome is posted.
+ * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default. `webhookUrl`, to
+ * which the outcome is posted, is an extension of Headgate (the specification shows no registration).
  */
 export const pushQuery = caseless(
   z.object({
@@ -51,7 +51,10 @@ export type PushQuery = z.infer<typeof pushQuery>;
 
 export const OPERATION_TIMEOUT_DEFAULT_SEC = 60;
 
-/** Queries of /operations (ours): which ones are listed, and how long the next attempt of a failed one may take. */
+/**
+ * Queries of /operations (an extension of Headgate): which operations are listed, and how long the next attempt of a
+ * failed one may take.
+ */
 export const operationsQuery = caseless(
   z.object({
     State: z.preprocess(
@@ -65,7 +68,7 @@ export const operationsQuery = caseless(
 );
 export const operationAgainQuery = caseless(z.object({ operationTimeoutSec: queryInteger.optional() }));
 
-/** Answer to an accepted push (our choice, "not shown"): accepted, not stored. */
+/** Response to an accepted push (our choice, "not shown"): accepted, not stored. */
 export const pushAccepted = z.object({
   operationId: z.string(),
   status: z.literal("accepted"),

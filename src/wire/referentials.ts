@@ -1,7 +1,7 @@
 /**
- * The referentials: lists of ids and names that fields of structure and parameters refer to (specification, *Referentials*).
- * Where the specification gives values they are these; where it gives a size alone, entries of the field fill it. The live
- * endpoint of a service is the authority over its own list.
+ * The referentials: lists of ids and names that fields of structure and parameters refer to (specification,
+ * *Referentials*). Values that the specification gives are used as they are; where it gives only a size, usual entries
+ * of the field fill the list. The live endpoint of a service has precedence for its own list.
  */
 import { AGGREGATES, GRANULARITIES } from "./data.ts";
 import energyTypes from "./referentials/energy-types.json" with { type: "json" };
@@ -24,7 +24,7 @@ export interface EnergyType extends Named {
 }
 
 export interface TimeZoneEntry {
-  /** Windows or IANA name: both are taken wherever a time zone is asked for. */
+  /** Windows or IANA name: every time zone parameter accepts both. */
   readonly id: string;
   /** `(UTC+01:00) Europe/Paris`, with the offset of standard time. */
   readonly displayName: string;
@@ -38,13 +38,13 @@ export const GATEWAY_TYPES: readonly Named[] = gatewayTypes;
 export const VARIABLE_TYPES: readonly Named[] = variableTypes;
 /** Key to label. */
 export const QUANTITY_TYPES: Readonly<Record<string, string>> = quantityTypes;
-/** Of `granularityTimeBase`. Not the scale of `GRANULARITY`: 4 is a day here and a month there. */
+/** Keys of `granularityTimeBase`. The scale differs from `GRANULARITY`: 4 is a day here and a month there. */
 export const TIME_PERIODS: Readonly<Record<string, string>> = timePeriods;
 /** Id to name: `Variable.aggregate` holds the id, the parameter Aggregation the name. */
 export const AGGREGATE_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(AGGREGATES).map(([name, id]) => [id, name]),
 );
-/** Of the parameter Granularity of `GET /data`, where it is sent by name. */
+/** Values of the parameter Granularity of `GET /data`, where it is sent by name. */
 export const GRANULARITY_VALUES = Object.entries(GRANULARITIES).map(([name, value]) => ({ name, value }));
 
 /** Windows names first, then every IANA name that the runtime knows. */
@@ -58,7 +58,10 @@ function zoneEntry(id: string, iana: string): TimeZoneEntry {
   return { id, displayName: `(UTC${standardOffset(iana)}) ${id}` };
 }
 
-/** Standard time is the smaller of the offsets of January and July; Ireland, which names them the other way round, too. */
+/**
+ * Standard time is the smaller of the offsets of January and July, also for Ireland, which names them the other way
+ * round.
+ */
 function standardOffset(iana: string): string {
   const year = 2025;
   const offsets = [1, 7].map((month) => Temporal.ZonedDateTime.from({ year, month, day: 1, timeZone: iana }));

@@ -73,7 +73,7 @@ export const source = z.object({
   tags: z.array(z.string()).nullish(),
   clientData: z.record(z.string(), z.unknown()).nullish(),
   siteName: z.string().nullish(),
-  /** At DisplayLevel Site. */
+  /** Present at DisplayLevel Site. */
   site: site.nullish(),
 });
 export type Source = z.infer<typeof source>;
@@ -91,7 +91,7 @@ export const variableBody = caseless(
     mappingConfig: z.string().optional(),
     tags: z.array(z.string()).optional(),
     isVersioned: z.boolean().optional(),
-    /** Ours: versions kept of each point, instead of what the account has. */
+    /** Extension of Headgate: versions kept of each point, instead of the account's setting. */
     versionsMax: z.int().positive().max(10_000).optional(),
     divider: z.number().optional(),
   }),
@@ -155,7 +155,7 @@ export const sourcesQuery = caseless(
 );
 export type SourcesQuery = z.infer<typeof sourcesQuery>;
 
-/** Of GET /sources/{sourceId}. */
+/** Query of GET /sources/{sourceId}. */
 export const sourceQuery = caseless(
   z.object({
     DisplayLevel: z.string().optional(),

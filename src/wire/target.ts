@@ -1,6 +1,6 @@
 /**
- * What names a variable in a push, beside its schema in `push.ts`: a process of mappers needs these names alone, and to make the schemas
- * would be a tenth of its start.
+ * The identifiers of a variable in a push, separate from the schema in `push.ts`: a mapping process needs these names
+ * alone, and building the schemas would take a tenth of its start.
  */
 
 /** The fields that identify a variable, by kind: exactly one source identifier, with one selector. */
@@ -12,10 +12,10 @@ export const SOURCE_IDENTIFIERS = [
   "meterNumber",
 ] as const;
 export type SourceIdentifier = (typeof SOURCE_IDENTIFIERS)[number];
-/** A push call holds one kind: mixed kinds are not supported by the service, which then drops elements in silence. */
+/** A push call holds one kind: the service does not support mixed kinds and drops elements silently. */
 export type IdentifierKind = "variableId" | SourceIdentifier;
 
-/** In the order of the contract. */
+/** The fields in the order of the contract. */
 export const TARGET_FIELDS = [
   "variableId",
   ...SOURCE_IDENTIFIERS,
@@ -32,7 +32,7 @@ export function identifierKind(target: TargetTexts): IdentifierKind | null {
   return SOURCE_IDENTIFIERS.find((identifier) => target[identifier] !== undefined) ?? null;
 }
 
-/** A target in words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`; equal targets have equal words. */
+/** A target as text, such as `sourceSerialNumber=M-1 mappingConfig=kWh`; equal targets have equal texts. */
 export function targetWords(target: TargetTexts): string {
   return TARGET_FIELDS.filter((field) => target[field] !== undefined)
     .map((field) => `${field}=${target[field]}`)

@@ -17,7 +17,7 @@ export const tokenRequest = z.object({
 });
 export type TokenRequest = z.infer<typeof tokenRequest>;
 
-/** Answer of the token endpoint. `expires_in` in seconds. Fields that we do not know are ignored. */
+/** Response of the token endpoint. `expires_in` in seconds. Unknown fields are ignored. */
 export const tokenResponse = z.object({
   access_token: z.string().min(1),
   expires_in: z.number().positive(),
@@ -27,7 +27,7 @@ export const tokenResponse = z.object({
 });
 export type TokenResponse = z.infer<typeof tokenResponse>;
 
-/** OAuth 2.0 error answer (RFC 6749, 5.2). */
+/** OAuth 2.0 error response (RFC 6749, 5.2). */
 export const tokenError = z.object({
   error: z.string(),
   error_description: z.string().optional(),

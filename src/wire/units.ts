@@ -1,10 +1,10 @@
-/** Units and their conversion (specification, *Unit*). The live service is the authority over the list. */
+/** Units and their conversion (specification, *Unit*). The list of the live service has precedence. */
 import { z } from "zod";
 import families from "./referentials/unit-families.json" with { type: "json" };
 import spellings from "./referentials/unit-spellings.json" with { type: "json" };
 import listed from "./referentials/units.json" with { type: "json" };
 
-/** As `GET /units` lists it; what only conversion needs may be missing. */
+/** A unit as `GET /units` lists it; fields that only conversion needs may be missing. */
 export const listedUnit = z.object({ id: z.number().int(), name: z.string(), symbol: z.string().nullish() });
 export type ListedUnit = z.infer<typeof listedUnit>;
 
@@ -12,9 +12,9 @@ export interface Unit {
   readonly id: number;
   readonly name: string;
   readonly symbol: string;
-  /** Units of one family convert into each other, and into no others. */
+  /** Units convert only within their family. */
   readonly unitFamilyId: number;
-  /** Reference unit of the family; of the reference itself, its own id. */
+  /** Reference unit of the family; the reference unit has its own id here. */
   readonly parentId: number;
   /** `reference = (value - offset) * divisor` */
   readonly divisor: number;
@@ -32,7 +32,7 @@ export const UNIT_FAMILIES: readonly UnitFamily[] = families;
 const byId = new Map(UNITS.map((unit) => [unit.id, unit]));
 const bySymbol = new Map(UNITS.map((unit) => [folded(unit.symbol), unit]));
 const byName = new Map(UNITS.map((unit) => [unit.name.toLowerCase(), unit]));
-/** Other ways in which files write a unit. Prefixes keep their case: `mW` and `MW` are a thousand million apart. */
+/** Other spellings of units in files. Prefixes are case-sensitive: `mW` and `MW` differ by a factor of 10⁹. */
 const bySpelling = new Map(Object.entries(spellings).map(([text, id]) => [folded(text), byId.get(id)]));
 
 /** `m³` and `m3`, `℃` and `°C`, and both signs for micro are the same. */
@@ -40,13 +40,16 @@ function folded(symbol: string): string {
   return symbol.trim().normalize("NFKC");
 }
 
-/** The unit of a symbol (with regard to case), a name (without), or a known spelling of one; undefined when there is none. */
+/**
+ * The unit of a symbol (with regard to case), a name (without), or a known spelling of one; undefined when there is
+ * none.
+ */
 export function findUnit(text: string): Unit | undefined {
   const symbol = folded(text);
   return bySymbol.get(symbol) ?? bySpelling.get(symbol) ?? byName.get(symbol.toLowerCase());
 }
 
-/** Whether a text names the unit, which may be one of another list than ours. */
+/** Whether a text names the unit, which may come from another list than ours. */
 export function namesUnit(text: string, unit: ListedUnit): boolean {
   const written = folded(text);
   const spellings = [unit.symbol, unit.name].filter((one) => one !== null && one !== undefined);
@@ -60,18 +63,18 @@ export function unitFamily(unit: Unit): UnitFamily | undefined {
   return UNIT_FAMILIES.find(({ id }) => id === unit.unitFamilyId);
 }
 
-/** A double holds fifteen decimal digits of any number; those behind are noise of the factors. */
+/** A double holds any number to fifteen decimal digits; further digits are rounding noise of the factors. */
 const DIGITS = 15;
 
 /**
- * `value`, given in `from`, in `to`: by way of the reference unit of their family, which they share.
- * Between units of different families this gives a number without meaning, so the caller asks first.
+ * Converts `value` from `from` to `to` by the reference unit of their family, which they share. Between units of
+ * different families the result has no meaning, so the caller checks first.
  */
 export function convertUnit(value: number, from: Unit, to: Unit): number {
   if (from.id === to.id) return value;
   const factor = from.divisor / to.divisor;
   if (from.offset === 0 && to.offset === 0) {
-    // Whole factors are exact, and so is dividing by their inverse.
+    // Whole factors are exact, and so is division by their inverse.
     if (Number.isInteger(factor)) return value * factor;
     const inverse = to.divisor / from.divisor;
     if (Number.isInteger(inverse)) return value / inverse;

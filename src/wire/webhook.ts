@@ -1,12 +1,13 @@
 /**
- * Webhooks of outcomes. The specification shows no payload; this one is ours (`docs/hub-choices.md`).
- * Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<body>">`.
+ * Webhooks of outcomes. The specification shows no payload; this one is an extension of Headgate
+ * (`docs/hub-choices.md`). Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256 of
+ * "<t>.<body>">`.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
 export const SIGNATURE_HEADER = "x-headgate-signature";
-/** Header of ours, of answers that should tell their client more than their status does; several warnings are joined by "; ". */
+/** Header of Headgate for responses that carry more than their status; several warnings are joined by "; ". */
 export const WARNING_HEADER = "x-headgate-warning";
 /** Begins the warning of a push whose outcome will not be sent to its `webhookUrl`. */
 export const WEBHOOK_WARNING = "webhookUrl:";
@@ -16,14 +17,14 @@ export const SIGNATURE_TOLERANCE_SEC = 300;
 export const webhookBody = z.object({
   operationId: z.string(),
   account: z.union([z.string(), z.number()]).transform(String),
-  /** Readings in the request. */
+  /** Number of readings in the request. */
   received: z.number().int(),
-  /** Readings that are stored now because of this operation, replaced ones included. */
+  /** Number of readings stored by this operation, replaced ones included. */
   stored: z.number().int(),
-  /** Of the stored ones, those that replaced an earlier value or version. */
+  /** Number of stored readings that replaced an earlier value or version. */
   replaced: z.number().int(),
   discarded: z.array(z.object({ target: z.string(), reason: z.string(), count: z.number().int() })),
-  /** What the sender should know of stored readings, each said once; absent: nothing. */
+  /** Notices about stored readings, each given once; absent: none. */
   notices: z.array(z.string()).optional(),
   started: z.string(),
   finished: z.string(),
@@ -34,7 +35,7 @@ export function signWebhook(body: string, secret: string, unixSeconds: number): 
   return `t=${unixSeconds},v1=${hmac(body, secret, unixSeconds)}`;
 }
 
-/** Null when the signature holds, otherwise why not. */
+/** Null when the signature is valid, otherwise the reason. */
 export function verifyWebhook(
   body: string,
   secret: string,

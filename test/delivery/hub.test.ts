@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { pushOptions, type ServiceOptions, serviceOptions } from "../../src/delivery/options.ts";
-import { readOutcomeWebhook, type ToldOutcome } from "../../src/delivery/outcomes.ts";
+import { type ReportedOutcome, readOutcomeWebhook } from "../../src/delivery/outcomes.ts";
 import { createDelivery } from "../../src/delivery/service-delivery.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
@@ -134,7 +134,7 @@ describe("delivery to the hub", () => {
 
   it("learns outcomes by webhook, in the same words as by reading back", async () => {
     await structure("plain", false);
-    const told: (ToldOutcome | { refused: string })[] = [];
+    const told: (ReportedOutcome | { refused: string })[] = [];
     const receiver = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -166,7 +166,7 @@ describe("delivery to the hub", () => {
     await new Promise((resolve) => receiver.close(resolve));
   });
 
-  it("splits what is too large for the hub, and every reading is stored", async () => {
+  it("splits a batch that is too large for the hub, and every reading is stored", async () => {
     await hub.close();
     hub = await startTestHub({ limits: { body: "4KB" } });
     const variableId = await structure("plain", false);

@@ -20,7 +20,7 @@ function received(change: Partial<OutcomeWebhook> = {}, body = JSON.stringify(to
   return { body, signature: signWebhook(body, secret, nowSeconds), secret, nowSeconds, ...change };
 }
 
-it("a signed webhook becomes an outcome, unknown fields left aside", () => {
+it("a signed webhook becomes an outcome, ignoring unknown fields", () => {
   expect(readOutcomeWebhook(received())).toEqual({
     account: "7",
     outcome: {
@@ -49,7 +49,7 @@ it.each<[string, OutcomeWebhook, string]>([
   expect(readOutcomeWebhook(webhook)).toMatchObject({ refused: expect.stringContaining(words) });
 });
 
-it("words of the sender are cut to a length that people read", () => {
+it("texts of the sender are cut to a readable length", () => {
   const long = "x".repeat(100_000);
   const body = JSON.stringify({ ...told, discarded: [{ target: long, reason: long, count: 2 }] });
   const read = readOutcomeWebhook(received({}, body));

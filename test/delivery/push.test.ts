@@ -27,7 +27,7 @@ async function deliver(...batches: PushElement[][]): Promise<DeliveryResult> {
 const values = () => setup.service.stored.map(({ value }) => value).sort((one, other) => one - other);
 const range = (count: number) => Array.from({ length: count }, (_, index) => index + 0.5);
 
-/** Refuses whatever holds one of these values. */
+/** Refuses a push that holds one of these values. */
 function refusing(status: number, ...bad: number[]): Step {
   return (elements) => {
     const hit = elements.some(({ data }) => data.some(({ value }) => bad.includes(value)));
@@ -35,7 +35,7 @@ function refusing(status: number, ...bad: number[]): Step {
   };
 }
 
-/** What a hub answers to a webhookUrl that it will not call. */
+/** The response of a hub to a webhookUrl that it will not call. */
 const REFUSING = {
   "x-headgate-warning": "something else; webhookUrl: the outcome will not be sent to 10.0.0.1",
 };
@@ -78,7 +78,7 @@ describe("a push", () => {
     expect(setup.delivery.webhookRefusal).toBeNull();
   });
 
-  it("has the batches of one run under way side by side, as many as configured", async () => {
+  it("sends the batches of one run concurrently, as many as configured", async () => {
     await again({ concurrency: 2 });
     setup.service.pushDefault = "hang";
     const batches = ["A", "B", "C"].map((serial) => [element(serial, 1)]);
@@ -104,7 +104,7 @@ describe("a push", () => {
     expect(stored).toHaveLength(32);
   });
 
-  it("of a run that was delivered already sends nothing", async () => {
+  it("sends nothing for a run that was delivered already", async () => {
     const { run, segmentPath } = await setup.run("r1", [[element("A", 3)]]);
     await setup.delivery.deliver(run, segmentPath, never);
     expect(await setup.delivery.deliver(run, segmentPath, never)).toEqual({ status: "accepted", points: 3 });
@@ -133,7 +133,7 @@ describe("a push", () => {
   });
 });
 
-describe("a failure that may pass", () => {
+describe("a transient failure", () => {
   it.each<[string, Step]>([
     ["503", { status: 503, body: "down" }],
     ["408", { status: 408 }],
@@ -173,7 +173,7 @@ describe("a failure that may pass", () => {
     expect(setup.service.pushes).toHaveLength(1);
   });
 
-  it("sits out a short Retry-After", async () => {
+  it("waits for a short Retry-After", async () => {
     setup.service.pushScript.push({ status: 429, headers: { "retry-after": "1" } });
     const startedMs = performance.now();
     expect(await deliver([element("A", 3)])).toMatchObject({ status: "accepted" });
@@ -188,7 +188,7 @@ describe("a failure that may pass", () => {
     expect(setup.journal.batch("r1-1").state).toBe("sending");
   });
 
-  it("of several runs in a row opens the breaker, which lets one through later", async () => {
+  it("of several runs in a row opens the breaker, which lets one run through later", async () => {
     await again({ retry: { quickAttempts: 1, breakerFailures: 2, initial: "100ms" } });
     setup.service.pushScript.push(...Array<Step>(3).fill({ status: 500 }));
     const one = await setup.run("r1", [[element("A", 3)]]);
@@ -292,7 +292,7 @@ describe("a refusal that a person resolves", () => {
     expect(setup.journal.batch("r1-1").state).toBe("sending");
   });
 
-  it("tells wrong credentials from a missing scope, and asks for no more tokens meanwhile", async () => {
+  it("distinguishes wrong credentials from a missing scope, and requests no more tokens meanwhile", async () => {
     setup.service.tokenScript.push(
       json(401, { error: "invalid_grant", error_description: "wrong password" }),
     );
@@ -320,7 +320,7 @@ describe("a refusal that a person resolves", () => {
   });
 });
 
-describe("a batch that the service does not take whole", () => {
+describe("a batch that the service does not accept whole", () => {
   it("is halved by 413 until it fits, and every reading arrives once, in order", async () => {
     setup.service.pushDefault = (elements) =>
       elements.reduce((sum, { data }) => sum + data.length, 0) > 3 ? { status: 413 } : "accept";
@@ -351,7 +351,7 @@ describe("a batch that the service does not take whole", () => {
     expect(setup.service.pushes.length).toBeLessThan(20);
   });
 
-  it("tells the rejected readings again when the run is delivered again, and sends nothing", async () => {
+  it("reports the rejected readings again when the run is delivered again, and sends nothing", async () => {
     setup.service.pushDefault = refusing(422, 1.5);
     const { run, segmentPath } = await setup.run("r1", [[element("A", 4)]]);
     const result = await setup.delivery.deliver(run, segmentPath, never);
@@ -361,7 +361,7 @@ describe("a batch that the service does not take whole", () => {
     expect(setup.service.pushes).toHaveLength(sent);
   });
 
-  it("is refused whole once too many readings were refused, instead of asking about every one", async () => {
+  it("is refused whole once too many readings were refused, instead of isolating every one", async () => {
     await again({ retry: { refusedReadings: 3 } });
     setup.service.pushDefault = json(400, { title: "Bad Request", status: 400 });
     const result = await deliver([element("A", 1000)]);
@@ -369,7 +369,7 @@ describe("a batch that the service does not take whole", () => {
     expect(setup.service.pushes.length).toBeLessThan(40);
   });
 
-  it("goes on with the halves after a restart, above what a crash left at the end of the segment", async () => {
+  it("resumes with the halves after a restart, above what a crash left at the end of the segment", async () => {
     await again({ retry: { quickAttempts: 1 } });
     setup.service.pushScript.push({ status: 413 }, "accept", "reset");
     const { run, segmentPath } = await setup.run("r1", [[element("A", 8)]]);
@@ -389,7 +389,7 @@ describe("a batch that the service does not take whole", () => {
   });
 });
 
-it("children are made again, the same, when the segment was lost and mapped anew", async () => {
+it("children are made identically when a lost segment was mapped again", async () => {
   await again({ retry: { quickAttempts: 1 } });
   const { run, segmentPath } = await setup.run("r1", [[element("A", 8)], [element("B", 8, 8)]]);
   const asMapped = await readFile(segmentPath);
@@ -403,7 +403,7 @@ it("children are made again, the same, when the segment was lost and mapped anew
   expect((await readFile(segmentPath)).subarray(0, asSplit.length).equals(asSplit)).toBe(true);
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   it("of any size is read up to a limit only", async () => {
     setup.service.pushScript.push({ status: 500, body: "x".repeat(20_000_000) });
     expect(await deliver([element("A", 3)])).toEqual({ status: "accepted", points: 3 });
@@ -411,7 +411,7 @@ describe("an answer", () => {
   });
 });
 
-it("holds the bytes of no batch whose turn is not near", async () => {
+it("holds only the bytes of batches that are close to their turn", async () => {
   await again({ concurrency: 1 });
   const runs = await Promise.all(
     Array.from({ length: 4 }, (_, index) => setup.run(`r${index}`, [[element(`S${index}`, 2)]])),
@@ -452,7 +452,7 @@ it("never sends more calls at a time than configured", async () => {
   expect(most).toBeLessThanOrEqual(2);
 });
 
-describe("while a service answers quickly", () => {
+describe("while a service responds quickly", () => {
   const tooLarge = json(413, { title: "Payload Too Large", status: 413 });
   const sendings = () => setup.journal.log.filter((line) => line.endsWith("ready>sending")).length;
   const opened = (...ids: string[]) =>
@@ -481,7 +481,7 @@ describe("while a service answers quickly", () => {
     expect(journalled).toEqual([4, 4, 4]);
   });
 
-  it("those that do not go after all are known not to be stored", async () => {
+  it("batches that are not sent after all are known not to be stored", async () => {
     setup.service.pushScript.push({ status: 429, headers: { "retry-after": "30" } });
     const runs = await opened("r1", "r2", "r3");
     const results = await Promise.all(start(runs));
@@ -495,14 +495,14 @@ describe("while a service answers quickly", () => {
     setup.service.pushScript.push(tooLarge);
     const [, second] = runs;
     if (second === undefined) throw new Error("no run");
-    // One of which an attempt may be stored would be refused whole.
+    // A batch with an attempt that may be stored would be refused whole.
     expect(await after.deliver(second.run, second.segmentPath, never)).toMatchObject({
       status: "accepted",
       points: 2,
     });
   });
 
-  it("one that was journalled and not sent when the gateway stops is known not to be stored", async () => {
+  it("a batch that was journalled and not sent when the gateway stops is known not to be stored", async () => {
     const stop = new AbortController();
     setup.service.pushScript.push(() => {
       stop.abort();
@@ -530,7 +530,7 @@ it("rejects a batch whole whose operationId the service knows with other bytes, 
   expect(setup.service.pushes.map((call) => call.query.get("operationId"))).toEqual(["r1-1", "r1-2"]);
 });
 
-describe("a batch of which an attempt had no answer, and that the service then does not take whole", () => {
+describe("a batch with an unanswered attempt that the service then does not accept whole", () => {
   const tooLarge = json(413, { title: "Payload Too Large", status: 413 });
   const impossible = json(400, { title: "Bad Request", status: 400 });
   const prepare = async (idempotency: boolean) => {
@@ -567,14 +567,14 @@ describe("a batch of which an attempt had no answer, and that the service then d
     expect(result).toMatchObject({ status: "rejected", rows: [{ code: "HG-PUSH-015" }] });
   });
 
-  it("is split by a service that knows its Idempotency-Key again, which would have told", async () => {
+  it("is split for a service that recognises its Idempotency-Key, which would have said so", async () => {
     await prepare(true);
     setup.service.pushScript.push("reset", tooLarge);
     expect(await deliver([element("A", 8)])).toEqual({ status: "accepted", points: 8 });
     expect(values()).toEqual(range(8));
   });
 
-  it("is split after answers and faults that nothing can have been stored with", async () => {
+  it("is split after responses and faults that exclude storage", async () => {
     await prepare(false);
     setup.service.pushScript.push({ status: 429 }, { status: 401 }, tooLarge);
     expect(await deliver([element("A", 8)])).toEqual({ status: "accepted", points: 8 });
@@ -583,7 +583,7 @@ describe("a batch of which an attempt had no answer, and that the service then d
 });
 
 describe("the probe", () => {
-  it("tells account, right to push and right to read", async () => {
+  it("reports account, right to push and right to read", async () => {
     const lines = await setup.delivery.probe(never);
     expect(lines.map(({ level, what }) => `${level} ${what}`)).toEqual([
       "ok token: account 7, scopes datahub-api push-data",
@@ -594,7 +594,7 @@ describe("the probe", () => {
     expect(setup.service.stored).toHaveLength(0);
   });
 
-  it("tells that the service sends no outcomes to the webhook", async () => {
+  it("reports that the service sends no outcomes to the webhook", async () => {
     await again({}, "http://10.0.0.1/outcome");
     setup.service.pushDefault = json(200, {}, REFUSING);
     expect((await setup.delivery.probe(never))[2]).toMatchObject({
@@ -610,7 +610,7 @@ describe("the probe", () => {
     expect(lines[1]).toMatchObject({ level: "failed", what: "push: HTTP 403" });
   });
 
-  it("tells an account that is closed to the user from a wrong password", async () => {
+  it("distinguishes an account that is closed to the user from a wrong password", async () => {
     const refused = (words: string) => json(400, { error: "invalid_grant", error_description: words });
     setup.service.tokenScript.push(refused("the user may not enter the account 7"));
     expect((await setup.delivery.probe(never))[0]?.hint).toMatch(
@@ -621,14 +621,14 @@ describe("the probe", () => {
     expect((await after.probe(never))[0]?.hint).toMatch(/^Correct `credentials\.username`/);
   });
 
-  it("asks for the address and the network when the service cannot be reached", async () => {
+  it("points at address and network when the service cannot be reached", async () => {
     await setup.service.stop();
     const [line] = await setup.delivery.probe(never);
     expect(line).toMatchObject({ level: "failed", hint: expect.stringContaining("address in `token`") });
     await setup.service.start();
   });
 
-  it("fails where nothing would tell outcomes, and warns where a webhook does", async () => {
+  it("fails where nothing would report outcomes, and warns where a webhook does", async () => {
     setup.service.readReply = { status: 404 };
     const hint = "Check the address in `base` of the service.";
     expect((await setup.delivery.probe(never))[2]).toMatchObject({ level: "failed", hint });

@@ -4,7 +4,7 @@ import type { Clock } from "../../src/support/clock.ts";
 
 const never = new AbortController().signal;
 
-/** Sleeps by going on at once. */
+/** A clock whose sleeps advance the time at once. */
 function leaping(): Clock & { atMs: number } {
   const clock = {
     atMs: 0,
@@ -30,7 +30,7 @@ test("batches go no faster than the rate, whatever their size", async () => {
   expect(wentAtMs).toEqual([0, 500, 2_500, 2_501]);
 });
 
-test("time without batches is not saved up", async () => {
+test("idle time is not saved up", async () => {
   const clock = leaping();
   const pace = new Pace(1_000, clock);
   await pace.take(1_000, never);
@@ -40,7 +40,7 @@ test("time without batches is not saved up", async () => {
   expect(clock.atMs).toBe(61_000);
 });
 
-test("without a rate nothing waits, and who stops waits no longer", async () => {
+test("without a rate there is no wait, and an abort ends a wait", async () => {
   const clock = leaping();
   const free = new Pace(undefined, clock);
   await free.take(1_000_000, never);

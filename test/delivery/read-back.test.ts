@@ -36,7 +36,7 @@ const rowsOf = (variableId: number, { data }: PushElement, version?: string) =>
   }));
 
 describe("reading back", () => {
-  it("tells every reading stored when date and value are there, over several pages", async () => {
+  it("reports every reading as stored when date and value match, over several pages", async () => {
     const [one, other] = [element("A", 40), element("B", 5)];
     setup.service.sources = [source(1, "A"), source(2, "B")];
     setup.service.variables = [variable(11, 1, { mappingConfig: "other" }), variable(12, 1), variable(22, 2)];
@@ -54,7 +54,7 @@ describe("reading back", () => {
     expect(setup.service.callsTo("/base/data").length).toBeGreaterThan(5);
   });
 
-  it("tells unknown variables, missing readings and other values apart, by target", async () => {
+  it("distinguishes unknown variables, missing readings and other values, by target", async () => {
     const [gone, short, changed] = [element("A", 3), element("B", 3), element("C", 3)];
     setup.service.sources = [source(2, "B"), source(3, "C")];
     setup.service.variables = [variable(22, 2), variable(33, 3)];
@@ -79,7 +79,7 @@ describe("reading back", () => {
     });
   });
 
-  it("reads only what was missing when it is asked again", async () => {
+  it("reads only the missing readings when it is called again", async () => {
     const [one, other] = [element("A", 4), element("B", 4)];
     setup.service.sources = [source(1, "A"), source(2, "B")];
     setup.service.variables = [variable(12, 1), variable(22, 2)];
@@ -95,7 +95,7 @@ describe("reading back", () => {
     expect(setup.service.callsTo("/base/data")).toHaveLength(asked + 1);
   });
 
-  it("finds a variable that came into being since the last time", async () => {
+  it("finds a variable that was created since the last call", async () => {
     const pushed = element("A", 3);
     const { run, segmentPath } = await delivered([pushed]);
     expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({ missing: 3 });
@@ -116,14 +116,18 @@ describe("reading back", () => {
     expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({ missing: 0 });
   });
 
-  it("follows the service where several sources have one serial number: the first variable that fits counts", async () => {
-    const pushed = element("A", 2);
-    setup.service.sources = [source(5, "A"), source(3, "A")];
-    setup.service.variables = [variable(51, 5), variable(90, 3), variable(80, 3)];
-    setup.service.rows = rowsOf(80, pushed);
-    const { run, segmentPath } = await delivered([pushed]);
-    expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({ missing: 0 });
-  });
+  it(
+    "follows the service where several sources have one serial number: the first variable that fits " +
+      "counts",
+    async () => {
+      const pushed = element("A", 2);
+      setup.service.sources = [source(5, "A"), source(3, "A")];
+      setup.service.variables = [variable(51, 5), variable(90, 3), variable(80, 3)];
+      setup.service.rows = rowsOf(80, pushed);
+      const { run, segmentPath } = await delivered([pushed]);
+      expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({ missing: 0 });
+    },
+  );
 
   it("reads variables named by their id, and leaves out operations whose outcome is known", async () => {
     const { data } = element("", 2);
@@ -141,7 +145,7 @@ describe("reading back", () => {
     ["no right to read", json(403, { title: "Forbidden", status: 403 }), "Forbidden"],
     ["the service is down", { status: 503 }, "503"],
     ["the answer has another shape", json(200, { rows: [] }), "another shape"],
-  ])("tells why it cannot be told: %s", async (_, reply, words) => {
+  ])("reports why the outcome is unknown: %s", async (_, reply, words) => {
     const { run, segmentPath } = await delivered([element("A", 3)]);
     setup.service.readReply = reply;
     expect(await setup.delivery.readBack(run, segmentPath, never)).toMatchObject({

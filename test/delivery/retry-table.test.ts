@@ -22,13 +22,13 @@ it.each([
   expect(judge({ status, webPage: false, words: `HTTP ${status}` })).toBe(verdict);
 });
 
-it("a repeated operationId with other bytes is told from refused content by the service's words", () => {
+it("the service's message distinguishes a repeated operationId with other bytes from refused content", () => {
   const words = "HTTP 422: Unprocessable Content: this Idempotency-Key came before with another body";
   expect(judge({ status: 422, webPage: false, words })).toBe("conflict");
   expect(judge({ status: 400, webPage: false, words })).toBe("bisect");
 });
 
-it("every verdict of the table says what follows, and no rule hides behind an earlier one", () => {
+it("every verdict of the table says what follows, and no rule is shadowed by an earlier one", () => {
   for (const rule of RETRY_TABLE) {
     expect(CONSEQUENCES[rule.verdict]).not.toBe("");
     const reached = Array.from(

@@ -1,4 +1,6 @@
-/** A service over real HTTP that behaves as its script says, call by call, and correctly when the script is at its end. */
+/**
+ * A service over real HTTP that behaves as its script says, call by call, and correctly when the script is at its end.
+ */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +22,10 @@ export interface Reply {
   readonly body?: string;
 }
 
-/** `reset`: nothing taken; `reset-after-accepting`: taken, no answer; `hang`: never answers; a function decides by the body. */
+/**
+ * `reset`: nothing accepted; `reset-after-accepting`: accepted, no response; `hang`: never responds; a function decides
+ * by the body.
+ */
 export type Step =
   | Reply
   | "accept"
@@ -39,11 +44,11 @@ export interface StoredReading {
 export class ScriptedService {
   readonly calls: SeenCall[] = [];
   readonly pushScript: Step[] = [];
-  /** When the script is at its end. */
+  /** The step after the end of the script. */
   pushDefault: Step = "accept";
   readonly tokenScript: Reply[] = [];
   expiresInSec = 300;
-  /** Whether what comes twice under one Idempotency-Key is stored once. */
+  /** Whether a push that is repeated under one Idempotency-Key is stored once. */
   idempotency = true;
   /** Claims of the tokens; null makes them opaque. */
   claims: Record<string, unknown> | null = { account: "7" };
@@ -54,7 +59,7 @@ export class ScriptedService {
   variables: Variable[] = [];
   /** Rows of /data, whatever the period; filtered by variable. */
   rows: { variableId: number; date: string; rawValue: number; version?: string }[] = [];
-  /** A page of /data never holds more. */
+  /** Limit on the rows of a page of /data. */
   rowsPerPage = 1000;
   /** Overrides the answer of any read. */
   readReply: Reply | null = null;

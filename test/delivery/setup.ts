@@ -29,7 +29,7 @@ const QUICK = {
   timeouts: { connect: "2s", headers: "5s", body: "5s", total: "5s" },
 };
 
-/** As `push` of the configuration is written. */
+/** The section `push` as the configuration has it. */
 export interface PushChange {
   readonly concurrency?: number;
   readonly operationTimeout?: string;
@@ -105,7 +105,7 @@ export async function writeSegment(
   });
 }
 
-/** Elements of one reading each list given, by hour from the start of 2026. */
+/** An element with one reading for each hour from the start of 2026. */
 export function element(serial: string, count: number, first = 0): PushElement {
   const data = Array.from({ length: count }, (_, index) => ({
     date: new Date(Date.UTC(2026, 0, 1) + (first + index) * 3_600_000).toISOString(),

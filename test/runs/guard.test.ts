@@ -130,7 +130,7 @@ describe("the guard before the first push", () => {
     rig.put("in/twins.csv", bySerial("TWIN", 5));
     const held = await untilState("twins.csv", "held");
     expect(held.reason?.targets).toMatchObject([
-      { what: "ambiguous", words: expect.stringContaining(`variables ${one}, ${two} are all meant`) },
+      { what: "ambiguous", words: expect.stringContaining(`variables ${one}, ${two} all match`) },
     ]);
     expect(await rig.stored(one)).toEqual({});
     await gateway.ledger.advanceRun(held.id, "held", "cancelled");

@@ -24,11 +24,11 @@ describe("a file that is expected by 07:00 every day", () => {
     expect(late(daily, "2026-03-10T09:00:00Z", "2026-03-10T09:01:00Z")).toBeNull());
   it("is due by the clock of its zone also after a change of daylight saving", () =>
     expect(late(daily, "2026-03-28T05:00:00Z", "2026-03-29T05:00:00Z")).toBe("2026-03-29T05:00:00Z"));
-  it("is not late for a time at which nobody was looking", () =>
+  it("is not late for a time before the watch began", () =>
     expect(
       late(daily, null, "2026-03-10T08:00:00Z", Temporal.Instant.from("2026-03-10T07:30:00Z")),
     ).toBeNull());
-  it("is late when none ever came while somebody was looking", () =>
+  it("is late when none ever came since the watch began", () =>
     expect(late(daily, null, "2026-03-10T08:00:00Z", Temporal.Instant.from("2026-03-09T07:30:00Z"))).toBe(
       "2026-03-10T06:00:00Z",
     ));

@@ -85,7 +85,7 @@ describe("a trigger", () => {
     expect(firing).toEqual(["Active", "Updated"]);
   });
 
-  it("matches only files that come the way it is for", () => {
+  it("matches only files of its ingestion type", () => {
     for (const ingestionType of INGESTION_TYPES) {
       const trigger = rule({ fileNamePatternMatches, ingestionType });
       for (const came of INGESTION_TYPES)

@@ -37,7 +37,7 @@ describe("the registry of triggers", () => {
     expect(registry.claim("acme_in/other.csv", "SendViaFtp").claimed).toBeNull();
   });
 
-  it("lets the token decide for what was sent under one, whatever the name", () => {
+  it("matches a file that was sent under a token by that token, whatever its name", () => {
     const http = { ingestionType: "SendViaHttp" };
     const registry = createRegistry([
       trigger("off", [], { ...http, token: GUID, state: "Inactive" }),
@@ -51,7 +51,7 @@ describe("the registry of triggers", () => {
     expect(registry.claim("1.csv", "SendViaHttp", "intake", unknown).claimed).toBeNull();
   });
 
-  it("keeps what a sender of one service sent from the triggers of another", () => {
+  it("keeps the files of a sender of one service from the triggers of another", () => {
     const upload = { ingestionType: "UploadInStorage" };
     const registry = createRegistry([
       trigger("theirs", [CSV], { ...upload, service: "theirs" }),
@@ -64,7 +64,7 @@ describe("the registry of triggers", () => {
     );
   });
 
-  it("says for a file that nobody claims why each trigger does not", () => {
+  it("reports for an unclaimed file why each trigger does not claim it", () => {
     const registry = createRegistry([trigger("acme", [ACME]), trigger("off", [CSV], { state: "Inactive" })]);
     const words = whyUnclaimed(registry.claim("other.csv", "SendViaFtp"));
     expect(words).toBe('acme: StartsWith "acme_": no · off: its state is Inactive, so it does not fire');
@@ -78,7 +78,7 @@ describe("the registry of triggers", () => {
     expect(registry.claim("a.csv", "SendViaFtp").claimed?.name).toBe("here");
   });
 
-  it("asks the new triggers once they are replaced", () => {
+  it("uses the new triggers once they are replaced", () => {
     const registry = createRegistry([trigger("old", [ACME])]);
     registry.replace([trigger("new", [CSV])]);
     expect(registry.claim("acme_1.csv", "SendViaFtp").claimed?.name).toBe("new");
@@ -116,7 +116,7 @@ describe("the lint of triggers", () => {
   const findings = (...triggers: TriggerOptions[]) =>
     lintTriggers(triggers, DROPS).map(({ level, trigger: name }) => `${level} ${name}`);
 
-  it("asks triggers for SendViaHttp for a token, and not for patterns", () => {
+  it("requires a token of triggers for SendViaHttp, and no patterns", () => {
     expect(findings(trigger("a", [], { ingestionType: "SendViaHttp" }))).toEqual(["failed a"]);
     expect(findings(trigger("a", [], { ingestionType: "SendViaHttp", token: GUID }))).toEqual([]);
   });
@@ -135,7 +135,7 @@ describe("the lint of triggers", () => {
     expect(findings(trigger("both", [ACME, CSV]), trigger("any", [ACME, CSV], or))).toEqual([]);
   });
 
-  it("does not warn where the earlier one is for other drops, other ways in, or does not fire", () => {
+  it("does not warn where the earlier one is for other drops, other ingestion types, or does not fire", () => {
     const later = trigger("b", [CSV]);
     expect(findings(trigger("a", [CSV], { drops: ["field"] }), later)).toEqual([]);
     expect(findings(trigger("a", [CSV], { ingestionType: "UploadInStorage" }), later)).toEqual([]);
@@ -150,7 +150,7 @@ describe("the lint of triggers", () => {
     expect(findings(trigger("a", [CSV], { state: "Updated" }))).toEqual([]);
   });
 
-  it("warns of a way in that no drop of the trigger offers", () => {
+  it("warns of an ingestion type that no drop of the trigger offers", () => {
     const told = (drops: readonly LintedDrop[], more: Record<string, unknown>) =>
       lintTriggers([trigger("a", [CSV], more)], drops).map(({ level }) => level);
     expect(told([DROPS[1]], {})).toEqual(["warning"]);

@@ -42,7 +42,7 @@ const portOf = (server: Server) => (server.address() as AddressInfo).port;
 const listen = (server: Server) =>
   new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
 
-/** Token and push behind a certificate that nobody trusts by himself. */
+/** Token and push behind a certificate that no client trusts by default. */
 async function secureService() {
   const server = createSecureServer({ key: testKey, cert: testCertificate }, (request, response) => {
     request.resume();
@@ -68,7 +68,7 @@ describe("the client", () => {
     expect(service.callsTo("/token")).toHaveLength(2);
   });
 
-  it("renews once for many calls that are refused together", async () => {
+  it("renews once for many calls that are refused at the same time", async () => {
     await push();
     service.validTokens.clear();
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => push(`r2-${index}`)));
@@ -76,7 +76,7 @@ describe("the client", () => {
     expect(service.callsTo("/token")).toHaveLength(2);
   });
 
-  it("tells a missing scope when a new token is refused too", async () => {
+  it("reports a missing scope when a new token is refused too", async () => {
     service.scope = "datahub-api";
     service.pushDefault = { status: 401 };
     await expect(push()).rejects.toMatchObject({
@@ -120,7 +120,7 @@ describe("the client", () => {
   it.each([
     ["a bare id", 41],
     ["an object with the id", { id: 41, name: "new" }],
-  ])("takes %s for what was created", async (_, answer) => {
+  ])("accepts %s as the result of a creation", async (_, answer) => {
     service.readReply = json(200, answer);
     expect(await client.postSite({ name: "new", typeId: 1, timeZoneId: "UTC" }, signal)).toBe(41);
   });
@@ -131,12 +131,12 @@ describe("the client", () => {
     [{ status: 400 }, RejectedError],
     [json(200, "no rows"), ConfigError],
     [json(200, "x".repeat(40 * 1024 ** 2)), RejectedError],
-  ])("sorts failures of reads by who can mend them (%#)", async (reply, kind) => {
+  ])("classifies failures of reads by the required action (%#)", async (reply, kind) => {
     service.readReply = reply;
     await expect(client.postData({ VariableIds: [1] }, signal)).rejects.toThrow(kind);
   });
 
-  it("never follows a redirect, and takes the token nowhere else", async () => {
+  it("never follows a redirect, and sends the token nowhere else", async () => {
     const came: string[] = [];
     const elsewhere = createServer((request, response) => {
       came.push(`${request.url} ${request.headers.authorization}`);
@@ -155,12 +155,12 @@ describe("the client", () => {
     }
   });
 
-  it("cuts off an answer that is too large, and says so", async () => {
+  it("cuts off a response that is too large, and says so", async () => {
     service.pushScript.push({ status: 400, body: "x".repeat(20_000_000) });
     expect((await push()).words).toMatch(/^HTTP 400 \(cut off, since it is too large\): x+/);
   });
 
-  it("names the type of an answer that is no JSON", async () => {
+  it("names the type of a response that is not JSON", async () => {
     service.pushScript.push({
       status: 502,
       headers: { "content-type": "text/plain; charset=utf-8" },
@@ -169,7 +169,7 @@ describe("the client", () => {
     expect((await push()).words).toBe("HTTP 502 (text/plain): sorry");
   });
 
-  it("takes nothing that comes before the answer for the answer itself", async () => {
+  it("does not take an informational response for the final one", async () => {
     const hinting = createServer((request, response) => {
       request.resume();
       if (request.url === "/token") response.end(JSON.stringify({ access_token: "t", expires_in: 60 }));
@@ -254,7 +254,7 @@ describe("the client", () => {
     }
   });
 
-  it("tells where nobody listens", async () => {
+  it("names the address where no server listens", async () => {
     await push();
     await service.stop();
     await expect(push()).rejects.toMatchObject({
@@ -265,7 +265,7 @@ describe("the client", () => {
   });
 });
 
-describe("the words of an answer", () => {
+describe("the text of a response", () => {
   const answer = (text: string) => answerWords({ status: 400, headers: {}, cut: null, text });
   it.each([
     ["", "HTTP 400"],

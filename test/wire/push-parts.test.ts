@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PushBodyFault, type PushElement, readPushBody, readPushParts } from "../../src/wire/index.ts";
 
-/** What a body is read as: its elements, parts of one joined again; or the kind of its fault. */
+/** The result of reading a body: its elements, with the parts of one joined again; or the kind of its fault. */
 function whole(bytes: Uint8Array): unknown {
   return outcomeOf(() => readPushBody(bytes));
 }
@@ -98,7 +98,7 @@ test("a broken body is refused in parts as it is whole", () => {
       const bytes = Buffer.from(json);
       const expected = whole(bytes);
       const actual = inParts(bytes, piece);
-      // Of two faults either may be told: the one that breaks the JSON, or one that was read before it.
+      // Of two faults either may be reported: the one that breaks the JSON, or one that was read before it.
       if (JSON.stringify(expected).includes('"elements"')) expect(actual).toEqual(expected);
       else expect(actual).toHaveProperty("path");
     }),

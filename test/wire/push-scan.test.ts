@@ -15,7 +15,7 @@ function parsed(bytes: Uint8Array): number | null {
   try {
     return countReadings(readPushBody(bytes));
   } catch {
-    // Whatever the reason: it must not be counted.
+    // The reason does not matter: the body must not be counted.
     return null;
   }
 }

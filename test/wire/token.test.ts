@@ -103,7 +103,7 @@ describe("a token endpoint", () => {
     ["invalid_grant", "HG-PUSH-003", "password"],
     ["invalid_scope", "HG-PUSH-004", "scopes"],
     ["constructor", "HG-PUSH-006", ""],
-  ])("that answers %s is told as what to correct", async (error, code, hint) => {
+  ])("that responds %s is reported with the setting to correct", async (error, code, hint) => {
     service.tokenScript.push(json(401, { error, error_description: "its words" }));
     await expect(tokens.get(signal)).rejects.toMatchObject({
       code,
@@ -112,7 +112,7 @@ describe("a token endpoint", () => {
     });
   });
 
-  it("that refuses is left alone for a while, with the same error for everybody", async () => {
+  it("that refuses is not called for a while, with the same error for every caller", async () => {
     service.tokenScript.push(json(401, { error: "invalid_grant" }));
     for (let round = 0; round < 5; round += 1) await expect(tokens.get(signal)).rejects.toThrow(ConfigError);
     expect(requests()).toHaveLength(1);
@@ -121,7 +121,7 @@ describe("a token endpoint", () => {
     expect(requests()).toHaveLength(2);
   });
 
-  it("that fails is asked again after growing pauses", async () => {
+  it("that fails is called again after growing pauses", async () => {
     service.tokenScript.push(...Array(3).fill({ status: 503 }));
     const failing = () => expect(tokens.get(signal)).rejects.toThrow(TransientError);
     await failing();
@@ -141,7 +141,7 @@ describe("a token endpoint", () => {
     await tokens.get(signal);
   });
 
-  it("that throttles is left alone as long as it asks", async () => {
+  it("that throttles is not called for as long as it asks", async () => {
     service.tokenScript.push({ status: 429, headers: { "retry-after": "120" } });
     await expect(tokens.get(signal)).rejects.toThrow(TransientError);
     clock.advance(110_000);
@@ -161,7 +161,7 @@ describe("a token endpoint", () => {
     expect(service.callsTo("/elsewhere")).toHaveLength(0);
   });
 
-  it("keeps nobody waiting who has gone, and serves the others", async () => {
+  it("releases an aborted caller, and serves the others", async () => {
     const gone = new AbortController();
     const both = [tokens.get(gone.signal), tokens.get(signal)] as const;
     gone.abort(new Error("gone"));

@@ -1,6 +1,6 @@
 /**
- * The sources and variables of the account, as the read interface shows them: those that are asked for, a few dozen identifiers in one GET,
- * or page by page all of them, when so many are asked for that this takes fewer calls.
+ * The sources and variables of the account, as the read interface shows them: either selected ones, a few dozen
+ * identifiers in one GET, or all of them page by page, when that takes fewer calls.
  */
 import { RejectedError } from "../../support/errors.ts";
 import type { PushTarget } from "../push.ts";
@@ -8,7 +8,7 @@ import type { Source, SourcesQuery, Variable } from "../structure.ts";
 import type { IdentifierKind, SourceIdentifier } from "../target.ts";
 import type { Page, ServiceClient } from "./service.ts";
 
-/** What is kept of a variable. */
+/** The fields of a variable that are kept. */
 export type VariableFacts = Pick<
   Variable,
   "id" | "sourceId" | "mappingConfig" | "variableTypeId" | "unitId" | "isVersioned"
@@ -25,14 +25,14 @@ export interface Structure {
 /** Ids in one GET (specification, *Limits*). */
 const IDS_PER_CALL = 80;
 const ITEMS_PER_PAGE = 2_000;
-/** A service that ignores paging, or never ends, is left here. */
+/** Limit on the pages read from a service that ignores paging or never ends. */
 const PAGES_MAX = 2_000;
-/** Sources, and variables, of an account that is held in memory as a whole. */
+/** Limit on the sources, and on the variables, of an account that is held in memory as a whole. */
 export const LISTED_MAX = 50_000;
 
 type NamedSource = Exclude<SourceIdentifier, "sourceId">;
 
-/** How each kind of identifier is asked for, and read from a source. */
+/** The filter for each kind of identifier, and its field in a source. */
 const SOURCE_FILTERS: Readonly<
   Record<
     NamedSource,
@@ -49,7 +49,7 @@ const SOURCE_FILTERS: Readonly<
 };
 const NAMED_KINDS = Object.keys(SOURCE_FILTERS) as NamedSource[];
 
-/** What these targets refer to. Errors as of the client. */
+/** The sources and variables of these targets. Throws the errors of the client. */
 export async function askFor(
   client: ServiceClient,
   kind: IdentifierKind,
@@ -89,7 +89,7 @@ export function identifiersOf(
   return [...new Set(targets.map((target) => target[kind]).filter((value) => value !== undefined))];
 }
 
-/** The whole account; null when it is too large for that, or the service does not list it without a filter. */
+/** The whole account; null when it is too large, or the service does not list it without a filter. */
 export async function listAccount(client: ServiceClient, signal: AbortSignal): Promise<Structure | null> {
   const found = new CollectedStructure();
   try {
@@ -105,12 +105,12 @@ export async function listAccount(client: ServiceClient, signal: AbortSignal): P
     );
     return found;
   } catch (thrown) {
-    if (thrown instanceof TooMany || thrown instanceof RejectedError) return null;
+    if (thrown instanceof TooManyItems || thrown instanceof RejectedError) return null;
     throw thrown;
   }
 }
 
-class TooMany extends Error {}
+class TooManyItems extends Error {}
 
 class CollectedStructure implements Structure {
   readonly #sources = new Map<string, number[]>();
@@ -138,7 +138,7 @@ class CollectedStructure implements Structure {
   }
 
   sourcesOf(kind: SourceIdentifier, value: string | number): readonly number[] {
-    // Filters may be more generous than the push, which compares values exactly.
+    // Filters may match more than the push, which compares values exactly.
     return kind === "sourceId" ? [Number(value)] : (this.#sources.get(`${kind} ${value}`) ?? []);
   }
 
@@ -169,8 +169,8 @@ interface Paging {
 }
 
 /**
- * Until all are there that the service counts, or a page brings nothing new: it may serve fewer items a page than asked for, count nothing,
- * or know no paging here. Throws `TooMany` beyond a number of items.
+ * Reads pages until the count of the service is reached or a page brings nothing new: the service may serve fewer items
+ * a page than requested, report no count, or not support paging here. Throws `TooManyItems` beyond a number of items.
  */
 export async function eachItem<Item extends { readonly id: number }>(
   page: (paging: Paging) => Promise<Page<Item>>,
@@ -190,7 +190,7 @@ export async function eachItem<Item extends { readonly id: number }>(
       seen.add(item.id);
       take(item);
     }
-    if (seen.size > max || (total ?? 0) > max) throw new TooMany();
+    if (seen.size > max || (total ?? 0) > max) throw new TooManyItems();
     if (seen.size === before || (total !== null && seen.size >= total)) return;
   }
 }

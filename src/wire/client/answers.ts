@@ -1,4 +1,4 @@
-/** What an answer says, for people and for the retry table. */
+/** Text and meaning of a response, for people and for the retry table. */
 import { masked } from "../../support/secrets.ts";
 import { problem } from "../problem.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
@@ -7,16 +7,16 @@ import type { HttpAnswer } from "./http.ts";
 const WORDS_MAX = 500;
 
 /**
- * `HTTP 400: title: detail (path: message)`; of bodies that are no problem details, the beginning of the text. An answer of another type
- * than JSON, and one that was cut off, are named so.
+ * `HTTP 400: title: detail (path: message)`; for bodies other than problem details, the beginning of the text. A
+ * response of another type than JSON, or one that was cut off, is named as such.
  */
 export function answerWords(answer: HttpAnswer): string {
-  const told = problemWords(answer.text) ?? plainText(answer.text);
+  const detail = problemWords(answer.text) ?? plainText(answer.text);
   const notes = [otherType(answer), answer.cut === "too large" ? "cut off, since it is too large" : null];
   const named = notes.filter((note) => note !== null).join(", ");
   const status = `HTTP ${answer.status}${named === "" ? "" : ` (${named})`}`;
-  // Before it is cut: half of a secret would be known by nothing.
-  const words = masked(told === "" ? status : `${status}: ${told}`);
+  // Masked before the text is cut: masking does not recognise half of a secret.
+  const words = masked(detail === "" ? status : `${status}: ${detail}`);
   return words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX - 1)}…` : words;
 }
 
@@ -28,7 +28,7 @@ function otherType({ headers, text }: HttpAnswer): string | null {
 }
 
 function problemWords(text: string): string | null {
-  // Most answers are none, which costs less to see than to have it found.
+  // Most responses are not problem details; a text search is cheaper than parsing.
   if (!text.includes('"title"')) return null;
   const parsed = problem.safeParse(parseJson(text));
   if (!parsed.success) return null;
@@ -53,12 +53,12 @@ function plainText(text: string): string {
     .trim();
 }
 
-/** Undefined when the text is no JSON. */
+/** Undefined when the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The caller decides what an answer that is no JSON means.
+    // The caller decides what a response other than JSON means.
     return undefined;
   }
 }
@@ -72,14 +72,14 @@ export function retryAfterMs(headers: HttpAnswer["headers"], now: Temporal.Insta
   return Number.isNaN(at) ? null : Math.max(0, at - now.epochMilliseconds);
 }
 
-/** A login page or a proxy's notice where the service should answer. */
+/** A login page or a proxy's notice in place of the service. */
 export function isWebPage(answer: HttpAnswer): boolean {
   return /^(text\/html|application\/xhtml)/i.test(answer.headers["content-type"] ?? "");
 }
 
 const REFUSAL_CHARACTERS_MAX = 300;
 
-/** Of the warnings of an answer to a push, the one about its `webhookUrl`. */
+/** The warning about the `webhookUrl` among the warnings of a response to a push. */
 export function webhookRefusalOf(headers: HttpAnswer["headers"]): string | undefined {
   const warnings = headers[WARNING_HEADER] ?? "";
   const at = `; ${warnings}`.indexOf(`; ${WEBHOOK_WARNING}`);

@@ -1,11 +1,11 @@
-/** One HTTP call with every limit that it needs: time, size of the answer, connections. Redirects are not followed. */
+/** One HTTP call with all its limits: time, size of the response, connections. Redirects are not followed. */
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { systemCode, TransientError, wordsOf } from "../../support/errors.ts";
 
 export interface HttpTimeouts {
-  /** All in milliseconds. */
+  /** All values are in milliseconds. */
   readonly connect: number;
   readonly headers: number;
   readonly body: number;
@@ -18,7 +18,7 @@ export interface HttpOptions {
   readonly timeouts: HttpTimeouts;
   /** PEM certificates trusted instead of the system's. */
   readonly ca?: string | undefined;
-  /** Address of the proxy that calls go through (https by a tunnel), with user and password where it asks for them. */
+  /** Address of the proxy that calls go through (https by a tunnel), with user and password where it requires them. */
   readonly proxy?: string | undefined;
 }
 
@@ -26,12 +26,12 @@ export interface HttpCall {
   readonly method: "GET" | "POST" | "DELETE";
   /** Such as `https://push.example.com`. */
   readonly origin: string;
-  /** With the query. */
+  /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A stream is begun only when the call is. */
+  /** The stream is created when the call starts. */
   readonly body?: string | (() => Buffer | Readable);
-  /** Bytes of the answer that are read at most; the rest is cut off. */
+  /** Limit on the bytes of the response that are read; the rest is cut off. */
   readonly answerMax: number;
   readonly signal: AbortSignal;
 }
@@ -41,7 +41,7 @@ export interface HttpAnswer {
   /** First value of each header, by its lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** The text is not the whole answer: it was too large, or broke off. */
+  /** The text is incomplete: the response was too large, or broke off. */
   readonly cut: "too large" | "broken off" | null;
 }
 
@@ -67,7 +67,7 @@ export class HttpClient {
         : new ProxyAgent({ ...limits, uri: options.proxy, requestTls: connect, proxyTls: connect });
   }
 
-  /** `TransientError` when no answer came; the reason of the signal when it was aborted. Any status is an answer. */
+  /** `TransientError` when no response came; the reason of the signal when it was aborted. Any status is a response. */
   call(call: HttpCall): Promise<HttpAnswer> {
     if (call.signal.aborted) return Promise.reject(call.signal.reason);
     return new Promise((resolve, reject) => {
@@ -75,26 +75,26 @@ export class HttpClient {
     });
   }
 
-  /** Ends what is under way. */
+  /** Aborts the running calls. */
   close(): Promise<void> {
     return this.#agent.destroy();
   }
 }
 
 /**
- * One call, as undici tells of it. It takes the answer as it comes: a stream for each, and a signal that joins its limits, would cost more
- * than all the rest of a small call.
+ * One call, as a handler of undici. It reads the response directly: a stream for each call and a signal that joins its
+ * limits would cost more than the rest of a small call.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #call: HttpCall;
   readonly #resolve: (answer: HttpAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   readonly #timer: NodeJS.Timeout;
-  /** Of the request, where it is one. */
+  /** The stream of the request, where there is one. */
   #stream: Readable | null = null;
   #controller: Dispatcher.DispatchController | null = null;
   #isOver = false;
-  /** Null before the first line of the answer. */
+  /** Null before the first line of the response. */
   #status: number | null = null;
   #headers: HttpAnswer["headers"] = {};
   #chunks: Buffer[] = [];
@@ -121,7 +121,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       const sent = typeof body === "function" ? body() : (body ?? null);
       if (sent instanceof Readable) {
         this.#stream = sent;
-        // A stream that undici never took over would otherwise fail later with nobody listening.
+        // A stream that undici never took over would otherwise emit an unhandled error later.
         sent.on("error", () => {});
       }
       agent.dispatch({ origin, path, method, headers, body: sent }, this);
@@ -130,7 +130,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** The signal was aborted. */
+  /** Called when the signal is aborted. */
   handleEvent(): void {
     this.#end(this.#call.signal.reason);
     this.#reject(this.#call.signal.reason);
@@ -138,12 +138,12 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It waited for a connection meanwhile.
+    // The call ended while it waited for a connection.
     if (this.#isOver) controller.abort(new Error("the call has ended"));
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // What comes before the answer itself, such as early hints.
+    // Informational responses before the final one, such as early hints.
     if (status < 200) return;
     this.#status = status;
     this.#headers = firstValues(headers);
@@ -151,17 +151,17 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
-    const room = this.#call.answerMax - this.#bytes;
+    const available = this.#call.answerMax - this.#bytes;
     this.#bytes += chunk.length;
-    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    if (chunk.length > room) this.#answer("too large");
+    this.#chunks.push(chunk.length > available ? chunk.subarray(0, available) : chunk);
+    if (chunk.length > available) this.#answer("too large");
   }
 
   onResponseEnd(): void {
     this.#answer(null);
   }
 
-  /** Once the status has come, a body that breaks off is no failure of the call. */
+  /** Once the status has come, a body that breaks off is not a failure of the call. */
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     if (this.#status === null) this.#fail(error);
     else this.#answer("broken off");
@@ -190,13 +190,15 @@ class Exchange implements Dispatcher.DispatchHandler {
       new TransientError("HG-PUSH-001", {
         operation: `${method} ${path.split("?", 1)[0]}`,
         subject: origin,
-        message: `no answer from ${origin}: ${code === undefined || words.includes(code) ? words : `${words} (${code})`}`,
+        message:
+          `no answer from ${origin}: ` +
+          `${code === undefined || words.includes(code) ? words : `${words} (${code})`}`,
         cause: thrown,
       }),
     );
   }
 
-  /** Nothing of it is left; `reason`: why its connection is given up, or null. */
+  /** Ends the call and releases its resources; `reason`: why its connection is closed, or null. */
   #end(reason: unknown): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
@@ -216,7 +218,10 @@ function firstValues(headers: IncomingHttpHeaders): HttpAnswer["headers"] {
   return first;
 }
 
-/** Waits for a promise that others may share; rejects with the signal's reason when aborted, and leaves the promise to them. */
+/**
+ * Waits for a promise that other callers may share; rejects with the signal's reason when aborted, and does not affect
+ * the promise.
+ */
 export async function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   let abort = () => {};

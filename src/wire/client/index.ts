@@ -1,4 +1,4 @@
-/** The HTTP client of the service. Its own entry, so that the schemas alone cost no HTTP library. */
+/** The HTTP client of the service. A separate entry, so that importing the schemas alone loads no HTTP library. */
 export {
   askFor,
   eachItem,

@@ -56,30 +56,32 @@ export interface PushCall {
 
 export interface PushAnswer {
   readonly status: number;
-  /** The service's words, shortened. */
+  /** The service's message, shortened. */
   readonly words: string;
   readonly retryAfterMs: number | null;
-  /** A web page was answered: this is not the service. */
+  /** The response is a web page: this is not the service. */
   readonly webPage: boolean;
-  /** Why the service will not send the outcome to the `webhookUrl` of the call; absent: it said nothing of the kind. */
+  /**
+   * Why the service will not send the outcome to the `webhookUrl` of the call; absent: the service reported no refusal.
+   */
   readonly webhookRefusal?: string | undefined;
 }
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Of `x-total-count`, when it was asked for and told. */
+  /** Value of `x-total-count`, when it was requested and sent. */
   readonly total: number | null;
 }
 
 const named = z.object({ id: z.number().int(), name: z.string() });
 type Named = z.infer<typeof named>;
 
-/** A query as the schemas of the wire show it. */
+/** A query in the form of the wire schemas. */
 type Query = Readonly<Record<string, unknown>>;
 type Call = Omit<HttpCall, "headers" | "signal"> & { readonly headers?: Readonly<Record<string, string>> };
 type Address = Pick<HttpCall, "origin" | "path">;
 
-/** Of an answer to a push some words are kept, and whatever more a service sends is garbage that the process has to hold for a while. */
+/** Only some text of a push response is kept; a longer body would only occupy memory. */
 const PUSH_ANSWER_MAX = 64 * 1024;
 const READ_ANSWER_MAX = 32 * 1024 ** 2;
 
@@ -88,7 +90,7 @@ export class ServiceClient {
   readonly #http: HttpClient;
   readonly #tokens: TokenSource;
   readonly #clock: Clock;
-  /** Where pushes go, of which each has a query of its own. */
+  /** The push address; each push has a query of its own. */
   readonly #pushAddress: Address;
   readonly #pushPath: string;
 
@@ -112,8 +114,8 @@ export class ServiceClient {
   }
 
   /**
-   * Every status but 401 is an answer, for the retry table to judge. `TransientError` when none came: the outcome is unknown.
-   * `ConfigError` when the credentials, the scope or the token are refused.
+   * Every status but 401 is a response, for the retry table to judge. `TransientError` when none came: the outcome is
+   * unknown. `ConfigError` when the credentials, the scope or the token are refused.
    */
   async push(call: PushCall, signal: AbortSignal): Promise<PushAnswer> {
     const { operationId, operationTimeoutSec, webhookUrl, traceparent } = call;
@@ -150,7 +152,7 @@ export class ServiceClient {
     return this.#post("/data", query, dataRows, signal);
   }
 
-  /** With `WhatIf` nothing is removed, and the answer tells what would be. */
+  /** With `WhatIf` nothing is removed, and the response says what would be. */
   async deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal> {
     const answer = await this.#call(
       {
@@ -201,7 +203,10 @@ export class ServiceClient {
     );
   }
 
-  /** False when there was none any more, as of the two below. Some services take everything below it along. */
+  /**
+   * False when there was none any more; this also holds for the two methods below. Some services also delete everything
+   * below it.
+   */
   deleteVariable(sourceId: number, id: number, signal: AbortSignal): Promise<boolean> {
     return this.#delete(`/sources/${sourceId}/variables/${id}`, signal);
   }
@@ -214,7 +219,7 @@ export class ServiceClient {
     return this.#delete(`/sites/${id}`, signal);
   }
 
-  /** Ends what is under way. */
+  /** Aborts the running calls. */
   async close(): Promise<void> {
     this.#tokens.close();
     await this.#http.close();
@@ -300,7 +305,7 @@ export class ServiceClient {
     return this.#http.call({ ...call, headers, signal });
   }
 
-  /** The token is new, so that it has not expired: either a scope is missing, or the service does not know its issuer. */
+  /** The token is new and so has not expired: either a scope is missing, or the service does not know its issuer. */
   #refusedToken(answer: HttpAnswer, token: Token, scope: string): ConfigError {
     const missing = token.scopes !== null && !token.scopes.includes(scope);
     const granted = token.scopes === null ? "" : ` (granted: ${token.scopes.join(" ") || "none"})`;
@@ -309,8 +314,11 @@ export class ServiceClient {
       subject: this.#access.name,
       message: missing
         ? `scope ${scope} missing: the token was granted without it${granted}; ${answerWords(answer)}`
-        : `a new token was refused as well, so that it is not expired: scope ${scope} missing${granted}, or a token of another issuer; ${answerWords(answer)}`,
-      hint: `Add ${scope} to the service's \`scopes\`, have the client allowed it, and check that \`token\` belongs to this service.`,
+        : `a new token was refused as well, so it has not expired: scope ${scope} missing${granted}, or ` +
+          `a token of another issuer; ${answerWords(answer)}`,
+      hint:
+        `Add ${scope} to the service's \`scopes\`, have the client granted it, and check that \`token\` ` +
+        "belongs to this service.",
     });
   }
 
@@ -330,7 +338,9 @@ export class ServiceClient {
     if (status < 200 || status > 299 || answer.cut !== null)
       throw new RejectedError("HG-PUSH-010", {
         ...facts,
-        message: `${operation} answered ${answer.cut === null ? answerWords(answer) : `more than ${READ_ANSWER_MAX} bytes`}`,
+        message:
+          `${operation} answered ` +
+          `${answer.cut === null ? answerWords(answer) : `more than ${READ_ANSWER_MAX} bytes`}`,
       });
     const parsed = schema.safeParse(parseJson(answer.text));
     if (parsed.success) return parsed.data;
@@ -346,7 +356,7 @@ function idOf(answer: number | { readonly id: number }): number {
   return typeof answer === "number" ? answer : answer.id;
 }
 
-/** Lists become repeated keys; what is undefined is left out. */
+/** Lists become repeated keys; undefined values are left out. */
 function address(base: string, path: string, query: Query): Address {
   const url = new URL(base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;

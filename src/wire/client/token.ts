@@ -1,6 +1,6 @@
 /**
- * The token of one service (specification, *Authentication*): asked for once however many callers wait, kept until shortly before
- * `expires_in` runs out, and compared with the configured account at every refresh.
+ * The token of one service (specification, *Authentication*): requested once however many callers wait, kept until
+ * shortly before `expires_in` runs out, and compared with the configured account at every refresh.
  */
 import { decodeJwt } from "jose";
 import type { Clock } from "../../support/clock.ts";
@@ -10,7 +10,7 @@ import { answerWords, parseJson, retryAfterMs } from "./answers.ts";
 import { type HttpAnswer, type HttpClient, orAborted } from "./http.ts";
 
 export interface TokenAccess {
-  /** Of the service, for messages. */
+  /** Name of the service, for messages. */
   readonly name: string;
   /** Address of the token endpoint. */
   readonly token: string;
@@ -28,18 +28,18 @@ export interface Token {
   readonly value: string;
   /** The account that the token names; null when it is opaque or names none. */
   readonly account: string | null;
-  /** The scopes that it was granted, as far as answer or token tell. */
+  /** The granted scopes, as far as response or token name them. */
   readonly scopes: readonly string[] | null;
 }
 
 /** A token is renewed this long before it runs out, but at most a quarter of its life. */
 const MARGIN_MS = 30_000;
 const ANSWER_MAX = 256 * 1024;
-/** After a failure the endpoint is left alone: doubled from the first to the last; a refusal waits for the last. */
+/** Pause after a failure of the endpoint: doubled from the first to the last; a refusal waits for the last. */
 const PAUSE_FIRST_MS = 1_000;
 const PAUSE_LAST_MS = 30_000;
 
-/** OAuth error codes (RFC 6749, 5.2) and what they say about the configuration. */
+/** OAuth error codes (RFC 6749, 5.2) and the faults of the configuration that they mean. */
 const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
   ["invalid_client", "HG-PUSH-002"],
   ["unauthorized_client", "HG-PUSH-002"],
@@ -54,7 +54,7 @@ export class TokenSource {
   readonly #closed = new AbortController();
   #current: { readonly token: Token; readonly renewAtMs: number } | null = null;
   #pending: Promise<Token> | null = null;
-  /** Of the first token, where none is configured. */
+  /** The account of the first token, where none is configured. */
   #account: string | null = null;
   #pause: { readonly untilMs: number; readonly ms: number; readonly error: Error } | null = null;
 
@@ -64,15 +64,15 @@ export class TokenSource {
     this.#clock = clock;
   }
 
-  /** The one at hand, or null when another has to be asked for. */
+  /** The current token, or null when another has to be requested. */
   current(): Token | null {
     const current = this.#current;
     return current !== null && this.#clock.monotonicMs() < current.renewAtMs ? current.token : null;
   }
 
   /**
-   * `ConfigError` when the endpoint refuses or the account is another, `TransientError` when it cannot be reached. After a failure
-   * the same error is told for a while without asking again.
+   * `ConfigError` when the endpoint refuses or the account is another, `TransientError` when it cannot be reached.
+   * After a failure the same error is thrown for a while without another request.
    */
   async get(signal: AbortSignal): Promise<Token> {
     const current = this.current();
@@ -83,13 +83,13 @@ export class TokenSource {
       this.#pending = this.#renew().finally(() => {
         this.#pending = null;
       });
-      // Every waiting caller may have been aborted; then nobody is left to hear of a failure.
+      // Every waiting caller may have been aborted; then no caller handles a failure.
       this.#pending.catch(() => {});
     }
     return orAborted(this.#pending, signal);
   }
 
-  /** The service refused this token. One that was renewed meanwhile stays. */
+  /** The service refused this token. A token that was renewed meanwhile stays. */
   invalidate(value: string): void {
     if (this.#current?.token.value === value) this.#current = null;
   }
@@ -111,8 +111,8 @@ export class TokenSource {
       const refused = error instanceof HeadgateError && !(error instanceof TransientError);
       const next = this.#pause === null ? PAUSE_FIRST_MS : this.#pause.ms * 2;
       const ms = refused ? PAUSE_LAST_MS : Math.min(PAUSE_LAST_MS, next);
-      const told = thrown instanceof Throttled ? (thrown.retryAfterMs ?? 0) : 0;
-      this.#pause = { untilMs: this.#clock.monotonicMs() + Math.max(ms, told), ms, error };
+      const requestedMs = thrown instanceof Throttled ? (thrown.retryAfterMs ?? 0) : 0;
+      this.#pause = { untilMs: this.#clock.monotonicMs() + Math.max(ms, requestedMs), ms, error };
       throw error;
     }
   }
@@ -152,7 +152,9 @@ export class TokenSource {
     return { token, expiresInMs: granted.data.expires_in * 1000 };
   }
 
-  /** Without a configured account the token is for the one that the user touched last, which anybody may change at any time. */
+  /**
+   * Without a configured account the token is for the account that the user touched last, which may change at any time.
+   */
   #keepToAccount(token: Token): void {
     if (this.#account === null || token.account === null || token.account === this.#account) {
       this.#account ??= token.account;
@@ -161,8 +163,12 @@ export class TokenSource {
     throw new ConfigError("HG-PUSH-005", {
       operation: "get token",
       subject: this.#access.name,
-      message: `the token belongs to account ${token.account} now, and to account ${this.#account} before: no account is configured, so that it follows the user`,
-      hint: "Set `account` of the service. Nothing is pushed until the token is for the same account again, or the gateway is started anew.",
+      message:
+        `the token belongs to account ${token.account} now, and to account ${this.#account} before: no ` +
+        "account is configured, so that it follows the user",
+      hint:
+        "Set `account` of the service. Nothing is pushed until the token is for the same account again, " +
+        "or the gateway is restarted.",
     });
   }
 
@@ -178,18 +184,26 @@ export class TokenSource {
       const { error, error_description: description } = refused.data;
       return new ConfigError(REFUSALS.get(error) ?? "HG-PUSH-006", {
         ...facts,
-        message: `the token endpoint answered ${answer.status} ${error}${description === undefined ? "" : `: ${description}`}`,
+        message:
+          `the token endpoint answered ${answer.status} ` +
+          `${error}${description === undefined ? "" : `: ${description}`}`,
       });
     }
     if (answer.status === 401)
       return new ConfigError("HG-PUSH-002", {
         ...facts,
-        message: `the token endpoint answered ${answerWords(answer)}, without saying whether the client or the user is wrong`,
-        hint: "Correct the client credentials (clientId, clientSecret) or the user credentials (username, password) of the service.",
+        message:
+          `the token endpoint answered ${answerWords(answer)}, without saying whether the client or the ` +
+          "user is wrong",
+        hint:
+          "Correct the client credentials (clientId, clientSecret) or the user credentials (username, " +
+          "password) of the service.",
       });
     return new ConfigError("HG-PUSH-006", {
       ...facts,
-      message: `the token endpoint gave no token: ${answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined)}`,
+      message:
+        "the token endpoint gave no token: " +
+        `${answerWords(answer).slice(0, answer.status === 200 ? 8 : undefined)}`,
     });
   }
 }
@@ -204,7 +218,7 @@ class Throttled extends TransientError {
   }
 }
 
-/** Read for their statements, not trusted: the service verifies the token. */
+/** The claims are read, not trusted: the service verifies the token. */
 interface Claims {
   readonly account?: unknown;
   readonly accountId?: unknown;
@@ -234,7 +248,7 @@ function readClaims(value: string): Claims {
   try {
     return decodeJwt<Claims>(value);
   } catch {
-    // An opaque token makes no statement.
+    // An opaque token makes no claims.
     return {};
   }
 }
