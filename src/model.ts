@@ -67,8 +67,7 @@ export type FinishPlan =
   | { readonly action: "archive"; readonly to: string };
 
 /**
- * `done` also when an earlier attempt did it; `changed`: the path now holds other content, which was left; `gone`: the
- * path holds nothing.
+ * `done`: also when done earlier; `changed`: the path now holds other content, which was left; `gone`: no file there.
  */
 export type FinishResult = "done" | "changed" | "gone";
 
@@ -99,10 +98,7 @@ export interface Arrival {
 
 // ───────────────────────────────────────────────────────────── runs
 
-/**
- * `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and the side states; a container goes
- * `claimed → fetched → opened`.
- */
+/** `claimed → fetched → mapping → mapped → delivering → accepted → confirmed`, and side states such as `opened`. */
 export type RunState =
   | "claimed"
   | "fetched"
@@ -167,9 +163,7 @@ export interface RejectedRow extends Reason {
   readonly place: Place;
 }
 
-/**
- * The versions and settings that made a run; a later attempt, also on another node, uses exactly these (invariant 10).
- */
+/** The versions and settings that made a run; later attempts use exactly these, also on other nodes (invariant 10). */
 export interface Binding {
   readonly trigger: string;
   readonly service: string;
@@ -216,9 +210,7 @@ export interface UnpackLimits {
   readonly ratioMax: number;
   /** Patterns of entries that hold no data, such as those that macOS adds. */
   readonly ignore: readonly string[];
-  /**
-   * Encoding of names that the archive does not mark as UTF-8 (`unpacking/zip.ts`); absent in runs of earlier versions.
-   */
+  /** Encoding of names that the archive does not mark as UTF-8 (`unpacking/zip.ts`); absent in earlier runs. */
   readonly names?: "utf-8" | "latin-1" | undefined;
 }
 
@@ -265,10 +257,7 @@ export interface Run {
   readonly finishedAt: IsoInstant | null;
   /** Set when a person ordered a replay. */
   readonly replay: Replay | null;
-  /**
-   * The node that works on the run, or did last; null where one process owns the ledger, and before a node has started
-   * it.
-   */
+  /** The node that works on the run, or did last; null before the start, and where one process owns the ledger. */
   readonly node: string | null;
   /** Time spent waiting for the outcome; null before the first count. */
   readonly confirmClock: ConfirmClock | null;
@@ -276,10 +265,7 @@ export interface Run {
   readonly changedAt: IsoInstant;
 }
 
-/**
- * Time spent waiting for the outcome of an accepted run, in milliseconds. Time in which no gateway ran is in neither
- * figure.
- */
+/** Milliseconds spent waiting for the outcome of an accepted run, without the time in which no gateway ran. */
 export interface ConfirmClock {
   /** Time in which the service was reachable. */
   readonly askableMs: number;
@@ -298,10 +284,7 @@ export interface Replay {
   /** Includes readings whose dates later runs have delivered. */
   readonly overwrite: boolean;
   readonly by: string;
-  /**
-   * The later runs whose dates were left out. Recorded when the run is mapped, so that mapping it again gives equal
-   * bytes.
-   */
+  /** The later runs whose dates were left out, recorded at the mapping so that mapping again gives equal bytes. */
   readonly spared?: readonly string[] | undefined;
 }
 
