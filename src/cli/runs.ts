@@ -183,7 +183,7 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
   const next = nextPollAt === null ? "" : `, and is looked at again at ${when(nextPollAt)}`;
   if (lastError !== null) return `cannot be looked through: ${lastError.message}${next}`;
   return eventsArrive === false
-    ? `events do not arrive, so that files are seen by polling alone${next}`
+    ? `file-system events do not arrive or are not used, so that files are seen by polling alone${next}`
     : null;
 }
 

@@ -18,8 +18,8 @@ export interface LocalTree {
   /** Ends a wait when nobody wants it any more, and says in the drop's words what went wrong. */
   readonly guard: <T>(work: Promise<T>) => Promise<T>;
   readonly onLink: () => void;
-  /** Told of each folder before it is read; relative to the root, which is "". */
-  readonly onFolder: (folder: string) => void;
+  /** Counts what is read, also what the filter does not take. */
+  readonly tally?: { entries: number; folders: number };
   /** Told of each folder when all of it was handed out. */
   readonly onListed?: OnFolder | undefined;
 }
@@ -28,7 +28,7 @@ export interface LocalTree {
 export async function* listTree(tree: LocalTree, from: string): AsyncGenerator<readonly FileEntry[]> {
   const folders = [from];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    tree.onFolder(folder);
+    if (tree.tally !== undefined) tree.tally.folders += 1;
     const directory = await openFolder(tree, folder);
     if (directory === null) continue;
     const below: string[] = [];
@@ -96,6 +96,7 @@ interface Group {
 
 async function readGroup(tree: LocalTree, directory: Dir, folder: string): Promise<Group> {
   const items = await readItems(directory);
+  if (tree.tally !== undefined) tree.tally.entries += items.length;
   const folders: string[] = [];
   const paths: string[] = [];
   for (const item of items) {

@@ -18,10 +18,10 @@ import { folderOnDisk, localPath, type PathOnDisk } from "../support/file-names.
 import type { Logger } from "../support/log.ts";
 import { openForWriting } from "../support/open-files.ts";
 import { makeFolderAsAround } from "../support/private-files.ts";
-import { archiveFolders, EVERYTHING, oldest } from "./archive-cleanup.ts";
+import { EVERYTHING, oldest } from "./archive-cleanup.ts";
 import type { Drop, FetchedPart, OnFolder, ProbeFinding } from "./drop.ts";
 import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
-import { LocalEvents } from "./local-events.ts";
+import { type ListedTree, LocalEvents } from "./local-events.ts";
 import { identityOf, isFolder, resolveInside } from "./local-status.ts";
 import { type FinishPlanned, LocalTogether } from "./local-together.ts";
 import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./local-walk.ts";
@@ -57,6 +57,7 @@ export class LocalDrop implements Drop {
   #events: LocalEvents | null = null;
   #rootLook: Promise<string> | null = null;
   #linksSeen = 0;
+  #listed: ListedTree | null = null;
 
   constructor(options: LocalOptions, log: Logger) {
     this.name = options.name;
@@ -69,17 +70,13 @@ export class LocalDrop implements Drop {
   async *list(signal: AbortSignal, onListed?: OnFolder): AsyncGenerator<FileEntry> {
     const root = await this.#guard("list drop", signal, this.#root());
     this.#linksSeen = 0;
-    this.#events?.rootIs(await this.#guard("list drop", signal, lstat(root, { bigint: true })));
-    const folders = new Set<string>();
-    const onFolder = (folder: string) => {
-      folders.add(folder);
-      this.#events?.watchFolder(folder);
-    };
+    const { dev, ino } = await this.#guard("list drop", signal, lstat(root, { bigint: true }));
     this.#filter.begin();
-    const told = { onFolder, onListed };
-    for await (const files of this.#listTree(root, "", this.#filter, signal, told))
+    const tally = { entries: 0, folders: 0 };
+    for await (const files of this.#listTree(root, "", this.#filter, signal, { onListed, tally }))
       for (const entry of files) yield entry;
-    this.#events?.keepFolders(folders);
+    this.#listed = { root, identity: `${dev}:${ino}`, ...tally };
+    this.#events?.listed(this.#listed);
     this.#filter.end();
   }
 
@@ -159,19 +156,13 @@ export class LocalDrop implements Drop {
       listedWhere: () => `in ${path}`,
       files: () => localTrial(path),
     };
-    return probeDrop(facts, localSteps(this.#options, this.log), signal, onEntry);
+    const steps = localSteps(this.#options, this.log, () => this.#listed);
+    return probeDrop(facts, steps, signal, onEntry);
   }
 
   watch(onChange: () => void): () => Promise<void> {
     if (!this.#options.watch) return async () => undefined;
-    const events = new LocalEvents({
-      drop: this.name,
-      root: this.#options.path,
-      names: this.#options.names,
-      log: this.log,
-      isClosed: (folder) => this.#isArchive(folder),
-      onChange,
-    });
+    const events = new LocalEvents(this.#options, this.log, onChange);
     this.#events = events;
     return () => events.stop();
   }
@@ -213,16 +204,12 @@ export class LocalDrop implements Drop {
     await closed;
   }
 
-  #isArchive(path: string): boolean {
-    return archiveFolders(this.#options.finish).includes(path);
-  }
-
   #listTree(
     root: string,
     from: string,
     filter: ListingFilter,
     signal: AbortSignal,
-    told: Pick<LocalTree, "onFolder" | "onListed"> = { onFolder: () => undefined },
+    notes: Pick<LocalTree, "onListed" | "tally"> = {},
   ) {
     const tree = {
       root,
@@ -232,7 +219,7 @@ export class LocalDrop implements Drop {
       onLink: () => {
         this.#linksSeen += 1;
       },
-      ...told,
+      ...notes,
     };
     return listTree(tree, from);
   }

@@ -14,7 +14,9 @@ export const localOptions = z.strictObject({
   watch: z
     .boolean()
     .default(true)
-    .describe("Whether file-system events make polls come sooner; polls happen in any case. Default true."),
+    .describe(
+      "Whether file-system events make polls come sooner; polls happen in any case. They are not used in a folder of more than 20,000 files or 500 folders. Default true.",
+    ),
   names,
   ...common,
 });

@@ -5,7 +5,7 @@ import { moveDurably } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { ProbeFinding } from "./drop.ts";
-import { LocalEvents } from "./local-events.ts";
+import { type ListedTree, LocalEvents, WATCHED_MAX } from "./local-events.ts";
 import type { LocalOptions } from "./options.ts";
 import type { ProbeSteps } from "./probe.ts";
 import type { TrialFiles } from "./probe-trial.ts";
@@ -24,13 +24,13 @@ const NETWORK: Readonly<Record<number, string>> = {
 /** Bytes; below this senders may soon be refused. */
 const FREE_LEAST = 200_000_000;
 
-export function localSteps(options: LocalOptions, log: Logger): ProbeSteps {
+export function localSteps(options: LocalOptions, log: Logger, listed: () => ListedTree | null): ProbeSteps {
   return {
     greet: async () => {
       const facts = await statfs(options.path).catch(() => null); // The listing says what is wrong.
       return facts === null ? [] : [folderFinding(options, facts)];
     },
-    transferred: async () => [await eventsFinding(options, log)],
+    transferred: async () => [await eventsFinding(options, log, listed())],
   };
 }
 
@@ -50,21 +50,21 @@ function folderFinding({ path }: LocalOptions, { type, bsize, bavail }: FileSyst
   return { level: "warning", about: "folder", what, hint: "Make room: senders may soon be refused." };
 }
 
-async function eventsFinding(options: LocalOptions, log: Logger): Promise<ProbeFinding> {
-  const { name, path, watch, cron } = options;
+async function eventsFinding(
+  options: LocalOptions,
+  log: Logger,
+  tree: ListedTree | null,
+): Promise<ProbeFinding> {
+  const { watch, cron } = options;
   const unused = (why: string): ProbeFinding => ({ level: "ok", about: "events", what: `not used: ${why}` });
   if (!watch) return unused("`watch: false`");
   if (cron !== undefined) return unused("polls go by `cron`");
-  const events = new LocalEvents({
-    drop: name,
-    root: path,
-    names: options.names,
-    log,
-    isClosed: () => false,
-    onChange: () => undefined,
-  });
+  if (tree === null) return unused("the folder was not listed to its end");
+  const events = new LocalEvents(options, log, () => undefined);
   try {
+    events.listed(tree);
     const arrive = await events.tested();
+    if (events.isTooLarge) return tooLarge(tree);
     if (arrive === true)
       return { level: "ok", about: "events", what: "arrive, so that files are seen at once" };
     if (arrive === null) return { level: "ok", about: "events", what: "whether they arrive is not known" };
@@ -77,6 +77,17 @@ async function eventsFinding(options: LocalOptions, log: Logger): Promise<ProbeF
   } finally {
     await events.stop();
   }
+}
+
+function tooLarge({ entries, folders }: ListedTree): ProbeFinding {
+  const found = `${entries} files and folders in ${folders} folders`;
+  const limit = `beyond ${WATCHED_MAX.entries}, or ${WATCHED_MAX.folders} folders`;
+  return {
+    level: "warning",
+    about: "events",
+    what: `are not used: ${found}; ${limit}, files are seen by polling alone`,
+    hint: "`every` tells how late a file may be seen. Files that are archived, or folders that are excluded, do not count.",
+  };
 }
 
 export function localTrial(root: string): TrialFiles {

@@ -1,11 +1,12 @@
+import { mkdirSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createDrop } from "../../src/drops/create.ts";
-import { LocalEvents } from "../../src/drops/local-events.ts";
+import { type ListedTree, LocalEvents, WATCHED_MAX } from "../../src/drops/local-events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import { createLog, silentLog } from "../../src/support/log.ts";
+import { createLog, type Logger, silentLog } from "../../src/support/log.ts";
 import { never } from "./field.ts";
 
 let folder: string;
@@ -21,21 +22,28 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function watch(): Promise<{ readonly events: LocalEvents; count: number }> {
-  const watched = {
-    events: new LocalEvents({
-      names: "utf-8",
-      drop: "in",
-      root: join(folder, "drop"),
-      log: silentLog,
-      isClosed: () => false,
-      onChange: () => {
-        watched.count += 1;
-      },
-    }),
-    count: 0,
+function eventsOf(onChange: () => void, log: Logger = silentLog, settings: object = {}, namesMax?: number) {
+  const options = dropOptions.parse({ kind: "local", name: "in", path: join(folder, "drop"), ...settings });
+  if (options.kind !== "local") throw new Error("the drop is not local");
+  const events = new LocalEvents(options, log, onChange, namesMax);
+  open.push(events);
+  return events;
+}
+
+/** As a listing would report it. */
+function treeAt(root: string, identity: string): ListedTree {
+  return { root, identity, entries: 0, folders: 1 };
+}
+
+async function watch(
+  settings: object = {},
+  tree = treeAt(join(folder, "drop"), "1"),
+): Promise<{ readonly events: LocalEvents; count: number }> {
+  const countOne = () => {
+    watched.count += 1;
   };
-  open.push(watched.events);
+  const watched = { events: eventsOf(countOne, silentLog, settings), count: 0 };
+  watched.events.listed(tree);
   expect(await watched.events.tested()).toBe(true);
   return watched;
 }
@@ -62,6 +70,7 @@ it("a file that the gateway takes away itself is no news, and what others do is"
 async function watchDrop(): Promise<{
   readonly root: string;
   list(): Promise<string[]>;
+  arrive(): boolean | null | undefined;
   tellsOf(work: () => Promise<unknown>): Promise<void>;
 }> {
   const root = join(folder, "drop");
@@ -76,6 +85,7 @@ async function watchDrop(): Promise<{
   });
   return {
     root,
+    arrive: () => drop.eventsArrive?.(),
     list: () => Array.fromAsync(drop.list(never), ({ path }) => path),
     async tellsOf(work) {
       // What was told of the step before has come by now.
@@ -93,24 +103,102 @@ async function watchDrop(): Promise<{
   };
 }
 
-it("a folder that cannot be watched is told once, and events count as lost from then on", async () => {
-  const told: string[] = [];
-  const log = createLog("warn", { write: (line) => void told.push(JSON.parse(line).msg) });
-  const events = new LocalEvents({
-    names: "utf-8",
-    drop: "in",
-    root: join(folder, "drop"),
-    log,
-    isClosed: () => false,
-    onChange: () => undefined,
-  });
-  open.push(events);
+it("a folder that cannot be watched is reported once, and events count as lost from then on", async () => {
+  const logged: string[] = [];
+  const log = createLog("warn", { write: (line) => void logged.push(JSON.parse(line).msg) });
+  const events = eventsOf(() => undefined, log);
+  events.listed(treeAt(join(folder, "drop"), "1"));
   expect(await events.tested()).toBe(true);
-  events.watchFolder("not there");
-  expect(events.arrive).toBe(true);
-  for (const letter of ["a", "b"]) events.watchFolder(letter.repeat(300));
-  expect(told).toEqual(["file-system events failed; polling goes on"]);
+  // The system refuses names of this length, as it refuses a folder when it has no watches left.
+  for (const letter of ["a", "b"]) events.listed(treeAt(join(folder, letter.repeat(300)), letter));
+  await expect.poll(() => events.arrive).toBe(false);
+  const failed = "file-system events failed; polling goes on";
+  expect(logged.filter((message) => message === failed)).toEqual([failed]);
+});
+
+it("a drop of too many folders is polled alone until it has shrunk to half of the limit", async () => {
+  const logged: { readonly msg: string; readonly folders: number }[] = [];
+  const log = createLog("info", { write: (line) => void logged.push(JSON.parse(line)) });
+  const events = eventsOf(() => undefined, log);
+  const tree = (folders: number) => ({ ...treeAt(join(folder, "drop"), "1"), folders });
+  events.listed(tree(WATCHED_MAX.folders));
+  expect(await events.tested()).toBe(true);
+  events.listed(tree(WATCHED_MAX.folders + 1));
   expect(events.arrive).toBe(false);
+  events.listed(tree(WATCHED_MAX.folders));
+  expect(events.arrive).toBe(false);
+  events.listed(tree(WATCHED_MAX.folders / 2));
+  expect(events.arrive).toBe(true);
+  expect(logged.map(({ msg, folders }) => [msg, folders])).toEqual([
+    ["file-system events arrive", undefined],
+    [
+      "the drop is too large for file-system events; files are seen by polling alone",
+      WATCHED_MAX.folders + 1,
+    ],
+    ["the drop is small enough for file-system events again", WATCHED_MAX.folders / 2],
+  ]);
+});
+
+it("a drop counts its own folders, and is polled alone as soon as a listing finds too many", async () => {
+  const { root, list, tellsOf, arrive } = await watchDrop();
+  await list();
+  await expect.poll(arrive).toBe(true);
+  for (let at = 0; at < WATCHED_MAX.folders; at += 1)
+    mkdirSync(join(folder, "many", `${at}`), { recursive: true });
+  await rename(join(folder, "many"), join(root, "many"));
+  await list();
+  expect(arrive()).toBe(false);
+  await rm(join(root, "many"), { recursive: true });
+  await list();
+  expect(arrive()).toBe(true);
+  await tellsOf(() => writeFile(join(root, "a.csv"), "1"));
+});
+
+it("events begin again with the next listing when more names came than are kept", async () => {
+  const root = join(folder, "drop");
+  let count = 0;
+  const countOne = () => {
+    count += 1;
+  };
+  const events = eventsOf(countOne, silentLog, {}, 2);
+  events.listed(treeAt(root, "1"));
+  expect(await events.tested()).toBe(true);
+  for (let at = 0; at < 3; at += 1) await writeFile(join(root, `${at}.txt`), "1");
+  await expect.poll(() => count).toBeGreaterThan(3);
+  const before = count;
+  events.listed(treeAt(root, "1"));
+  let at = 0;
+  await expect
+    .poll(async () => {
+      await writeFile(join(root, `${at++}.csv`), "1");
+      return count - before;
+    })
+    .toBeGreaterThan(2);
+});
+
+it("files that are archived within the drop are no news", async () => {
+  const settings = { finish: { delivered: { archive: "done" } } };
+  await mkdir(join(folder, "drop", "done"));
+  const ours = await watch(settings);
+  const others = await watch();
+  const before = { ours: ours.count, others: others.count };
+  await writeFile(join(folder, "drop", "done", "a.csv"), "1");
+  await expect.poll(() => others.count).toBeGreaterThan(before.others);
+  await writeFile(join(folder, "drop", "b.csv"), "1");
+  await expect.poll(() => ours.count).toBeGreaterThan(before.ours);
+  await expect.poll(() => others.count - before.others).toBeGreaterThan(ours.count - before.ours);
+});
+
+it("a file is reported whose name is no UTF-8", async () => {
+  const { root, list, tellsOf } = await watchDrop();
+  await mkdir(join(root, "north"));
+  await list();
+  const path = Buffer.concat([
+    Buffer.from(join(root, "north", "Z")),
+    Buffer.from([0xe4]),
+    Buffer.from("hler.csv"),
+  ]);
+  await tellsOf(() => writeFile(path, "1"));
 });
 
 it("what happens in folders below is told as soon as a listing has looked into them, also in one that came back", async () => {

@@ -1,11 +1,14 @@
 /** What `headgate check` says of single things: clocks, certificates, rights that are lacking, servers that tell odd addresses. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ProbeFinding } from "../../src/drops/drop.ts";
+import { WATCHED_MAX } from "../../src/drops/local-events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { certificateFinding, clockFinding, saidWords, spanWords } from "../../src/drops/probe-findings.ts";
 import { probeRights, type TrialFiles } from "../../src/drops/probe-trial.ts";
 import { testCertificate, testKey } from "./certificate.ts";
-import { type Field, never, openFtp, openSftp } from "./field.ts";
+import { type Field, never, openFtp, openLocal, openSftp } from "./field.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -252,5 +255,28 @@ describe("rights that are lacking", () => {
       what: expect.stringMatching(/^\.headgate-check-\S+\.tmp of this check could not be removed$/),
     });
     expect(lying.size).toBe(1);
+  });
+});
+
+describe("file-system events of a local drop", () => {
+  let field: Field;
+  afterEach(() => field.close());
+  const findingOf = async () =>
+    (await field.drop.probe(never)).find(({ about }: ProbeFinding) => about === "events");
+
+  test("arrive in a small folder", async () => {
+    field = await openLocal();
+    expect(await findingOf()).toMatchObject({ level: "ok", what: "arrive, so that files are seen at once" });
+  });
+
+  test("are not used in a folder that is too large, as the check says", async () => {
+    field = await openLocal();
+    for (let at = 0; at < WATCHED_MAX.folders; at += 1) mkdirSync(join(field.root, `${at}`));
+    expect(await findingOf()).toEqual({
+      level: "warning",
+      about: "events",
+      what: "are not used: 500 files and folders in 501 folders; beyond 20000, or 500 folders, files are seen by polling alone",
+      hint: "`every` tells how late a file may be seen. Files that are archived, or folders that are excluded, do not count.",
+    });
   });
 });
