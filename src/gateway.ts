@@ -39,17 +39,17 @@ export type { FileEvent, IntakeRule };
 export interface GatewayMeans {
   readonly log: Logger;
   readonly clock?: Clock;
-  /** Called after each event was committed, for whoever watches. */
+  /** Called for each event after it was committed. */
   readonly onEvent?: (event: FileEvent) => void;
-  /** Where the configuration was read, for the log. */
+  /** The path of the configuration, for the log. */
   readonly configFile?: string;
-  /** What is known of the configuration's file, where somebody watches it. */
+  /** State of the configuration's file, where it is watched for changes. */
   readonly configuration?: ConfigurationMeans;
-  /** Who holds back what is sent. */
+  /** Limits the rate of pushes. */
   readonly admission?: Admission;
-  /** When no file is fetched and mapped. Call `pulse` when it says otherwise. */
+  /** Says when no file is fetched and mapped. Call `pulse` when its result changes. */
   readonly intakeRule?: IntakeRule;
-  /** How sites, sources and variables are created that triggers have a template for. */
+  /** How the sites, sources and variables of triggers with a template are created. */
   readonly provisioning?: ProvisioningTies | undefined;
 }
 
@@ -57,32 +57,39 @@ export interface Gateway {
   readonly ledger: Ledger;
   /** Such as `http://127.0.0.1:9464`. */
   readonly operationsUrl: string;
-  /** By which this process may ask it everything: `Authorization: Bearer <token>`. */
+  /** The token with which this process may use the whole operations API: `Authorization: Bearer <token>`. */
   readonly operationsToken: string;
-  /** Where the HTTP intakes can be reached, by the names of their drops. */
+  /** URLs of the HTTP intakes, by the names of their drops. */
   readonly intakes: Readonly<Record<string, string>>;
-  /** Steps of runs are under way. */
+  /** True while steps of runs are running. */
   readonly isBusy: boolean;
   /** Services that cannot be used now, with the reason. */
   serviceWaits(): ReadonlyMap<string, string>;
-  /** Why a run is not in hand, as far as that is known. */
+  /** Why a run is not in progress, as far as the scheduler knows. */
   waitReason(run: Run): string | undefined;
-  /** Nothing settles, every run is at rest, and every drop was looked through after that. `withoutStuck`: runs that only fail are not waited for. */
+  /**
+   * True when no file is settling, every run is at rest, and every drop was polled after that. `withoutStuck`: runs
+   * that only fail are not waited for.
+   */
   isIdle(withoutStuck?: boolean): Promise<boolean>;
-  /** Files that lie at the drops or were worked on since the start, and the points of runs worked on since. */
+  /** Counts the files seen or worked on since the start, and the points of their runs. */
   summary(): Promise<Summary>;
-  /** What a person has to look at: quarantined, held, discarded or unsent runs, drops that cannot be used. */
+  /**
+   * Lists everything that needs a person: quarantined, held, discarded or unsent runs, and drops that cannot be
+   * polled.
+   */
   concerns(): Promise<string[]>;
   /**
-   * Takes another configuration into force without stopping, all of it or, when it throws, nothing: services, drops and triggers that
-   * differ. `assemble`: it differs in what this gateway is built on, so that another has to be started in its place.
+   * Applies another configuration without stopping: all services, drops and triggers that differ or, when it throws,
+   * none of them. `assemble`: sections differ that the gateway is built on, so that a new gateway has to replace this
+   * one.
    */
   exchange(next: GatewayConfig): Promise<Exchange>;
-  /** Resolves when what leads the runs has gone round once more: a sign of life. */
+  /** Resolves when the scheduler has gone through its loop once more: a sign of life. */
   pulse(): Promise<void>;
-  /** Begins nothing any more, and resolves when the calls and steps under way have ended, or after this time. */
+  /** Starts no new work, and resolves when running calls and steps have ended, or after `graceMs`. */
   rest(graceMs: number): Promise<void>;
-  /** `graceMs`: for so long the calls and steps under way may come to their ends. */
+  /** `graceMs`: the grace period for running calls and steps. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -114,7 +121,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
   const lookups = await openLookupStore(config.lookups, spool.root, clock, ledger.shared?.content);
 
-  // Questions and outcomes can come in while the rest is being joined.
+  // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
   const api = await openOperationsApi(config, { ledger, log, clock, metrics: metrics.registry }, closers);
 
   const registry = createRegistry(config.triggers);
@@ -203,7 +210,7 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
   };
 }
 
-/** Begins nothing any more, and waits for what is under way, or until the time is over. */
+/** Starts no new work, and waits until running work has ended or the time is over. */
 async function drain(
   parts: {
     readonly field: Field;
@@ -217,5 +224,5 @@ async function drain(
   const over = new AbortController();
   const drained = Promise.all([parts.services.rest(), parts.scheduler.rest()]).finally(() => over.abort());
   await parts.clock.sleep(graceMs, over.signal);
-  drained.catch(() => undefined); // What has not ended by now is ended when it stops.
+  drained.catch(() => undefined); // Work that has not ended by now is aborted by `stop`.
 }

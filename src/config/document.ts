@@ -13,8 +13,8 @@ type Path = readonly PropertyKey[];
 type ParsedYaml = ReturnType<typeof parseDocument>;
 
 /**
- * Parsed, validated and deeply frozen. Throws `ConfigError` with one line a fault. `files` is given the absolute paths of all that was
- * read, or was to be read, also when it throws.
+ * Returns the parsed, validated and deeply frozen document. Throws `ConfigError` with one line for each fault.
+ * `files` receives the absolute paths of all files that were read or should have been read, also when it throws.
  */
 export function loadDocument<Schema extends z.ZodType>(
   path: string,
@@ -33,7 +33,7 @@ function readConfigFile(path: string): string {
   }
 }
 
-/** A right that is missing does not come by itself; a disk that fails may. */
+/** A missing permission needs a person (`ConfigError`); a failing disk may recover (`TransientError`). */
 function unreadable(code: "HG-CONF-001" | "HG-CONF-003", facts: ErrorFacts & { readonly cause: unknown }) {
   const isForbidden = ["EACCES", "EPERM"].includes(systemCode(facts.cause) ?? "");
   return isForbidden ? new ConfigError(code, facts) : startFault(code, facts);
@@ -52,7 +52,7 @@ export function parseConfigText<Schema extends z.ZodType>(
   }
   resolveSecrets(document, path, files);
   const data: unknown = document.toJS() ?? {};
-  // Before anything is said of it: also what is refused holds secrets.
+  // Secrets are registered before any fault is reported: an invalid configuration holds secrets too.
   const words = wordsOfSchema(schema);
   for (const secret of secretsOf(data, schema)) keepSecret(secret, words);
   const parsed = schema.safeParse(data);
@@ -64,12 +64,15 @@ export function parseConfigText<Schema extends z.ZodType>(
   );
 }
 
-/** Of variables that have a meaning of their own; undefined when empty. */
+/** Reads environment variables that have a meaning of their own; undefined when empty. */
 export function environmentVariable(name: string): string | undefined {
   return process.env[name] || undefined;
 }
 
-/** `${env:NAME}` without quotes ends the value at its brace, inside of `{ }` and `[ ]`; what the parser says then helps nobody. */
+/**
+ * Inside `{ }` and `[ ]`, `${env:NAME}` without quotes ends the value at its brace, and the parser's own message does
+ * not explain that.
+ */
 function yamlFaults(document: ParsedYaml, text: string): readonly string[] {
   const faults = document.errors.map((error) => error.message.split("\n")[0] ?? error.message);
   const line = document.errors[0]?.linePos?.[0].line;
@@ -124,11 +127,11 @@ function secretFromFile(name: string, path: string, files: Set<string>): string 
   }
 }
 
-/** Keys of before, and what to write instead. */
+/** Keys of former versions, and the keys that replaced them. */
 const FORMER_KEYS: ReadonlyMap<string, string> = new Map([
   [
     "operations.alarm",
-    "; notifications took its place: write `notifications: { receivers: [{ name: alarm, kind: webhook, url: …, about: [late] }] }` (docs/operating.md#notifications)",
+    "; replaced by notifications: write `notifications: { receivers: [{ name: alarm, kind: webhook, url: …, about: [late] }] }` (docs/operating.md#notifications)",
   ],
 ]);
 
@@ -164,7 +167,7 @@ function issueWords(
   return [`${at(document, lines, issue.path)}${dotted(issue.path)}: ${issue.message}`];
 }
 
-/** What the variants of a union take, such as `"leave", "delete" or { archive: … }`. */
+/** The values that the variants of a union accept, such as `"leave", "delete" or { archive: … }`. */
 function expectations(issues: readonly z.core.$ZodIssue[], keys: readonly string[]): string {
   const words = issues.map((issue) => {
     if (issue.code === "invalid_value") return issue.values.map((value) => JSON.stringify(value)).join(", ");
@@ -180,7 +183,7 @@ function depthOf(issues: readonly z.core.$ZodIssue[]): number {
   return Math.max(0, ...issues.map((issue) => issue.path.length));
 }
 
-/** `line 12: `, of the value or, where it is absent, of the nearest thing around it. */
+/** `line 12: `: the line of the value or, where it is absent, of its nearest parent. */
 function at(document: ParsedYaml, lines: LineCounter, path: Path): string {
   for (let length = path.length; length > 0; length--) {
     const node = document.getIn(path.slice(0, length), true) as { range?: readonly number[] } | undefined;
@@ -205,7 +208,7 @@ function dotted(path: Path): string {
     .join("");
 }
 
-/** The nearest of the names, when it is near enough to be meant. */
+/** The nearest of the names, when it is near enough to be a typing error. */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
   const scored = names.map((candidate) => ({
     candidate,

@@ -1,21 +1,22 @@
 /**
- * Watches the files that a configuration was read from. Looking is the truth; events of the file system only make it sooner. Files may be
- * written in place, replaced by a rename, or be links that point elsewhere from one moment to the next; a change is told once they rest.
+ * Watches the files that a configuration was read from. Polling is the truth; file-system events only make it sooner.
+ * Files may be written in place, replaced by a rename, or be links whose target changes; a change is reported once
+ * the files have settled.
  */
 import { type BigIntStats, promises as fs } from "node:fs";
 import { watch } from "chokidar";
 import type { Clock } from "../support/clock.ts";
 import { systemCode } from "../support/errors.ts";
 
-/** Editors write in several steps: what looks the same for so long is complete. */
+/** Editors write in several steps: files that have not changed for this time are complete. */
 const SETTLE_MS = 250;
 
 export interface FileWatchParts {
-  /** Absolute paths, asked at each look. */
+  /** Absolute paths, read at each check. */
   paths(): readonly string[];
-  /** Looks come at least this often, in milliseconds. */
+  /** Longest time between two checks, in milliseconds. */
   everyMs(): number;
-  /** Never rejects. Not called again before it has ended. */
+  /** Must not reject. Not called again before it has resolved. */
   onChange(): Promise<void>;
   readonly clock: Clock;
 }
@@ -29,7 +30,7 @@ export class FileWatch {
   #known: string;
   readonly #running: Promise<void>;
 
-  /** What the files look like now is not told as a change. Call it before they are read. */
+  /** The state of the files at this call is the baseline: call it before they are read. */
   static async start(parts: FileWatchParts): Promise<FileWatch> {
     return new FileWatch(parts, await stampsOf(parts.paths()));
   }
@@ -39,12 +40,12 @@ export class FileWatch {
     this.#known = known;
     this.#events = watch([...parts.paths()], { ignoreInitial: true, ignorePermissionErrors: true });
     this.#events.on("all", () => this.#pause?.abort());
-    // Where events cannot be had, looking has to do.
+    // Where the file system sends no events, polling suffices.
     this.#events.on("error", () => undefined);
     this.#running = this.#run();
   }
 
-  /** The files are read again now, whatever they look like. */
+  /** Reads the files again at once, whether or not they changed. */
   lookNow(): void {
     this.#asked = true;
     this.#pause?.abort();
@@ -76,7 +77,7 @@ export class FileWatch {
     }
   }
 
-  /** Files that were named only by what was just read count as known when the others still look as they did. */
+  /** Files newly named by the last read count as known when all other files are unchanged. */
   async #withNewPaths(found: string): Promise<string> {
     const now = await stampsOf(this.#parts.paths());
     const before = new Set(found.split("\n"));
@@ -97,7 +98,7 @@ export class FileWatch {
   }
 }
 
-/** A line for each file: its path, and what differs when it is another file or has another content. */
+/** A line for each file: its path and its stamp, which differs for another file or other content. */
 async function stampsOf(paths: readonly string[]): Promise<string> {
   const lines = await Promise.all(paths.map(async (path) => `${path}\t${await stampOf(path)}`));
   return lines.join("\n");

@@ -12,7 +12,7 @@ import { logOptions } from "../support/log-options.ts";
 import { triggerList, triggerOptions } from "../triggers/options.ts";
 import { environmentVariable, loadDocument } from "./document.ts";
 
-/** What the gateway reads of a trigger, beside what every reader of triggers does. */
+/** The settings of a trigger that the gateway alone reads, beside those of `triggerOptions`. */
 export const gatewayTrigger = triggerOptions.extend({
   guard: triggerGuard,
   provision: provisionTemplate.optional(),
@@ -35,7 +35,7 @@ export const gatewayConfig = z
     operations: operationsOptions.prefault({}).describe("The operator's HTTP interface."),
     notifications: notificationOptions
       .prefault({})
-      .describe("Who is told of what needs attention, by webhook and by mail."),
+      .describe("Receivers of notifications about everything that needs attention, by webhook and by mail."),
     log: logOptions.prefault({}).describe("The log."),
   })
   .check(
@@ -49,8 +49,8 @@ export const gatewayConfig = z
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
 /**
- * Loads, validates and freezes; relative paths of the file are relative to its own folder. `files` is given the paths of all that was
- * read. Throws `ConfigError`.
+ * Loads, validates and freezes the configuration; its relative paths are relative to its own folder. `files` receives
+ * the paths of all files that were read. Throws `ConfigError`.
  */
 export function loadGatewayConfig(path: string, files?: Set<string>): GatewayConfig {
   const config = loadDocument(path, gatewayConfig, files);
@@ -68,7 +68,7 @@ export function loadGatewayConfig(path: string, files?: Set<string>): GatewayCon
   });
 }
 
-/** The standard variables of OpenTelemetry, where the file names no endpoint. */
+/** The standard OpenTelemetry variables apply when the file names no endpoint. */
 function tracingOf({ operations: { tracing } }: z.output<typeof gatewayConfig>) {
   const endpoint =
     tracing.endpoint ??
@@ -158,7 +158,7 @@ function workingConfirmation() {
     const unsigned = config.services.filter((service) => service.webhook.secret === undefined);
     if (webhook.publicUrl !== undefined && webhook.secret === undefined && unsigned.length > 0) {
       const names = unsigned.map(({ name }) => name).join(", ");
-      const message = `webhooks are received only with a secret, here or as webhook.secret of ${names}: anyone could tell outcomes otherwise`;
+      const message = `webhooks are received only with a secret, here or as webhook.secret of ${names}: otherwise anyone could report outcomes`;
       context.addIssue({ code: "custom", path: ["operations", "webhook", "secret"], message });
     }
     if (config.push.confirm.by === "webhook" && webhook.publicUrl === undefined) {
@@ -167,7 +167,7 @@ function workingConfirmation() {
     }
     for (const [index, trigger] of config.triggers.entries()) {
       if (trigger.finishAfter !== "confirmed" || config.push.confirm.by !== "none") continue;
-      const message = "would wait for ever, since push.confirm.by is none";
+      const message = "would never end, since push.confirm.by is none";
       context.addIssue({ code: "custom", path: ["triggers", index, "finishAfter"], message });
     }
   });

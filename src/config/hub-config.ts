@@ -3,7 +3,10 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { type HubOptions, hubOptions } from "../hub/options.ts";
 import { loadDocument } from "./document.ts";
 
-/** Loads, validates and freezes; the path of the store is relative to the file's own folder. Throws `ConfigError`. */
+/**
+ * Loads, validates and freezes the options; the store's path is relative to the file's own folder. Throws
+ * `ConfigError`.
+ */
 export function loadHubOptions(path: string): HubOptions {
   const options = loadDocument(path, hubOptions);
   const { store } = options;

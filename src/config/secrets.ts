@@ -1,7 +1,7 @@
-/** Finds the secrets of a configuration by what its schema marks as such. */
+/** Finds the secrets of a configuration by the `secret` marks of its schema. */
 import { z } from "zod";
 
-/** What is read of a JSON Schema. */
+/** The parts of a JSON Schema that are read here. */
 interface Marked {
   readonly secret?: boolean;
   readonly properties?: Readonly<Record<string, Marked>>;
@@ -12,10 +12,10 @@ interface Marked {
   readonly allOf?: readonly Marked[];
 }
 
-/** Hold one wherever they stand, for what has no schema at hand. */
+/** Keys that hold a secret wherever they appear, for data without a schema. */
 const KEYS = ["password", "passphrase", "privateKey", "clientSecret", "secret", "key", "headers"];
 
-/** `data` as a file has it, or as it was parsed; also when it does not fit the schema as a whole. */
+/** Finds secrets in `data`, raw or parsed; also when it does not fit the schema as a whole. */
 export function secretsOf(data: unknown, schema?: z.ZodType): readonly string[] {
   const found = new Set<string>();
   const visit = (value: unknown, places: readonly Marked[], isSecret: boolean): void => {
@@ -36,7 +36,10 @@ export function secretsOf(data: unknown, schema?: z.ZodType): readonly string[] 
   return [...found];
 }
 
-/** Names of settings and the words that they take: a secret that is one of them cannot be told from what is written anyway. */
+/**
+ * Names of settings and the words that they accept: a secret equal to one of them cannot be masked without masking
+ * ordinary text.
+ */
 export function wordsOfSchema(schema: z.ZodType): ReadonlySet<string> {
   const words = new Set<string>();
   const visit = (place: unknown): void => {

@@ -1,4 +1,4 @@
-/** The ledger as the gateway's own steps see it: what a run came to is counted once it is committed. */
+/** A ledger that counts each transition of a run in the metrics once it is committed. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
 

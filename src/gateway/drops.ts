@@ -1,4 +1,4 @@
-/** Joins the drops, their watchers and what the HTTP intakes ask of the rest. */
+/** Joins the drops, their watchers and the functions that the HTTP intakes call. */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
@@ -15,9 +15,9 @@ type DropOptions = GatewayConfig["drops"][number];
 type DropFacts = Parameters<typeof createDrop>[1];
 type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log" | "onPoll"> & {
   readonly pauses: Pauses;
-  /** The lanes that a file of a drop may come to. */
+  /** The lanes that a file of a drop may belong to. */
   readonly lanesOf: (drop: string, path: string) => readonly string[];
-  /** Other drops whose files may come to lanes of a drop. */
+  /** Other drops whose files may belong to the same lanes. */
   readonly laneMates: (drop: string) => readonly string[];
   /** The other nodes of the fleet. */
   readonly fleet: { reason(drop: string): string | null };
@@ -27,24 +27,24 @@ interface Site {
   readonly options: DropOptions;
   readonly post: DropEntry;
   readonly watcher: Watcher;
-  /** Where others connect to it. */
+  /** The address that senders connect to. */
   url: string | null;
 }
 
-/** Which drops an exchange touches. */
+/** The drops that an exchange removes and adds. */
 export interface DropChange {
   readonly gone: readonly string[];
   readonly come: readonly DropOptions[];
 }
 
-/** The drops with their watchers. They can be exchanged one by one while the others go on. */
+/** The drops with their watchers. Single drops can be exchanged while the others keep running. */
 export class Field {
   readonly #facts: DropFacts;
   readonly #watch: () => WatchFacts;
   readonly #sites = new Map<string, Site>();
   #started = false;
 
-  /** `watch` is asked when the first drop comes, since claims need drops themselves. */
+  /** `watch` is called when the first drop is added, since claims need the drops themselves. */
   constructor(facts: DropFacts, watch: () => WatchFacts) {
     this.#facts = facts;
     this.#watch = watch;
@@ -62,7 +62,7 @@ export class Field {
     return this.watchers().map((watcher) => watcher.status());
   }
 
-  /** Where the HTTP intakes can be reached, by the names of their drops. */
+  /** URLs of the HTTP intakes, by the names of their drops. */
   intakes(): Readonly<Record<string, string>> {
     return Object.fromEntries(
       [...this.#sites].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])),
@@ -73,19 +73,19 @@ export class Field {
     for (const options of drops) this.#add(options);
   }
 
-  /** Those that senders connect to listen. Throws `ConfigError`. */
+  /** Opens the listeners of the HTTP intakes. Throws `ConfigError`. */
   async open(): Promise<void> {
     for (const site of this.#sites.values()) site.url ??= (await site.post.drop.open?.()) ?? null;
   }
 
-  /** Files are offered to the triggers again, which may have changed, and then the drops are polled. */
+  /** Offers waiting files to the triggers again, which may have changed, and then starts to poll the drops. */
   async start(): Promise<void> {
     this.#started = true;
     for (const watcher of this.watchers()) await watcher.rematch();
     for (const watcher of this.watchers()) watcher.start();
   }
 
-  /** What differs between these drops and those that are there. */
+  /** Compares the given drops with the current ones. */
   changeTo(drops: readonly DropOptions[]): DropChange {
     const same = (name: string) =>
       isDeepStrictEqual(
@@ -98,7 +98,10 @@ export class Field {
     };
   }
 
-  /** All or nothing: when one of the new drops cannot be opened, those before are there again, and its error is thrown. */
+  /**
+   * All or nothing: when one of the new drops cannot be opened, the former drops are restored and its error is
+   * thrown.
+   */
   async exchange({ gone, come }: DropChange): Promise<void> {
     const before = gone.flatMap((name) => this.#sites.get(name)?.options ?? []);
     try {

@@ -1,4 +1,7 @@
-/** This gateway among the nodes that share its ledger: the drops that it polls, and what it does when a node comes or goes. */
+/**
+ * This gateway as one of the nodes that share a ledger: the drops that it polls, and its reaction when a node joins
+ * or leaves.
+ */
 import type { FleetWatch } from "../ledger/fleet.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
@@ -18,7 +21,7 @@ export interface FleetParts {
   readonly ledger: Ledger;
   readonly scheduler: Pick<Scheduler, "wake" | "releaseAll" | "isRunning">;
   readonly watchers: () => readonly FleetWatcher[];
-  /** Drops of the configuration in force; one of them may have no watcher while it is being exchanged. */
+  /** Drops of the configuration in force; a drop may have no watcher while it is being exchanged. */
   readonly configured: () => readonly string[];
   readonly pauses: Pick<Pauses, "refresh">;
   readonly clock: Clock;
@@ -28,7 +31,7 @@ export interface FleetParts {
 const NOT_ASKED = "it is not known yet which node polls it";
 
 export class FleetMember {
-  /** For each drop that was asked for, why this node does not poll it, or null. */
+  /** For each drop that this node asked for: why it does not poll it, or null. */
   readonly #reasons = new Map<string, string | null>();
   readonly #stopping = new AbortController();
   #loop: Promise<void> = Promise.resolve();
@@ -36,7 +39,7 @@ export class FleetMember {
   #rest = new AbortController();
   #lost = false;
 
-  /** For the ledger, which is opened before there is anything to be told of. */
+  /** Passed to the ledger, which is opened before the other parts exist. */
   readonly watch: FleetWatch = {
     onLost: () => {
       this.#lost = true;
@@ -52,7 +55,7 @@ export class FleetMember {
     return known === undefined ? NOT_ASKED : known;
   }
 
-  /** Resolves when it is known for each drop who polls it. */
+  /** Resolves when the polling node of each drop is known. */
   async join(parts: FleetParts): Promise<void> {
     const { lookAgainMs } = parts.ledger.fleet;
     if (lookAgainMs === null) return;
@@ -61,7 +64,7 @@ export class FleetMember {
     this.#loop = this.#lookAgain(parts, lookAgainMs);
   }
 
-  /** The drops are others now: those that went are given back at once, those that came are asked for. */
+  /** The configured drops changed: removed drops are released at once, added drops are requested. */
   dropsChanged(): void {
     this.#rest.abort();
   }
@@ -87,28 +90,28 @@ export class FleetMember {
         await parts.pauses.refresh();
         for (const watcher of await this.#takeDrops(parts)) {
           await watcher.rematch();
-          // Its faults are in the status of the drop.
+          // The status of the drop reports its faults.
           watcher.pollNow().catch(() => undefined);
         }
         await takeUpRuns(parts, (runId) => parts.scheduler.isRunning(runId));
         parts.scheduler.wake();
       } catch (thrown) {
-        parts.log.warn({ reason: wordsOf(thrown) }, "what other nodes left could not be looked for");
+        parts.log.warn({ reason: wordsOf(thrown) }, "the work of other nodes could not be checked");
       }
     }
   }
 
-  /** Those that this node had asked for and does not know any more. */
+  /** Releases the drops that this node had asked for and that are no longer configured. */
   async #releaseDrops({ ledger, watchers, configured, log }: FleetParts): Promise<void> {
     const known = new Set([...configured(), ...watchers().map((watcher) => watcher.status().drop)]);
     for (const drop of [...this.#reasons.keys()].filter((name) => !known.has(name))) {
       await ledger.fleet.releaseDrop(drop);
       this.#reasons.delete(drop);
-      log.info({ drop }, "the drop is not in the configuration any more: another node may poll it");
+      log.info({ drop }, "the drop is no longer in the configuration: another node may poll it");
     }
   }
 
-  /** Answers the watchers of drops that this node polls from now on. */
+  /** Returns the watchers of drops that this node polls from now on. */
   async #takeDrops({ ledger, watchers, log }: FleetParts): Promise<readonly FleetWatcher[]> {
     const taken: FleetWatcher[] = [];
     for (const watcher of watchers()) {

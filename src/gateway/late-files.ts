@@ -1,4 +1,4 @@
-/** Joins the expectations of the triggers with what watches for late files. */
+/** Connects the expectations of the triggers to the watch for late files. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { LateFiles } from "../operations/late-files.ts";

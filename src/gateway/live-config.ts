@@ -1,4 +1,4 @@
-/** The configuration in force, as those see it who read it when they need it. */
+/** The configuration in force, for components that read it each time they need it. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 
 export interface LiveConfig {

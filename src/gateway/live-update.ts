@@ -1,6 +1,7 @@
 /**
- * Takes another configuration into force while the gateway runs. Services, drops and triggers are exchanged one by one; the ledger, the
- * spool, the operations and whatever did not change stay open. What a gateway is built on needs another gateway (`reload.ts`).
+ * Applies another configuration while the gateway runs. Services, drops and triggers are exchanged one by one; the
+ * ledger, the spool, the operations API and all unchanged parts stay open. A change of the other sections needs a new
+ * gateway (`reload.ts`).
  */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
@@ -16,7 +17,7 @@ import type { ServicePosts } from "./services.ts";
 
 export type Exchange =
   | { readonly status: "exchanged"; readonly changed: readonly string[] }
-  /** With the sections that cannot be exchanged. */
+  /** `sections` names those that cannot be exchanged. */
   | { readonly status: "assemble"; readonly sections: readonly string[] };
 
 export interface ExchangedParts {
@@ -30,10 +31,10 @@ export interface ExchangedParts {
   readonly log: Logger;
 }
 
-/** Sections that are exchanged, or are read whenever they are needed. Every other one needs another gateway. */
+/** Sections that are exchanged, or are read each time they are needed. Any other section needs a new gateway. */
 const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "triggers", "push", "log"];
 
-/** Throws the `ConfigError` of a drop that cannot be opened; then everything is as it was. */
+/** Throws the `ConfigError` of a drop that cannot be opened; all parts are then as before. */
 export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
   const { live, field, fleet, services, scheduler, registry, mapping, log } = parts;
   const { config } = live;
@@ -56,7 +57,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
     before.services[0]?.name !== next.services[0]?.name ||
     touched.length > 0;
   if (matchesOtherwise) {
-    // The first look at a mapper may take long, and is waited for where it is needed.
+    // Loading a mapper for the first time may take long; its callers wait for it where they need it.
     const offer = async () => {
       await mapping.start(next.triggers.map((trigger) => trigger.mapper));
       for (const watcher of field.watchers()) await watcher.rematch();

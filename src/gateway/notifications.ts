@@ -1,4 +1,4 @@
-/** Joins what needs attention with those who are told of it. */
+/** Connects the sources of concerns to the receivers of notifications. */
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../config/gateway-config.ts";
@@ -32,7 +32,7 @@ export interface AttentionWatch {
   start(): void;
 }
 
-/** What looks for things that need attention, and tells of them. */
+/** Starts the notifier, which finds concerns and notifies the receivers. */
 export async function watchAttention(
   config: GatewayConfig,
   parts: Omit<NotifierSources, "services" | "late" | "lanes" | "metrics"> & {
@@ -103,7 +103,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
   });
 }
 
-/** The node, or the machine where it is alone. */
+/** The name of the node, or of the machine where there is only one. */
 export function gatewayName({ ledger }: Pick<GatewayConfig, "ledger">): string {
   return ledger.kind === "postgres" ? (ledger.node ?? hostname()) : hostname();
 }

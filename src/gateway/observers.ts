@@ -1,4 +1,4 @@
-/** Joins those who watch what happens and change nothing: metrics, traces, the log, and whoever the caller brings. */
+/** Joins the observers of events, which change nothing: metrics, traces, the log, and the caller's own. */
 import { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { LedgerEvent, Run } from "../model.ts";
@@ -9,17 +9,17 @@ import type { Logger } from "../support/log.ts";
 import type { Tracer } from "../support/trace-context.ts";
 import type { Closer } from "./closers.ts";
 
-/** An event with the file that it is about. */
+/** An event with its file. */
 export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };
 
 export interface Observers {
   readonly metrics: GatewayMetrics;
   readonly tracer: Tracer;
-  /** Of each event, after it was committed. */
+  /** Called for each event after it was committed. */
   readonly onEvent: (event: FileEvent) => void;
-  /** Of each run that came to another state. `mappedNow`: with batches that it did not have before. */
+  /** Called for each run whose state changed. `mappedNow`: it has batches that it did not have before. */
   readonly onRun: (run: Run, mappedNow: boolean) => void;
-  /** Of each service that was used: why in vain, or null. */
+  /** Called for each use of a service: `reason` says why it failed, or is null. */
   readonly onService: (service: string, reason: string | null) => void;
   readonly services: ServiceLog;
 }

@@ -1,4 +1,7 @@
-/** The operator's side of a gateway. It listens before the rest is joined, and answers what it can by then. */
+/**
+ * Opens the operations API of a gateway. It listens before the other parts are opened, and answers with the parts
+ * that exist.
+ */
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -14,23 +17,23 @@ import type { Logger } from "../support/log.ts";
 import type { Closer } from "./closers.ts";
 import { receiveOutcome } from "./services.ts";
 
-/** Set one by one as the parts that know them are joined. */
+/** Set one by one as the parts that provide them are opened. */
 export interface Answers {
   health: () => Promise<readonly HealthPart[]>;
   waiting: () => Promise<readonly WaitingFile[]>;
   drops: () => readonly DropState[];
   lanes: () => Promise<readonly LaneWait[]>;
-  /** An order of a person. */
+  /** Executes a command of a person. */
   order: (asked: unknown) => Promise<unknown>;
-  /** An outcome of this run came in. */
+  /** Called when an outcome of this run arrived. */
   tell: (runId: string) => Promise<void>;
 }
 
 export interface OperationsApi {
   readonly url: string;
-  /** Where webhooks come in. */
+  /** The URL that webhooks are sent to. */
   readonly webhookUrl: string;
-  /** Of the endpoint file. */
+  /** The secret of the endpoint file. */
   readonly token: string;
   readonly answers: Answers;
 }

@@ -1,4 +1,4 @@
-/** Joins what the operator's side answers with those who know it. */
+/** Connects the queries of the operations API to the parts that answer them. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { LateFiles } from "../operations/late-files.ts";
@@ -39,7 +39,7 @@ export interface AnsweringParts {
   readonly notifier: Pick<Notifier, "failing">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the configuration's file, where somebody watches it. */
+  /** State of the configuration's file, where it is watched for changes. */
   readonly configuration?: { health(): HealthPart } | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Joins the provisioners, one for each service whose triggers have a template; each has connections and a token of its own. */
+/**
+ * Joins the provisioners, one for each service whose triggers have a template; each has its own connections and
+ * token.
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Run } from "../model.ts";
@@ -12,11 +15,11 @@ import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
 type Service = GatewayConfig["services"][number];
 const WORDS_MAX = 3;
 
-/** What whoever starts the gateway has to do with it. */
+/** Dependencies that the caller of the gateway provides. */
 export interface ProvisioningTies {
-  /** Where what is created in a service is written down, to be taken back. */
+  /** The journal of everything created in a service, so that it can be undone. */
   journal(service: string): CreationJournal;
-  /** Among those who create in the same accounts. */
+  /** Excludes other creators in the same accounts. */
   readonly alone: Alone;
 }
 
@@ -31,7 +34,7 @@ export class Provisioners {
   readonly #means: ProvisioningMeans;
   readonly #made = new Map<string, { readonly options: Service; readonly provisioner: Provisioner }>();
 
-  /** The configuration may change while it is used. */
+  /** The configuration may change between calls. */
   constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, means: ProvisioningMeans) {
     this.#config = config;
     this.#means = means;
@@ -76,10 +79,10 @@ export class Provisioners {
       throw new ConfigError("HG-GUARD-008", {
         operation: "provision",
         subject: name,
-        message: `the service ${name} is not in the configuration any more`,
+        message: `the service ${name} is no longer in the configuration`,
       });
     if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.provisioner;
-    // An order that is under way with the old options ends; its fault is that of its run.
+    // A creation that is running with the former options finishes; its run reports its fault.
     known?.provisioner.close().catch(() => undefined);
     const { clock, alone } = this.#means;
     const provisioner = openProvisioner(options, this.#config.push.timeouts, clock, alone);
@@ -88,7 +91,7 @@ export class Provisioners {
   }
 }
 
-/** What the texts of a template may name of the run. */
+/** The variables of the run that a template's texts may name. */
 export function contextOf({
   binding,
   drop,

@@ -1,7 +1,8 @@
 /**
- * Keeps a gateway in step with its configuration's file: a valid change takes effect without a restart of the process, an invalid one is
- * refused with the reason and the one before stays in force. Where parts cannot be exchanged one by one, the gateway comes to its end
- * and another is started in its place; when that one does not start, the one before is started again.
+ * Keeps a gateway in step with its configuration's file: a valid change takes effect without a restart of the
+ * process, an invalid one is refused with the reason and the former one stays in force. Where sections cannot be
+ * exchanged one by one, the gateway stops and a new one starts in its place; when the new one does not start, the
+ * former one is started again.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Registry } from "prom-client";
@@ -14,7 +15,7 @@ import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Exchange } from "./live-update.ts";
 
-/** What is kept in step. */
+/** The interface of the gateway that is kept in step. */
 export interface Reloadable {
   exchange(next: GatewayConfig): Promise<Exchange>;
   stop(graceMs?: number): Promise<void>;
@@ -28,10 +29,10 @@ export interface ConfigurationMeans {
 }
 
 export interface ReloadParts<Gateway extends Reloadable> {
-  /** Reads and validates the file, and tells the paths of all that it read. Throws `ConfigError`. */
+  /** Reads and validates the file, and adds the paths of all files that it read to `files`. Throws `ConfigError`. */
   load(files: Set<string>): GatewayConfig;
   start(config: GatewayConfig, configuration: ConfigurationMeans): Promise<Gateway>;
-  /** A reload begins and has ended, for who watches the process. */
+  /** Called when a reload begins and has ended, for the service manager. */
   readonly onReload?: (phase: "begins" | "ended") => void;
   readonly log: Logger;
   readonly clock?: Clock;
@@ -46,12 +47,12 @@ export class Reloading<Gateway extends Reloadable> {
   #files: ReadonlySet<string>;
   #gateway: Gateway | null = null;
   #watch: FileWatch | null = null;
-  /** Why the file as it is now is not in force. */
+  /** Why the current content of the file is not in force. */
   #refused: string | null = null;
   #since: string;
   readonly #failed = Promise.withResolvers<never>();
 
-  /** Throws what the first start throws. */
+  /** Throws the error of the first start. */
   static async start<Gateway extends Reloadable>(parts: ReloadParts<Gateway>): Promise<Reloading<Gateway>> {
     const files = new Set<string>();
     const reloading = new Reloading(parts, parts.load(files), files);
@@ -65,7 +66,7 @@ export class Reloading<Gateway extends Reloadable> {
     this.#config = config;
     this.#files = files;
     this.#since = isoInstant(this.#clock.now());
-    this.#failed.promise.catch(() => undefined); // Nobody may be waiting.
+    this.#failed.promise.catch(() => undefined); // There may be no listener.
     this.#metrics = new ConfigurationMetrics();
     this.#metrics.taken(this.#clock.now());
     this.#means = {
@@ -75,13 +76,13 @@ export class Reloading<Gateway extends Reloadable> {
     };
   }
 
-  /** The one that runs now. */
+  /** The gateway that runs now. */
   get gateway(): Gateway {
     if (this.#gateway === null) throw new Error("no gateway runs");
     return this.#gateway;
   }
 
-  /** A sign of life of the one that runs; between two there is none to wait for. */
+  /** A sign of life of the running gateway; between two gateways there is none to wait for. */
   async pulse(): Promise<void> {
     await this.#gateway?.pulse();
   }
@@ -90,16 +91,16 @@ export class Reloading<Gateway extends Reloadable> {
     const reason =
       this.#refused === null
         ? `in force since ${this.#since}`
-        : `the file as it is now is refused, and what is in force since ${this.#since} stays: ${this.#refused}`;
+        : `the current file is refused, and the configuration in force since ${this.#since} stays: ${this.#refused}`;
     return { part: "configuration", ready: true, reason };
   }
 
-  /** Rejects when neither the changed configuration nor the one before could be started: nothing runs any more. */
+  /** Rejects when neither the changed configuration nor the former one could be started: no gateway runs then. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
 
-  /** The file and its secrets are read again at once, as SIGHUP asks for. */
+  /** Reads the file and its secrets again at once, as SIGHUP requests. */
   lookAgain(): void {
     this.#watch?.lookNow();
   }
@@ -133,7 +134,7 @@ export class Reloading<Gateway extends Reloadable> {
       this.#take(next);
       this.#parts.log.info({ changed }, "the changed configuration is in force");
     } catch (thrown) {
-      // Also what was to be read before may bring the change that makes it valid.
+      // A change of a file that the former configuration named may also make the new one valid.
       this.#files = new Set([...this.#files, ...files]);
       this.#refuse(thrown);
     } finally {
@@ -145,7 +146,7 @@ export class Reloading<Gateway extends Reloadable> {
     const exchange = await this.gateway.exchange(next);
     if (exchange.status === "exchanged") return exchange.changed;
     const { log, start } = this.#parts;
-    log.info({ sections: exchange.sections }, "the gateway is started anew, since these sections changed");
+    log.info({ sections: exchange.sections }, "the gateway restarts, since these sections changed");
     await this.gateway.stop(next.operations.reload.grace);
     this.#gateway = null;
     try {
@@ -182,7 +183,7 @@ export class Reloading<Gateway extends Reloadable> {
       thrown instanceof HeadgateError ? { code: thrown.code, hint: thrown.hint } : { err: thrown };
     this.#parts.log.error(
       facts,
-      `the changed configuration is refused, the one before stays in force: ${this.#refused}`,
+      `the changed configuration is refused, the former one stays in force: ${this.#refused}`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Joins what leads a run from its claim to its end. */
+/** Joins the parts that take a run from its claim to its end. */
 import { availableParallelism } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { GuardPolicy } from "../delivery/delivery.ts";
@@ -76,7 +76,7 @@ export function claimParts(
   };
 }
 
-/** Other drops whose files may come to lanes of this one. Only lanes with a name are shared. */
+/** Other drops whose files may belong to lanes of this one. Only lanes with a name are shared. */
 export function laneMates({ triggers, drops }: GatewayConfig, drop: string): readonly string[] {
   const named = triggers.filter(({ lane }) => lane !== undefined);
   const own = new Set(named.filter((trigger) => takesFrom(trigger, drop)).map(({ lane }) => lane));
@@ -95,8 +95,8 @@ export function finishGuard(config: GatewayConfig, parts: Omit<FinishGuardParts,
 }
 
 /**
- * The bodies of `POST /api/data` have no trigger. As at the service, a target that does not exist keeps the others of the body not back; unlike
- * there, it is told.
+ * The bodies of `POST /api/data` have no trigger. As at the service, a target that does not exist does not hold back
+ * the others of the body; unlike there, it is reported.
  */
 const STANDARD_BODY_GUARD: GuardPolicy = {
   targets: "warn",
@@ -160,7 +160,7 @@ export function batchLimits({ push }: GatewayConfig): BatchLimits {
   return { pointsMax: push.batch.points, bytesMax: push.batch.bytes };
 }
 
-/** As many as can be mapped at once, and those that wait for a worker. */
+/** As many runs as can be mapped at once, and those that wait for a worker. */
 export function intakeConcurrency({ count, queue, perDrop }: GatewayConfig["workers"]) {
   const workers = count === "auto" ? availableParallelism() : count;
   return { intakeConcurrency: workers + queue, intakePerDrop: perDrop === "all" ? null : perDrop };

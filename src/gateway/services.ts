@@ -1,4 +1,4 @@
-/** Joins the deliveries, one for each service, and what the services tell of them. */
+/** Joins the deliveries, one for each service, and the outcomes that the services report. */
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Admission } from "../delivery/delivery.ts";
@@ -18,16 +18,16 @@ export interface ServiceParts {
   readonly ledger: Ledger;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Where webhooks come in, for a public address with port 0. */
+  /** The URL that webhooks are sent to, for a public address with port 0. */
   readonly webhookUrl: string;
   readonly tracer: Tracer;
   readonly onPush: PushObserver;
   readonly admission?: Admission | undefined;
-  /** A service refused credentials or rights. */
+  /** Called when a service refused credentials or rights. */
   readonly onRefused?: (() => void) | undefined;
 }
 
-/** The delivery of each service. One whose options change is replaced by another; the calls that it has under way end. */
+/** The delivery of each service. A delivery whose options change is replaced by a new one; its running calls end. */
 export class ServicePosts {
   readonly #parts: ServiceParts;
   readonly #posts = new Map<string, { readonly made: unknown; readonly post: ServiceEntry }>();
@@ -41,7 +41,7 @@ export class ServicePosts {
     return this.#posts.get(name)?.post;
   }
 
-  /** Answers the names of the services that are new, gone or others now. */
+  /** Returns the names of the services that were added, removed or changed. */
   configure(config: GatewayConfig): readonly string[] {
     const changed: string[] = [];
     for (const name of this.#posts.keys()) {
@@ -60,12 +60,12 @@ export class ServicePosts {
     return changed;
   }
 
-  /** What is remembered of the structure of accounts may not be true any more. */
+  /** Discards the cached structure of accounts, which may have changed. */
   forgetStructure(): void {
     for (const { post } of this.#posts.values()) post.delivery.forgetStructure();
   }
 
-  /** Begins no call any more, and resolves when none is under way. */
+  /** Starts no new call, and resolves when none is running. */
   async rest(): Promise<void> {
     await Promise.all([...this.#posts.values()].map(({ post }) => post.delivery.retire()));
   }
@@ -101,8 +101,9 @@ export class ServicePosts {
 }
 
 /**
- * A service is believed of its own operations alone: the signature has to be made with its secret (or with the one for all, where it has none of
- * its own), and the account has to be its own. What another one says is refused, and changes nothing.
+ * A service may report only outcomes of its own operations: the signature has to be made with its own secret (or with
+ * the common one, where it has none), and the account has to be its own. Any other report is refused, and changes
+ * nothing.
  */
 export async function receiveOutcome(
   config: GatewayConfig,
@@ -133,7 +134,7 @@ export async function receiveOutcome(
   return { status: runId === null ? "unknown" : "recorded" };
 }
 
-/** What is told, and the secret that it is signed with: nothing is read before the signature holds. */
+/** Reads the outcome and the secret that signed it: nothing is parsed before the signature is verified. */
 function readSigned(
   { services, operations }: GatewayConfig,
   told: Omit<OutcomeWebhook, "secret">,

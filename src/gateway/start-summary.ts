@@ -1,4 +1,4 @@
-/** What a gateway that has started says of itself, in one line of the log. */
+/** The summary that a started gateway writes as one line of the log. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { ledgerWords } from "../ledger/open.ts";
 import { packageVersion } from "../support/version.ts";

@@ -1,9 +1,12 @@
-/** Ledger, spool and what lies beside them hold keys, file contents and names: no other user may read them. */
+/**
+ * Protects the ledger, the spool and the files beside them: they hold keys, file contents and names that no other
+ * user may read.
+ */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Logger } from "../support/log.ts";
 import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";
 
-/** Before anything of it is opened. Throws `ConfigError` when a mode is too wide and cannot be changed. */
+/** Called before any of these files is opened. Throws `ConfigError` when a mode is too wide and cannot be changed. */
 export function protectState({ ledger, spool }: Pick<GatewayConfig, "ledger" | "spool">, log: Logger): void {
   const paths = [...(ledger.kind === "sqlite" ? filesOf(ledger.path) : []), ...filesOf(spool.path)];
   logNarrowed(narrowModes(paths), log);

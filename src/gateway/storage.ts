@@ -1,4 +1,4 @@
-/** Opens the spool, and tells how full it is. */
+/** Opens the spool, and reports how full it is. */
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -14,7 +14,7 @@ export interface Storage {
   readonly room: SpoolRoom;
 }
 
-/** Who calls it closes the spool, and so the room with it. */
+/** The caller closes the spool, and with it the quota. */
 export async function openStorage(
   options: GatewayConfig["spool"],
   {
@@ -27,7 +27,7 @@ export async function openStorage(
     readonly log: Logger;
     readonly metrics: { readonly registry: Registry };
     readonly ledger: Pick<Ledger, "runsIn" | "shared">;
-    /** Of a run for which the spool had no room, and may have it now. */
+    /** Called for a run that the spool had no space for and may have now. */
     readonly onRun: (id: string) => void;
   },
 ): Promise<Storage> {
@@ -45,7 +45,7 @@ export async function openStorage(
   return { spool: telling(spool, room), room };
 }
 
-/** What leaves the spool makes room. */
+/** Releases quota when files leave the spool. */
 function telling(spool: Spool, room: SpoolRoom): Spool {
   const freeing =
     <Args extends readonly unknown[]>(work: (...args: Args) => Promise<void>) =>

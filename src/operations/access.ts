@@ -1,16 +1,19 @@
-/** Who may ask what of the operator's interface: whoever has the secret of the endpoint file everything, programs what their token is for. */
+/**
+ * Access to the operations API: the secret of the endpoint file may do everything, a token only what it is configured
+ * for.
+ */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warning.ts";
 import type { AccessRight } from "./options.ts";
 
-/** What a route asks of its caller; `command` is for the endpoint file's secret alone. */
+/** The right that a route requires; `command` is for the endpoint file's secret alone. */
 export type Need = AccessRight | "command" | "nothing";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Of the operator's interface; the secret of the endpoint file when absent. */
+    /** The right that the route requires; the secret of the endpoint file when absent. */
     need?: Need;
   }
 }
@@ -21,7 +24,7 @@ export interface AccessRules {
     readonly token: string;
     readonly rights: readonly AccessRight[];
   }[];
-  /** Of the endpoint file (`endpoint-file.ts`); null: there is none. */
+  /** The secret of the endpoint file (`endpoint-file.ts`); null: there is no such file. */
   readonly secret: string | null;
 }
 
@@ -29,7 +32,10 @@ export interface Access {
   mayAsk(request: FastifyRequest, need: AccessRight | "command"): boolean;
 }
 
-/** Before any route is added: from here on each of them, and each address that has none, wants credentials unless its `need` says otherwise. */
+/**
+ * Call it before any route is added: from then on each route, and each unknown address, requires credentials unless
+ * its `need` says otherwise.
+ */
 export function installAccess(app: FastifyInstance, rules: AccessRules, log: Logger): Access {
   const rightsOf = (request: FastifyRequest): readonly Need[] | null => {
     const { authorization } = request.headers;
@@ -40,7 +46,7 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
   const warn = createRareWarning(
     log,
     "refused",
-    "requests without valid credentials were refused by the operator's interface",
+    "requests without valid credentials were refused by the operations API",
   );
   app.addHook("onRequest", async (request, reply) => {
     const { need = "command" } = request.routeOptions.config;
@@ -62,7 +68,7 @@ function refuseUnknown(reply: FastifyReply): FastifyReply {
 function refuseRight(reply: FastifyReply, need: Need): FastifyReply {
   const detail =
     need === "command"
-      ? "tokens give no commands: the secret of the file beside the ledger does"
+      ? "a token cannot authorize commands: use the secret of the file beside the ledger"
       : `the token lacks the right ${need}`;
   return problem(reply, 403, detail);
 }

@@ -1,9 +1,12 @@
-/** The lines of the log that matter to an operator: runs that need attention, services that go and come back. Each is written once, where it is decided. */
+/**
+ * Log lines that matter to an operator: runs that need attention, services that fail and recover. Each line is
+ * written once, where it is decided.
+ */
 import type { Place, Run } from "../model.ts";
 import type { Logger } from "../support/log.ts";
 import { NEEDS_A_PERSON } from "./state-of-work.ts";
 
-/** Of each run that came to another state; one that needs a person is a warning with the reason in words. */
+/** Logs each run whose state changed; a run that needs a person is a warning with the reason in words. */
 export function logRunState(run: Run, log: Logger): void {
   if (!NEEDS_A_PERSON.includes(run.state)) return;
   const { reason } = run;
@@ -33,7 +36,7 @@ export function runWords({
   return `${path} at ${drop} is ${state}${why}${placeWords(reason?.place)}`;
 }
 
-/** ` (sheet Data, row 3, column kWh)`; empty where no place is known. */
+/** ` (sheet Data, row 3, column kWh)`; empty when no place is known. */
 export function placeWords(place: Place | undefined): string {
   const parts = [
     ...(place?.sheet === undefined ? [] : [`sheet ${place.sheet}`]),
@@ -43,14 +46,14 @@ export function placeWords(place: Place | undefined): string {
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }
 
-/** `down` and `up` come in turns for each service; nothing is known of one that was not used yet. */
+/** `down` and `up` alternate for each service; a service that was not used yet has no state. */
 export interface ServiceState {
   readonly state: "down" | "up";
   /** Why it is down. */
   readonly reason: string | null;
 }
 
-/** What is known of the services since the start. */
+/** The state of each service since the start. */
 export class ServiceLog {
   readonly #log: Logger;
   readonly #states = new Map<string, ServiceState>();

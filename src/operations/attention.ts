@@ -1,4 +1,7 @@
-/** What needs attention now, as one list: files at rest, files that are late, lanes that wait, drops and services that cannot be reached, the spool. */
+/**
+ * Everything that needs attention now, as one list: files at rest, late files, waiting lanes, unreachable drops and
+ * services, the spool.
+ */
 import type { Ledger } from "../ledger/ledger.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
@@ -8,7 +11,7 @@ import { type SpoolState, usedWords } from "./spool-state.ts";
 import { type DropState, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 
-/** One thing that needs attention. `key` names it for as long as it does, also over restarts. */
+/** One thing that needs attention. `key` is its identity for as long as it lasts, also over restarts. */
 export interface Concern {
   readonly key: string;
   readonly kind: AttentionKind;
@@ -20,19 +23,22 @@ export interface Concern {
 
 export interface Attention {
   readonly concerns: readonly Concern[];
-  /** Keys of which nothing is known yet, such as of a drop that was not polled since the start: they stay as they were. */
+  /**
+   * Keys whose state is not known yet, such as that of a drop that was not polled since the start: they keep their
+   * former state.
+   */
   readonly unknown: ReadonlySet<string>;
 }
 
 export interface AttentionSources {
   readonly ledger: Pick<Ledger, "restingIn" | "finishedFiles" | "fleet">;
-  /** This node, where several share the ledger: each tells of its own runs. */
+  /** This node, where several share the ledger: each node reports its own runs. */
   readonly node: string | null;
   drops(): readonly DropState[];
-  /** Names of the services of the configuration, and what is known of each. */
+  /** Names of the configured services, and the state of each. */
   services(): readonly { readonly name: string; readonly state: ServiceState | null }[];
   late(): readonly MissingFile[];
-  /** Those that have waited too long. */
+  /** Lanes that have waited too long. */
   lanes(): Promise<readonly LaneWait[]>;
   spool(): Promise<SpoolState>;
   readonly spoolShare: number;
@@ -79,7 +85,7 @@ export async function findAttention(sources: AttentionSources): Promise<Attentio
   return { concerns, unknown };
 }
 
-/** Where several nodes share the ledger, the one that polls the drop tells of it. */
+/** Where several nodes share the ledger, the node that polls the drop reports it. */
 async function occupiedPaths({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {
   const files = await ledger.finishedFiles.occupied();
   if (files.length === 0) return [];

@@ -1,4 +1,4 @@
-/** What the metrics tell of the configuration's file. */
+/** Metrics of the configuration's file. */
 import { Gauge, type Registry } from "prom-client";
 
 export class ConfigurationMetrics {
@@ -28,7 +28,7 @@ export class ConfigurationMetrics {
     });
     new Gauge({
       name: "headgate_configuration_valid",
-      help: "0 while the configuration's file is refused and the one before stays in force",
+      help: "0 while the configuration's file is refused and the former one stays in force",
       ...value(() => this.#valid),
     });
     new Gauge({

@@ -1,6 +1,7 @@
 /**
- * How commands reach the daemon that owns a ledger: it writes its address and a secret into a file, where only its own user
- * can read them. So who may write the ledger may order, and nobody else: not a neighbour on the network, nor a page in a browser.
+ * Carries commands to the daemon that owns a ledger: the daemon writes its address and a secret into a file that only
+ * its own user can read. A user who can write the ledger can therefore send commands; a neighbour on the network or a
+ * page in a browser cannot.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, readFile, rm, writeFile } from "node:fs/promises";
@@ -13,7 +14,10 @@ export type EndpointFile = z.output<typeof sign>;
 
 const OWNER_ONLY = 0o600;
 
-/** Beside the ledger that it alone owns, or beside its spool when it shares the ledger with other nodes. */
+/**
+ * The file is beside the ledger that the daemon alone owns, or beside its spool when it shares the ledger with other
+ * nodes.
+ */
 export function endpointFilePath(config: {
   readonly ledger: { readonly kind: "sqlite"; readonly path: string } | { readonly kind: "postgres" };
   readonly spool: { readonly path: string };
@@ -25,19 +29,19 @@ export function newSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Answers how to take it down. */
+/** Returns a function that removes the file. */
 export async function hangSign(path: string, facts: Omit<EndpointFile, "pid">): Promise<() => Promise<void>> {
   try {
     await rm(path, { force: true });
     await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
     await chmod(path, OWNER_ONLY);
   } catch (cause) {
-    throw startFault("HG-LEDG-002", { operation: "tell where commands go", subject: path, cause });
+    throw startFault("HG-LEDG-002", { operation: "write the endpoint file", subject: path, cause });
   }
   return () => rm(path, { force: true });
 }
 
-/** Null when there is none, or one that cannot be read by this user. */
+/** Null when there is no file, or none that this user can read. */
 export async function readSign(path: string): Promise<EndpointFile | null> {
   try {
     return sign.parse(JSON.parse(await readFile(path, "utf8")));

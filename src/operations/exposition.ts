@@ -1,4 +1,4 @@
-/** The metrics as text: for Prometheus, or in OpenMetrics with exemplars for whoever asks for it. */
+/** The metrics as text: in the Prometheus format, or in OpenMetrics with exemplars for clients that ask for it. */
 import {
   openMetricsContentType,
   prometheusContentType,
@@ -11,7 +11,10 @@ export interface Exposition {
   readonly text: string;
 }
 
-/** Answers one after another, since the registry writes in one format at a time. `accept` is the header of the request. */
+/**
+ * Requests are served one after another, since the registry has one format at a time. `accept` is the header of the
+ * request.
+ */
 export function exposer(registry: Registry): (accept: string | undefined) => Promise<Exposition> {
   let latest: Promise<unknown> = Promise.resolve();
   const write = async (accept: string | undefined): Promise<Exposition> => {

@@ -4,12 +4,12 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { HealthPart } from "./state-of-work.ts";
 
 const LOOKED_THROUGH = 1_000;
-/** Beyond it their bytes are told as at least so many. */
+/** Above this number, the bytes of held runs are reported as at least so many. */
 const IDS_MAX = 20_000;
 
 type HeldLedger = Pick<Ledger, "restingIn">;
 
-/** None when no run is held. A held run goes on by itself, so that the gateway is ready all the same. */
+/** None when no run is held. A held run resumes without the gateway's help, so the gateway is ready all the same. */
 export async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPart[]> {
   const held = await ledger.restingIn(["held"], LOOKED_THROUGH);
   const last = held[0]?.run;
@@ -19,7 +19,7 @@ export async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPar
   return [{ part: "held runs", ready: true, reason }];
 }
 
-/** Ids of those that are held, many as they may be: what they take of the spool is looked up by them. */
+/** Ids of all held runs: their share of the spool is looked up by them. */
 export async function heldRuns(ledger: Pick<Ledger, "runsIn">): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (let after = "", more = true; more && ids.size < IDS_MAX; ) {
@@ -31,7 +31,7 @@ export async function heldRuns(ledger: Pick<Ledger, "runsIn">): Promise<Readonly
   return ids;
 }
 
-/** Counted at each look at the metrics. */
+/** Counted at each scrape of the metrics. */
 export function watchHeld(ledger: HeldLedger, registry: Registry): void {
   const held = new Gauge({
     name: "headgate_held_runs",

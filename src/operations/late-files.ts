@@ -1,21 +1,24 @@
-/** Watches for files that triggers expect: a missing one is a warning in the log, in health and metrics, and a notification. */
+/**
+ * Watches for files that triggers expect: a missing one is a warning in the log, in health and metrics, and a
+ * notification.
+ */
 import type { IsoInstant } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 
-/** A file that did not come by its time. */
+/** A file that did not arrive by its due time. */
 export interface MissingFile {
   readonly trigger: string;
   readonly due: IsoInstant;
-  /** When a file of the trigger last came, or null. */
+  /** When the last file of the trigger arrived, or null. */
   readonly lastSeen: IsoInstant | null;
 }
 
 export interface LateFileParts {
-  /** What is late now. */
+  /** Finds the files that are late now. */
   find(): Promise<readonly MissingFile[]>;
-  /** Told at each look how many files are late, by trigger. */
+  /** Called at each check with the late files, to count them by trigger. */
   count(missing: readonly MissingFile[]): void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -26,7 +29,7 @@ const LOOK_EVERY_MS = 30_000;
 export class LateFiles {
   readonly #parts: LateFileParts;
   readonly #stop = new AbortController();
-  /** Due times by trigger that were warned of. */
+  /** Due times that a warning was written for, by trigger. */
   readonly #warned = new Map<string, IsoInstant>();
   #missing: readonly MissingFile[] = [];
   #loop: Promise<void> | null = null;

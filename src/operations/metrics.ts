@@ -1,6 +1,6 @@
 /**
- * Prometheus metrics of what happened: fed by what the ledger committed and by the calls that were made. Labels hold names of the
- * configuration and fixed words alone, so that their number is bounded; files and operations are found by exemplars.
+ * Prometheus metrics of events: fed by the commits of the ledger and by push calls. Labels hold only configured names
+ * and fixed words, so that their number is bounded; files and operations are found by exemplars.
  */
 import {
   Counter,
@@ -23,7 +23,7 @@ interface DropCells {
   lastAt: IsoInstant;
 }
 
-/** Of the runs that have the same labels. */
+/** Cells of the runs that have the same labels. */
 interface RunCells {
   readonly labels: Readonly<Record<RunLabel, string>>;
   readonly states: Map<RunState, Cell>;
@@ -35,7 +35,7 @@ export interface PushMeasured {
   readonly service: string;
   readonly operationId: string;
   readonly traceId: string;
-  /** Null when no answer came. */
+  /** Null when no response came. */
   readonly status: number | null;
   readonly seconds: number;
 }
@@ -49,7 +49,7 @@ export class GatewayMetrics {
   readonly registry: Registry;
   readonly #steps: Tally<"drop" | "event">;
   readonly #seen: Tally<"drop">;
-  /** What happened at each drop. */
+  /** Counters of each drop. */
   readonly #drops = new Map<string, DropCells>();
   readonly #late: Gauge<"trigger">;
   readonly #paused: Gauge<"kind" | "name">;
@@ -68,7 +68,7 @@ export class GatewayMetrics {
   constructor(registry: Registry, clock: Pick<Clock, "now"> = systemClock) {
     this.registry = registry;
     this.#seconds = () => clock.now().epochMilliseconds / 1000;
-    // Exemplars need it; each answer chooses its own format (`exposition.ts`).
+    // Exemplars need it; each response chooses its own format (`exposition.ts`).
     (registry as Registry<RegistryContentType>).setContentType(OPEN_METRICS);
     const registers = [registry];
     const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
@@ -102,7 +102,7 @@ export class GatewayMetrics {
     );
     this.#paused = gauge(
       "headgate_paused",
-      "1 for each drop that is not polled and each trigger that claims nothing, since a person said so",
+      "1 for each drop that is not polled and each trigger that claims nothing, since a person paused it",
       ["kind", "name"],
     );
     this.#notifications = new Counter({
@@ -152,18 +152,18 @@ export class GatewayMetrics {
     );
   }
 
-  /** An attempt to tell a receiver ended. */
+  /** Counts an ended attempt to notify a receiver. */
   countNotification(receiver: string, accepted: boolean): void {
     this.#notifications.inc({ receiver, result: accepted ? "accepted" : "failed" });
   }
 
-  /** What a person has paused now. */
+  /** Counts the pauses in force. */
   countPauses(pauses: readonly Pause[]): void {
     this.#paused.reset();
     for (const { kind, name } of pauses) this.#paused.set({ kind, name }, 1);
   }
 
-  /** Which triggers miss a file now. */
+  /** Counts the triggers whose expected file is missing. */
   countLate(triggers: readonly string[]): void {
     this.#late.reset();
     for (const trigger of triggers) this.#late.set({ trigger }, 1);
@@ -187,7 +187,7 @@ export class GatewayMetrics {
     known.seen.value += 1;
   }
 
-  /** A run that came to another state. `mappedNow`: with batches that it did not have before. */
+  /** Counts a run whose state changed. `mappedNow`: it has batches that it did not have before. */
   countRun(run: Run, mappedNow: boolean): void {
     const { state, points } = run;
     const cells = this.#cellsOf(run);
@@ -211,7 +211,7 @@ export class GatewayMetrics {
     cells.points[kind].value += by;
   }
 
-  /** Mostly those of the run that was counted last. */
+  /** Most calls are for the same labels as the call before. */
   #cellsOf({ drop, binding }: Pick<Run, "drop" | "binding">): RunCells {
     const { trigger, mapper, service } = binding;
     const last = this.#lastRunCells?.labels;
@@ -254,7 +254,7 @@ export class GatewayMetrics {
   }
 }
 
-/** A long operation id takes all the room that there is. */
+/** A long operation id leaves no space for the trace id. */
 function exemplarOf(operationId: string, traceId: string): Record<string, string> {
   const names = "operation_id".length + "trace_id".length;
   return names + operationId.length + traceId.length <= EXEMPLAR_CHARACTERS_MAX

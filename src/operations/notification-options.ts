@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { duration } from "../support/quantities.ts";
 
-/** What a notification can be about. */
+/** The kinds of concerns that a notification can report. */
 export const ATTENTION_KINDS = [
   "quarantined",
   "held",
@@ -17,13 +17,13 @@ export const ATTENTION_KINDS = [
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 const common = {
-  name: z.string().min(1).describe("Name, unique among the receivers; log and state name it."),
+  name: z.string().min(1).describe("Name, unique among the receivers; used in log and state."),
   about: z
     .array(z.enum(ATTENTION_KINDS))
     .min(1)
     .default([...ATTENTION_KINDS])
     .describe(
-      "What it is told of: runs that are quarantined, held, discarded or unconfirmed, a finished file that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop or a service that cannot be reached, a spool that is nearly full. All when absent.",
+      "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a finished file that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop or a service that cannot be reached, a spool that is nearly full. All when absent.",
     ),
 };
 
@@ -64,8 +64,8 @@ const emailReceiver = z.strictObject({
     .optional()
     .describe("Certificates (PEM) to trust instead of the public ones.")
     .meta({ examples: ["${file:/etc/headgate/ca.pem}"] }),
-  username: z.string().min(1).optional().describe("Without it nobody signs in."),
-  password: z.string().min(1).optional().describe("Of this user.").meta({ secret: true }),
+  username: z.string().min(1).optional().describe("Without it the gateway does not sign in."),
+  password: z.string().min(1).optional().describe("Password of this user.").meta({ secret: true }),
   from: z.string().min(3).describe("Sender, such as `Headgate <headgate@example.com>`."),
   to: z.array(z.string().min(3)).min(1).describe("Recipients."),
 });
@@ -75,7 +75,7 @@ export const receiverOptions = z.discriminatedUnion("kind", [webhookReceiver, em
     ({ username, password }, context) => {
       if ((username === undefined) === (password === undefined)) return;
       const path = [username === undefined ? "username" : "password"];
-      context.addIssue({ code: "custom", path, message: "username and password belong together" });
+      context.addIssue({ code: "custom", path, message: "username and password are needed together" });
     },
   ),
 );
@@ -99,11 +99,13 @@ export const notificationOptions = z.strictObject({
         }
       }),
     )
-    .describe("Whom to tell; nobody when empty."),
-  group: duration("1m").describe("What begins within this time of the first is told in one message."),
+    .describe("Receivers of notifications; none when empty."),
+  group: duration("1m").describe(
+    "Concerns that begin within this time of the first are sent in one message.",
+  ),
   every: duration("15m").describe("Shortest time between two messages to one receiver."),
   unreachableAfter: duration("5m").describe(
-    "A drop or a service that cannot be reached is told when it has been so for this long.",
+    "A drop or a service that cannot be reached is reported when it has been so for this long.",
   ),
   spoolShare: z
     .number()

@@ -1,4 +1,7 @@
-/** What a restart must not forget of the notifications: what is known, who was told of it, and when each receiver is tried next. One small file in the spool. */
+/**
+ * State of the notifications that survives a restart: known concerns, the receivers that know them, and the next
+ * attempt for each receiver. One small file in the spool.
+ */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { writeDurably } from "../support/durable.ts";
@@ -12,9 +15,9 @@ const known = z.object({
   kind: z.enum(ATTENTION_KINDS),
   text: z.string(),
   facts,
-  /** When it was found first. */
+  /** When the concern was first found. */
   since: z.string(),
-  /** Receivers that know of it, or were given up. */
+  /** Receivers that were notified of it, or were given up. */
   told: z.array(z.string()),
 });
 export type Known = z.output<typeof known>;
@@ -24,9 +27,9 @@ const receiverState = z.object({
   sentAt: z.string().nullable(),
   /** Attempts in a row that failed. */
   failures: z.number(),
-  /** Not before. */
+  /** No attempt before this time. */
   nextAt: z.string().nullable(),
-  /** In order again, and to be told. */
+  /** Resolved concerns that are still to be reported. */
   resolved: z.array(known.pick({ key: true, kind: true, text: true })),
 });
 export type ReceiverState = z.output<typeof receiverState>;
@@ -47,7 +50,7 @@ export class NotificationState {
     this.#log = log;
   }
 
-  /** A file that cannot be read is begun anew: what is due is told then, some of it again. */
+  /** An unreadable file is replaced: all current concerns are reported again. */
   static async read(path: string, log: Logger): Promise<NotificationState> {
     const state = new NotificationState(path, log);
     try {
@@ -60,7 +63,7 @@ export class NotificationState {
       if (systemCode(thrown) !== "ENOENT")
         log.warn(
           { path, reason: wordsOf(thrown) },
-          "the state of the notifications cannot be read; it begins anew",
+          "the state of the notifications cannot be read; all concerns are reported again",
         );
     }
     return state;
@@ -75,7 +78,7 @@ export class NotificationState {
     return state;
   }
 
-  /** Never rejects: a disk that is full is told once, and what was to be kept is in memory still. */
+  /** Never rejects: a full disk is logged once, and the state stays in memory. */
   save(): Promise<void> {
     this.#saving = this.#saving.then(() => this.#write());
     return this.#saving;
@@ -95,7 +98,7 @@ export class NotificationState {
       if (!this.#failing)
         this.#log.warn(
           { path: this.#path, reason: wordsOf(thrown) },
-          "the state of the notifications cannot be kept",
+          "the state of the notifications cannot be saved",
         );
       this.#failing = true;
     }

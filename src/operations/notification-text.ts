@@ -1,4 +1,4 @@
-/** The words of a notification, and the bodies of the receivers that there are. */
+/** The text of a notification, and its body for each kind of receiver. */
 import type { IsoInstant } from "../model.ts";
 import { masked } from "../support/secrets.ts";
 import type { Concern } from "./attention.ts";
@@ -6,17 +6,17 @@ import type { AttentionKind, WebhookReceiverOptions } from "./options.ts";
 
 export interface Notification {
   readonly kind: "attention" | "test";
-  /** The same for a message that is sent again. */
+  /** Unchanged when a message is sent again. */
   readonly id: string;
   readonly at: IsoInstant;
-  /** Which gateway says so. */
+  /** The name of the gateway that sends it. */
   readonly gateway: string;
   readonly concerns: readonly (Concern & { readonly since: IsoInstant })[];
-  /** What was told before and is in order again. */
+  /** Concerns that were reported before and are resolved. */
   readonly resolved: readonly Pick<Concern, "key" | "kind" | "text">[];
 }
 
-/** Of each list in one message; the others are counted. */
+/** Lines shown of each list in one message; further ones are counted. */
 const SHOWN = 25;
 const LINE_MAX = 400;
 
@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<AttentionKind, readonly [one: string, many: string]
   spool: ["spool nearly full", "spools nearly full"],
 };
 
-/** Of a test, which is about nothing. */
+/** A test message, which reports no concern. */
 export function testNotification(gateway: string, at: IsoInstant): Notification {
   return { kind: "test", id: `test ${at}`, at, gateway, concerns: [], resolved: [] };
 }
@@ -53,7 +53,8 @@ export function titleOf({ kind, gateway, concerns, resolved }: Notification): st
 
 /** The lines below the title. */
 export function linesOf({ kind, concerns, resolved }: Notification): readonly string[] {
-  if (kind === "test") return ["This is a test. What needs attention will come this way."];
+  if (kind === "test")
+    return ["This is a test. Notifications about what needs attention will arrive like this one."];
   const lines = concerns.slice(0, SHOWN).map(({ text, facts }) => {
     const { run } = facts;
     return `- ${oneLine(text)}${run === undefined ? "" : ` [headgate trace ${run}]`}`;
@@ -85,7 +86,7 @@ export function bodyOf(notification: Notification, format: WebhookReceiverOption
   });
 }
 
-/** Names of files are text, and neither links nor mentions. */
+/** File names are plain text: neither links nor mentions. */
 function slackText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -98,7 +99,7 @@ function teamsCard(notification: Notification) {
     version: "1.4",
     body: [
       block(titleOf(notification), { weight: "Bolder" }),
-      // Its Markdown would take brackets for links.
+      // Markdown would read brackets as links.
       ...linesOf(notification).map((line) => block(line.replace(/[[\]()*_~`]/g, "\\$&"))),
     ],
   };
@@ -115,8 +116,10 @@ function countsOf(concerns: readonly Concern[]): Partial<Record<AttentionKind, n
   return counts;
 }
 
-/** Names of files may hold line breaks, and messages of servers may be long. */
-/** Secrets are masked before it is cut: half of one would be known by nothing. */
+/**
+ * File names may contain line breaks, and messages of servers may be long. Secrets are masked before the text is cut,
+ * since no filter recognizes half of a secret.
+ */
 export function oneLine(text: string): string {
   const flat = masked(text)
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")

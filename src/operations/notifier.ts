@@ -1,6 +1,7 @@
 /**
- * Tells the receivers what needs attention. What there is now is compared with what each receiver knows: so a restart repeats nothing and loses
- * nothing, what passed before it was told is not told, and a receiver that was away learns of everything that is still so.
+ * Notifies the receivers of everything that needs attention. The current concerns are compared with those that each
+ * receiver knows: so a restart repeats nothing and loses nothing, a concern that passed before its notification is
+ * not sent, and a receiver that was unreachable receives every concern that still holds.
  */
 import { createHash } from "node:crypto";
 import { type Clock, isoInstant } from "../support/clock.ts";
@@ -18,24 +19,24 @@ export interface NotifierParts {
   readonly state: NotificationState;
   readonly gateway: string;
   find(): Promise<Attention>;
-  /** Of each attempt that ended. */
+  /** Called for each attempt that ended. */
   count?(receiver: string, accepted: boolean): void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 const LOOK_EVERY_MS = 15_000;
-/** At the end, receivers are waited for no longer. */
+/** Longest wait for receivers when the gateway stops. */
 const FLUSH_MS = 5_000;
 const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
-/** Whose end is told, too. Files at rest are somebody's work, who knows. */
+/** Kinds whose end is reported, too. Files at rest are resolved by a person, who knows it. */
 const TOLD_WHEN_OVER: ReadonlySet<string> = new Set(["occupied", "late", "lane", "drop", "service", "spool"]);
 
 export class Notifier {
   readonly #parts: NotifierParts;
   readonly #stop = new AbortController();
   readonly #sending = new Map<string, Promise<void>>();
-  /** Receivers that do not accept, with the reason. */
+  /** Receivers that refuse messages, with the reason. */
   readonly #failing = new Map<string, string>();
   #loop: Promise<void> | null = null;
 
@@ -43,12 +44,15 @@ export class Notifier {
     this.#parts = parts;
   }
 
-  /** Does nothing where nobody is to be told. */
+  /** Does nothing when there are no receivers. */
   start(): void {
     if (this.#parts.receivers.length > 0) this.#loop ??= this.#run();
   }
 
-  /** What is due is sent now, without waiting for more; a receiver that does not answer learns of it after the next start. */
+  /**
+   * Sends due concerns now, without waiting for more; a receiver that does not respond is notified after the next
+   * start.
+   */
   async stop(): Promise<void> {
     this.#stop.abort();
     const loop = this.#loop;
@@ -68,7 +72,7 @@ export class Notifier {
     return this.#failing;
   }
 
-  /** Resolves when no message is on its way. */
+  /** Resolves when no message is being sent. */
   async settled(): Promise<void> {
     await Promise.all(this.#sending.values());
   }
@@ -80,11 +84,11 @@ export class Notifier {
 
   async #lookOrLog(isLast: boolean): Promise<void> {
     await this.look(isLast).catch((thrown) =>
-      this.#parts.log.warn({ reason: wordsOf(thrown) }, "what needs attention cannot be looked for"),
+      this.#parts.log.warn({ reason: wordsOf(thrown) }, "the check for things that need attention failed"),
     );
   }
 
-  /** `isLast`: nothing is waited for that could be told in the same message. */
+  /** `isLast`: no concern is delayed to be grouped with others. */
   async look(isLast = false): Promise<void> {
     const { find, receivers, state, clock } = this.#parts;
     const found = await find();
@@ -117,20 +121,20 @@ export class Notifier {
       if (!TOLD_WHEN_OVER.has(kind)) continue;
       for (const name of told) receivers.get(name)?.resolved.push({ key, kind, text });
     }
-    // It came again before its end was told.
+    // The concern returned before its end was reported.
     for (const one of receivers.values()) one.resolved = one.resolved.filter(({ key }) => !keys.has(key));
   }
 
   #mayTell({ name }: Receiver, nowMs: number): boolean {
     const { sentAt, nextAt } = this.#parts.state.receiver(name);
     const sentMs = sentAt === null ? Number.NEGATIVE_INFINITY : Date.parse(sentAt);
-    // A clock that was put back must not silence it for long.
+    // A clock that was set back must not silence a receiver for long.
     const isFresh = sentMs <= nowMs && nowMs - sentMs < this.#parts.options.every;
     const waitMs = nextAt === null ? 0 : Date.parse(nextAt) - nowMs;
     return !isFresh && (waitMs <= 0 || waitMs > RETRY_MS.last);
   }
 
-  /** Nothing while the first of it may get company within the time of a group. */
+  /** Returns nothing while further concerns may join the first one within the time of a group. */
   #dueFor({ name, about }: Receiver, nowMs: number, isLast: boolean): readonly Known[] {
     const { group, unreachableAfter } = this.#parts.options;
     const dueMs = ({ kind, since }: Known) =>

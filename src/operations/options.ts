@@ -13,7 +13,7 @@ export const ACCESS_RIGHTS = ["metrics", "read"] as const;
 export type AccessRight = (typeof ACCESS_RIGHTS)[number];
 
 const accessToken = z.strictObject({
-  name: z.string().min(1).describe("Who has it, for the log."),
+  name: z.string().min(1).describe("The client that has it, for the log."),
   token: z
     .string()
     .min(
@@ -33,22 +33,19 @@ export const operationsOptions = z.strictObject({
   listen: listenAddress
     .default("127.0.0.1:9464")
     .describe(
-      "Address of the operator's HTTP interface: health, metrics, runs, and, without `webhook.listen`, the receiver of outcome webhooks. Port 0 takes any free one.",
+      "Address of the operations API: health, metrics, runs, and, without `webhook.listen`, the receiver of outcome webhooks. Port 0 takes any free one.",
     ),
   access: z
     .strictObject({
-      tokens: z
-        .array(accessToken)
-        .default([])
-        .describe("Of programs that ask by themselves, such as Prometheus and scripts."),
+      tokens: z.array(accessToken).default([]).describe("Tokens of programs such as Prometheus and scripts."),
     })
     .prefault({})
     .describe(
-      "Who may ask, also from this machine. Commands use the file beside the ledger. Without a token /health/live and /health/ready answer their status alone, and nothing else answers.",
+      "Access to the operations API, also from this machine. Commands use the file beside the ledger. Without a token /health/live and /health/ready return their status alone, and every other address is refused.",
     ),
   http: httpOptions,
   laneAfter: duration("1h").describe(
-    "A lane waits too long when its first file has not moved on for this time: the log, health, `runs --waiting` and the notifications say so.",
+    "A lane waits too long when its first file has made no progress for this time: the log, health, `runs --waiting` and the notifications say so.",
   ),
   webhook: z
     .strictObject({
@@ -69,7 +66,7 @@ export const operationsOptions = z.strictObject({
         .min(16)
         .optional()
         .describe(
-          "Shared secret of the signature of webhooks (HMAC-SHA256), for services without a `webhook.secret` of their own. Where webhooks are received, each service needs the one or the other.",
+          "Shared secret of the signature of webhooks (HMAC-SHA256), for services without a `webhook.secret` of their own. Where webhooks are received, each service needs one of the two.",
         )
         .meta({ secret: true }),
     })
@@ -81,7 +78,7 @@ export const operationsOptions = z.strictObject({
         .url({ protocol: /^https?$/ })
         .optional()
         .describe(
-          "OTLP/HTTP endpoint that spans of runs are exported to; /v1/traces is added. Without it OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_ENDPOINT are looked at, and without those nothing is exported.",
+          "OTLP/HTTP endpoint that spans of runs are exported to; /v1/traces is added. Without it OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_ENDPOINT apply, and without those nothing is exported.",
         )
         .meta({ examples: ["http://127.0.0.1:4318"] }),
       headers: z
@@ -96,14 +93,14 @@ export const operationsOptions = z.strictObject({
   reload: z
     .strictObject({
       every: duration("2s").describe(
-        "How often the configuration's file and the secrets that it names by ${file:…} are looked at, should the file system tell of no change.",
+        "How often the configuration's file and the secrets that it names by ${file:…} are checked when the file system reports no change.",
       ),
       grace: duration("15s").describe(
-        "When a change needs all to be started anew (ledger, spool, workers, operations, …): so long may what is under way come to its end.",
+        "Grace period for running work when a change needs a restart of all parts (ledger, spool, workers, operations, …).",
       ),
     })
     .prefault({})
-    .describe("Taking a changed configuration into force while the gateway runs."),
+    .describe("How a changed configuration takes effect while the gateway runs."),
 });
 export type TracingOptions = z.output<typeof operationsOptions>["tracing"];
 export type OperationsOptions = z.output<typeof operationsOptions>;

@@ -1,4 +1,7 @@
-/** Where notifications go: webhooks and mail. A receiver answers within a bound, and holds nobody up. */
+/**
+ * The receivers of notifications: webhooks and mail. A receiver responds within a time limit, and does not delay
+ * other work.
+ */
 import { createTransport } from "nodemailer";
 import type { Clock } from "../support/clock.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
@@ -10,14 +13,14 @@ import type { EmailReceiverOptions, ReceiverOptions, WebhookReceiverOptions } fr
 export interface Receiver {
   readonly name: string;
   readonly about: ReadonlySet<string>;
-  /** For people: without secrets. */
+  /** The address without secrets, for people. */
   readonly place: string;
-  /** Resolves when it was accepted; rejects with `TransientError`, whose message holds no secret. */
+  /** Resolves when the message was accepted; rejects with `TransientError`, whose message holds no secret. */
   send(notification: Notification): Promise<Sent>;
 }
 
 export interface Sent {
-  /** The answer, for people. */
+  /** The response, for people. */
   readonly words: string;
   /** Some of the recipients were refused. */
   readonly isPartial: boolean;
@@ -42,7 +45,7 @@ export function createReceiver(options: ReceiverOptions, clock: Clock): Receiver
       } catch (cause) {
         let words = wordsOf(cause);
         for (const secret of secrets) words = words.replaceAll(secret, "[redacted]");
-        // The cause is left out: a log would write what it holds.
+        // The cause is left out: it may hold secrets, and a log would write it.
         throw new TransientError("HG-OPS-001", {
           operation: "send notification",
           subject: options.name,

@@ -1,4 +1,7 @@
-/** The operator's HTTP interface: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured otherwise. */
+/**
+ * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
+ * otherwise.
+ */
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -33,7 +36,7 @@ export interface OperationsParts {
   waiting(): Promise<readonly WaitingFile[]>;
   drops(): readonly DropState[];
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
-  /** Orders of persons, of those alone who know the secret (`endpoint-file.ts`); without it none are taken. */
+  /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
   readonly orders?: {
     readonly secret: string;
     take(order: unknown): Promise<unknown>;
@@ -43,7 +46,7 @@ export interface OperationsParts {
 export interface OperationsServer {
   /** Such as `http://127.0.0.1:9464`. */
   readonly url: string;
-  /** Where webhooks come in: the same, unless they have a listener of their own. */
+  /** The URL that webhooks are sent to: the same, unless they have a listener of their own. */
   readonly webhookUrl: string;
   close(): Promise<void>;
 }
@@ -53,7 +56,7 @@ type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
 const RUNS_MAX = 1_000;
-/** Whoever has no credentials causes one look at the ledger in this time, however often they ask. */
+/** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
 const STRANGERS_LOOK_MS = 1_000;
 
 export async function startOperations(
@@ -64,8 +67,8 @@ export async function startOperations(
   const app = serverOf(http, parts.log);
   const secret = parts.orders?.secret ?? null;
   const access = installAccess(app, { tokens: rules?.tokens ?? [], secret }, parts.log);
-  // Reasons come from servers and libraries, which may repeat what they were sent. Metrics hold none, and a password such as `headgate`
-  // would take their names away, and with them every alert, without a word.
+  // Reasons come from servers and libraries, which may repeat a secret. Metrics hold none, and a password such as
+  // `headgate` would mask the names of the metrics and silence every alert on them.
   app.addHook("onSend", async ({ routeOptions }, _reply, payload) =>
     typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
   );
@@ -95,7 +98,7 @@ function serverOf(http: HttpLimits, log: Logger): FastifyInstance {
     http: serverLimits(http),
   }) as unknown as FastifyInstance;
   limitConnections(app, http, log);
-  // The signature is over the bytes as they came, so the body is not parsed here.
+  // The signature covers the bytes as they came, so the body is not parsed here.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
   return app;
@@ -113,7 +116,7 @@ function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access)
     const health = await (isKnown ? look.now() : look.within(STRANGERS_LOOK_MS));
     const ready = health.every((part) => part.ready);
     const status = ready ? "ready" : "not ready";
-    // The reasons name hosts, files and services.
+    // The reasons name hosts, files and services, so only authorized callers see them.
     const told = isKnown ? { status, parts: health } : { status };
     return reply.code(ready ? 200 : 503).send(told);
   });
@@ -131,7 +134,7 @@ function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
     return parts.ledger.recentRuns(limit, states);
   });
   app.get("/operations/waiting", READ, () => parts.waiting());
-  // Without the single files, which the one above tells.
+  // Without the single files, which `/operations/waiting` lists.
   app.get("/operations/drops", READ, () => parts.drops().map(({ waiting: _, ...state }) => state));
   app.get<{ Params: { query: string } }>("/operations/trace/:query", READ, async (request, reply) => {
     const found = await parts.ledger.trace(request.params.query);
@@ -153,7 +156,7 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
       warn({ reason: answer.reason, from: request.ip });
       return problem(reply, 401, answer.reason);
     }
-    // An operation that is not ours is answered with success too: the sender cannot do better by trying again.
+    // An operation of another gateway is answered with success too: a repeated webhook would not change that.
     return reply.code(200).send(answer);
   });
 }
@@ -173,12 +176,12 @@ function addCommands(app: FastifyInstance, orders: NonNullable<OperationsParts["
   });
 }
 
-/** Undefined when it is no JSON. */
+/** Undefined when the body is not JSON. */
 function parsed(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    // Whoever takes orders refuses it.
+    // The function that executes commands refuses `undefined`.
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Tells systemd how the daemon is (`sd_notify`): ready, reloading, stopping, and alive. Node cannot send to the socket itself, so that the
- * program `systemd-notify` does, which is there wherever systemd is. Without `NOTIFY_SOCKET` nothing is told.
+ * Reports the state of the daemon to systemd (`sd_notify`): ready, reloading, stopping, and alive. Node cannot send
+ * to the socket itself; the program `systemd-notify` does, which is part of systemd. Without `NOTIFY_SOCKET` nothing
+ * is sent.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -8,11 +9,11 @@ import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 
 export interface ServiceManagerParts {
-  /** Sends its arguments, such as `READY=1`. */
+  /** The program that sends its arguments, such as `READY=1`. */
   readonly program: string;
-  /** `NOTIFY_SOCKET`; undefined where no manager listens. */
+  /** `NOTIFY_SOCKET`; undefined where no service manager listens. */
   readonly socket: string | undefined;
-  /** `WATCHDOG_USEC`: the process is ended when it was silent for so long. */
+  /** `WATCHDOG_USEC`: systemd ends a process that was silent for this time. */
   readonly watchdogUsec: string | undefined;
   readonly log: Logger;
 }
@@ -52,7 +53,10 @@ export class ServiceManager {
     return this.#tell("STOPPING=1");
   }
 
-  /** At half the manager's interval, as long as `pulse` resolves: it must go through what the daemon lives by. */
+  /**
+   * Sends a sign of life at half the watchdog's interval, as long as `pulse` resolves: it must pass through every
+   * loop that the daemon depends on.
+   */
   watch(pulse: () => Promise<void>): void {
     const everyMs = Number(this.#parts.watchdogUsec ?? 0) / 1000 / 2;
     if (this.#parts.socket === undefined || !(everyMs >= 1)) return;
@@ -64,7 +68,7 @@ export class ServiceManager {
         await pulse();
         await this.#tell("WATCHDOG=1");
       } catch (thrown) {
-        this.#parts.log.warn({ reason: wordsOf(thrown) }, "no sign of life could be given");
+        this.#parts.log.warn({ reason: wordsOf(thrown) }, "no sign of life could be sent");
       } finally {
         isAsked = false;
       }
@@ -73,7 +77,7 @@ export class ServiceManager {
     this.#timer.unref();
   }
 
-  /** One message after another. Who cannot be told disturbs nothing, and is told of once. */
+  /** Messages are sent one after another. A failure to send disturbs nothing, and is logged once. */
   #tell(...assignments: readonly string[]): Promise<void> {
     const { program, socket, log } = this.#parts;
     if (socket === undefined) return Promise.resolve();
@@ -85,7 +89,7 @@ export class ServiceManager {
         this.#isToldOfFault = true;
         log.warn(
           { program, reason: wordsOf(thrown) },
-          "systemd cannot be told how the gateway is; it may take it for hung",
+          "the state of the gateway cannot be sent to systemd, which may take it for hung",
         );
       }
     });

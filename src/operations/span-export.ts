@@ -1,4 +1,4 @@
-/** Spans of runs, exported by OpenTelemetry to an OTLP endpoint. What becomes of them never disturbs the gateway. */
+/** Spans of runs, exported by OpenTelemetry to an OTLP endpoint. A failing export never disturbs the gateway. */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
@@ -16,12 +16,15 @@ import { runSpanIdOf, traceIdOf, traceparent } from "../support/trace-context.ts
 import type { TracingOptions } from "./options.ts";
 import type { Tracing } from "./spans.ts";
 
-/** Spans beyond it are dropped, rather than memory filled. */
+/** Further spans are dropped to bound the memory. */
 const QUEUE_MAX = 4_096;
 const EXPORT_EVERY_MS = 2_000;
 const EXPORT_TIMEOUT_MS = 5_000;
 const CLOSE_WAIT_MS = 2_000;
-/** At these a run has come to its end, or to where only others tell more of it. Each run passes one of them, once. */
+/**
+ * Events at which a run has ended, or at which only the service can report more of it. Each run passes one of them,
+ * once.
+ */
 const ENDS = ["run.accepted", "run.quarantined", "run.empty", "run.cancelled"];
 
 export function openSpanExport(
@@ -85,7 +88,7 @@ export function openSpanExport(
       span.end(Date.parse(at));
     },
     async close() {
-      const ended = provider.shutdown().catch(() => undefined); // Told when it began to fail.
+      const ended = provider.shutdown().catch(() => undefined); // The failure was logged when it began.
       let timer: NodeJS.Timeout | undefined;
       const enough = new Promise((resolve) => {
         timer = setTimeout(resolve, CLOSE_WAIT_MS);

@@ -6,9 +6,9 @@ import type { TracingOptions } from "./options.ts";
 
 export interface Tracing {
   readonly tracer: Tracer;
-  /** The span of a run is told when it has come to its end. */
+  /** The span of a run is reported when the run has ended. */
   onEvent(event: LedgerEvent & { readonly drop: string; readonly path: string }): void;
-  /** What waits to be exported gets a short time. */
+  /** Spans that wait to be exported get a short time. */
   close(): Promise<void>;
 }
 

@@ -1,16 +1,16 @@
-/** How full the spool is, as health and metrics tell it. */
+/** How full the spool is, for health and metrics. */
 import { Gauge, type Registry } from "prom-client";
 import type { HealthPart } from "./state-of-work.ts";
 
 export interface SpoolState {
   readonly usedBytes: number;
-  /** What of them is bodies of intakes that wait in the ledger's database. */
+  /** The part of these bytes that is bodies of intakes waiting in the ledger's database. */
   readonly sharedBytes: number;
-  /** What of them belongs to held runs; none while little is in use. */
+  /** The part of these bytes that belongs to held runs; none while little is in use. */
   readonly held: { readonly runs: number; readonly bytes: number };
   readonly budgetBytes: number;
   readonly freeBytes: number;
-  /** Why no files are taken, in words; null while they are. */
+  /** Why the gateway takes no files, in words; null while it takes them. */
   readonly full: string | null;
 }
 
@@ -38,15 +38,15 @@ export function measureSpool(registry: Registry, room: { state(): Promise<SpoolS
         this.set(value(await room.state()));
       },
     });
-  measure("headgate_spool_bytes", "Bytes of files under way in the spool", (state) => state.usedBytes);
+  measure("headgate_spool_bytes", "Bytes of files in the spool", (state) => state.usedBytes);
   measure(
     "headgate_spool_shared_bytes",
-    "What of these is bodies of HTTP intakes that wait in the ledger's database, where all nodes have them",
+    "The part of these that is bodies of HTTP intakes that wait in the ledger's database, where all nodes have them",
     (state) => state.sharedBytes,
   );
   measure(
     "headgate_spool_held_bytes",
-    "What of these belongs to held runs; 0 while little of the budget is in use",
+    "The part of these that belongs to held runs; 0 while little of the budget is in use",
     (state) => state.held.bytes,
   );
   measure("headgate_spool_budget_bytes", "`spool.budget`", (state) => state.budgetBytes);

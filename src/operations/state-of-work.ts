@@ -1,4 +1,7 @@
-/** What people ask about the whole: whether it is ready, whether it is idle, what needs a person, and the summary at the end. */
+/**
+ * The state of the gateway as a whole: whether it is ready, whether it is idle, files that need attention, and the
+ * summary at the end.
+ */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
 import { heldHealth } from "./held-runs.ts";
@@ -7,12 +10,12 @@ import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-fil
 import { turnOf } from "./wait-reasons.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
-/** What a drop's watcher tells of itself. */
+/** What a drop's watcher reports of itself. */
 export interface DropState {
   readonly drop: string;
   readonly kind: DropKind;
   readonly lastCompletePoll: IsoInstant | null;
-  /** Why a person has it not polled; null while it is. */
+  /** Why a person paused the drop; null while it is polled. */
   readonly paused?: string | null;
   readonly completePolls: number;
   readonly consecutiveFailures: number;
@@ -32,19 +35,19 @@ export interface DropState {
     readonly waitingMs: number;
     readonly overdue: boolean;
   }[];
-  /** When it is looked through next; null while it is, and when it is not any more. */
+  /** When the next poll is due; null during a poll, and when the drop is no longer polled. */
   readonly nextPollAt: IsoInstant | null;
-  /** Whether file-system events make polls come sooner; null when that is not known, and where there are none. */
+  /** Whether file-system events trigger polls; null when that is unknown, and where there are none. */
   readonly eventsArrive: boolean | null;
 }
 
-/** What the daemon, or without it the configuration, tells of a drop whose files wait. */
+/** A drop whose files wait, as reported by the daemon or, without it, by the configuration. */
 export interface WaitingPlace extends Pick<DropState, "drop" | "waiting" | "eventsArrive" | "paused"> {
-  /** Milliseconds after which an unsettled file counts as overdue, where nobody who watches says so. */
+  /** Milliseconds after which an unsettled file counts as overdue, where no watcher reports it. */
   readonly overdueAfterMs?: number;
 }
 
-/** One file on its way, what it waits for and since when. */
+/** One file in progress, the reason why it waits and since when. */
 export interface WaitingFile {
   readonly drop: string;
   readonly path: string;
@@ -53,9 +56,9 @@ export interface WaitingFile {
   readonly since: IsoInstant;
   readonly reason: string;
   readonly runId: string | null;
-  /** It has not settled for longer than its drop's limit, or it holds up its lane for too long. */
+  /** It has not settled for longer than its drop's limit, or it blocks its lane for too long. */
   readonly overdue: boolean;
-  /** Of its drop; see `DropState`. */
+  /** As in the `DropState` of its drop. */
   readonly eventsArrive: boolean | null;
   /** Later runs wait behind it, in a lane that has waited for too long. */
   readonly holdsUp?: { readonly since: IsoInstant; readonly behind: number };
@@ -68,9 +71,9 @@ export interface HealthPart {
   readonly reason: string;
 }
 
-/** Where runs rest that a person has to look at. */
+/** States at rest that need a person. */
 export const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded", "unconfirmed"];
-/** Its readings were lost before they were all delivered: a newer version of its file does not bring them back. */
+/** The readings were lost before all were delivered: a newer version of the file does not bring them back. */
 export const READINGS_LOST = "HG-RUN-014";
 const SHOWN = 20;
 const LOOKED_THROUGH = 1_000;
@@ -93,12 +96,12 @@ export async function healthOf(
     parts.push({
       part: `service ${service}`,
       ready: reason === undefined,
-      reason: reason ?? "nothing is known against it",
+      reason: reason ?? "no fault is known",
     });
   }
   for (const drop of await ledger.groupsOf(["claimed", "fetched"], "drop")) {
     if (configured.drops.includes(drop)) continue;
-    const reason = "files of it are on their way, but it is not in the configuration any more";
+    const reason = "its files are in progress, but it is no longer in the configuration";
     parts.push({ part: `drop ${drop}`, ready: false, reason });
   }
   for (const file of missing)
@@ -107,14 +110,14 @@ export async function healthOf(
   parts.push({
     part: "runs",
     ready: true,
-    reason: resting.length === 0 ? "none needs a person" : `${resting.length} need a person`,
+    reason: resting.length === 0 ? "no file needs attention" : `${resting.length} need attention`,
   });
   parts.push(...(await heldHealth(ledger)), ...(await unconfirmedHealth(ledger)), ...laneHealth(lanes));
   parts.push(...(await occupiedHealth(ledger)));
   return parts;
 }
 
-/** Accepted runs of which nobody could say in time whether their points are stored. */
+/** Accepted runs whose storage was not confirmed in time. */
 async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]> {
   const unconfirmed = await ledger.restingIn(["unconfirmed"], LOOKED_THROUGH);
   const [latest] = unconfirmed;
@@ -137,8 +140,8 @@ const UNDER_WAY: readonly RunState[] = [
 const WAITING_SHOWN = 200;
 
 /**
- * For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled (`places`), and why a run is not in hand
- * (`waitReason`). The first runs of `lanes` that wait too long are always among them.
+ * For `runs --waiting`. The daemon knows more than its ledger: how far a file has settled (`places`), and why a run
+ * is not in progress (`waitReason`). The first runs of `lanes` that wait too long are always included.
  */
 export async function waitingFiles(
   ledger: Ledger,
@@ -156,7 +159,7 @@ export async function waitingFiles(
   for (const file of await ledger.finishedFiles.occupied())
     files.push(waitingAsOccupied(file, eventsArrive.get(file.drop) ?? null));
   const underWay = await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true });
-  // Also those that wait for a person to see to one of their entries.
+  // Includes containers that wait until a person resolves one of their entries.
   const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
   const overdue = new Map(lanes.filter((lane) => lane.overdue).map((lane) => [lane.run.id, lane]));
   const shown = [...underWay, ...containers];
@@ -192,12 +195,12 @@ function waitingArrival(arrival: Arrival, place: WaitingPlace, nowMs: number): W
   return {
     ...file,
     since: arrival.seenAt,
-    reason: told?.reason ?? `${arrival.reason}; the next poll looks at it again`,
+    reason: told?.reason ?? `${arrival.reason}; the next poll checks it again`,
     overdue: told?.overdue ?? waitedMs >= overdueAfterMs,
   };
 }
 
-/** Of the same lane and with a target in common; only a run that is mapped has targets. */
+/** An earlier run of the same lane with a common target; only a mapped run has targets. */
 async function earlierRun(run: Run, ledger: Ledger): Promise<string | undefined> {
   if (run.state !== "mapped") return undefined;
   const earlier = await ledger.blockedBy(run);
@@ -215,7 +218,7 @@ export async function concernsOf(
 ): Promise<string[]> {
   const concerns: string[] = [];
   for (const { drop, lastError } of drops) {
-    if (lastError !== null) concerns.push(`drop ${drop} could not be looked through: ${lastError.message}`);
+    if (lastError !== null) concerns.push(`drop ${drop} could not be polled: ${lastError.message}`);
   }
   const resting = await needAPerson(ledger, since);
   for (const run of resting.slice(0, SHOWN)) {
@@ -246,7 +249,7 @@ function moreWords(count: number): string {
   return `${count} more ${count === 1 ? "file" : "files"}`;
 }
 
-/** It does what it was told to. */
+/** A paused drop behaves as a person decided. */
 function isPaused({ paused }: DropState): boolean {
   return paused !== undefined && paused !== null;
 }
@@ -254,20 +257,20 @@ function isPaused({ paused }: DropState): boolean {
 function dropWords({ paused, lastError, lastCompletePoll, overdueCount }: DropState): string {
   if (paused !== undefined && paused !== null) return paused;
   if (lastError !== null) return lastError.message;
-  if (lastCompletePoll === null) return "not looked through yet";
+  if (lastCompletePoll === null) return "not polled yet";
   const overdue = overdueCount === 0 ? "" : `; ${overdueCount} files have not settled for too long`;
-  return `looked through at ${lastCompletePoll}${overdue}`;
+  return `polled at ${lastCompletePoll}${overdue}`;
 }
 
 /**
- * Of a run at rest that needs a person: its file still lies where it lay, or lies nowhere, which is what the person has to know; or it is not
- * known what became of its readings, wherever the file is.
+ * A run at rest needs a person when its file is still at its drop, or is nowhere, which the person has to know; or
+ * when the outcome of its readings is unknown, wherever the file is.
  */
 export function isUnattended({ run, arrival }: RestingRun): boolean {
   return arrival.goneAt === null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST;
 }
 
-/** Runs that nobody has seen to, and those that came to rest since. */
+/** Runs that are not resolved yet, and those that came to rest since. */
 async function needAPerson(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
   const resting = await ledger.restingIn(NEEDS_A_PERSON, LOOKED_THROUGH);
   return resting

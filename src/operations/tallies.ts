@@ -1,17 +1,17 @@
 /**
- * Counters and gauges that change many times a second. What they come to is added up here and handed to prom-client when somebody asks for
- * it: there each change costs the hashing and checking of all its labels.
+ * Counters and gauges that change many times a second. Changes are added up here and passed to prom-client when the
+ * metrics are scraped: there each change costs the hashing and checking of all its labels.
  */
 import { Counter, type CounterConfiguration, Gauge, type GaugeConfiguration } from "prom-client";
 
 type Facts = "name" | "help" | "registers";
 
-/** What was counted since somebody asked. */
+/** The sum since the last scrape. */
 export interface Cell {
   value: number;
 }
 
-/** Cells of a counter, each for its own set of labels. */
+/** Cells of a counter, one for each set of labels. */
 export class Tally<Label extends string> {
   readonly #cells: (Cell & { readonly labels: Readonly<Record<Label, string>> })[] = [];
 
@@ -29,7 +29,9 @@ export class Tally<Label extends string> {
     });
   }
 
-  /** Its series is there from now on. Keep it: the next one for the same labels is another that counts with it. */
+  /**
+   * Creates the series. Keep the cell: a second call with the same labels returns another cell, which counts with it.
+   */
   cell(labels: Readonly<Record<Label, string>>): Cell {
     const cell = { labels, value: 0 };
     this.#cells.push(cell);
@@ -37,7 +39,7 @@ export class Tally<Label extends string> {
   }
 }
 
-/** The last value of each that has a name. */
+/** The last value of each name. */
 export class Readings<Label extends string> {
   readonly #values = new Map<string, number>();
 

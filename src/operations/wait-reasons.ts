@@ -1,4 +1,4 @@
-/** What a run in a state waits for when nothing else is known. */
+/** Why a run in a state waits when no other reason is known. */
 import type { RunState } from "../model.ts";
 
 const TURNS: Readonly<Partial<Record<RunState, string>>> = {
@@ -8,7 +8,7 @@ const TURNS: Readonly<Partial<Record<RunState, string>>> = {
   mapped: "its turn to be delivered",
   delivering: "the answers of the service",
   accepted: "the service to confirm what it stored",
-  unconfirmed: "the service to be asked again what it stored",
+  unconfirmed: "the next query of what the service stored",
   opened: "its entries",
 };
 

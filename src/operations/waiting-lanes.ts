@@ -1,6 +1,7 @@
 /**
- * Lanes whose first run has not moved on for too long: what everybody tells of them comes from here. The wait of a run counts from
- * when it last moved and from when it came to the front, so that a long backlog that moves is no false alarm.
+ * Lanes whose first run has made no progress for too long; health, metrics, log and notifications share this one
+ * source. The wait of a run counts from its last change of state and from when it became the first, so that a long
+ * backlog that moves is no false alarm.
  */
 import type { LaneHead, Ledger } from "../ledger/ledger.ts";
 import type { IsoInstant, Run } from "../model.ts";
@@ -16,7 +17,7 @@ export interface LaneWait extends LaneHead {
   /** Since when the run is the first and has not moved. */
   readonly since: IsoInstant;
   readonly waitedMs: number;
-  /** It has waited for longer than it should. */
+  /** It has waited for longer than `afterMs`. */
   readonly overdue: boolean;
   /** Why the run does not move, as far as that is known. */
   readonly reason: string;
@@ -27,9 +28,9 @@ export interface LaneParts {
   /** Milliseconds (`operations.laneAfter`). */
   readonly afterMs: number;
   readonly clock: Clock;
-  /** Why a run is not in hand, as far as somebody knows more than the ledger. */
+  /** Why a run is not in progress, as far as the scheduler knows more than the ledger. */
   waitReason(run: Run): string | undefined;
-  /** Of a service that cannot be used. What waits for that alone is told with the service. */
+  /** True for a service that cannot be used. A lane that waits for that alone is reported with the service. */
   isDown(service: string): boolean;
 }
 
@@ -37,7 +38,7 @@ const LOOK_EVERY_MS = 30_000;
 
 export class WaitingLanes {
   readonly #parts: LaneParts;
-  /** By lane: who was the first at the last look, and since when. */
+  /** The first run of each lane at the last check, and since when. */
   readonly #fronts = new Map<string, { readonly id: string; readonly since: IsoInstant }>();
 
   constructor(parts: LaneParts) {
@@ -66,12 +67,15 @@ export class WaitingLanes {
     return waits;
   }
 
-  /** Those that have waited too long. */
+  /** Lanes that have waited too long. */
   async overdue(): Promise<readonly LaneWait[]> {
     return (await this.all()).filter(({ overdue }) => overdue);
   }
 
-  /** The ledger is asked when the lane was not seen before; after that, each change of the front is seen as it happens. */
+  /**
+   * The ledger is queried for a lane that was not seen before; after that, each change of the first run is seen as it
+   * happens.
+   */
   async #frontSince(head: LaneHead, movedAt: IsoInstant): Promise<IsoInstant> {
     const { ledger, clock } = this.#parts;
     const { lane, run } = head;
@@ -86,11 +90,11 @@ export class WaitingLanes {
   }
 }
 
-/** Warns once of each run that holds up its lane, and tells when the lane goes on. */
+/** Warns once of each run that blocks its lane, and reports when the lane resumes. */
 export class LaneLog {
   readonly #parts: { readonly lanes: WaitingLanes; readonly clock: Clock; readonly log: Logger };
   readonly #stop = new AbortController();
-  /** What was warned of, by the run. */
+  /** The waits that were logged, by run. */
   readonly #told = new Map<string, LaneWait>();
   #loop: Promise<void> | null = null;
 
@@ -111,12 +115,12 @@ export class LaneLog {
     const { lanes, log } = this.#parts;
     const waits = await lanes.all();
     for (const [key, before] of this.#told) {
-      // Also overdue no more when its service is away now: the same wait is not told twice.
+      // A lane is also no longer overdue when its service is down now: the same wait is not reported twice.
       if (waits.some((wait) => keyOf(wait) === key && wait.since === before.since)) continue;
       this.#told.delete(key);
       log.info(
         factsOf(before),
-        `${laneWords(before.lane)} goes on: ${before.run.path} at ${before.run.drop} has moved`,
+        `${laneWords(before.lane)} resumes: ${before.run.path} at ${before.run.drop} has moved`,
       );
     }
     for (const wait of waits) {
@@ -130,13 +134,13 @@ export class LaneLog {
     const { clock, log } = this.#parts;
     do {
       await this.look().catch((thrown: unknown) =>
-        log.warn({ reason: wordsOf(thrown) }, "lanes that wait cannot be looked for"),
+        log.warn({ reason: wordsOf(thrown) }, "the check for waiting lanes failed"),
       );
     } while (await clock.sleep(LOOK_EVERY_MS, this.#stop.signal));
   }
 }
 
-/** The gateway is ready all the same: other lanes go on. */
+/** The gateway is ready all the same: other lanes make progress. */
 export function laneHealth(waits: readonly LaneWait[]): readonly HealthPart[] {
   return waits
     .filter(({ overdue }) => overdue)
@@ -149,7 +153,7 @@ export function waitWords({ run, since, behind, reason }: LaneWait): string {
   return `${run.path} at ${run.drop} (run ${run.id}, ${run.state}) has not moved since ${since}, and ${others} behind it: ${reason}`;
 }
 
-/** Its name is a JSON array of names of the configuration (`laneOf`). */
+/** The name of a lane is a JSON array of configured names (`laneOf`). */
 function laneWords(lane: string): string {
   return `lane ${lane.replaceAll(/[[\]"]/g, "").replaceAll(",", "/")}`;
 }

@@ -1,4 +1,4 @@
-/** Prometheus metrics of what there is now, asked for at each look. */
+/** Prometheus metrics of the current state, read at each scrape. */
 import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
@@ -15,7 +15,7 @@ export interface WorkSources {
   nowMs(): number;
 }
 
-/** More are counted as so many. */
+/** Further runs are not counted. */
 const RESTING_MAX = 1_000;
 const WORK_LABELS = ["drop", "trigger", "mapper", "service"] as const;
 
@@ -50,7 +50,7 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
   );
   new Gauge({
     name: "headgate_runs_needing_a_person",
-    help: `Runs at rest that a person has to see to, by state; counted up to ${RESTING_MAX}`,
+    help: `Runs at rest that need a person, by state; counted up to ${RESTING_MAX}`,
     labelNames: ["drop", "trigger", "state"],
     registers: [registry],
     async collect() {
@@ -73,7 +73,7 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
 }
 
 function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): void {
-  // Gauges are collected side by side: each sets its own values, and they share one look.
+  // Gauges are collected concurrently: each sets its own values, and they share one query.
   const look = shareLook(() => ledger.backlog());
   new Gauge({
     name: "headgate_oldest_waiting_age_seconds",
@@ -95,7 +95,7 @@ function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): voi
   });
   new Gauge({
     name: "headgate_runs_waiting",
-    help: "Runs on their way, held or unconfirmed, by state; accepted ones while their outcome is awaited",
+    help: "Runs in progress, held or unconfirmed, by state; accepted ones while their outcome is awaited",
     labelNames: [...WORK_LABELS, "state"],
     registers: [registry],
     async collect() {
@@ -107,7 +107,7 @@ function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): voi
   });
 }
 
-/** Of several lanes with the same labels the longest wait, and all runs behind. */
+/** For several lanes with the same labels: the longest wait, and all runs behind. */
 function measureLanes(registry: Registry, { lanes }: WorkSources): void {
   const look = shareLook(lanes);
   new Gauge({
