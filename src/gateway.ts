@@ -2,18 +2,18 @@ import type { GatewayConfig } from "./config/gateway-config.ts";
 import type { Admission } from "./delivery/delivery.ts";
 import { type Closer, closeAll } from "./gateway/closers.ts";
 import { countedLedger } from "./gateway/counted-ledger.ts";
-import { Field, intakeFacts } from "./gateway/drops.ts";
+import { DropRegistry, intakeFacts } from "./gateway/drops.ts";
 import { FleetMember } from "./gateway/fleet.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
 import { watchAttention } from "./gateway/notifications.ts";
 import { type FileEvent, openObservers } from "./gateway/observers.ts";
 import { openOperationsApi } from "./gateway/operations-api.ts";
-import { joinAnswers } from "./gateway/operator-queries.ts";
-import type { ProvisioningTies } from "./gateway/provisioners.ts";
-import type { ConfigurationMeans } from "./gateway/reload.ts";
+import { joinQueries } from "./gateway/operator-queries.ts";
+import type { ProvisioningDependencies } from "./gateway/provisioners.ts";
+import type { ConfigurationState } from "./gateway/reload.ts";
 import { claimParts, finishGuard, intakeConcurrency, joinSteps, laneMates } from "./gateway/runs.ts";
-import { ServicePosts } from "./gateway/services.ts";
+import { ServiceRegistry } from "./gateway/services.ts";
 import { startSummary } from "./gateway/start-summary.ts";
 import { protectState } from "./gateway/state-files.ts";
 import { openStorage } from "./gateway/storage.ts";
@@ -36,7 +36,7 @@ import { openMapping } from "./workers/open.ts";
 
 export type { FileEvent, IntakeRule };
 
-export interface GatewayMeans {
+export interface GatewayDependencies {
   readonly log: Logger;
   readonly clock?: Clock;
   /** Called for each event after it was committed. */
@@ -44,13 +44,13 @@ export interface GatewayMeans {
   /** The path of the configuration, for the log. */
   readonly configFile?: string;
   /** State of the configuration's file, where it is watched for changes. */
-  readonly configuration?: ConfigurationMeans;
+  readonly configuration?: ConfigurationState;
   /** Limits the rate of pushes. */
   readonly admission?: Admission;
   /** Says when no file is fetched and mapped. Call `pulse` when its result changes. */
   readonly intakeRule?: IntakeRule;
   /** How the sites, sources and variables of triggers with a template are created. */
-  readonly provisioning?: ProvisioningTies | undefined;
+  readonly provisioning?: ProvisioningDependencies | undefined;
 }
 
 export interface Gateway {
@@ -88,29 +88,36 @@ export interface Gateway {
   /** Resolves when the scheduler has gone through its loop once more: a sign of life. */
   pulse(): Promise<void>;
   /** Starts no new work, and resolves when running calls and steps have ended, or after `graceMs`. */
-  rest(graceMs: number): Promise<void>;
+  drain(graceMs: number): Promise<void>;
   /** `graceMs`: the grace period for running calls and steps. */
   stop(graceMs?: number): Promise<void>;
 }
 
-export async function startGateway(config: GatewayConfig, means: GatewayMeans): Promise<Gateway> {
+export async function startGateway(
+  config: GatewayConfig,
+  dependencies: GatewayDependencies,
+): Promise<Gateway> {
   const closers: Closer[] = [];
   try {
-    return await assemble(config, means, closers);
+    return await assemble(config, dependencies, closers);
   } catch (thrown) {
     await closeAll(closers);
     throw thrown;
   }
 }
 
-async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Closer[]): Promise<Gateway> {
+async function assemble(
+  first: GatewayConfig,
+  dependencies: GatewayDependencies,
+  closers: Closer[],
+): Promise<Gateway> {
   const live = liveConfig(first);
   const { config } = live;
-  const { log, clock = systemClock } = means;
+  const { log, clock = systemClock } = dependencies;
   const startedAt = isoInstant(clock.now());
-  const observers = await openObservers(config, { log, onEvent: means.onEvent }, closers);
+  const observers = await openObservers(config, { log, onEvent: dependencies.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
-  means.configuration?.register(metrics.registry);
+  dependencies.configuration?.register(metrics.registry);
   protectState(config, log);
   const fleet = new FleetMember();
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
@@ -126,68 +133,76 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
-  const field = new Field({ log, intake }, () => ({
+  const dropRegistry = new DropRegistry({ log, intake }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     laneMates: (name: string) => laneMates(config, name),
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
-  closers.push(() => field.close());
+  closers.push(() => dropRegistry.close());
   const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
-  const services = new ServicePosts({
+  const services = new ServiceRegistry({
     ...{ ledger, log, clock, tracer, webhookUrl: api.webhookUrl },
     onPush: metrics,
-    onRefused: means.configuration?.lookAgain,
-    admission: means.admission,
+    onRefused: dependencies.configuration?.recheck,
+    admission: dependencies.admission,
   });
   closers.push(() => services.close());
   services.configure(config);
-  const dropEntry = (name: string) => field.post(name);
+  const dropEntry = (name: string) => dropRegistry.entry(name);
   const serviceEntry = (name: string) => services.get(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, room, pool, clock, tracer, serviceEntry, claim, ties: means.provisioning };
+  const more = { spool, room, pool, clock, tracer, serviceEntry, claim, ties: dependencies.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 
   const scheduler = new Scheduler(steps, {
     ...intakeConcurrency(config.workers),
     deliveryConcurrency: config.push.concurrency,
-    intakeRule: means.intakeRule,
+    intakeRule: dependencies.intakeRule,
     onService: observers.onService,
   });
   closers.push(() => scheduler.stop());
 
-  field.add(config.drops);
-  closers.push(() => field.stopWatching());
-  const { configuration } = means;
+  dropRegistry.add(config.drops);
+  closers.push(() => dropRegistry.stopWatching());
+  const { configuration } = dependencies;
   const stores = { ledger, spool, room, pauses, lookups, versions };
-  const known = { ...stores, field, services, scheduler, clock, log };
+  const known = { ...stores, dropRegistry, services, scheduler, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
-  joinAnswers(api.answers, config, { ...known, ...attention, configuration });
+  joinQueries(api.queries, config, { ...known, ...attention, configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
-  await field.open();
+  await dropRegistry.open();
   const guard = finishGuard(config, { ledger, dropEntry, clock, log, scratch: spool.root });
   closers.push(() => fleet.leave());
   const configured = () => config.drops.map(({ name }) => name);
-  await fleet.join({ ledger, scheduler, watchers: () => field.watchers(), configured, pauses, clock, log });
+  await fleet.join({
+    ledger,
+    scheduler,
+    watchers: () => dropRegistry.watchers(),
+    configured,
+    pauses,
+    clock,
+    log,
+  });
   closers.push(guard.start());
-  await field.start();
+  await dropRegistry.start();
   attention.start();
   scheduler.wake();
   closers.push(startHousekeeping({ ...stores, scheduler, clock, log, keepMs: config.ledger.keep }));
-  const places = { operations: api.url, intakes: field.intakes() };
-  log.info({ ...startSummary(config, means.configFile), ...recovery, ...places }, "gateway started");
+  const places = { operations: api.url, intakes: dropRegistry.intakes() };
+  log.info({ ...startSummary(config, dependencies.configFile), ...recovery, ...places }, "gateway started");
 
-  const rest = (graceMs: number) => drain({ field, services, scheduler, clock }, graceMs);
+  const drain = (graceMs: number) => drainParts({ dropRegistry, services, scheduler, clock }, graceMs);
   return {
     ledger,
     operationsUrl: api.url,
     operationsToken: api.token,
     get intakes() {
-      return field.intakes();
+      return dropRegistry.intakes();
     },
     get isBusy() {
       return scheduler.isBusy;
@@ -195,15 +210,16 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
     serviceWaits: () => scheduler.serviceWaits(),
     waitReason: (run) => scheduler.waitReason(run),
     isIdle: async (withoutStuck = false) =>
-      guard.isIdle && (await isIdle(field.watchers(), scheduler, withoutStuck)) && guard.isIdle,
+      guard.isIdle && (await isIdle(dropRegistry.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () => concernsOf(field.statuses(), ledger, (await scheduler.pending()).runs, startedAt),
+    concerns: async () =>
+      concernsOf(dropRegistry.statuses(), ledger, (await scheduler.pending()).runs, startedAt),
     exchange: (next) =>
-      exchangeParts(next, { live, field, fleet, services, scheduler, registry, mapping, log }),
+      exchangeParts(next, { live, dropRegistry, fleet, services, scheduler, registry, mapping, log }),
     pulse: () => scheduler.pulse(),
-    rest,
+    drain,
     stop: async (graceMs = 0) => {
-      if (graceMs > 0) await rest(graceMs);
+      if (graceMs > 0) await drain(graceMs);
       await closeAll(closers);
       log.info("gateway stopped");
     },
@@ -211,18 +227,18 @@ async function assemble(first: GatewayConfig, means: GatewayMeans, closers: Clos
 }
 
 /** Starts no new work, and waits until running work has ended or the time is over. */
-async function drain(
+async function drainParts(
   parts: {
-    readonly field: Field;
-    readonly services: ServicePosts;
+    readonly dropRegistry: DropRegistry;
+    readonly services: ServiceRegistry;
     readonly scheduler: Scheduler;
     readonly clock: Clock;
   },
   graceMs: number,
 ): Promise<void> {
-  await parts.field.stopWatching();
+  await parts.dropRegistry.stopWatching();
   const over = new AbortController();
-  const drained = Promise.all([parts.services.rest(), parts.scheduler.rest()]).finally(() => over.abort());
+  const drained = Promise.all([parts.services.drain(), parts.scheduler.rest()]).finally(() => over.abort());
   await parts.clock.sleep(graceMs, over.signal);
   drained.catch(() => undefined); // Work that has not ended by now is aborted by `stop`.
 }

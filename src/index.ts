@@ -1,7 +1,13 @@
 /** What programs use that embed Headgate: `import { startGateway } from "headgate"`. Mappers use `headgate/mapper`. */
 export { type GatewayConfig, loadGatewayConfig } from "./config/gateway-config.ts";
 export { loadHubOptions } from "./config/hub-config.ts";
-export { type FileEvent, type Gateway, type GatewayMeans, type IntakeRule, startGateway } from "./gateway.ts";
+export {
+  type FileEvent,
+  type Gateway,
+  type GatewayDependencies,
+  type IntakeRule,
+  startGateway,
+} from "./gateway.ts";
 export { type RunningHub, startHub } from "./hub/hub.ts";
 export type { HubOptions } from "./hub/options.ts";
 export type * from "./model.ts";

@@ -5,7 +5,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerWords, openLedger } from "../ledger/open.ts";
 import type { SharedContent } from "../ledger/shared.ts";
-import { endpointFilePath, readSign } from "../operations/endpoint-file.ts";
+import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { carryOut } from "../runs/command-handlers.ts";
 import type { Answers, Order } from "../runs/commands.ts";
 import { openLookupStore } from "../runs/lookups.ts";
@@ -94,7 +94,7 @@ async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
 }
 
 async function daemonAnswers(config: GatewayConfig): Promise<boolean> {
-  const sign = await readSign(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(config));
   if (sign === null) return false;
   try {
     return (await fetch(`${sign.url}/health/live`, { signal: AbortSignal.timeout(ANSWER_MS) })).ok;
@@ -108,7 +108,7 @@ async function askDaemon<Asked extends Order>(
   config: GatewayConfig,
   asked: Asked,
 ): Promise<Given<Answers[Asked["order"]]>> {
-  const sign = await readSign(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(config));
   if (sign === null)
     throw new ConfigError("HG-OPS-002", {
       operation: `order ${asked.order}`,

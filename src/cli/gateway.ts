@@ -67,8 +67,8 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
     watchdogUsec: environmentVariable("WATCHDOG_USEC"),
     log,
   });
-  let lookAgain = () => {};
-  const onHangUp = () => lookAgain();
+  let recheck = () => {};
+  const onHangUp = () => recheck();
   process.on("SIGHUP", onHangUp);
   const daemon = await Reloading.start({
     load(files) {
@@ -83,7 +83,7 @@ async function startAndServe(path: string, stop: AbortSignal): Promise<number> {
       void (phase === "begins" ? manager.reloading() : manager.reloaded(daemon.health().reason)),
     log,
   });
-  lookAgain = () => daemon.lookAgain();
+  recheck = () => daemon.recheck();
   try {
     await manager.ready(daemon.health().reason);
     manager.watch(() => daemon.pulse());

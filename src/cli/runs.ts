@@ -2,7 +2,7 @@
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
-import { endpointFilePath, readSign } from "../operations/endpoint-file.ts";
+import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { missingWords } from "../operations/late-files.ts";
 import { type DropState, type WaitingFile, waitingFiles } from "../operations/state-of-work.ts";
 import { WaitingLanes } from "../operations/waiting-lanes.ts";
@@ -189,7 +189,7 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
 
 /** The running daemon knows how far a file has settled; null when none answers. */
 async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
-  const sign = await readSign(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(config));
   if (sign === null) return null;
   try {
     const answer = await fetch(`${sign.url}/operations/${what}`, {

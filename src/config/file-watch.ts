@@ -46,7 +46,7 @@ export class FileWatch {
   }
 
   /** Reads the files again at once, whether or not they changed. */
-  lookNow(): void {
+  checkNow(): void {
     this.#asked = true;
     this.#pause?.abort();
   }

@@ -23,9 +23,9 @@ type WatchFacts = Pick<WatcherFacts, "journal" | "claim" | "clock" | "log" | "on
   readonly fleet: { reason(drop: string): string | null };
 };
 
-interface Site {
+interface WatchedDrop {
   readonly options: DropOptions;
-  readonly post: DropEntry;
+  readonly entry: DropEntry;
   readonly watcher: Watcher;
   /** The address that senders connect to. */
   url: string | null;
@@ -33,15 +33,15 @@ interface Site {
 
 /** The drops that an exchange removes and adds. */
 export interface DropChange {
-  readonly gone: readonly string[];
-  readonly come: readonly DropOptions[];
+  readonly removed: readonly string[];
+  readonly added: readonly DropOptions[];
 }
 
 /** The drops with their watchers. Single drops can be exchanged while the others keep running. */
-export class Field {
+export class DropRegistry {
   readonly #facts: DropFacts;
   readonly #watch: () => WatchFacts;
-  readonly #sites = new Map<string, Site>();
+  readonly #drops = new Map<string, WatchedDrop>();
   #started = false;
 
   /** `watch` is called when the first drop is added, since claims need the drops themselves. */
@@ -50,12 +50,12 @@ export class Field {
     this.#watch = watch;
   }
 
-  post(name: string): DropEntry | undefined {
-    return this.#sites.get(name)?.post;
+  entry(name: string): DropEntry | undefined {
+    return this.#drops.get(name)?.entry;
   }
 
   watchers(): readonly Watcher[] {
-    return [...this.#sites.values()].map(({ watcher }) => watcher);
+    return [...this.#drops.values()].map(({ watcher }) => watcher);
   }
 
   statuses(): readonly WatcherStatus[] {
@@ -65,7 +65,7 @@ export class Field {
   /** URLs of the HTTP intakes, by the names of their drops. */
   intakes(): Readonly<Record<string, string>> {
     return Object.fromEntries(
-      [...this.#sites].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])),
+      [...this.#drops].flatMap(([name, { url }]) => (url === null ? [] : [[name, url]])),
     );
   }
 
@@ -75,7 +75,7 @@ export class Field {
 
   /** Opens the listeners of the HTTP intakes. Throws `ConfigError`. */
   async open(): Promise<void> {
-    for (const site of this.#sites.values()) site.url ??= (await site.post.drop.open?.()) ?? null;
+    for (const watched of this.#drops.values()) watched.url ??= (await watched.entry.drop.open?.()) ?? null;
   }
 
   /** Offers waiting files to the triggers again, which may have changed, and then starts to poll the drops. */
@@ -89,12 +89,12 @@ export class Field {
   changeTo(drops: readonly DropOptions[]): DropChange {
     const same = (name: string) =>
       isDeepStrictEqual(
-        this.#sites.get(name)?.options,
+        this.#drops.get(name)?.options,
         drops.find((options) => options.name === name),
       );
     return {
-      gone: [...this.#sites.keys()].filter((name) => !same(name)),
-      come: drops.filter(({ name }) => !same(name)),
+      removed: [...this.#drops.keys()].filter((name) => !same(name)),
+      added: drops.filter(({ name }) => !same(name)),
     };
   }
 
@@ -102,14 +102,14 @@ export class Field {
    * All or nothing: when one of the new drops cannot be opened, the former drops are restored and its error is
    * thrown.
    */
-  async exchange({ gone, come }: DropChange): Promise<void> {
-    const before = gone.flatMap((name) => this.#sites.get(name)?.options ?? []);
+  async exchange({ removed, added }: DropChange): Promise<void> {
+    const before = removed.flatMap((name) => this.#drops.get(name)?.options ?? []);
     try {
-      await this.#remove(gone);
-      this.add(come);
+      await this.#remove(removed);
+      this.add(added);
       await this.open();
     } catch (thrown) {
-      await this.#remove(come.map(({ name }) => name));
+      await this.#remove(added.map(({ name }) => name));
       this.add(before);
       await this.open();
       throw thrown;
@@ -123,18 +123,18 @@ export class Field {
   }
 
   async close(): Promise<void> {
-    await this.#remove([...this.#sites.keys()]);
+    await this.#remove([...this.#drops.keys()]);
   }
 
   #add(options: DropOptions): void {
     const { pauses, fleet, lanesOf: ofDrop, laneMates: matesOf, ...facts } = this.#watch();
     const lanesOf = (path: string, from = options.name) => ofDrop(from, path);
-    const laneMates = () => matesOf(options.name).flatMap((name) => this.post(name)?.drop ?? []);
+    const laneMates = () => matesOf(options.name).flatMap((name) => this.entry(name)?.drop ?? []);
     const drop = createDrop(options, this.#facts);
     const paused = () => pauses.reason("drop", options.name) ?? fleet.reason(options.name);
-    this.#sites.set(options.name, {
+    this.#drops.set(options.name, {
       options,
-      post: {
+      entry: {
         drop,
         finish: options.finish,
         duplicates: options.duplicates,
@@ -148,10 +148,10 @@ export class Field {
 
   async #remove(names: readonly string[]): Promise<void> {
     for (const name of names) {
-      const site = this.#sites.get(name);
-      this.#sites.delete(name);
-      await site?.watcher.stop();
-      await site?.post.drop.close();
+      const watched = this.#drops.get(name);
+      this.#drops.delete(name);
+      await watched?.watcher.stop();
+      await watched?.entry.drop.close();
     }
   }
 }

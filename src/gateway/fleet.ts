@@ -61,7 +61,7 @@ export class FleetMember {
     if (lookAgainMs === null) return;
     this.#alone = false;
     await this.#takeDrops(parts);
-    this.#loop = this.#lookAgain(parts, lookAgainMs);
+    this.#loop = this.#recheck(parts, lookAgainMs);
   }
 
   /** The configured drops changed: removed drops are released at once, added drops are requested. */
@@ -75,7 +75,7 @@ export class FleetMember {
     await this.#loop;
   }
 
-  async #lookAgain(parts: FleetParts, everyMs: number): Promise<void> {
+  async #recheck(parts: FleetParts, everyMs: number): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       await parts.clock.sleep(everyMs, this.#rest.signal);
       if (this.#stopping.signal.aborted) return;

@@ -10,10 +10,10 @@ import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
-import type { Field } from "./drops.ts";
+import type { DropRegistry } from "./drops.ts";
 import type { FleetMember } from "./fleet.ts";
 import type { LiveConfig } from "./live-config.ts";
-import type { ServicePosts } from "./services.ts";
+import type { ServiceRegistry } from "./services.ts";
 
 export type Exchange =
   | { readonly status: "exchanged"; readonly changed: readonly string[] }
@@ -22,9 +22,9 @@ export type Exchange =
 
 export interface ExchangedParts {
   readonly live: LiveConfig;
-  readonly field: Field;
+  readonly dropRegistry: DropRegistry;
   readonly fleet: Pick<FleetMember, "dropsChanged">;
-  readonly services: ServicePosts;
+  readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
   readonly registry: TriggerRegistry;
   readonly mapping: Pick<OpenMapping, "start">;
@@ -36,16 +36,16 @@ const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "trigg
 
 /** Throws the `ConfigError` of a drop that cannot be opened; all parts are then as before. */
 export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
-  const { live, field, fleet, services, scheduler, registry, mapping, log } = parts;
+  const { live, dropRegistry, fleet, services, scheduler, registry, mapping, log } = parts;
   const { config } = live;
   const sections = changedSections(config, next);
   const others = sections.filter((section) => !EXCHANGED.includes(section));
   if (others.length > 0) return { status: "assemble", sections: others };
 
   const before = { triggers: config.triggers, services: config.services };
-  const drops = field.changeTo(next.drops);
-  const touched = [...drops.gone, ...drops.come.map(({ name }) => name)];
-  if (touched.length > 0) await scheduler.withDropsPaused(touched, () => field.exchange(drops));
+  const drops = dropRegistry.changeTo(next.drops);
+  const touched = [...drops.removed, ...drops.added.map(({ name }) => name)];
+  if (touched.length > 0) await scheduler.withDropsPaused(touched, () => dropRegistry.exchange(drops));
   live.replace(next);
   if (touched.length > 0) fleet.dropsChanged();
   registry.replace(next.triggers);
@@ -60,7 +60,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
     // Loading a mapper for the first time may take long; its callers wait for it where they need it.
     const offer = async () => {
       await mapping.start(next.triggers.map((trigger) => trigger.mapper));
-      for (const watcher of field.watchers()) await watcher.rematch();
+      for (const watcher of dropRegistry.watchers()) await watcher.rematch();
       scheduler.wake();
     };
     offer().catch((thrown) =>

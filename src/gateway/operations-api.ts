@@ -5,7 +5,7 @@
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { endpointFilePath, hangSign, newSecret } from "../operations/endpoint-file.ts";
+import { endpointFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
 import type { DropState, HealthPart, WaitingFile } from "../operations/state-of-work.ts";
@@ -18,15 +18,15 @@ import type { Closer } from "./closers.ts";
 import { receiveOutcome } from "./services.ts";
 
 /** Set one by one as the parts that provide them are opened. */
-export interface Answers {
+export interface OperatorQueries {
   health: () => Promise<readonly HealthPart[]>;
   waiting: () => Promise<readonly WaitingFile[]>;
   drops: () => readonly DropState[];
   lanes: () => Promise<readonly LaneWait[]>;
   /** Executes a command of a person. */
-  order: (asked: unknown) => Promise<unknown>;
+  command: (body: unknown) => Promise<unknown>;
   /** Called when an outcome of this run arrived. */
-  tell: (runId: string) => Promise<void>;
+  onOutcome: (runId: string) => Promise<void>;
 }
 
 export interface OperationsApi {
@@ -35,7 +35,7 @@ export interface OperationsApi {
   readonly webhookUrl: string;
   /** The secret of the endpoint file. */
   readonly token: string;
-  readonly answers: Answers;
+  readonly queries: OperatorQueries;
 }
 
 export async function openOperationsApi(
@@ -49,22 +49,22 @@ export async function openOperationsApi(
   closers: Closer[],
 ): Promise<OperationsApi> {
   const { ledger, clock } = parts;
-  const answers: Answers = {
+  const queries: OperatorQueries = {
     health: async () => [{ part: "gateway", ready: false, reason: "it is starting" }],
     waiting: async () => [],
     drops: () => [],
     lanes: async () => [],
-    order: async () => {
-      throw new TransientError("HG-OPS-002", { operation: "take order", subject: "gateway" });
+    command: async () => {
+      throw new TransientError("HG-OPS-002", { operation: "execute command", subject: "gateway" });
     },
-    tell: async () => {},
+    onOutcome: async () => {},
   };
   watchHeld(ledger, parts.metrics);
   measureWork(parts.metrics, {
     ledger,
-    drops: () => answers.drops(),
-    health: () => answers.health(),
-    lanes: () => answers.lanes(),
+    drops: () => queries.drops(),
+    health: () => queries.health(),
+    lanes: () => queries.lanes(),
     nowMs: () => clock.now().epochMilliseconds,
   });
   const secret = newSecret();
@@ -72,14 +72,14 @@ export async function openOperationsApi(
     ledger,
     log: parts.log,
     metrics: parts.metrics,
-    health: () => answers.health(),
-    waiting: () => answers.waiting(),
-    drops: () => answers.drops(),
+    health: () => queries.health(),
+    waiting: () => queries.waiting(),
+    drops: () => queries.drops(),
     receiveOutcome: (body, signature) =>
-      receiveOutcome(config, { body, signature }, ledger, clock, (runId) => answers.tell(runId)),
-    orders: { secret, take: (asked) => answers.order(asked) },
+      receiveOutcome(config, { body, signature }, ledger, clock, (runId) => queries.onOutcome(runId)),
+    commands: { secret, execute: (body) => queries.command(body) },
   });
   closers.push(() => operations.close());
-  closers.push(await hangSign(endpointFilePath(config), { url: operations.url, secret }));
-  return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, answers };
+  closers.push(await writeEndpointFile(endpointFilePath(config), { url: operations.url, secret }));
+  return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, queries };
 }

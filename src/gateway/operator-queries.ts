@@ -18,21 +18,21 @@ import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { laneOf } from "../triggers/registry.ts";
 import type { OpenMapping } from "../workers/open.ts";
-import type { Field } from "./drops.ts";
+import type { DropRegistry } from "./drops.ts";
 import { notificationHealth } from "./notifications.ts";
-import type { Answers } from "./operations-api.ts";
+import type { OperatorQueries } from "./operations-api.ts";
 import { batchLimits } from "./runs.ts";
-import type { ServicePosts } from "./services.ts";
+import type { ServiceRegistry } from "./services.ts";
 
-export interface AnsweringParts {
+export interface QueryParts {
   readonly ledger: Ledger;
   readonly spool: Spool;
   readonly room: SpoolRoom;
   readonly pauses: Pauses;
   readonly lookups: LookupStore;
   readonly versions: Pick<OpenMapping["versions"], "refused">;
-  readonly field: Field;
-  readonly services: ServicePosts;
+  readonly dropRegistry: DropRegistry;
+  readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
   readonly late: LateFiles;
   readonly lanes: WaitingLanes;
@@ -43,34 +43,42 @@ export interface AnsweringParts {
   readonly configuration?: { health(): HealthPart } | undefined;
 }
 
-export function joinAnswers(answers: Answers, config: GatewayConfig, parts: AnsweringParts): void {
-  const { ledger, spool, pauses, lookups, versions, field, scheduler, late, lanes, clock, log } = parts;
-  answers.tell = async (runId) => {
+export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {
+  const { ledger, spool, pauses, lookups, versions, dropRegistry, scheduler, late, lanes, clock, log } =
+    parts;
+  queries.onOutcome = async (runId) => {
     await reviseOutcome(runId, ledger);
     scheduler.wake(runId);
   };
-  answers.drops = () => field.statuses();
-  answers.waiting = async () =>
+  queries.drops = () => dropRegistry.statuses();
+  queries.waiting = async () =>
     waitingFiles(
       ledger,
-      field.statuses(),
+      dropRegistry.statuses(),
       (run) => scheduler.waitReason(run),
       await lanes.all(),
       clock.now().epochMilliseconds,
     );
-  answers.lanes = () => lanes.all();
-  const live = liveGateway(scheduler, () => field.watchers(), parts.services, log);
-  answers.order = (asked) => {
+  queries.lanes = () => lanes.all();
+  const live = liveGateway(scheduler, () => dropRegistry.watchers(), parts.services, log);
+  queries.command = (body) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
-    return carryOut(asked, { ledger, spool, pauses, binding, log, live });
+    return carryOut(body, { ledger, spool, pauses, binding, log, live });
   };
   const names = () => ({
     drops: config.drops.map(({ name }) => name),
     services: config.services.map(({ name }) => name),
   });
   const work = async () =>
-    healthOf(field.statuses(), names(), scheduler.serviceWaits(), ledger, late.missing(), await lanes.all());
-  answers.health = async () => [
+    healthOf(
+      dropRegistry.statuses(),
+      names(),
+      scheduler.serviceWaits(),
+      ledger,
+      late.missing(),
+      await lanes.all(),
+    );
+  queries.health = async () => [
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
     ...(await work()),
     spoolHealth(await parts.room.state()),

@@ -16,28 +16,28 @@ type Service = GatewayConfig["services"][number];
 const WORDS_MAX = 3;
 
 /** Dependencies that the caller of the gateway provides. */
-export interface ProvisioningTies {
+export interface ProvisioningDependencies {
   /** The journal of everything created in a service, so that it can be undone. */
   journal(service: string): CreationJournal;
   /** Excludes other creators in the same accounts. */
   readonly alone: Alone;
 }
 
-export interface ProvisioningMeans {
+export interface ProvisioningOptions {
   readonly clock: Clock;
   readonly alone: Alone;
-  readonly journal: ProvisioningTies["journal"] | undefined;
+  readonly journal: ProvisioningDependencies["journal"] | undefined;
 }
 
 export class Provisioners {
   readonly #config: Pick<GatewayConfig, "services" | "triggers" | "push">;
-  readonly #means: ProvisioningMeans;
+  readonly #options: ProvisioningOptions;
   readonly #made = new Map<string, { readonly options: Service; readonly provisioner: Provisioner }>();
 
   /** The configuration may change between calls. */
-  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, means: ProvisioningMeans) {
+  constructor(config: Pick<GatewayConfig, "services" | "triggers" | "push">, options: ProvisioningOptions) {
     this.#config = config;
-    this.#means = means;
+    this.#options = options;
   }
 
   /** See `RunSteps.provisioning`. */
@@ -51,7 +51,7 @@ export class Provisioners {
         const order = {
           wanted: wantedByTemplate(template, targets, contextOf(run)),
           dryRun: false,
-          journal: this.#means.journal?.(service) ?? null,
+          journal: this.#options.journal?.(service) ?? null,
         };
         const { created, impossible, error } = await this.#provisioner(service).provision(order, signal);
         const forPerson = error instanceof ConfigError || error instanceof RejectedError;
@@ -84,7 +84,7 @@ export class Provisioners {
     if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.provisioner;
     // A creation that is running with the former options finishes; its run reports its fault.
     known?.provisioner.close().catch(() => undefined);
-    const { clock, alone } = this.#means;
+    const { clock, alone } = this.#options;
     const provisioner = openProvisioner(options, this.#config.push.timeouts, clock, alone);
     this.#made.set(name, { options, provisioner });
     return provisioner;

@@ -22,16 +22,16 @@ export interface Reloadable {
   pulse(): Promise<void>;
 }
 
-export interface ConfigurationMeans {
+export interface ConfigurationState {
   health(): HealthPart;
-  lookAgain(): void;
+  recheck(): void;
   register(metrics: Registry): void;
 }
 
 export interface ReloadParts<Gateway extends Reloadable> {
   /** Reads and validates the file, and adds the paths of all files that it read to `files`. Throws `ConfigError`. */
   load(files: Set<string>): GatewayConfig;
-  start(config: GatewayConfig, configuration: ConfigurationMeans): Promise<Gateway>;
+  start(config: GatewayConfig, configuration: ConfigurationState): Promise<Gateway>;
   /** Called when a reload begins and has ended, for the service manager. */
   readonly onReload?: (phase: "begins" | "ended") => void;
   readonly log: Logger;
@@ -42,7 +42,7 @@ export class Reloading<Gateway extends Reloadable> {
   readonly #parts: ReloadParts<Gateway>;
   readonly #clock: Clock;
   readonly #metrics: ConfigurationMetrics;
-  readonly #means: ConfigurationMeans;
+  readonly #state: ConfigurationState;
   #config: GatewayConfig;
   #files: ReadonlySet<string>;
   #gateway: Gateway | null = null;
@@ -69,9 +69,9 @@ export class Reloading<Gateway extends Reloadable> {
     this.#failed.promise.catch(() => undefined); // There may be no listener.
     this.#metrics = new ConfigurationMetrics();
     this.#metrics.taken(this.#clock.now());
-    this.#means = {
+    this.#state = {
       health: () => this.health(),
-      lookAgain: () => this.lookAgain(),
+      recheck: () => this.recheck(),
       register: (registry) => this.#metrics.register(registry),
     };
   }
@@ -101,8 +101,8 @@ export class Reloading<Gateway extends Reloadable> {
   }
 
   /** Reads the file and its secrets again at once, as SIGHUP requests. */
-  lookAgain(): void {
-    this.#watch?.lookNow();
+  recheck(): void {
+    this.#watch?.checkNow();
   }
 
   async stop(): Promise<void> {
@@ -112,7 +112,7 @@ export class Reloading<Gateway extends Reloadable> {
   }
 
   async #begin(): Promise<void> {
-    this.#gateway = await this.#parts.start(this.#config, this.#means);
+    this.#gateway = await this.#parts.start(this.#config, this.#state);
     this.#watch = await FileWatch.start({
       paths: () => [...this.#files],
       everyMs: () => this.#config.operations.reload.every,
@@ -120,7 +120,7 @@ export class Reloading<Gateway extends Reloadable> {
       clock: this.#clock,
     });
     // It may have changed while the gateway started.
-    this.#watch.lookNow();
+    this.#watch.checkNow();
   }
 
   async #reload(): Promise<void> {
@@ -150,9 +150,9 @@ export class Reloading<Gateway extends Reloadable> {
     await this.gateway.stop(next.operations.reload.grace);
     this.#gateway = null;
     try {
-      this.#gateway = await start(next, this.#means);
+      this.#gateway = await start(next, this.#state);
     } catch (thrown) {
-      this.#gateway = await start(this.#config, this.#means).catch((second) => {
+      this.#gateway = await start(this.#config, this.#state).catch((second) => {
         this.#failed.reject(second);
         throw second;
       });

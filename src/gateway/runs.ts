@@ -25,7 +25,7 @@ import type { Tracer } from "../support/trace-context.ts";
 import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import type { Closer } from "./closers.ts";
-import { Provisioners, type ProvisioningTies } from "./provisioners.ts";
+import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
 
 export function claimParts(
   config: GatewayConfig,
@@ -121,7 +121,7 @@ export function joinSteps(
     readonly dropEntry: (name: string) => DropEntry | undefined;
     readonly serviceEntry: (name: string) => ServiceEntry | undefined;
     readonly claim: (arrivals: readonly Arrival[]) => Promise<void>;
-    readonly ties: ProvisioningTies | undefined;
+    readonly ties: ProvisioningDependencies | undefined;
   },
   closers: Closer[],
 ): RunSteps {

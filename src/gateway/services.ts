@@ -28,9 +28,9 @@ export interface ServiceParts {
 }
 
 /** The delivery of each service. A delivery whose options change is replaced by a new one; its running calls end. */
-export class ServicePosts {
+export class ServiceRegistry {
   readonly #parts: ServiceParts;
-  readonly #posts = new Map<string, { readonly made: unknown; readonly post: ServiceEntry }>();
+  readonly #entries = new Map<string, { readonly made: unknown; readonly entry: ServiceEntry }>();
   readonly #retiring = new Set<Promise<void>>();
 
   constructor(parts: ServiceParts) {
@@ -38,46 +38,46 @@ export class ServicePosts {
   }
 
   get(name: string): ServiceEntry | undefined {
-    return this.#posts.get(name)?.post;
+    return this.#entries.get(name)?.entry;
   }
 
   /** Returns the names of the services that were added, removed or changed. */
   configure(config: GatewayConfig): readonly string[] {
     const changed: string[] = [];
-    for (const name of this.#posts.keys()) {
+    for (const name of this.#entries.keys()) {
       if (config.services.some((options) => options.name === name)) continue;
       changed.push(name);
       this.#retire(name);
     }
     for (const options of config.services) {
       const made = [options, config.push, config.operations.webhook.publicUrl, config.log];
-      if (isDeepStrictEqual(this.#posts.get(options.name)?.made, made)) continue;
+      if (isDeepStrictEqual(this.#entries.get(options.name)?.made, made)) continue;
       changed.push(options.name);
-      const post = this.#open(options, config);
+      const entry = this.#open(options, config);
       this.#retire(options.name);
-      this.#posts.set(options.name, { made, post });
+      this.#entries.set(options.name, { made, entry });
     }
     return changed;
   }
 
   /** Discards the cached structure of accounts, which may have changed. */
   forgetStructure(): void {
-    for (const { post } of this.#posts.values()) post.delivery.forgetStructure();
+    for (const { entry } of this.#entries.values()) entry.delivery.forgetStructure();
   }
 
   /** Starts no new call, and resolves when none is running. */
-  async rest(): Promise<void> {
-    await Promise.all([...this.#posts.values()].map(({ post }) => post.delivery.retire()));
+  async drain(): Promise<void> {
+    await Promise.all([...this.#entries.values()].map(({ entry }) => entry.delivery.retire()));
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#posts.values()].map(({ post }) => post.delivery.close()));
+    await Promise.all([...this.#entries.values()].map(({ entry }) => entry.delivery.close()));
     await Promise.all(this.#retiring);
   }
 
   #retire(name: string): void {
-    const delivery = this.#posts.get(name)?.post.delivery;
-    this.#posts.delete(name);
+    const delivery = this.#entries.get(name)?.entry.delivery;
+    this.#entries.delete(name);
     if (delivery === undefined) return;
     const retiring = delivery
       .retire()
@@ -107,13 +107,13 @@ export class ServicePosts {
  */
 export async function receiveOutcome(
   config: GatewayConfig,
-  told: { readonly body: string; readonly signature: string | undefined },
+  received: { readonly body: string; readonly signature: string | undefined },
   ledger: Ledger,
   clock: Clock,
-  tell: (runId: string) => Promise<void>,
+  onOutcome: (runId: string) => Promise<void>,
 ): Promise<WebhookAnswer> {
   const nowSeconds = Math.floor(clock.now().epochMilliseconds / 1000);
-  const read = readSigned(config, { ...told, nowSeconds });
+  const read = readSigned(config, { ...received, nowSeconds });
   if ("refused" in read) return { status: "refused", reason: read.refused };
   const { outcome, account, secret } = read;
   const run = await ledger.runOfOperation(outcome.operationId);
@@ -126,24 +126,24 @@ export async function receiveOutcome(
   }
   // A service without an account takes the user's default one, which only it knows.
   if (own?.account !== undefined && own.account !== account) {
-    const whose = `the operation ${outcome.operationId} is of account ${own.account} (service ${service})`;
-    return { status: "refused", reason: `${whose}, and the outcome of account ${account}` };
+    const subject = `the operation ${outcome.operationId} is of account ${own.account} (service ${service})`;
+    return { status: "refused", reason: `${subject}, and the outcome of account ${account}` };
   }
   const runId = await ledger.recordOutcome(outcome);
-  if (runId !== null) await tell(runId);
+  if (runId !== null) await onOutcome(runId);
   return { status: runId === null ? "unknown" : "recorded" };
 }
 
 /** Reads the outcome and the secret that signed it: nothing is parsed before the signature is verified. */
 function readSigned(
   { services, operations }: GatewayConfig,
-  told: Omit<OutcomeWebhook, "secret">,
+  received: Omit<OutcomeWebhook, "secret">,
 ): (ReportedOutcome & { readonly secret: string }) | { readonly refused: string } {
   const secrets = [...services.map(({ webhook }) => webhook.secret), operations.webhook.secret];
   let refused = "neither operations.webhook.secret nor webhook.secret of a service is configured";
   for (const secret of new Set(secrets)) {
     if (secret === undefined) continue;
-    const read = readOutcomeWebhook({ ...told, secret });
+    const read = readOutcomeWebhook({ ...received, secret });
     if (!("refused" in read)) return { ...read, secret };
     refused = read.refused;
   }

@@ -21,7 +21,7 @@ export async function openStorage(
     metrics,
     ledger,
     onRun,
-    ...means
+    ...rest
   }: {
     readonly clock: Clock;
     readonly log: Logger;
@@ -34,7 +34,7 @@ export async function openStorage(
   const spool = await openSpool(options);
   const { shared } = ledger;
   const room = new SpoolRoom(spool.root, options, {
-    ...means,
+    ...rest,
     held: () => heldRuns(ledger),
     onRoom: (ids) => {
       for (const id of ids) onRun(id);
@@ -42,11 +42,11 @@ export async function openStorage(
     shared: shared === null ? null : () => shared.intake.allLyingBytes(),
   });
   measureSpool(metrics.registry, room);
-  return { spool: telling(spool, room), room };
+  return { spool: releasing(spool, room), room };
 }
 
 /** Releases quota when files leave the spool. */
-function telling(spool: Spool, room: SpoolRoom): Spool {
+function releasing(spool: Spool, room: SpoolRoom): Spool {
   const freeing =
     <Args extends readonly unknown[]>(work: (...args: Args) => Promise<void>) =>
     (...args: Args) =>

@@ -104,7 +104,7 @@ function remoteDrop(pattern: string, configured: readonly DropOptions[]): DropOp
       operation: "migrate",
       subject: pattern.replace(/:[^:@/]*@/, ":…@"),
       message: `no drop of the configuration is at ${kind}://${url.host}`,
-      hint: "Add a drop of that server to the configuration: its login, and how the server is known, are taken from there.",
+      hint: "Add a drop of that server to the configuration: its login and its host key or certificate are taken from there.",
     });
   const { folder, rest } = splitPattern(decodeURIComponent(url.pathname));
   return {

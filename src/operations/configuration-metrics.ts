@@ -3,12 +3,12 @@ import { Gauge, type Registry } from "prom-client";
 
 export class ConfigurationMetrics {
   #valid = 1;
-  #takenSeconds = 0;
+  #appliedSeconds = 0;
 
   /** A changed configuration is in force. */
   taken(at: Temporal.Instant): void {
     this.#valid = 1;
-    this.#takenSeconds = at.epochMilliseconds / 1000;
+    this.#appliedSeconds = at.epochMilliseconds / 1000;
   }
 
   valid(): void {
@@ -34,7 +34,7 @@ export class ConfigurationMetrics {
     new Gauge({
       name: "headgate_configuration_loaded_timestamp_seconds",
       help: "When the configuration in force was taken",
-      ...value(() => this.#takenSeconds),
+      ...value(() => this.#appliedSeconds),
     });
   }
 }

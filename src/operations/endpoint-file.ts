@@ -9,8 +9,8 @@ import { z } from "zod";
 import { systemCode } from "../support/errors.ts";
 import { startFault } from "../support/start-fault.ts";
 
-const sign = z.object({ url: z.string(), secret: z.string(), pid: z.number() });
-export type EndpointFile = z.output<typeof sign>;
+const endpoint = z.object({ url: z.string(), secret: z.string(), pid: z.number() });
+export type EndpointFile = z.output<typeof endpoint>;
 
 const OWNER_ONLY = 0o600;
 
@@ -30,7 +30,10 @@ export function newSecret(): string {
 }
 
 /** Returns a function that removes the file. */
-export async function hangSign(path: string, facts: Omit<EndpointFile, "pid">): Promise<() => Promise<void>> {
+export async function writeEndpointFile(
+  path: string,
+  facts: Omit<EndpointFile, "pid">,
+): Promise<() => Promise<void>> {
   try {
     await rm(path, { force: true });
     await writeFile(path, JSON.stringify({ ...facts, pid: process.pid }), { mode: OWNER_ONLY, flag: "wx" });
@@ -42,9 +45,9 @@ export async function hangSign(path: string, facts: Omit<EndpointFile, "pid">): 
 }
 
 /** Null when there is no file, or none that this user can read. */
-export async function readSign(path: string): Promise<EndpointFile | null> {
+export async function readEndpointFile(path: string): Promise<EndpointFile | null> {
   try {
-    return sign.parse(JSON.parse(await readFile(path, "utf8")));
+    return endpoint.parse(JSON.parse(await readFile(path, "utf8")));
   } catch (thrown) {
     if (systemCode(thrown) !== undefined || thrown instanceof SyntaxError || thrown instanceof z.ZodError)
       return null;

@@ -3,7 +3,7 @@ import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { HealthPart } from "./state-of-work.ts";
 
-const LOOKED_THROUGH = 1_000;
+const RUNS_MAX = 1_000;
 /** Above this number, the bytes of held runs are reported as at least so many. */
 const IDS_MAX = 20_000;
 
@@ -11,10 +11,10 @@ type HeldLedger = Pick<Ledger, "restingIn">;
 
 /** None when no run is held. A held run resumes without the gateway's help, so the gateway is ready all the same. */
 export async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPart[]> {
-  const held = await ledger.restingIn(["held"], LOOKED_THROUGH);
+  const held = await ledger.restingIn(["held"], RUNS_MAX);
   const last = held[0]?.run;
   if (last === undefined) return [];
-  const count = held.length === LOOKED_THROUGH ? `${LOOKED_THROUGH} or more` : held.length;
+  const count = held.length === RUNS_MAX ? `${RUNS_MAX} or more` : held.length;
   const reason = `${count} held; the last: ${last.path} at ${last.drop}: ${last.reason?.message ?? ""}`;
   return [{ part: "held runs", ready: true, reason }];
 }
@@ -23,10 +23,10 @@ export async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPar
 export async function heldRuns(ledger: Pick<Ledger, "runsIn">): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   for (let after = "", more = true; more && ids.size < IDS_MAX; ) {
-    const some = await ledger.runsIn(["held"], { after, limit: LOOKED_THROUGH });
+    const some = await ledger.runsIn(["held"], { after, limit: RUNS_MAX });
     for (const { id } of some) ids.add(id);
     after = some.at(-1)?.id ?? after;
-    more = some.length === LOOKED_THROUGH;
+    more = some.length === RUNS_MAX;
   }
   return ids;
 }
@@ -40,7 +40,7 @@ export function watchHeld(ledger: HeldLedger, registry: Registry): void {
     registers: [registry],
     async collect() {
       held.reset();
-      for (const { run } of await ledger.restingIn(["held"], LOOKED_THROUGH))
+      for (const { run } of await ledger.restingIn(["held"], RUNS_MAX))
         held.inc({ trigger: run.binding.trigger, code: run.reason?.code ?? "" });
     },
   });

@@ -24,7 +24,7 @@ export interface LateFileParts {
   readonly log: Logger;
 }
 
-const LOOK_EVERY_MS = 30_000;
+const CHECK_EVERY_MS = 30_000;
 
 export class LateFiles {
   readonly #parts: LateFileParts;
@@ -57,7 +57,7 @@ export class LateFiles {
       await this.look().catch((thrown) =>
         log.warn({ err: thrown }, `late files cannot be looked for: ${wordsOf(thrown)}`),
       );
-    } while (await clock.sleep(LOOK_EVERY_MS, this.#stop.signal));
+    } while (await clock.sleep(CHECK_EVERY_MS, this.#stop.signal));
   }
 
   async look(): Promise<void> {

@@ -25,12 +25,19 @@ export interface NotifierParts {
   readonly log: Logger;
 }
 
-const LOOK_EVERY_MS = 15_000;
+const CHECK_EVERY_MS = 15_000;
 /** Longest wait for receivers when the gateway stops. */
 const FLUSH_MS = 5_000;
 const RETRY_MS = { first: 60_000, last: 3_600_000 } as const;
 /** Kinds whose end is reported, too. Files at rest are resolved by a person, who knows it. */
-const TOLD_WHEN_OVER: ReadonlySet<string> = new Set(["occupied", "late", "lane", "drop", "service", "spool"]);
+const REPORTED_WHEN_RESOLVED: ReadonlySet<string> = new Set([
+  "occupied",
+  "late",
+  "lane",
+  "drop",
+  "service",
+  "spool",
+]);
 
 export class Notifier {
   readonly #parts: NotifierParts;
@@ -59,7 +66,7 @@ export class Notifier {
     this.#loop = null;
     if (loop === null) return;
     await loop;
-    await this.#lookOrLog(true);
+    await this.#checkOrLog(true);
     const done = new AbortController();
     const late = this.#parts.clock.sleep(FLUSH_MS, done.signal);
     await Promise.race([this.settled(), late]);
@@ -78,11 +85,11 @@ export class Notifier {
   }
 
   async #run(): Promise<void> {
-    do await this.#lookOrLog(false);
-    while (await this.#parts.clock.sleep(LOOK_EVERY_MS, this.#stop.signal));
+    do await this.#checkOrLog(false);
+    while (await this.#parts.clock.sleep(CHECK_EVERY_MS, this.#stop.signal));
   }
 
-  async #lookOrLog(isLast: boolean): Promise<void> {
+  async #checkOrLog(isLast: boolean): Promise<void> {
     await this.look(isLast).catch((thrown) =>
       this.#parts.log.warn({ reason: wordsOf(thrown) }, "the check for things that need attention failed"),
     );
@@ -97,7 +104,7 @@ export class Notifier {
     this.#compare(found, isoInstant(now));
     await state.save();
     for (const receiver of receivers) {
-      if (this.#sending.has(receiver.name) || !this.#mayTell(receiver, nowMs)) continue;
+      if (this.#sending.has(receiver.name) || !this.#mayNotify(receiver, nowMs)) continue;
       const due = this.#dueFor(receiver, nowMs, isLast);
       const { resolved } = state.receiver(receiver.name);
       if (due.length === 0 && resolved.length === 0) continue;
@@ -118,14 +125,14 @@ export class Notifier {
     for (const [key, { kind, text, told }] of known) {
       if (keys.has(key) || unknown.has(key)) continue;
       known.delete(key);
-      if (!TOLD_WHEN_OVER.has(kind)) continue;
+      if (!REPORTED_WHEN_RESOLVED.has(kind)) continue;
       for (const name of told) receivers.get(name)?.resolved.push({ key, kind, text });
     }
     // The concern returned before its end was reported.
     for (const one of receivers.values()) one.resolved = one.resolved.filter(({ key }) => !keys.has(key));
   }
 
-  #mayTell({ name }: Receiver, nowMs: number): boolean {
+  #mayNotify({ name }: Receiver, nowMs: number): boolean {
     const { sentAt, nextAt } = this.#parts.state.receiver(name);
     const sentMs = sentAt === null ? Number.NEGATIVE_INFINITY : Date.parse(sentAt);
     // A clock that was set back must not silence a receiver for long.
@@ -173,7 +180,7 @@ export class Notifier {
       );
       if (this.#failing.delete(receiver.name))
         log.info({ receiver: receiver.name }, "the receiver accepts notifications again");
-      this.#toldOf(receiver, keys);
+      this.#notifiedOf(receiver, keys);
       own.sentAt = isoInstant(clock.now());
       own.failures = 0;
       own.nextAt = null;
@@ -185,7 +192,7 @@ export class Notifier {
     await state.save();
   }
 
-  #toldOf({ name }: Receiver, keys: readonly string[]): void {
+  #notifiedOf({ name }: Receiver, keys: readonly string[]): void {
     const { state } = this.#parts;
     for (const key of keys) {
       const one = state.known.get(key);
@@ -212,7 +219,7 @@ export class Notifier {
       concerns: keys.length,
     };
     log.error(facts, `a notification is given up: ${words}`);
-    this.#toldOf(receiver, keys);
+    this.#notifiedOf(receiver, keys);
     own.failures = 0;
   }
 }

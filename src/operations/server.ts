@@ -18,7 +18,7 @@ import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
 import { createRareWarning } from "../support/rare-warning.ts";
 import { masked } from "../support/secrets.ts";
-import { shareLook } from "../support/shared-look.ts";
+import { shareQuery } from "../support/shared-query.ts";
 import { type Access, installAccess } from "./access.ts";
 import { exposer } from "./exposition.ts";
 import type { OperationsOptions } from "./options.ts";
@@ -37,9 +37,9 @@ export interface OperationsParts {
   drops(): readonly DropState[];
   receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
   /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
-  readonly orders?: {
+  readonly commands?: {
     readonly secret: string;
-    take(order: unknown): Promise<unknown>;
+    execute(body: unknown): Promise<unknown>;
   };
 }
 
@@ -57,7 +57,7 @@ type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
 const WEBHOOK_BYTES_MAX = 4_000_000;
 const RUNS_MAX = 1_000;
 /** Requests without credentials cause at most one query of the ledger in this time, however many there are. */
-const STRANGERS_LOOK_MS = 1_000;
+const ANONYMOUS_HEALTH_MS = 1_000;
 
 export async function startOperations(
   options: ServerOptions,
@@ -65,7 +65,7 @@ export async function startOperations(
 ): Promise<OperationsServer> {
   const { http = httpOptions.parse({}), access: rules, webhook } = options;
   const app = serverOf(http, parts.log);
-  const secret = parts.orders?.secret ?? null;
+  const secret = parts.commands?.secret ?? null;
   const access = installAccess(app, { tokens: rules?.tokens ?? [], secret }, parts.log);
   // Reasons come from servers and libraries, which may repeat a secret. Metrics hold none, and a password such as
   // `headgate` would mask the names of the metrics and silence every alert on them.
@@ -73,8 +73,8 @@ export async function startOperations(
     typeof payload === "string" && routeOptions.url !== "/metrics" ? masked(payload) : payload,
   );
   addHealth(app, parts, access);
-  addQuestions(app, parts);
-  if (parts.orders !== undefined) addCommands(app, parts.orders);
+  addQueries(app, parts);
+  if (parts.commands !== undefined) addCommands(app, parts.commands);
   if (webhook.listen === undefined) addWebhook(app, parts);
   const url = await listenOrExplain(app, options.listen, "operations.listen");
   if (webhook.listen === undefined) return { url, webhookUrl: url, close: () => app.close() };
@@ -109,11 +109,11 @@ const READ = { config: { need: "read" } } as const;
 const METRICS = { config: { need: "metrics" } } as const;
 
 function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access): void {
-  const look = shareLook(() => parts.health());
+  const query = shareQuery(() => parts.health());
   app.get("/health/live", OPEN, () => ({ status: "live" }));
   app.get("/health/ready", OPEN, async (request, reply) => {
     const isKnown = access.mayAsk(request, "read");
-    const health = await (isKnown ? look.now() : look.within(STRANGERS_LOOK_MS));
+    const health = await (isKnown ? query.now() : query.within(ANONYMOUS_HEALTH_MS));
     const ready = health.every((part) => part.ready);
     const status = ready ? "ready" : "not ready";
     // The reasons name hosts, files and services, so only authorized callers see them.
@@ -127,7 +127,7 @@ function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access)
   });
 }
 
-function addQuestions(app: FastifyInstance, parts: OperationsParts): void {
+function addQueries(app: FastifyInstance, parts: OperationsParts): void {
   app.get<{ Querystring: { limit?: string; state?: string } }>("/operations/runs", READ, (request) => {
     const limit = Math.min(RUNS_MAX, Math.max(1, Number(request.query.limit ?? 50) || 50));
     const states = request.query.state?.split(",") as RunState[] | undefined;
@@ -161,10 +161,10 @@ function addWebhook(app: FastifyInstance, parts: OperationsParts): void {
   });
 }
 
-function addCommands(app: FastifyInstance, orders: NonNullable<OperationsParts["orders"]>): void {
+function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts["commands"]>): void {
   app.post("/operations/orders", { config: { need: "command" } }, async (request, reply) => {
     try {
-      return await orders.take(parsed(String(request.body ?? "")));
+      return await commands.execute(parsed(String(request.body ?? "")));
     } catch (thrown) {
       if (!(thrown instanceof HeadgateError)) throw thrown;
       const { code, operation, subject, message, hint } = thrown;

@@ -25,7 +25,7 @@ export class ServiceManager {
   readonly #parts: ServiceManagerParts;
   #latest: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
-  #isToldOfFault = false;
+  #isFaultLogged = false;
   #isReloading = false;
 
   constructor(parts: ServiceManagerParts) {
@@ -85,8 +85,8 @@ export class ServiceManager {
       try {
         await run(program, [...assignments], { timeout: PROGRAM_MS });
       } catch (thrown) {
-        if (this.#isToldOfFault) return;
-        this.#isToldOfFault = true;
+        if (this.#isFaultLogged) return;
+        this.#isFaultLogged = true;
         log.warn(
           { program, reason: wordsOf(thrown) },
           "the state of the gateway cannot be sent to systemd, which may take it for hung",

@@ -42,7 +42,7 @@ export function openSpanExport(
     idGenerator: ids,
     resource: resourceFromAttributes({ "service.name": options.serviceName }),
     spanProcessors: [
-      new BatchSpanProcessor(toldOnce(exporter, endpoint, log), {
+      new BatchSpanProcessor(loggedOnce(exporter, endpoint, log), {
         maxQueueSize: QUEUE_MAX,
         scheduledDelayMillis: EXPORT_EVERY_MS,
         exportTimeoutMillis: EXPORT_TIMEOUT_MS,
@@ -104,7 +104,7 @@ function tracesUrl(endpoint: string): string {
 }
 
 /** One warning when exporting begins to fail, and one line when it works again. */
-function toldOnce(exporter: SpanExporter, endpoint: string, log: Logger): SpanExporter {
+function loggedOnce(exporter: SpanExporter, endpoint: string, log: Logger): SpanExporter {
   let isFailing = false;
   return {
     export(spans, done) {

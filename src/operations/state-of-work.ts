@@ -76,7 +76,7 @@ export const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "disc
 /** The readings were lost before all were delivered: a newer version of the file does not bring them back. */
 export const READINGS_LOST = "HG-RUN-014";
 const SHOWN = 20;
-const LOOKED_THROUGH = 1_000;
+const RUNS_MAX = 1_000;
 
 export async function healthOf(
   drops: readonly DropState[],
@@ -106,7 +106,7 @@ export async function healthOf(
   }
   for (const file of missing)
     parts.push({ part: `trigger ${file.trigger}`, ready: true, reason: missingWords(file) });
-  const resting = await needAPerson(ledger, null);
+  const resting = await unresolvedRuns(ledger, null);
   parts.push({
     part: "runs",
     ready: true,
@@ -119,10 +119,10 @@ export async function healthOf(
 
 /** Accepted runs whose storage was not confirmed in time. */
 async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]> {
-  const unconfirmed = await ledger.restingIn(["unconfirmed"], LOOKED_THROUGH);
+  const unconfirmed = await ledger.restingIn(["unconfirmed"], RUNS_MAX);
   const [latest] = unconfirmed;
   if (latest === undefined) return [];
-  const count = unconfirmed.length === LOOKED_THROUGH ? `${LOOKED_THROUGH} or more` : unconfirmed.length;
+  const count = unconfirmed.length === RUNS_MAX ? `${RUNS_MAX} or more` : unconfirmed.length;
   const reason = `${count} accepted and not confirmed, the latest ${latest.run.path}: ${latest.run.reason?.message ?? ""}`;
   return [{ part: "outcomes", ready: true, reason }];
 }
@@ -220,7 +220,7 @@ export async function concernsOf(
   for (const { drop, lastError } of drops) {
     if (lastError !== null) concerns.push(`drop ${drop} could not be polled: ${lastError.message}`);
   }
-  const resting = await needAPerson(ledger, since);
+  const resting = await unresolvedRuns(ledger, since);
   for (const run of resting.slice(0, SHOWN)) {
     const place = run.reason?.place;
     const at =
@@ -271,8 +271,8 @@ export function isUnattended({ run, arrival }: RestingRun): boolean {
 }
 
 /** Runs that are not resolved yet, and those that came to rest since. */
-async function needAPerson(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
-  const resting = await ledger.restingIn(NEEDS_A_PERSON, LOOKED_THROUGH);
+async function unresolvedRuns(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
+  const resting = await ledger.restingIn(NEEDS_A_PERSON, RUNS_MAX);
   return resting
     .filter((one) => isUnattended(one) || (since !== null && one.run.changedAt >= since))
     .map(({ run }) => run);

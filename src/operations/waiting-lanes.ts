@@ -34,7 +34,7 @@ export interface LaneParts {
   isDown(service: string): boolean;
 }
 
-const LOOK_EVERY_MS = 30_000;
+const CHECK_EVERY_MS = 30_000;
 
 export class WaitingLanes {
   readonly #parts: LaneParts;
@@ -58,9 +58,9 @@ export class WaitingLanes {
       const frontAt = await this.#frontSince(head, movedAt);
       const since = movedAt > frontAt ? movedAt : frontAt;
       const waitedMs = Math.max(0, clock.now().epochMilliseconds - Date.parse(since));
-      const isToldWithService =
+      const isReportedWithService =
         (run.state === "mapped" || run.state === "delivering") && isDown(run.binding.service);
-      const overdue = waitedMs >= afterMs && !isToldWithService;
+      const overdue = waitedMs >= afterMs && !isReportedWithService;
       const reason = waitReason(run) ?? run.reason?.message ?? turnOf(run.state);
       waits.push({ ...head, since, waitedMs, overdue, reason });
     }
@@ -136,7 +136,7 @@ export class LaneLog {
       await this.look().catch((thrown: unknown) =>
         log.warn({ reason: wordsOf(thrown) }, "the check for waiting lanes failed"),
       );
-    } while (await clock.sleep(LOOK_EVERY_MS, this.#stop.signal));
+    } while (await clock.sleep(CHECK_EVERY_MS, this.#stop.signal));
   }
 }
 

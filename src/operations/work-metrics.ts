@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
-import { shareLook } from "../support/shared-look.ts";
+import { shareQuery } from "../support/shared-query.ts";
 import { type DropState, type HealthPart, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
 import type { LaneWait } from "./waiting-lanes.ts";
 
@@ -74,7 +74,7 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
 
 function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): void {
   // Gauges are collected concurrently: each sets its own values, and they share one query.
-  const look = shareLook(() => ledger.backlog());
+  const query = shareQuery(() => ledger.backlog());
   new Gauge({
     name: "headgate_oldest_waiting_age_seconds",
     help: "Since when the oldest run waits that is not accepted yet, held ones included",
@@ -82,7 +82,7 @@ function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): voi
     registers: [registry],
     async collect() {
       const ages = new Map<string, { labels: Record<(typeof WORK_LABELS)[number], string>; atMs: number }>();
-      const found = await look.now();
+      const found = await query.now();
       this.reset();
       for (const { state, oldest: at, drop, trigger, mapper, service } of found) {
         if (state === "accepted" || state === "unconfirmed") continue;
@@ -99,7 +99,7 @@ function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): voi
     labelNames: [...WORK_LABELS, "state"],
     registers: [registry],
     async collect() {
-      const found = await look.now();
+      const found = await query.now();
       this.reset();
       for (const { state, runs, drop, trigger, mapper, service } of found)
         this.inc({ drop, trigger, mapper, service, state }, runs);
@@ -109,7 +109,7 @@ function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): voi
 
 /** For several lanes with the same labels: the longest wait, and all runs behind. */
 function measureLanes(registry: Registry, { lanes }: WorkSources): void {
-  const look = shareLook(lanes);
+  const query = shareQuery(lanes);
   new Gauge({
     name: "headgate_lane_wait_seconds",
     help: "Since when the first run of a lane has not moved on; counted from when it came to the front",
@@ -117,7 +117,7 @@ function measureLanes(registry: Registry, { lanes }: WorkSources): void {
     registers: [registry],
     async collect() {
       const longest = new Map<string, number>();
-      const found = await look.now();
+      const found = await query.now();
       this.reset();
       for (const { run, waitedMs } of found) {
         const labels = laneLabels(run);
@@ -133,7 +133,7 @@ function measureLanes(registry: Registry, { lanes }: WorkSources): void {
     labelNames: [...WORK_LABELS],
     registers: [registry],
     async collect() {
-      const found = await look.now();
+      const found = await query.now();
       this.reset();
       for (const { run, behind } of found) this.inc(laneLabels(run), behind);
     },

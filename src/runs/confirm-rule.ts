@@ -27,7 +27,7 @@ export function confirmRule(
   return {
     by: by === "auto" ? (hasWebhook ? "webhook" : "read-back") : by,
     withinMs: within,
-    patienceMs: Math.min(webhookWait, within / 2),
+    hangMs: Math.min(webhookWait, within / 2),
     everyMs: pollEvery,
   };
 }

@@ -34,10 +34,10 @@ export async function confirmOutcome(run: Run, steps: RunSteps, signal: AbortSig
   const readBackDue =
     post.confirm.by === "read-back" ||
     post.delivery.webhookRefusal !== null ||
-    sinceMs >= post.confirm.patienceMs;
+    sinceMs >= post.confirm.hangMs;
   if (run.state === "accepted" && !readBackDue)
     return waitFor(
-      Math.min(post.confirm.patienceMs - sinceMs, post.confirm.everyMs),
+      Math.min(post.confirm.hangMs - sinceMs, post.confirm.everyMs),
       "waits for the service's webhook",
     );
   return await ask({ run, acceptedMs, rule: post.confirm }, steps, signal);

@@ -45,14 +45,14 @@ export interface ServiceEntry {
 }
 
 export interface ConfirmRule {
-  /** How outcomes are learned. `webhook` falls back to reading back after `patienceMs`. */
+  /** How outcomes are learned. `webhook` falls back to reading back after `hangMs`. */
   readonly by: "webhook" | "read-back" | "none";
   /**
    * From acceptance, in milliseconds. What is missing when the service could be asked for so long is discarded; what could not be told, since the
    * service was away for so long or does not let it be read, is unconfirmed.
    */
   readonly withinMs: number;
-  readonly patienceMs: number;
+  readonly hangMs: number;
   readonly everyMs: number;
 }
 

@@ -1,4 +1,4 @@
-/** A set of whole numbers as bits, in pages, so that many cost little and numbers far apart cost no more. */
+/** A set of whole numbers as bits, in pages: a dense set takes little memory, and numbers far apart take no more. */
 export class BitSet {
   readonly #pages = new Map<number, Uint32Array>();
 

@@ -1,4 +1,4 @@
-/** The clock that stages are given, so that tests can bring their own. */
+/** The clock that stages receive, so that tests can provide their own. */
 export interface Clock {
   /** Wall time, for records that people read. */
   now(): Temporal.Instant;
@@ -8,14 +8,15 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<boolean>;
 }
 
-/** Milliseconds; what `setTimeout` can hold. */
+/** Milliseconds; the longest time that `setTimeout` accepts. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Beside the instant, since to ask that costs more than all the rest. */
+/** Cached beside the instant, since reading the clock costs more than the rest of `now`. */
 let current = { ms: 0, instant: Temporal.Instant.fromEpochMilliseconds(0) };
 
 export const systemClock: Clock = {
-  // To the millisecond, as everything is recorded: what happens within one shares an instant, which is several times cheaper.
+  // Rounded to the millisecond, as all records are: events within one share an instant, which is several times
+  // cheaper.
   now() {
     const ms = Date.now();
     if (ms !== current.ms) current = { ms, instant: Temporal.Instant.fromEpochMilliseconds(ms) };
@@ -47,7 +48,10 @@ export const systemClock: Clock = {
     }),
 };
 
-/** What is recorded together has mostly the same instant, and to write a time costs more than to look at the last one. */
+/**
+ * Events recorded together mostly have the same instant, and formatting a time costs more than comparing it with the
+ * last one.
+ */
 let latest: { readonly instant: Temporal.Instant | null; readonly text: string } = {
   instant: null,
   text: "",

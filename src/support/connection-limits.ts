@@ -1,6 +1,7 @@
 /**
- * Limits of the connections of an HTTP server. Node bounds the time of headers; its bound for bodies is one for the whole body, which a large
- * upload over a slow line would not meet. So bodies are bounded by their pace: one that stands still, or drips, is answered by 408.
+ * Limits of the connections of an HTTP server. Node bounds the time of headers; its bound for bodies covers the whole
+ * body, which a large upload over a slow line would exceed. So bodies are bounded by their pace: a body that stalls,
+ * or drips, is answered by 408.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -13,7 +14,7 @@ const CHECKS_PER_IDLE = 4;
 const CHECK_MS_MAX = 5_000;
 const TIMED_OUT = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/** For the server as it is made; `limitConnections` does the rest. */
+/** Options for the constructor of the server; `limitConnections` sets the other limits. */
 export function serverLimits({ headers }: HttpLimits) {
   return {
     headersTimeout: headers,
@@ -22,7 +23,7 @@ export function serverLimits({ headers }: HttpLimits) {
   };
 }
 
-/** What is on its way by one connection. */
+/** The request and response in progress on one connection. */
 interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
@@ -30,13 +31,13 @@ interface Exchange {
   firstByte: number;
   read: number;
   sent: number;
-  /** When one of both moved last, or the server itself was what was waited for. */
+  /** When bytes of either direction last moved, or the connection last waited for the server itself. */
   movedMs: number;
-  /** How long the sender was waited for. */
+  /** How long the server has waited for the sender. */
   waitedMs: number;
 }
 
-/** Before the server listens. */
+/** Call it before the server listens. */
 export function limitConnections(app: FastifyInstance, limits: HttpLimits, log: Logger): void {
   const { server } = app;
   const exchanges = new Map<Socket, Exchange>();
@@ -67,7 +68,7 @@ export function limitConnections(app: FastifyInstance, limits: HttpLimits, log: 
   server.on("close", () => clearInterval(timer));
 }
 
-/** Why the exchange is ended; null while it may go on. */
+/** Why the exchange is ended; null while it may continue. */
 function faultOf(socket: Socket, exchange: Exchange, limits: HttpLimits, elapsedMs: number): string | null {
   const { request, response } = exchange;
   const nowMs = performance.now();
@@ -75,16 +76,16 @@ function faultOf(socket: Socket, exchange: Exchange, limits: HttpLimits, elapsed
   const sent = socket.bytesWritten - socket.writableLength;
   const isReceiving = !request.complete;
   const isSending = response.headersSent && !response.writableFinished && socket.writableLength > 0;
-  // With bytes that nobody took yet, the sender waits for the server.
-  const isOurTurn = isReceiving ? request.readableLength > 0 : !isSending;
-  if (isReceiving && !isOurTurn) exchange.waitedMs += elapsedMs;
-  if (isOurTurn || read !== exchange.read || sent !== exchange.sent) exchange.movedMs = nowMs;
+  // While received bytes are unread, the sender waits for the server.
+  const isServerDue = isReceiving ? request.readableLength > 0 : !isSending;
+  if (isReceiving && !isServerDue) exchange.waitedMs += elapsedMs;
+  if (isServerDue || read !== exchange.read || sent !== exchange.sent) exchange.movedMs = nowMs;
   exchange.read = read;
   exchange.sent = sent;
   const isStill = nowMs - exchange.movedMs >= limits.idle;
-  if (isSending && isStill) return "a caller who read nothing of its answer was cut off";
+  if (isSending && isStill) return "a client that did not read its response was disconnected";
   if (!isReceiving) return null;
-  if (isStill) return "a request whose body stood still was ended";
+  if (isStill) return "a request whose body stalled was ended";
   const due = (exchange.waitedMs / 1_000) * limits.bytesPerSecond;
   const isSlow = exchange.waitedMs >= limits.idle && read - exchange.firstByte < due;
   return isSlow ? "a request whose body came too slowly was ended" : null;

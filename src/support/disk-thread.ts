@@ -1,9 +1,9 @@
 /**
- * A thread for work on a disk that many files need at the same time. A synchronous call costs a third of an asynchronous one, and a disk that hangs
- * holds up this thread alone. It takes one party after another: a message there, a message back.
- *
- * Whatever keeps a party from being done is answered with null, and the caller then takes the ordinary way, which says in words what is wrong.
- * The thread is started by the first party, ends when nothing comes for a while, and keeps no process from ending unless somebody waits for it.
+ * A thread for work on a disk that many files need at the same time. A synchronous call costs a third of an
+ * asynchronous one, and a disk that hangs blocks this thread alone. It performs one task after another: one message
+ * each way. A task that fails resolves with null, and the caller then does the same work asynchronously, which
+ * reports the error in words. The first task starts the thread; it ends after some idle time, and keeps the process
+ * alive only while a caller waits for it.
  */
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
@@ -14,7 +14,7 @@ import {
   type DiskThreadData,
   GIVEN_UP,
   LEFT_BEHIND,
-  type PartyMessage,
+  type TaskMessage,
 } from "./disk-work.ts";
 import { wordsOf } from "./errors.ts";
 import { armedFault } from "./faults.ts";
@@ -22,19 +22,22 @@ import { armedFault } from "./faults.ts";
 export interface DiskThreadFacts {
   /** The module that calls `serveDisk`. */
   readonly module: URL;
-  /** Handed to what it serves with. */
+  /** Passed to the function that `serveDisk` calls. */
   readonly data: unknown;
-  /** Hears why the thread died. */
+  /** Called with the reason when the thread died. */
   onFault?(words: string): void;
-  /** Milliseconds without a party until it ends. */
+  /** Milliseconds without a task until the thread ends. */
   readonly idleMs?: number;
-  /** Milliseconds that a party nobody waits for may take until its thread is taken for hung, and that closing may take. */
-  readonly patienceMs?: number;
+  /**
+   * Milliseconds that a task without a waiting caller may take until its thread counts as hung, and that closing may
+   * take.
+   */
+  readonly hangMs?: number;
 }
 
-interface Party<Answer> {
+interface Task<Answer> {
   readonly ended: Promise<Answer | null>;
-  /** May be left before it has ended. */
+  /** Its abort gives the task up before it has ended. */
   readonly signal: AbortSignal | undefined;
   resolve(answer: Answer | null): void;
 }
@@ -42,11 +45,11 @@ interface Party<Answer> {
 interface Running<Answer> {
   readonly worker: Worker;
   readonly words: Int32Array;
-  readonly parties: Map<number, Party<Answer>>;
+  readonly tasks: Map<number, Task<Answer>>;
 }
 
 const IDLE_MS = 10_000;
-const PATIENCE_MS = 2_000;
+const HANG_MS = 2_000;
 const MEBIBYTES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
 
 export class DiskThread<Order, Answer> {
@@ -61,8 +64,9 @@ export class DiskThread<Order, Answer> {
   }
 
   /**
-   * Null when it was not done, or only in part. With a signal, who gives up hears null at once, and the party does nothing more that it had not begun;
-   * without one, the answer is waited for as long as it takes. `mustHear`: also who gives up waits for the answer.
+   * Null when the task was not done, or only in part. With a signal, a caller that aborts receives null at once, and
+   * the task begins no further step; without one, the caller waits as long as the task takes. `mustHear`: the caller
+   * waits for the result also after it aborted.
    */
   ask(order: Order, signal?: AbortSignal, mustHear = false): Promise<Answer | null> {
     if (this.#closed || signal?.aborted === true) return Promise.resolve(null);
@@ -71,40 +75,39 @@ export class DiskThread<Order, Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer | null>();
     this.#asked += 1;
     const number = this.#asked;
-    const giveUp = () => (mustHear ? sayUnwanted(running, number) : this.#giveUp(running, number));
+    const giveUp = () => (mustHear ? markGivenUp(running, number) : this.#giveUp(running, number));
     const ended = (answer: Answer | null) => {
       signal?.removeEventListener("abort", giveUp);
       resolve(answer);
     };
-    running.parties.set(number, { ended: promise, signal: mustHear ? undefined : signal, resolve: ended });
+    running.tasks.set(number, { ended: promise, signal: mustHear ? undefined : signal, resolve: ended });
     signal?.addEventListener("abort", giveUp, { once: true });
     if (this.#idle !== null) clearTimeout(this.#idle);
     running.worker.ref();
-    const message: PartyMessage<Order> = { number, order };
+    const message: TaskMessage<Order> = { number, order };
     running.worker.postMessage(message);
     return promise;
   }
 
-  /** What may be left is left, and the rest waited for, but not for long. Later calls hear null. */
+  /** Gives up tasks that have a signal, and waits a bounded time for the others. Later calls resolve with null. */
   async close(): Promise<void> {
     this.#closed = true;
     const running = this.#running;
     if (running === null) return;
     const waited = Promise.withResolvers<void>();
-    const timer = setTimeout(waited.resolve, this.#patienceMs);
-    for (const [number, { signal }] of running.parties)
-      if (signal !== undefined) this.#giveUp(running, number);
-    await Promise.race([Promise.all([...running.parties.values()].map((one) => one.ended)), waited.promise]);
+    const timer = setTimeout(waited.resolve, this.#hangMs);
+    for (const [number, { signal }] of running.tasks) if (signal !== undefined) this.#giveUp(running, number);
+    await Promise.race([Promise.all([...running.tasks.values()].map((one) => one.ended)), waited.promise]);
     Atomics.store(running.words, BEGUN, LEFT_BEHIND);
     await Promise.race([this.#end(running), waited.promise]);
     clearTimeout(timer);
   }
 
-  get #patienceMs(): number {
-    return this.#facts.patienceMs ?? PATIENCE_MS;
+  get #hangMs(): number {
+    return this.#facts.hangMs ?? HANG_MS;
   }
 
-  /** Null when the system has no room for a thread. */
+  /** Null when the system cannot start a thread. */
   #start(): Running<Answer> | null {
     const words = new Int32Array(new SharedArrayBuffer(8));
     Atomics.store(words, BEGUN, this.#asked);
@@ -120,7 +123,7 @@ export class DiskThread<Order, Answer> {
       worker = new Worker(this.#facts.module, {
         name: "headgate-disk",
         workerData,
-        // What was compiled once is compiled for the thread too: it starts in half the time.
+        // The thread uses the compile cache of this process: it starts in half the time.
         env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
         execArgv: [],
         resourceLimits: MEBIBYTES,
@@ -129,8 +132,8 @@ export class DiskThread<Order, Answer> {
       this.#facts.onFault?.(wordsOf(thrown));
       return null;
     }
-    const running: Running<Answer> = { worker, words, parties: new Map() };
-    worker.on("message", ({ number, answer }: DiskAnswer<Answer>) => this.#hear(running, number, answer));
+    const running: Running<Answer> = { worker, words, tasks: new Map() };
+    worker.on("message", ({ number, answer }: DiskAnswer<Answer>) => this.#onAnswer(running, number, answer));
     worker.on("error", (thrown) => {
       this.#facts.onFault?.(wordsOf(thrown));
       void this.#end(running);
@@ -141,31 +144,31 @@ export class DiskThread<Order, Answer> {
     return running;
   }
 
-  #hear(running: Running<Answer>, number: number, answer: Answer | null): void {
-    running.parties.get(number)?.resolve(answer);
-    running.parties.delete(number);
-    if (running.parties.size > 0 || running !== this.#running) return;
+  #onAnswer(running: Running<Answer>, number: number, answer: Answer | null): void {
+    running.tasks.get(number)?.resolve(answer);
+    running.tasks.delete(number);
+    if (running.tasks.size > 0 || running !== this.#running) return;
     running.worker.unref();
     this.#idle = setTimeout(() => this.#end(running), this.#facts.idleMs ?? IDLE_MS).unref();
   }
 
   #giveUp(running: Running<Answer>, number: number): void {
-    sayUnwanted(running, number);
-    running.parties.get(number)?.resolve(null);
-    this.#bePatient(running, number);
+    markGivenUp(running, number);
+    running.tasks.get(number)?.resolve(null);
+    this.#abandonLater(running, number);
   }
 
-  #bePatient(running: Running<Answer>, number: number): void {
-    setTimeout(() => this.#leave(running, number), this.#patienceMs).unref();
+  #abandonLater(running: Running<Answer>, number: number): void {
+    setTimeout(() => this.#leave(running, number), this.#hangMs).unref();
   }
 
-  /** Leaves the thread behind when it hangs in this party; never in the middle of one that somebody waits for. */
+  /** Abandons the thread when it hangs in this task; never in a task that a caller waits for. */
   #leave(running: Running<Answer>, number: number): void {
-    if (!running.parties.has(number)) return;
+    if (!running.tasks.has(number)) return;
     if (Atomics.compareExchange(running.words, BEGUN, number, LEFT_BEHIND) === number) {
-      this.#facts.onFault?.("the disk does not answer; what it was asked for is left");
+      this.#facts.onFault?.("the disk does not respond; its pending work is given up");
       void this.#end(running);
-    } else this.#bePatient(running, number);
+    } else this.#abandonLater(running, number);
   }
 
   async #end(running: Running<Answer>): Promise<void> {
@@ -173,14 +176,14 @@ export class DiskThread<Order, Answer> {
       this.#running = null;
       if (this.#idle !== null) clearTimeout(this.#idle);
     }
-    for (const party of running.parties.values()) party.resolve(null);
-    running.parties.clear();
+    for (const task of running.tasks.values()) task.resolve(null);
+    running.tasks.clear();
     running.worker.unref();
     await running.worker.terminate();
   }
 }
 
-/** Earlier parties that can be given up as well are answered sooner by it, which does no harm. */
-function sayUnwanted({ words }: Pick<Running<unknown>, "words">, number: number): void {
+/** Earlier tasks that may be given up end sooner through it as well, which does no harm. */
+function markGivenUp({ words }: Pick<Running<unknown>, "words">, number: number): void {
   if (Atomics.load(words, GIVEN_UP) < number) Atomics.store(words, GIVEN_UP, number);
 }

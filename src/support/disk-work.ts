@@ -3,22 +3,22 @@ import { closeSync, constants, fsyncSync, openSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { armFault } from "./faults.ts";
 
-/** Places in the memory that both sides see. */
+/** Indexes in the memory that both sides share. */
 export const BEGUN = 0;
 export const GIVEN_UP = 1;
-/** In place of the number of the party that was begun: nobody hears this thread any more. */
+/** In place of the number of the current task: no caller waits for this thread any more. */
 export const LEFT_BEHIND = -1;
 
 export interface DiskThreadData {
-  /** The number of the party that was begun, and up to which parties were given up. */
+  /** The number of the current task, and the number up to which tasks were given up. */
   readonly words: Int32Array;
-  /** What the first of them is to begin with. */
+  /** The task number that the first task follows. */
   readonly begun: number;
   readonly fault: string | undefined;
   readonly data: unknown;
 }
 
-export interface PartyMessage<Order> {
+export interface TaskMessage<Order> {
   readonly number: number;
   readonly order: Order;
 }
@@ -30,13 +30,13 @@ export interface DiskAnswer<Answer> {
 
 export interface PartyFacts<Data> {
   readonly data: Data;
-  /** Asked before each step that must not be done behind the back of who has given up. */
+  /** Checked before each step that must not be done after the caller gave up. */
   isWanted(): boolean;
-  /** The same before the rest of a step that was begun: whether anybody hears how it ended. */
+  /** Checked before the rest of a step that was begun: false when no caller learns how it ended. */
   isHeard(): boolean;
 }
 
-/** Performs parties in the order in which they come, until the thread is ended. */
+/** Performs tasks in the order of their messages, until the thread is ended. */
 export function serveDisk<Data, Order, Answer>(
   perform: (order: Order, facts: PartyFacts<Data>) => Answer,
 ): void {
@@ -46,8 +46,9 @@ export function serveDisk<Data, Order, Answer>(
   if (fault !== undefined) armFault(fault);
   let last = begun;
   const isHeard = () => Atomics.load(words, BEGUN) !== LEFT_BEHIND;
-  port.on("message", ({ number, order }: PartyMessage<Order>) => {
-    // Whoever leaves this thread behind puts that in the place of the party that it hangs in: so no other is ever begun and told as not done.
+  port.on("message", ({ number, order }: TaskMessage<Order>) => {
+    // An abandoned thread finds LEFT_BEHIND in place of the number of its task: so it never begins a task that was
+    // reported as not done.
     if (Atomics.compareExchange(words, BEGUN, last, number) !== last) return;
     last = number;
     const isWanted = () => isHeard() && Atomics.load(words, GIVEN_UP) < number;
@@ -57,16 +58,16 @@ export function serveDisk<Data, Order, Answer>(
   });
 }
 
-/** Null when the work failed: the ordinary way, which follows, says in words what is wrong. */
+/** Null when the work failed: the caller repeats it asynchronously, which reports the error in words. */
 export function triedOnce<Value>(work: () => Value): Value | null {
   try {
     return work();
   } catch {
-    return null; // What failed here fails again there, or has passed.
+    return null; // The asynchronous repetition reports the fault, unless it has passed.
   }
 }
 
-/** The same of what gives nothing: whether it was done. */
+/** `triedOnce` for work without a result: whether it was done. */
 export function isDone(work: () => void): boolean {
   return triedOnce(() => work() ?? true) === true;
 }

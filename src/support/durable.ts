@@ -7,13 +7,13 @@ import { extendedOnDisk, folderOnDisk, type PathOnDisk } from "./file-names.ts";
 
 interface DirectorySync {
   running: Promise<void>;
-  /** Begins when the running one has ended, for all who asked meanwhile. */
+  /** Begins when the running sync has ended, for all callers that came meanwhile. */
   next: Promise<void> | null;
 }
 
 const directorySyncs = new Map<string, DirectorySync>();
 
-/** Makes the names in a directory durable. Who asks while a sync is under way shares the next one with the others. */
+/** Makes the names in a directory durable. Callers that come while a sync is running share the next one. */
 export function syncDirectory(directory: PathOnDisk): Promise<void> {
   const sync = directorySyncs.get(keyOf(directory));
   if (sync === undefined) return beginSync(directory);
@@ -47,7 +47,7 @@ function keyOf(directory: PathOnDisk): string {
   return typeof directory === "string" ? directory : directory.toString("latin1");
 }
 
-/** Of this machine's own disk: it is opened at once, and only the disk is waited for. */
+/** For this machine's own disk: the file is opened synchronously, and only the fsync is awaited. */
 export async function syncFile(path: string): Promise<void> {
   const file = openSync(path, "r");
   try {
@@ -84,9 +84,9 @@ export async function publishDurably(temporary: string, path: string): Promise<v
 }
 
 /**
- * Moves a file without ever removing the source before the copy is complete: a rename on one volume, otherwise copy, fsync, rename, remove.
- * The destination must not exist; its directory is made. Answers the status of the source that was copied, since a copy has times
- * of its own; null after a rename.
+ * Moves a file without ever removing the source before the copy is complete: a rename on one volume, otherwise copy,
+ * fsync, rename, remove. The destination must not exist; its directory is created. Returns the status of the source
+ * that was copied, since a copy has times of its own; null after a rename.
  */
 export async function moveDurably(from: PathOnDisk, to: PathOnDisk): Promise<BigIntStats | null> {
   const copied = await renamed(from, to).then((done) => (done ? null : copyAcross(from, to)));
@@ -94,20 +94,23 @@ export async function moveDurably(from: PathOnDisk, to: PathOnDisk): Promise<Big
   return copied;
 }
 
-/** Moves a file on one volume, as `moveDurably`; false, and nothing was done, when the two are on different ones. */
+/**
+ * Moves a file within one volume, like `moveDurably`; returns false, with no effect, when the paths are on different
+ * volumes.
+ */
 export async function renameDurably(from: PathOnDisk, to: PathOnDisk): Promise<boolean> {
   if (!(await renamed(from, to))) return false;
   await syncMove(from, to);
   return true;
 }
 
-/** The same, and it never takes the place of another file: false, and nothing was done, when one is there. */
+/** Like `renameDurably`, but never replaces another file: false, with no effect, when one is there. */
 export async function restoreDurably(from: PathOnDisk, to: PathOnDisk): Promise<boolean> {
   try {
     await link(from, to);
   } catch (thrown) {
     if (systemCode(thrown) === "EEXIST") return false;
-    // A file system without hard links, or a system that keeps them from users who do not own the file.
+    // The file system has no hard links, or the system denies them to users who do not own the file.
     if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"].includes(systemCode(thrown) ?? ""))
       throw thrown;
     await moveDurably(from, to);
@@ -124,7 +127,7 @@ async function syncMove(from: PathOnDisk, to: PathOnDisk): Promise<void> {
   if (keyOf(source) !== keyOf(target)) await syncDirectory(source);
 }
 
-/** False when the two are on different volumes. */
+/** False when the paths are on different volumes. */
 async function renamed(from: PathOnDisk, to: PathOnDisk, isAgain = false): Promise<boolean> {
   try {
     await rename(from, to);
@@ -137,7 +140,7 @@ async function renamed(from: PathOnDisk, to: PathOnDisk, isAgain = false): Promi
   }
 }
 
-/** At a drop, which may be a share that hangs. */
+/** For a drop, which may be a share that hangs. */
 async function syncCopy(path: PathOnDisk): Promise<void> {
   const handle = await open(path, "r");
   try {
@@ -152,7 +155,7 @@ async function copyAcross(from: PathOnDisk, to: PathOnDisk): Promise<BigIntStats
   const before = await stat(from, { bigint: true });
   try {
     await copyFile(from, temporary);
-    // Times come over as sharply as can be; below a microsecond they cannot.
+    // Times are copied as precisely as possible; below a microsecond they cannot.
     await utimes(temporary, Number(before.atimeNs) / 1e9, Number(before.mtimeNs) / 1e9);
     await syncCopy(temporary);
     const after = await stat(from, { bigint: true });

@@ -15,11 +15,11 @@ import { type ErrorCode, REGISTER } from "./register.ts";
 export type { ErrorCode };
 
 export interface ErrorFacts {
-  /** What was being done, such as `list drop`. */
+  /** The activity, such as `list drop`. */
   readonly operation: string;
-  /** On what, such as the name of the drop or a path. */
+  /** Its subject, such as the name of the drop or a path. */
   readonly subject: string;
-  /** What went wrong; the register's title when absent. */
+  /** The fault; the register's title when absent. */
   readonly message?: string;
   /** What a person can do; the register's hint when absent. */
   readonly hint?: string;
@@ -30,9 +30,9 @@ export abstract class HeadgateError extends Error {
   readonly code: ErrorCode;
   readonly operation: string;
   readonly subject: string;
-  /** For a gateway that runs: what it does by itself comes first. */
+  /** For a running gateway: its own next step comes first. */
   readonly hint: string;
-  /** For a command, which tries nothing again: what a person can do. */
+  /** For a command, which retries nothing: the step that a person can take. */
   readonly advice: string;
 
   constructor(code: ErrorCode, facts: ErrorFacts) {
@@ -55,7 +55,7 @@ export class TransientError extends HeadgateError {}
 export class RejectedError extends HeadgateError {}
 export class InvariantError extends HeadgateError {}
 
-/** The words of anything that was thrown, also of things that are no errors, with the chain of causes. */
+/** The words of anything that was thrown, including values that are no errors, with the chain of causes. */
 export function wordsOf(thrown: unknown): string {
   if (!(thrown instanceof Error))
     return typeof thrown === "string" ? thrown : `thrown value ${inspectShort(thrown)}`;
@@ -73,12 +73,15 @@ function inspectShort(value: unknown): string {
   }
 }
 
-/** Another node of the fleet has taken over what this one worked on: the work is dropped. */
+/** Another node of the fleet has taken over the work: it is dropped here. */
 export function isLeaseLost(thrown: unknown): boolean {
   return thrown instanceof TransientError && thrown.code === "HG-LEDG-010";
 }
 
-/** The `code` of a system error (`ENOENT`, `ECONNREFUSED`, …), looked for along the chain of causes. */
+/**
+ * The `code` of a system error (`ENOENT`, `ECONNREFUSED`, …), from the first error in the chain of causes that has
+ * one.
+ */
 export function systemCode(thrown: unknown): string | undefined {
   for (let at = thrown; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return at.code;

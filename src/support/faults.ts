@@ -12,7 +12,7 @@ export function armFault(specification: string): void {
   armed = { name, after: Number(count) };
 }
 
-/** What was armed, for threads of this process that have to arm themselves. */
+/** The armed specification, for threads of this process, which arm themselves. */
 export function armedFault(): string | undefined {
   return specified;
 }

@@ -1,7 +1,7 @@
 /**
- * File names as bytes and as text. A name is bytes at the drop and text in the ledger. What cannot be text (a byte that the drop's encoding
- * does not know, a control character) stands in it as an escape, such as `Z\xE4hler.csv`: so that each file has a record, and its bytes are
- * not lost. A file with such a name is recorded and never taken.
+ * File names as bytes and as text. A name is bytes at the drop and text in the ledger. Bytes that cannot be text
+ * (unknown to the drop's encoding, or a control character) appear in it as an escape, such as `Z\xE4hler.csv`: so
+ * that each file has a record, and its bytes are not lost. A file with such a name is recorded and never taken.
  */
 import { isUtf8 } from "node:buffer";
 import { dirname, sep } from "node:path";
@@ -9,11 +9,14 @@ import { dirname, sep } from "node:path";
 /** `names` of a drop. */
 export type NameEncoding = "utf-8" | "latin-1";
 
-/** A path that the system is asked for: as bytes where it is no UTF-8. */
+/** A path to pass to the operating system: as bytes where it is not UTF-8. */
 export type PathOnDisk = string | Buffer;
 
 const ESCAPE = /\\x([0-9A-F]{2})/g;
-/** What text of a valid name is escaped: control characters but for the tab, which servers and tools take, and whatever would read as an escape. */
+/**
+ * Characters of a valid name that are escaped: control characters except the tab, which servers and tools accept, and
+ * any text that would read as an escape.
+ */
 const TO_ESCAPE = /(?![\t\u0080-\u009F])\p{Cc}|\\(?=x[0-9A-F]{2})/gu;
 
 export function nameOf(bytes: Buffer, encoding: NameEncoding): string {
@@ -36,19 +39,19 @@ export function bytesOf(path: string, encoding: NameEncoding): string | Buffer {
   return Buffer.concat([...parts, Buffer.from(path.slice(from), code)]);
 }
 
-/** The full path of a file of this machine; `root` is text in any case. */
+/** The full path of a file of this machine; `root` is always text. */
 export function localPath(root: string, path: string, encoding: NameEncoding): PathOnDisk {
   if (path === "") return root;
   const own = bytesOf(path, encoding);
   return typeof own === "string" ? `${root}${sep}${own}` : Buffer.concat([Buffer.from(`${root}${sep}`), own]);
 }
 
-/** The folder that holds it. */
+/** The folder that holds the path. */
 export function folderOnDisk(path: PathOnDisk): PathOnDisk {
   return typeof path === "string" ? dirname(path) : path.subarray(0, path.lastIndexOf(sep));
 }
 
-/** The path with more at its end. */
+/** The path with `more` appended. */
 export function extendedOnDisk(path: PathOnDisk, more: string): PathOnDisk {
   return typeof path === "string" ? path + more : Buffer.concat([path, Buffer.from(more)]);
 }
@@ -80,7 +83,7 @@ function escaped(text: string): string {
   return text.replace(TO_ESCAPE, (one) => escapeOf(one.charCodeAt(0)));
 }
 
-/** Character by character: what is no UTF-8 is escaped byte by byte. */
+/** Character by character: bytes that are not UTF-8 are escaped one by one. */
 function escapedBytes(bytes: Buffer): string {
   let text = "";
   let valid = 0;
@@ -97,7 +100,7 @@ function escapedBytes(bytes: Buffer): string {
   return text + escaped(bytes.toString("utf8", valid));
 }
 
-/** Of a character that begins with this byte, in bytes; 0 when none does. */
+/** Length in bytes of the character that begins with this byte; 0 when no character does. */
 function lengthOf(byte: number): number {
   if (byte < 0x80) return 1;
   if (byte < 0xc2 || byte > 0xf4) return 0;

@@ -1,23 +1,25 @@
 /**
- * How the connections of an HTTP server end when it closes. Node ends those that are idle at that moment and waits for all others, however
- * long: for one whose answer ends a moment later, and whose client keeps it for the next request; for one by which nothing was ever asked.
+ * Ends the connections of an HTTP server when it closes. Node ends the connections that are idle at that moment and
+ * waits without limit for all others: also for one whose response ends a moment later, and whose client keeps it for
+ * the next request, and for one that never sent a request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
 /**
- * What is being asked when the server closes is answered whole, and no connection outlives its answer. `silenceMs`: how long a client may
- * leave a request unfinished or an answer unread by then before its connection is cut.
+ * A request in progress when the server closes is answered completely, and no connection outlives its response.
+ * `silenceMs`: how long a client may then leave a request unfinished or a response unread before its connection is
+ * cut.
  */
 export function endConnectionsOnClose(app: FastifyInstance, silenceMs: number): void {
   const connections = new Set<Socket>();
-  /** What is being answered, in order; by the TLS connection where there is one. */
+  /** The responses in progress, in order, by connection (the TLS connection where there is one). */
   const answers = new Map<Socket, Set<ServerResponse>>();
   let closing = false;
 
   const settle = (): void => {
-    // Those that are left would be waited for, and nobody waits for an answer on them.
+    // The remaining connections carry no response, and would only be waited for.
     if (closing && answers.size === 0) for (const connection of connections) connection.destroySoon();
   };
   app.server.on("connection", (connection: Socket) => {
@@ -41,7 +43,7 @@ export function endConnectionsOnClose(app: FastifyInstance, silenceMs: number): 
       own.delete(response);
       if (own.size > 0) return;
       socket.removeListener("close", forget);
-      // Its headers said that it stays, when they went out before.
+      // Its headers, sent before closing began, promised to keep the connection.
       if (closing) socket.destroySoon();
       forget();
     });
@@ -50,7 +52,7 @@ export function endConnectionsOnClose(app: FastifyInstance, silenceMs: number): 
     closing = true;
     for (const own of answers.values()) {
       for (const response of own) cutWhenSilent(response, silenceMs);
-      // The connection says that it ends, if that can still be said, by the last of what was asked by it.
+      // The last response of the connection announces its end, if its headers are not sent yet.
       const last = [...own].at(-1);
       if (last !== undefined) last.shouldKeepAlive = false;
     }
@@ -58,7 +60,7 @@ export function endConnectionsOnClose(app: FastifyInstance, silenceMs: number): 
   });
 }
 
-/** While the server is at the answer, nothing moves either. */
+/** Nothing moves either while the server still computes the response. */
 function cutWhenSilent(response: ServerResponse, silenceMs: number): void {
   const { req: request } = response;
   response.setTimeout(silenceMs, () => {

@@ -15,17 +15,17 @@ export const httpOptions = z
       "How long the headers of a request may take, and a connection may stay open before its first; 20s by default.",
     ),
     idle: duration("60s").describe(
-      "A body that stands still for so long is answered by 408, and a caller who reads nothing of an answer for so long is cut off. The time that a body takes as a whole has no limit. 60s by default.",
+      "A body that stalls for so long is answered by 408, and a client that reads nothing of a response for so long is disconnected. The time that a body takes as a whole has no limit. 60s by default.",
     ),
     bytesPerSecond: z
       .int()
       .nonnegative()
       .default(200)
       .describe(
-        "A body that is on its way for longer than `idle` has to come so fast on average, or it is answered by 408; 0: at any pace. 200 by default.",
+        "A body that takes longer than `idle` has to arrive so fast on average, or it is answered by 408; 0: at any pace. 200 by default.",
       ),
     keepAlive: duration("72s").describe("How long a connection waits for its next request; 72s by default."),
   })
   .prefault({})
-  .describe("Limits of connections, so that callers who stall cannot keep others out.");
+  .describe("Limits of connections, so that stalled clients cannot keep others out.");
 export type HttpLimits = z.output<typeof httpOptions>;

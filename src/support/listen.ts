@@ -1,9 +1,12 @@
-/** Listening on `host:port` with an error that a person understands. */
+/** Listens on `host:port`, with an error that a person understands. */
 import type { FastifyInstance } from "fastify";
 import { ConfigError, systemCode } from "./errors.ts";
 import { startFault } from "./start-fault.ts";
 
-/** Starts listening and answers the URL. `setting` names the option in the message. Throws `ConfigError`, or `TransientError` while the port is taken. */
+/**
+ * Starts listening and returns the URL. `setting` names the option in the message. Throws `ConfigError`, or
+ * `TransientError` while the port is taken.
+ */
 export async function listenOrExplain(
   app: FastifyInstance,
   address: string,
@@ -23,7 +26,7 @@ export async function listenOrExplain(
           : `it is not an address of this machine`;
     const message = `cannot listen on ${address} (${setting}): ${why}`;
     const facts = { operation: "listen", subject: address, message, cause };
-    // A right that is missing does not come by itself.
+    // A missing permission needs a person; a port that is taken may become free.
     throw systemCode(cause) === "EACCES"
       ? new ConfigError("HG-CONF-004", facts)
       : startFault("HG-CONF-004", facts);

@@ -1,4 +1,4 @@
-/** JSON lines on standard error, secrets redacted. Stages receive a `Logger` and know nothing of where it writes. */
+/** Writes JSON lines on standard error, secrets redacted. Stages receive a `Logger` and do not know where it writes. */
 import { type DestinationStream, type Logger, pino } from "pino";
 import { isoInstant, systemClock } from "./clock.ts";
 import { masked } from "./secrets.ts";
@@ -25,7 +25,7 @@ const REDACTED = [
   "headers.authorization",
 ];
 
-/** No secret that was read by then is written, wherever in a line it stands. */
+/** Masks every secret that was read by then, wherever in a line it occurs. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
     {

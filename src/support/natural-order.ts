@@ -1,4 +1,4 @@
-/** The order of names in which numbers count by their value. */
+/** The order of names in which numbers are compared by their value. */
 
 const names = new Intl.Collator("en", { numeric: true });
 

@@ -1,11 +1,15 @@
 /**
- * Which files another process has open for writing, where the system tells: on Linux, of the processes that this user may look into.
- * Nothing is told elsewhere, nor of other users' processes, so that "none" never proves that nobody writes.
+ * Finds files that another process has open for writing, where the system reports it: on Linux, for the processes
+ * that this user may inspect. Other systems report nothing, and neither are processes of other users visible, so that
+ * "none" never proves that no process writes.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const PROC = "/proc";
-/** Milliseconds for which a scan of all processes counts: so many times as long as it took, so that it costs a small share, within bounds. */
+/**
+ * How long a scan of all processes is reused: a multiple of its duration, so that it costs a small share, within
+ * bounds.
+ */
 const KEPT = { leastMs: 200, mostMs: 2_000, costs: 50 };
 /** Flags of `open` that only a writer has: O_WRONLY and O_RDWR. */
 const WRITING = 0o3;
@@ -19,24 +23,27 @@ interface Look {
 let latest: Look | null = null;
 let running: Promise<Look> | null = null;
 
-/** For each of the files (full paths without symbolic links) the process that has it open for writing, such as `process 4711 (logger)`, or null. */
+/**
+ * For each of the files (full paths without symbolic links) the process that has it open for writing, such as
+ * `process 4711 (logger)`, or null.
+ */
 export async function openForWriting(paths: readonly string[]): Promise<readonly (string | null)[]> {
   if (process.platform !== "linux") return paths.map(() => null);
-  const { writers } = await lookAtAll();
+  const { writers } = await scanAll();
   return paths.map((path) => {
     const found = writers.get(path);
-    // It may have been closed since all processes were looked at.
+    // The process may have closed the file since the scan.
     if (found === undefined || !isOpenForWriting(found.process, found.descriptor, path)) return null;
     return `process ${found.process} (${nameOf(found.process)})`;
   });
 }
 
-/** The next call scans all processes, however short ago the last scan was. */
+/** Makes the next call scan all processes, however recent the last scan was. */
 export function forgetScan(): void {
   latest = null;
 }
 
-async function lookAtAll(): Promise<Look> {
+async function scanAll(): Promise<Look> {
   if (latest !== null && performance.now() < latest.untilMs) return latest;
   running ??= look().finally(() => {
     running = null;
@@ -53,12 +60,12 @@ async function look(): Promise<Look> {
     const begunMs = performance.now();
     for (const descriptor of namesIn(`${PROC}/${process}/fd`)) {
       const path = linkOf(process, descriptor);
-      // Sockets, pipes and devices are no files of a drop.
+      // Sockets, pipes and devices are not files of a drop.
       if (path?.startsWith("/") !== true || path.startsWith("/dev/")) continue;
       if (isForWriting(process, descriptor)) writers.set(path, { process, descriptor });
     }
     costMs += performance.now() - begunMs;
-    // Thousands of descriptors must not hold up everything else.
+    // Thousands of descriptors must not block the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
   const keptMs = Math.min(KEPT.mostMs, Math.max(KEPT.leastMs, costMs * KEPT.costs));
@@ -83,7 +90,7 @@ function nameOf(process: string): string {
   return orNull(() => readFileSync(`${PROC}/${process}/comm`, "utf8").trim()) ?? "unknown";
 }
 
-/** Empty for a process that has ended, or that this user must not look into. */
+/** Empty for a process that has ended, or that this user may not inspect. */
 function namesIn(folder: string): readonly string[] {
   return orNull(() => readdirSync(folder)) ?? [];
 }
@@ -92,6 +99,6 @@ function orNull<Value>(work: () => Value): Value | null {
   try {
     return work();
   } catch {
-    return null; // A process ends at any moment.
+    return null; // The process may have ended meanwhile.
   }
 }

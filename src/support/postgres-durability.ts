@@ -1,9 +1,10 @@
-/** What a commit in PostgreSQL promises: that it outlives a crash of the server. Ledger and hub answer after it. */
+/** Ensures that a commit in PostgreSQL outlives a crash of the server: ledger and hub acknowledge work after it. */
 import type { ClientBase, Pool } from "pg";
 
 /**
- * For each new connection. A role or a database may be configured with `synchronous_commit = off`, which lets a commit be answered before
- * it is on a disk. The other values wait for the server's own disk, and say how far standbys are waited for: they stay as configured.
+ * Called for each new connection. A role or a database may be configured with `synchronous_commit = off`, which
+ * acknowledges a commit before it is on a disk. The other values wait for the server's own disk and define how far to
+ * wait for standbys: they stay as configured.
  */
 export async function commitDurably(client: ClientBase): Promise<void> {
   await client.query(
@@ -14,7 +15,7 @@ export async function commitDurably(client: ClientBase): Promise<void> {
 const SERVER_RISKS: ReadonlyMap<string, string> = new Map([
   [
     "fsync",
-    "fsync = off: a crash of the server's machine loses what was answered as stored, and may damage the database",
+    "fsync = off: a crash of the server's machine loses data that was acknowledged as stored, and may damage the database",
   ],
   [
     "full_page_writes",
@@ -22,7 +23,7 @@ const SERVER_RISKS: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** What no session can change, one sentence each; none: commits are as durable as the server's disk. */
+/** Risks that no session setting removes, one sentence each; none: commits are as durable as the server's disk. */
 export async function durabilityRisks(connection: ClientBase | Pool): Promise<string[]> {
   const { rows } = await connection.query<{ name: string }>(
     "SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting = 'off' ORDER BY name",

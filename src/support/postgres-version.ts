@@ -1,2 +1,2 @@
-/** The oldest PostgreSQL that ledger and hub are made for. */
+/** The oldest PostgreSQL that ledger and hub support. */
 export const POSTGRES_LEAST = "PostgreSQL 15 or newer";

@@ -1,4 +1,7 @@
-/** Modes of the files that hold state (ledgers, queues, spools, keys): only the user of the process may read them, whatever its umask is. */
+/**
+ * Modes of the files that hold state (ledgers, queues, spools, keys): only the user of the process may read them,
+ * whatever the umask.
+ */
 import { chmodSync, closeSync, lstatSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
 import { chmod, mkdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +14,7 @@ export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;
 const PERMISSIONS = 0o777;
 
-/** For a process that writes state: SQLite, worker threads and child processes create their files with this mask, too. */
+/** For a process that writes state: SQLite, worker threads and child processes inherit this mask. */
 export function keepNewFilesPrivate(): void {
   process.umask(OTHERS);
 }
@@ -22,8 +25,8 @@ export function createPrivateFile(path: string): void {
 }
 
 /**
- * A file or folder with the files that programs keep beside it: `x.sqlite`, `x.sqlite-wal`, `x.sqlite.lock`, …. Another folder beside it, such
- * as a drop `spool-in`, is not of the state.
+ * A file or folder with the files that programs keep beside it: `x.sqlite`, `x.sqlite-wal`, `x.sqlite.lock`, ….
+ * Another folder beside it, such as a drop `spool-in`, does not belong to the state.
  */
 export function filesOf(path: string): string[] {
   const name = basename(path);
@@ -33,15 +36,16 @@ export function filesOf(path: string): string[] {
       .filter((one) => one.name === name || (one.isFile() && isBeside(one.name)))
       .map((one) => join(dirname(path), one.name));
   } catch (thrown) {
-    // Missing, or not to be listed by this user: who opens the file reports that.
+    // Missing, or unreadable for this user: opening the file reports that.
     if (systemCode(thrown) !== undefined) return [path];
     throw thrown;
   }
 }
 
 /**
- * Takes the rights of other users from files and folders, from a folder with all that is below it; what is missing is passed over. Below a
- * folder that was private nothing is examined: nobody else reaches it. Returns what was narrowed. Throws `ConfigError` where that is refused.
+ * Removes the permissions of other users from files and folders, recursively; missing paths are skipped. Below a
+ * folder that was private nothing is examined: no other user reaches it. Returns the changed paths. Throws
+ * `ConfigError` where a change is refused.
  */
 export function narrowModes(paths: readonly string[]): readonly string[] {
   return paths.flatMap((path) => {
@@ -71,7 +75,7 @@ function narrow(path: string, root: string, found: Stats): void {
   } catch (cause) {
     throw refusal(path, root, cause);
   }
-  // Some file systems (FAT, network shares) take the call and keep the mode.
+  // Some file systems (FAT, network shares) accept the call and keep the mode.
   if (isWide(statSync(path))) throw refusal(path, root);
 }
 
@@ -94,7 +98,10 @@ function refusal(path: string, root: string, cause?: unknown): ConfigError {
   });
 }
 
-/** A folder that other users can read as they can read the one that holds it: archives at drops are theirs, too. Throws as `mkdir` does. */
+/**
+ * Creates a folder that other users can read as far as they can read its parent: archives at drops belong to them,
+ * too. Throws as `mkdir` does.
+ */
 export async function makeFolderAsAround(path: PathOnDisk): Promise<void> {
   await mkdir(path);
   await chmod(path, (await stat(folderOnDisk(path))).mode & PERMISSIONS);

@@ -1,5 +1,5 @@
 /**
- * A lock between processes: an exclusive transaction held open on a tiny database. The operating system lets go of it
+ * A lock between processes: an exclusive transaction held open on a tiny database. The operating system releases it
  * when the process ends, however it ends; the file stays.
  */
 import { DatabaseSync } from "node:sqlite";
@@ -11,7 +11,7 @@ export interface ProcessLock {
   release(): void;
 }
 
-/** Null while another holds it. Throws SQLite's error when the file cannot be opened or is no database. */
+/** Null while another process holds it. Throws SQLite's error when the file cannot be opened or is not a database. */
 export function takeProcessLock(path: string): ProcessLock | null {
   let db: DatabaseSync | undefined;
   try {

@@ -12,14 +12,17 @@ const SIZE_BYTES = {
   GiB: 1024 ** 3,
 } as const;
 
-/** Milliseconds of `250ms`, `5s`, `10m`, `2h`, `7d`; undefined when it is no duration. */
+/** Milliseconds of `250ms`, `5s`, `10m`, `2h`, `7d`; undefined when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text.trim());
   if (match?.[1] === undefined) return undefined;
   return Math.round(Number(match[1]) * DURATION_MS[match[2] as keyof typeof DURATION_MS]);
 }
 
-/** Bytes of `512B`, `64KB`, `4MB`, `1GB` (powers of ten) or `64KiB`, `4MiB`, `1GiB`; undefined when it is no size. */
+/**
+ * Bytes of `512B`, `64KB`, `4MB`, `1GB` (powers of ten) or `64KiB`, `4MiB`, `1GiB`; undefined when the text is not a
+ * size.
+ */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|KiB|MiB|GiB)$/.exec(text.trim());
   if (match?.[1] === undefined) return undefined;

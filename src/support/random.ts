@@ -1,10 +1,13 @@
-/** Random bytes for ids. They are asked of the system many at a time: asking for each id would cost ten times what the rest of the id does. */
+/**
+ * Random bytes for ids. They are read from the system in bulk: one system call for each id would cost ten times the
+ * rest of the id.
+ */
 import { randomFillSync } from "node:crypto";
 
 const pool = Buffer.allocUnsafeSlow(8_192);
 let used = pool.length;
 
-/** Where so many unused bytes begin in the pool. */
+/** Returns the offset of this many unused bytes in the pool. */
 function take(bytes: number): number {
   if (used + bytes > pool.length) {
     randomFillSync(pool);

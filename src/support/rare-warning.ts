@@ -1,11 +1,14 @@
-/** Warnings that strangers can cause as often as they like: one a minute is written, so that nobody can fill the log. */
+/**
+ * Warnings that unauthenticated clients can cause at will: at most one a minute is written, so that they cannot fill
+ * the log.
+ */
 import type { Logger } from "./log.ts";
 
 const EVERY_MS = 60_000;
 
 /**
- * `count` names the field of a line that has how often it happened since the line before, this time included; `facts` are those of the one
- * that is written.
+ * `count` names the field with the number of occurrences since the last line, this one included; `facts` belong to
+ * the occurrence that is written.
  */
 export function createRareWarning(
   log: Logger,

@@ -1,6 +1,6 @@
 /**
- * The register of error codes: one place, generated into `docs/errors.md`.
- * A code is stable for ever; titles and hints may be reworded. Each stage has its own section.
+ * The register of error codes: one place, generated into `docs/errors.md`. A code never changes its meaning; titles
+ * and hints may be reworded. Each stage has its own section.
  */
 import { BUG_ERRORS } from "./register/bugs.ts";
 import { COMMAND_ERRORS } from "./register/cli.ts";

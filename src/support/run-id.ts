@@ -6,16 +6,19 @@ import { randomDigits } from "./random.ts";
 
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
 const BASE = DIGITS.length;
-/** Of 5 bits each: two that are always 0 and 48 of time, and 80 random ones. */
+/** Digits of 5 bits each: two bits that are always 0 and 48 of time, and 80 random ones. */
 const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 16;
 
 /** Digits of the place of an entry in its container. */
 const PLACE_LENGTH = 7;
 
-/** Answers the next id for a wall time in milliseconds. With `last`, which may be of an entry, every id is greater than that one as well. */
+/**
+ * Returns a function that creates the next id for a wall time in milliseconds. Every id is greater than `last` (which
+ * may be the id of an entry) as well.
+ */
 export function createRunIds(last = ""): (unixMs: number) => string {
-  // The next one behind a container is also behind all of its entries.
+  // An id after that of a container is also greater than those of all its entries.
   let latest = last.slice(0, TIME_LENGTH + RANDOM_LENGTH);
   let time = { ms: 0, text: encodeTime(0) };
   return (unixMs) => {
@@ -28,14 +31,15 @@ export function createRunIds(last = ""): (unixMs: number) => string {
 }
 
 /**
- * The id of the run of an entry: that of the run of its container, and a place among the entries, from 0. It is greater than that of
- * the container and less than any that was made after that one, so that the entry is delivered in the order of its container.
+ * The id of the run of an entry: the id of its container's run with the place of the entry, from 0. It is greater
+ * than that of the container and less than any that was made after it, so that the entry is delivered in the order of
+ * its container.
  */
 export function entryRunId(container: string, place: number): string {
   return container + encode(place, PLACE_LENGTH);
 }
 
-/** Unix milliseconds at which a run id was made. */
+/** Unix milliseconds at which a run id was created. */
 export function runIdTimeMs(id: string): number {
   let ms = 0;
   for (const digit of id.slice(0, TIME_LENGTH)) ms = ms * BASE + Math.max(0, DIGITS.indexOf(digit));
@@ -56,7 +60,7 @@ function encode(number: number, length: number): string {
   return text;
 }
 
-/** The next id in the order of texts: one more, carried as far as it has to be. */
+/** The next id in text order: one more, with carry. */
 function successor(id: string): string {
   let at = id.length - 1;
   while (id[at] === DIGITS.at(-1)) at -= 1;

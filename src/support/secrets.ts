@@ -1,27 +1,27 @@
 /**
- * The secrets that this process has read: whatever a schema marks as secret. The log, errors, and what commands print and the operator's
- * interface answers go through `masked`.
+ * The secrets that this process has read: every value that a schema marks as secret. The log, errors, output of
+ * commands and responses of the operations API pass through `masked`.
  */
 
-/** Shorter values, and words of the product's own, would take words out of what is written: see `keepSecret`. */
+/** Masking shorter values, and words that the product itself writes, would garble ordinary text: see `keepSecret`. */
 const LENGTH_MIN = 6;
 const OWN_WORD = /^headgate(?:[_-][a-z]+)*$/i;
 /** Names of fields that hold secrets. */
 const FIELDS =
   "password|passphrase|privateKey|clientSecret|client_secret|secret|token|access_token|authorization";
-/** A shorter path of an address names nothing that could be guarded. */
+/** A shorter path of a URL holds no secret. */
 const PATH_LENGTH_MIN = 16;
 const MASK = "[redacted]";
 
 const known = new Set<string>();
-/** Longest first: one may be a part of another. */
+/** Longest first: one secret may be part of another. */
 let ordered: readonly string[] = [];
-/** With what finds them. */
+/** Each weak secret with the expression that finds it. */
 const weak = new Map<string, RegExp>();
 
 /**
- * A value that is short, or one of `words` (those that the product itself writes), is weak: it is masked only as the value of a field whose
- * name says that it is a secret, and as the password in an address.
+ * A value that is short, or one of `words` (words that the product itself writes), is weak: it is masked only as the
+ * value of a field whose name marks a secret, and as the password in a URL.
  */
 export function keepSecret(value: string, words: ReadonlySet<string> = new Set()): void {
   const before = known.size;
@@ -43,7 +43,7 @@ export function masked(text: string): string {
   return clean;
 }
 
-/** How many secrets are masked in few places alone. */
+/** The number of secrets that are masked only in those places. */
 export function weakSecrets(): number {
   return weak.size;
 }
@@ -53,13 +53,13 @@ function weakPattern(secret: string): RegExp {
   return new RegExp(`(?<="(?:${FIELDS})"\\s*:\\s*")${text}(?=")|(?<=://[^\\s/@:]*:)${text}(?=@)`, "g");
 }
 
-/** Of an address that holds a secret, the address as a whole and what in it is one: its password, or its path. */
+/** For a URL that holds a secret: the URL as a whole and its secret part, the password or the path. */
 function partsOf(value: string): readonly string[] {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? URL.parse(value) : null;
   if (url === null) return [value];
   const path = `${url.pathname}${url.search}`;
   if (url.password !== "") return [value, url.href, url.password, decoded(url.password)];
-  // A host alone is none.
+  // A host alone is not secret.
   if (path === "/" || path === "") return [];
   return path.length < PATH_LENGTH_MIN ? [value, url.href] : [value, url.href, path];
 }

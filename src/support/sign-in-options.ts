@@ -1,10 +1,10 @@
-/** Settings of whatever signs people and programs in. */
+/** Settings of components that authenticate people and programs. */
 import { z } from "zod";
 import { duration } from "./quantities.ts";
 
 const PASSWORD_CHARACTERS_LEAST = 8;
 
-/** Of a password or secret that others sign in with. */
+/** A password or secret that others sign in with. */
 export const ownSecret = z
   .string()
   .min(
@@ -28,18 +28,18 @@ export const signInLimits = {
     .describe(
       "… from one address, whatever the names. Three times `failures`, and at least 30, when absent.",
     ),
-  window: duration("5m").describe("Time after the first of them in which they count; 5m by default."),
+  window: duration("5m").describe("Time after the first failure in which failures count; 5m by default."),
 };
 
 export const trustProxy = z
   .union([z.boolean(), z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).min(1)])
   .default(false)
   .describe(
-    "Whose X-Forwarded-For is believed: true, that of one proxy in front, whatever its address; or the addresses and networks of proxies. Otherwise the header counts for nothing, since any caller can write it.",
+    "Proxies whose X-Forwarded-For is trusted: true, that of one proxy in front, whatever its address; or the addresses and networks of proxies. Otherwise the header is ignored, since any client can write it.",
   )
   .meta({ examples: [["10.0.0.4", "192.168.7.0/24"]] });
 
-/** For Fastify, where `true` would believe what callers wrote into the header before the proxy added theirs. */
+/** For Fastify, where `true` would trust entries that clients wrote into the header before the proxy added theirs. */
 export function trustedProxies(
   setting: z.output<typeof trustProxy>,
 ): false | string[] | ((address: string, hop: number) => boolean) {

@@ -1,20 +1,24 @@
 /**
- * Slows down guessing of passwords. Counted are wrong attempts by name and address together, by address, and by name. An attempt counts as
- * wrong from the moment it begins, so that many at once are no way around the limit. Nobody can lock a name for others: what is wrong
- * from many addresses leaves each address that is new one attempt. In memory, for each process.
+ * Slows down guessing of passwords. It counts failed attempts by name and address together, by address, and by name.
+ * An attempt counts as failed from the moment it begins, so that concurrent attempts cannot exceed the limit. A
+ * client cannot lock a name for others: failures from many addresses leave each new address one attempt. The counts
+ * are in memory, for each process.
  */
 import { createHash } from "node:crypto";
 import { isIPv6 } from "node:net";
 import type { Clock } from "./clock.ts";
 
-/** Names and addresses are the caller's, so that their number and length have no end of their own. */
+/** Clients choose names and addresses, so their number and length need a bound. */
 const KEYS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 100;
-/** Many people may share an address, and a name is used from several: both may fail more often than one name from one address. */
+/**
+ * Many people may share an address, and a name is used from several: both may fail more often than one name from one
+ * address.
+ */
 const ADDRESS_FACTOR = 3;
 const ADDRESS_LEAST = 30;
 const NAME_FACTOR = 10;
-/** While other attempts are being checked, the next one is due soon. */
+/** While other attempts are being checked, a slot is free soon. */
 const PENDING_SEC = 1;
 
 export interface Attempt {
@@ -24,22 +28,22 @@ export interface Attempt {
 }
 
 export interface SignInLimits {
-  /** Wrong attempts of one name from one address. */
+  /** Failed attempts of one name from one address. */
   readonly failures: number;
-  /** Wrong attempts from one address, whatever the names. */
+  /** Failed attempts from one address, whatever the names. */
   readonly addressFailures?: number | undefined;
-  /** Milliseconds after the first of them. */
+  /** Milliseconds after the first failure in which failures count. */
   readonly window: number;
 }
 
-/** Of each attempt that `begin` answered with 0, exactly one of the other three is called. */
+/** For each attempt that `begin` allowed (0), exactly one of the other three methods is called. */
 export interface SignInThrottle {
-  /** Counts the attempt. Seconds to wait, and nothing is counted; 0: it may be checked. */
+  /** Counts the attempt and returns 0, or returns the seconds to wait without counting it. */
   begin(attempt: Attempt): number;
   failed(attempt: Attempt): void;
   /** Forgets the failures of this name from this address. */
   succeeded(attempt: Attempt): void;
-  /** It was not checked after all. */
+  /** The attempt was not checked after all. */
   abandoned(attempt: Attempt): void;
 }
 

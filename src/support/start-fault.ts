@@ -1,10 +1,14 @@
 /**
- * What becomes of a start that failed: a condition that passes by itself (a full disk, a mount that is not there yet, a database that is away, a
- * port that is still taken) is a `TransientError` (exit code 1: start again), everything else a `ConfigError` (exit code 2: a person corrects it).
+ * Classifies a failed start: a condition that passes without a person (a full disk, a mount that is not there yet, a
+ * database that is down, a port that is still taken) is a `TransientError` (exit code 1: start again), everything
+ * else a `ConfigError` (exit code 2: a person corrects it).
  */
 import { ConfigError, type ErrorCode, type ErrorFacts, systemCode, TransientError } from "./errors.ts";
 
-/** Of the disk, of memory and of the network. A folder that may not be written is often the place of a mount that is missing yet. */
+/**
+ * Faults of the disk, of memory and of the network. An unwritable folder is often the place of a mount that is still
+ * missing.
+ */
 const PASSING: ReadonlySet<string> = new Set([
   ...["ENOSPC", "EDQUOT", "EROFS", "EIO", "EACCES", "EPERM", "ENODEV", "ENXIO", "ENOTCONN", "ESTALE"],
   ...["EBUSY", "EAGAIN", "EMFILE", "ENFILE", "ENOMEM", "ETXTBSY"],
@@ -15,9 +19,9 @@ const PASSING: ReadonlySet<string> = new Set([
 const PASSING_SQLSTATE = /^(08|53|57|58)[0-9A-Z]{3}$|^25006$/;
 /** SQLite: PERM, BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL. */
 const PASSING_SQLITE: ReadonlySet<number> = new Set([3, 5, 6, 7, 8, 10, 13, 14, 15]);
-/** Errors of the client of PostgreSQL that carry no code. */
+/** Errors of the PostgreSQL client that carry no code. */
 const PASSING_WORDS = /\b(connection terminated|timeout exceeded|timeout expired|connection timeout)\b/i;
-/** Another process owns the state: the one before may still be ending, or a command be at work. */
+/** Another process owns the state: the former process may still be ending, or a command may be running. */
 const OWNED_BY_ANOTHER: ReadonlySet<string> = new Set(["HG-LEDG-001", "HG-LEDG-011", "HG-HUB-003"]);
 
 export function startFault(
@@ -27,7 +31,7 @@ export function startFault(
   return isPassingCondition(facts.cause) ? new TransientError(code, facts) : new ConfigError(code, facts);
 }
 
-/** Whether a daemon that could not start is to be started again. */
+/** Whether a daemon that could not start should be started again. */
 export function isWorthARestart(thrown: unknown): boolean {
   return !(thrown instanceof ConfigError) || OWNED_BY_ANOTHER.has(thrown.code);
 }

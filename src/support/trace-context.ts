@@ -1,6 +1,7 @@
 /**
- * Traces by W3C Trace Context, without saying where spans go: `operations/span-export.ts` exports them where that is configured. The trace id is
- * derived from the run, so that every attempt, also after a restart or on another node, is in one trace, and no id has to be kept.
+ * Traces by W3C Trace Context, independent of the export (`operations/span-export.ts`). The trace id is derived from
+ * the run, so that every attempt, also after a restart or on another node, is in one trace, and no id has to be
+ * stored.
  */
 import { hash } from "node:crypto";
 import { randomHex } from "./random.ts";
@@ -11,21 +12,21 @@ export interface SpanFacts {
   /** A verb, such as `fetch` or `push`. */
   readonly name: string;
   readonly runId: string;
-  /** It is a call to another system. */
+  /** True when the span is a call to another system. */
   readonly isCall?: boolean;
   readonly attributes: SpanAttributes;
 }
 
 export interface OpenSpan {
   readonly traceId: string;
-  /** Header `traceparent` (W3C) of calls made within it. */
+  /** Header `traceparent` (W3C) of calls made within the span. */
   readonly traceparent: string;
-  /** Without `end` a span is never exported. `fault`: what went wrong, in words. */
+  /** A span without `end` is never exported. `fault`: the error, in words. */
   end(attributes?: SpanAttributes, fault?: string): void;
 }
 
 export interface Tracer {
-  /** Whether spans go anywhere, so that what is costly to tell need not be asked otherwise. */
+  /** Whether spans are exported, so that costly attributes need not be computed otherwise. */
   readonly exports: boolean;
   begin(facts: SpanFacts): OpenSpan;
 }
@@ -47,7 +48,7 @@ export function traceparent(traceId: string, spanId: string, isSampled: boolean)
   return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
 }
 
-/** Spans go nowhere; calls can be followed by their headers all the same. */
+/** Spans are not exported; calls can be followed by their headers all the same. */
 export const untraced: Tracer = {
   exports: false,
   begin({ runId }) {

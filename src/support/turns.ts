@@ -1,8 +1,11 @@
-/** Whoever enters may prepare side by side with the others, and then has its turn in the order of entering. */
+/** Participants prepare concurrently, and then take turns in the order in which they entered. */
 export class Turns {
   #last: Promise<void> = Promise.resolve();
 
-  /** `mine` resolves when all who entered before have passed. Whoever entered must pass, whatever happens; once more does no harm. */
+  /**
+   * `mine` resolves when all earlier participants have passed. Each participant must call `pass`, whatever happens; a
+   * second call has no effect.
+   */
   enter(): Turn {
     const mine = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();

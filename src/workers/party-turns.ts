@@ -6,7 +6,7 @@
 import type { Slots } from "./slots.ts";
 
 /** How long that is, in milliseconds: longer than the first process takes to start and to map a first party of a usual mapper. */
-const PATIENCE_MS = 750;
+const HANG_MS = 750;
 
 interface Turn {
   working: number;
@@ -63,7 +63,7 @@ function waitFor(turn: Turn, signal: AbortSignal): Promise<boolean> {
     };
     const begin = () => end(true);
     const abort = () => end(false);
-    const timer = setTimeout(begin, PATIENCE_MS);
+    const timer = setTimeout(begin, HANG_MS);
     signal.addEventListener("abort", abort, { once: true });
     turn.waiting.push(begin);
   });

@@ -74,10 +74,10 @@ describe("the gateway's configuration", () => {
     expect(load({ drops, more }).drops).toMatchObject([{ kind: "http" }]);
   });
 
-  it("refuses a file that would wait for ever for its confirmation", () => {
+  it("refuses a file that would never end its wait for confirmation", () => {
     expect(() =>
       load({ triggers: `${TRIGGER}, finishAfter: confirmed }`, more: "push: { confirm: { by: none } }" }),
-    ).toThrow(/would wait for ever/);
+    ).toThrow(/would never end/);
   });
 });
 

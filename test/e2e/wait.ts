@@ -5,13 +5,13 @@ const LOOK_EVERY_MS = 20;
 export async function until<T>(
   what: string,
   ask: () => T | null | undefined | false | Promise<T | null | undefined | false>,
-  patienceMs = 90_000,
+  hangMs = 90_000,
 ): Promise<T> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + hangMs;
   for (;;) {
     const answer = await ask();
     if (answer !== null && answer !== undefined && answer !== false) return answer;
-    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${hangMs} ms in vain for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
 }

@@ -209,7 +209,7 @@ it("opens archives and compressed files as the run does, and names what of them 
   expect(planned.findings).toHaveLength(4);
   expect(cut).toMatch(/^cut\.csv\.gz: .*unexpected end of file/);
   expect(locked).toMatch(/^days\.zip!\/locked\.csv: .*encrypted/);
-  expect(nested).toBe("days.zip!/inner.zip: the container lies too deep in others");
+  expect(nested).toBe("days.zip!/inner.zip: the container is nested too deep");
   expect(text).toBe("no trigger claims days.zip!/read me.txt");
 
   const carried = JSON.parse((await headgateHere(rig, shown, ...order)).stdout);

@@ -192,7 +192,7 @@ describe("the configuration and its command", () => {
   test("the former key of alarms is refused with what to write instead", () => {
     const path = configure({ operations: { alarm: { url: "https://example.com" } } });
     expect(() => loadGatewayConfig(path)).toThrow(
-      /operations\.alarm; notifications took its place: write `notifications/,
+      /operations\.alarm; replaced by notifications: write `notifications/,
     );
   });
 
@@ -208,7 +208,7 @@ describe("the configuration and its command", () => {
     [
       "a password without a user",
       [{ kind: "email", name: "a", host: "h", from: "a@b", to: ["c@d"], password: "p" }],
-      /belong together/,
+      /are needed together/,
     ],
     [
       "nobody to send to",

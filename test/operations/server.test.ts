@@ -74,7 +74,7 @@ beforeEach(async () => {
         told.push({ body, signature });
         return answer;
       },
-      orders: { secret: SECRET, take: async (order) => ({ taken: order }) },
+      commands: { secret: SECRET, execute: async (order) => ({ taken: order }) },
     },
   );
 });

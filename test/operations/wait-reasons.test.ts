@@ -52,7 +52,7 @@ describe("the ledger alone", () => {
         path: "a.csv",
         state: "settling",
         since: arrival.seenAt,
-        reason: "temporary name (*.part); the next poll looks at it again",
+        reason: "temporary name (*.part); the next poll checks it again",
         runId: null,
         overdue: false,
         eventsArrive: null,

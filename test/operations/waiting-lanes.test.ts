@@ -150,7 +150,7 @@ describe("a run that cannot be fetched, with two behind it", () => {
     expect(lines).toEqual([`warn: ${words}`]);
     await ledger.advanceRun(first.id, "claimed", "quarantined");
     await laneLog.look();
-    expect(lines.slice(1)).toEqual(["info: lane main/field/monthly goes on: a.csv at field has moved"]);
+    expect(lines.slice(1)).toEqual(["info: lane main/field/monthly resumes: a.csv at field has moved"]);
     // The next one has waited for an hour, but not at the front.
     expect(await lanes.overdue()).toEqual([]);
     nowMs += HOUR_MS;

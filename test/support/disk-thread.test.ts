@@ -78,7 +78,7 @@ test("who gives up hears at once while the thread hangs, and a thread that goes 
 });
 
 test("a thread that hangs in what nobody waits for is left behind, and does no more when it comes to", async () => {
-  thread = start({ patienceMs: 1 });
+  thread = start({ hangMs: 1 });
   const first = await tell("first");
   const given = new AbortController();
   const hung = await hang(given.signal);
@@ -86,14 +86,14 @@ test("a thread that hangs in what nobody waits for is left behind, and does no m
   given.abort();
   expect([await hung.answer, await behind]).toEqual([null, null]);
   expect((await tell("after"))?.thread).not.toBe(first?.thread);
-  expect(faults).toEqual([expect.stringContaining("does not answer")]);
+  expect(faults).toEqual([expect.stringContaining("does not respond")]);
   release();
   await thread.close();
   expect(existsSync(join(folder, "after"))).toBe(false);
 });
 
 test("a thread is never left in the middle of what somebody waits for", async () => {
-  thread = start({ patienceMs: 1 });
+  thread = start({ hangMs: 1 });
   const waited = await hang();
   const given = new AbortController();
   const behind = tell("behind it", given.signal);
@@ -120,7 +120,7 @@ test("ends when nothing is asked for a while, and starts again", async () => {
 });
 
 test("a closed one answers null, and a thread that hangs does not keep it from closing", async () => {
-  thread = start({ patienceMs: 50 });
+  thread = start({ hangMs: 50 });
   const given = new AbortController();
   const hung = await hang(given.signal);
   await Promise.all([thread.close(), hung.answer.then((answer) => expect(answer).toBeNull())]);

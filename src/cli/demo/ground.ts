@@ -27,7 +27,7 @@ export interface DemoGround {
   close(): Promise<void>;
 }
 
-/** BitSet a folder as the demo's own, so that nothing else is ever emptied. */
+/** Marks a folder as the demo's own, so that nothing else is ever emptied. */
 const MARKER = "this folder belongs to the headgate demo";
 const PACKAGE = resolve(import.meta.dirname, "../../..");
 

@@ -91,7 +91,7 @@ export class Planner {
     signal: AbortSignal,
   ): Promise<Look> {
     if (depth >= depthMax)
-      return this.#fault({ file, sha256 }, `${file.path}: the container lies too deep in others`);
+      return this.#fault({ file, sha256 }, `${file.path}: the container is nested too deep`);
     const name = basename(file.path);
     const { entries } = await listContents(path, name, limits, signal);
     if (entries.length === 0) return { planned: [plannedOf({ file, sha256 }, "(archives)")], sent: 0 };

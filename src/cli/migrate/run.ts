@@ -3,7 +3,7 @@ import { createWriteStream, existsSync } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { type Gateway, type GatewayMeans, startGateway } from "../../gateway.ts";
+import { type Gateway, type GatewayDependencies, startGateway } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
@@ -43,7 +43,7 @@ export interface Carriage {
   /** Takes what is said once. */
   readonly tell: (line: string) => void;
   /** How what is missing is created by a template. */
-  readonly provisioning: GatewayMeans["provisioning"];
+  readonly provisioning: GatewayDependencies["provisioning"];
 }
 
 const LOOK_EVERY_MS = 200;
@@ -83,7 +83,7 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
     // Calls under way are answered, and what is not sent yet waits for the next call.
     if (how === "stopped") {
       view.tell("stopping: calls under way come to their ends first; once more stops at once");
-      await gateway.rest(STOP_GRACE_MS);
+      await gateway.drain(STOP_GRACE_MS);
     }
     const reached = await watch.look(gateway, throttle, true);
     view.end(reached);

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { contextOf } from "../../gateway/provisioners.ts";
-import type { GatewayMeans } from "../../gateway.ts";
+import type { GatewayDependencies } from "../../gateway.ts";
 import { openLedger } from "../../ledger/open.ts";
 import { aloneBeside, takeOwnerLock } from "../../ledger/sqlite/lock.ts";
 import { type MigrationRequest, migrationLedger } from "../../migration/request.ts";
@@ -92,7 +92,7 @@ export class MigrationStructure {
   }
 
   /** For the gateway of the migration. */
-  get means(): GatewayMeans["provisioning"] {
+  get means(): GatewayDependencies["provisioning"] {
     const record = this.#record;
     return record === null
       ? undefined

@@ -7,8 +7,8 @@ export const COMMAND_ERRORS = {
     hint: "`headgate COMMAND --help` shows the options with an example.",
   },
   "HG-CLI-002": {
-    title: "nothing is known by this name",
-    hint: "`headgate runs` lists what was done; a file that was never seen at a drop is not in the ledger.",
+    title: "nothing has this name",
+    hint: "`headgate runs` lists the runs; a file that was never seen at a drop is not in the ledger.",
   },
   "HG-CLI-003": {
     title: "there is no ledger yet",
@@ -21,7 +21,7 @@ export const COMMAND_ERRORS = {
   },
   "HG-CLI-005": {
     title: "this folder exists and is not the demo's",
-    hint: "It was not touched. Name another folder with --state, or move this one away.",
+    hint: "It was left unchanged. Name another folder with --state, or move this one away.",
   },
 
   "HG-CLI-006": {
@@ -30,14 +30,14 @@ export const COMMAND_ERRORS = {
   },
   "HG-CLI-007": {
     title: "another demo is running in this folder",
-    hint: "End the other one, or give this one a folder of its own with --state.",
+    hint: "End the other one, or name another folder for this one with --state.",
   },
   "HG-CLI-008": {
     title: "the folder of the demo cannot be used",
     hint: "Check that this user may write there, or name another folder with --state.",
   },
   "HG-CLI-009": {
-    title: "the file is there already",
-    hint: "It was not touched. Name another file with --output, or move this one away.",
+    title: "the file exists already",
+    hint: "It was left unchanged. Name another file with --output, or move this one away.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -36,11 +36,11 @@ export const DELIVERY_ERRORS = {
   },
   "HG-PUSH-009": {
     title: "the address does not answer as the service",
-    hint: "Check `push` and `base` of the service, and proxies on the way.",
+    hint: "Check `push` and `base` of the service, and proxies between them.",
   },
   "HG-PUSH-010": {
     title: "the service refuses a request",
-    hint: "The service's words say what it does not accept; the same request will be refused again.",
+    hint: "The message of the service says what it does not accept; the same request will be refused again.",
   },
   "HG-PUSH-011": {
     title: "the bytes of a batch differ from what was recorded",
@@ -51,16 +51,16 @@ export const DELIVERY_ERRORS = {
     hint: "Correct the reading in the file, or its target, and deliver the file again.",
   },
   "HG-PUSH-013": {
-    title: "the segment of a run cannot be read or written now",
+    title: "the segment of a run cannot be read or written at present",
     hint: "Check space, rights and health of the disk that holds the spool.",
-    again: "It is tried again.",
+    again: "It is retried.",
   },
   "HG-PUSH-014": {
     title: "the service knows an operationId with other bytes",
-    hint: "Was an older copy of the ledger put back, or does another gateway use the same ids? Compare the stored points with the file; `headgate replay RUN` pushes it under new ids.",
+    hint: "Was an older copy of the ledger restored, or does another gateway use the same ids? Compare the stored points with the file; `headgate replay RUN` pushes it under new ids.",
   },
   "HG-PUSH-015": {
     title: "a batch that may be stored already was refused whole",
-    hint: "Compare the stored points with the file. `headgate replay RUN` pushes it again under new ids: readings without a version would be a second version where they are stored. Set `services[].idempotency` where the service stores what comes twice under one Idempotency-Key only once; then such a batch is split.",
+    hint: "Compare the stored points with the file. `headgate replay RUN` pushes it again under new ids: readings without a version would be a second version where they are stored. Set `services[].idempotency` where the service stores a batch that comes twice under one Idempotency-Key only once; then such a batch is split.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -5,7 +5,7 @@ export const DROP_ERRORS = {
   "HG-DROP-001": {
     title: "the drop cannot be reached",
     hint: "Check the host, the port and the network.",
-    again: "It is tried again at every poll.",
+    again: "It is retried at every poll.",
   },
   "HG-DROP-002": {
     title: "the folder of the drop does not exist",
@@ -17,15 +17,15 @@ export const DROP_ERRORS = {
   },
   "HG-DROP-004": {
     title: "the server's host key is not one of the pinned keys",
-    hint: "Compare the fingerprint with the one that the server's owner tells you; if it is right, add it to the drop's `hostKeys`.",
+    hint: "Compare the fingerprint with the one that the server's owner gives you; if it is right, add it to the drop's `hostKeys`.",
   },
   "HG-DROP-005": {
     title: "the path leads out of the drop",
-    hint: "Such a path is never followed. Find out who made this name or link.",
+    hint: "Such a path is never followed. Find out who created this name or link.",
   },
   "HG-DROP-006": {
     title: "the file is no longer at the drop",
-    hint: "The sender or another program took it away. It is taken again when it comes back.",
+    hint: "The sender or another program removed it. It is taken again when it comes back.",
   },
   "HG-DROP-007": {
     title: "the drop does not permit it",
@@ -33,12 +33,12 @@ export const DROP_ERRORS = {
   },
   "HG-DROP-008": {
     title: "the file changed while it was fetched",
-    hint: "It settles again and is then fetched anew. If this repeats, raise the drop's `settle.observations` or `settle.interval`.",
+    hint: "It settles again and is then fetched again. If this repeats, raise the drop's `settle.observations` or `settle.interval`.",
   },
   "HG-DROP-009": {
     title: "the source file could not be archived or deleted",
     hint: "The file is still at the drop. Check rights and space there.",
-    again: "It is tried again.",
+    again: "It is retried.",
   },
   "HG-DROP-010": {
     title: "the file is larger than the drop allows",
@@ -50,16 +50,16 @@ export const DROP_ERRORS = {
   },
   "HG-DROP-012": {
     title: "the work at the drop was interrupted",
-    hint: "The gateway or the drop is being stopped; the work goes on at the next start.",
+    hint: "The gateway or the drop is being stopped; the work resumes at the next start.",
   },
   "HG-DROP-013": {
     title: "the fetched copy cannot be written",
     hint: "Check the space and the rights of the spool's folder. The source file is untouched.",
   },
   "HG-DROP-021": {
-    title: "a listing of the drop broke off",
+    title: "a listing of the drop was incomplete",
     hint: "Of a server that never ends its last line, two equal listings in a row are taken.",
-    again: "It is tried again, and nothing counts as gone meanwhile.",
+    again: "It is retried, and no file counts as removed meanwhile.",
   },
   "HG-DROP-022": {
     title: "the name of the file cannot be used",
@@ -68,26 +68,26 @@ export const DROP_ERRORS = {
 
   "HG-INTK-001": {
     title: "the folder of the intake cannot be opened",
-    hint: "Check `spool.path`, that its disk has room, and that this user may write there.",
+    hint: "Check `spool.path`, that its disk has space, and that this user may write there.",
   },
   "HG-INTK-002": {
     title: "the TLS key or certificate of the intake is not valid",
     hint: "Give `tls.key` and `tls.cert` as PEM text, for example by ${file:PATH}; the two must belong together.",
   },
   "HG-INTK-003": {
-    title: "the intake holds bodies of a ledger of its own",
-    hint: "They were answered, and no other ledger knows them. Start the gateway with the ledger that it had until they are delivered (`headgate gateway --until-idle`), and then with the shared one.",
+    title: "the intake holds bodies of another ledger",
+    hint: "They were acknowledged, and no other ledger knows them. Start the gateway with the ledger that it had until they are delivered (`headgate gateway --until-idle`), and then with the shared one.",
   },
   "HG-INTK-004": {
-    title: "the body is not what the sender was answered for",
+    title: "the body differs from the acknowledged one",
     hint: "The disk or the database of the intake has changed or lost bytes: check its health, and have the sender send the body again.",
   },
   "HG-DROP-017": {
     title: "the server shows only a part of a folder",
-    hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that fewer lie there. What is listed is taken all the same.",
+    hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that the folder holds fewer. Listed files are taken all the same.",
   },
   "HG-DROP-030": {
-    title: "folders lie deeper than they are looked into",
-    hint: "Raise `depthMax` of the drop, or leave them out by `exclude` (such as `loop/**`): a link that leads back into itself has no end. What is listed above is taken all the same.",
+    title: "folders are deeper than the limit",
+    hint: "Raise `depthMax` of the drop, or leave them out by `exclude` (such as `loop/**`): a link to its own parent has no end. Files above the limit are taken all the same.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -1,7 +1,7 @@
-/** What the register says of one code. */
+/** The entry of one code in the register. */
 export interface RegisterEntry {
   readonly title: string;
   readonly hint: string;
-  /** What a gateway that runs does about it by itself. A command does not, and leaves it out. */
+  /** The next step of a running gateway. A command retries nothing, and leaves it out. */
   readonly again?: string;
 }

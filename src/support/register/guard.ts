@@ -4,11 +4,11 @@ import type { RegisterEntry } from "./entry.ts";
 export const GUARD_ERRORS = {
   "HG-GUARD-001": {
     title: "targets do not exist in the account, or several variables are meant",
-    hint: "Create the variables (by hand, or by a `provision` template of the trigger and `headgate provision RUN`), or correct the mapper and `headgate replay RUN`. The run goes on by itself once every target is one variable; `headgate recheck RUN` has it looked at now, `headgate release RUN` pushes it as it is.",
+    hint: "Create the variables (by hand, or by a `provision` template of the trigger and `headgate provision RUN`), or correct the mapper and `headgate replay RUN`. The run resumes automatically once every target is one variable; `headgate recheck RUN` checks it now, `headgate release RUN` pushes it as it is.",
   },
   "HG-GUARD-002": {
     title: "the declared unit is not the unit of the variable",
-    hint: "Values are stored unconverted. Convert in the mapper (`unit(value, from, to)`) and `headgate replay RUN`, or correct the variable's unit: the run goes on by itself then. `headgate release RUN` pushes the numbers as they are.",
+    hint: "Values are stored unconverted. Convert in the mapper (`unit(value, from, to)`) and `headgate replay RUN`, or correct the variable's unit: the run then resumes automatically. `headgate release RUN` pushes the numbers as they are.",
   },
   "HG-GUARD-003": {
     title: "dates lie outside the ingestion limits",
@@ -20,11 +20,11 @@ export const GUARD_ERRORS = {
   },
   "HG-GUARD-005": {
     title: "targets cannot be checked: the user may not read",
-    hint: "Add the scope datahub-api and the right to read, or say by `guard.unreadable` of the trigger what to do without.",
+    hint: "Add the scope datahub-api and the right to read, or set `guard.unreadable` of the trigger.",
   },
   "HG-GUARD-006": {
     title: "the read interface cannot be reached",
-    hint: "The run waits and goes on by itself. Check the address in `base` of the service; `guard: push` of the trigger pushes unchecked.",
+    hint: "The run waits and resumes automatically. Check the address in `base` of the service; `guard: push` of the trigger pushes unchecked.",
   },
   "HG-GUARD-007": {
     title: "later files delivered the same dates while the run was held",
@@ -32,7 +32,7 @@ export const GUARD_ERRORS = {
   },
   "HG-GUARD-008": {
     title: "the missing structure cannot be created",
-    hint: "Correct the `provision` template of the trigger, or have a manager of the account create what is missing; the run goes on by itself then.",
+    hint: "Correct the `provision` template of the trigger, or have a manager of the account create what is missing; the run then resumes automatically.",
   },
   "HG-GUARD-009": {
     title: "readings of a released run would be discarded",

@@ -12,12 +12,12 @@ export const LEDGER_ERRORS = {
   },
   "HG-LEDG-003": {
     title: "the ledger was written by another version of Headgate",
-    hint: "A newer Headgate cannot be followed by an older one on the same ledger; an older ledger is brought up when the gateway starts.",
+    hint: "An older Headgate cannot use the ledger of a newer one; an older ledger is upgraded when the gateway starts.",
   },
   "HG-LEDG-004": {
-    title: "the ledger cannot be written or read now",
+    title: "the ledger cannot be written or read at present",
     hint: "Nothing was changed. Check that its disk is neither full nor read-only.",
-    again: "It is tried again.",
+    again: "It is retried.",
   },
   "HG-LEDG-005": {
     title: "a file mapped again gives other bytes than before",
@@ -25,32 +25,32 @@ export const LEDGER_ERRORS = {
   },
 
   "HG-LEDG-006": {
-    title: "something of this file is under way",
+    title: "this file is being processed",
     hint: "Wait until it is at rest, or cancel its run first: `headgate cancel RUN`.",
   },
   "HG-LEDG-007": {
-    title: "the ledger is not whole",
-    hint: "`headgate ledger check` says what is wrong, and `--repair` repairs what can be; otherwise `headgate ledger restore FILE` puts a backup in its place.",
+    title: "the ledger is damaged",
+    hint: "`headgate ledger check` says what is wrong, and `--repair` repairs it where possible; otherwise `headgate ledger restore FILE` replaces it by a backup.",
   },
   "HG-LEDG-008": {
     title: "the connection to the ledger's database was lost",
-    hint: "It is made again by itself, and nothing was changed. Check that the server runs and can be reached, and how many connections it allows.",
+    hint: "It is restored automatically, and nothing was changed. Check that the server runs and can be reached, and how many connections it allows.",
   },
   "HG-LEDG-009": {
-    title: "the ledger's database has its own means for backups",
+    title: "the ledger's database has its own tools for backups",
     hint: "Run the command that the message names; a backup of the whole server, such as one with point-in-time recovery, does as well.",
   },
   "HG-LEDG-010": {
-    title: "another node has it",
-    hint: "This node was not heard of for longer than `ledger.lease`, or another one works on this. Nothing was changed; `headgate runs` shows which node has what.",
+    title: "another node owns this work",
+    hint: "This node did not renew its lease for longer than `ledger.lease`, or another node works on this. Nothing was changed; `headgate runs` shows the work of each node.",
   },
   "HG-LEDG-011": {
     title: "another process is this node",
     hint: "Each gateway on one ledger needs a `ledger.node` of its own, unlike those of all others.",
   },
   "HG-LEDG-012": {
-    title: "another process that shares the ledger is at it",
-    hint: "If the other process hangs (`headgate runs` shows which nodes are heard of), stop it.",
-    again: "It waits and is tried again.",
+    title: "another process that shares the ledger works on this",
+    hint: "If the other process hangs (`headgate runs` shows which nodes are alive), stop it.",
+    again: "It waits and is retried.",
   },
 } as const satisfies Record<string, RegisterEntry>;

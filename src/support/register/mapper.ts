@@ -8,7 +8,7 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-002": {
     title: "the mapper changed since this run was made",
-    hint: "A run maps with exactly the mapper that it was made with. Put that version back, or replay the run with the current one.",
+    hint: "A run maps with exactly the mapper that it was made with. Restore that version, or replay the run with the current one.",
   },
   "HG-MAP-003": {
     title: "the mapper cannot be loaded",
@@ -32,7 +32,7 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-008": {
     title: "the file cannot be read in this format",
-    hint: "Open it in an editor: is it complete, and of the format and encoding that the mapper expects?",
+    hint: "Open it in an editor: is it complete, and in the format and encoding that the mapper expects?",
   },
   "HG-MAP-009": {
     title: "mapping took longer than the limit",
@@ -44,7 +44,7 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-011": {
     title: "the process of the mapper ended while it mapped the file",
-    hint: "The mapper ended its own process or left work behind that failed: its author needs this message and the file.",
+    hint: "The mapper ended its own process or started work that failed later: its author needs this message and the file.",
   },
   "HG-MAP-012": {
     title: "a reading is larger than a batch may be",
@@ -56,7 +56,7 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-014": {
     title: "the segment cannot be written",
-    hint: "Check that the disk of the spool has room and that this user may write there.",
+    hint: "Check that the disk of the spool has space and that this user may write there.",
   },
   "HG-MAP-015": {
     title: "the mapper refused the file",
@@ -71,7 +71,7 @@ export const MAPPING_ERRORS = {
     hint: "Check that the machine has memory and processes left; the file is mapped again.",
   },
   "HG-MAP-018": {
-    title: "a golden case of the mapper does not come out as expected",
+    title: "a golden case of the mapper does not give the expected result",
     hint: "`headgate mapper test NAME` shows the difference; correct the mapper, or its case with `--update`.",
   },
   "HG-MAP-030": {

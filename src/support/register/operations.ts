@@ -4,14 +4,14 @@ import type { RegisterEntry } from "./entry.ts";
 export const OPERATIONS_ERRORS = {
   "HG-OPS-001": {
     title: "a notification was not accepted",
-    hint: "It is sent again. Check the receiver in `notifications`; `headgate notify test` tries them all.",
+    hint: "It is retried. Check the receiver in `notifications`; `headgate notify test` tries them all.",
   },
   "HG-OPS-003": {
     title: "no receiver of notifications is configured",
     hint: "Name one in `notifications.receivers`, a webhook or an e-mail; docs/operating.md#notifications has examples.",
   },
   "HG-OPS-002": {
-    title: "the gateway does not take the order",
-    hint: "Is it another one than that of this configuration, or is it just starting or ending? Try again, or stop it: without a gateway the order goes to its ledger.",
+    title: "the gateway does not accept the command",
+    hint: "Does it run with another configuration, or is it just starting or stopping? Try again, or stop it: without a gateway the command writes to its ledger.",
   },
 } as const satisfies Record<string, RegisterEntry>;
