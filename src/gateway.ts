@@ -108,16 +108,16 @@ export async function startGateway(
 
 async function assemble(
   first: GatewayConfig,
-  dependencies: GatewayDependencies,
+  given: GatewayDependencies,
   closers: Closer[],
 ): Promise<Gateway> {
   const live = liveConfig(first);
   const { config } = live;
-  const { log, clock = systemClock } = dependencies;
+  const { log, clock = systemClock } = given;
   const startedAt = isoInstant(clock.now());
-  const observers = await openObservers(config, { log, onEvent: dependencies.onEvent }, closers);
+  const observers = await openObservers(config, { log, onEvent: given.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
-  dependencies.configuration?.register(metrics.registry);
+  given.configuration?.register(metrics.registry);
   protectState(config, log);
   const fleet = new FleetMember();
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
@@ -133,76 +133,68 @@ async function assemble(
 
   const registry = createRegistry(config.triggers);
   const intake = intakeFacts(config, { registry, clock, spool: spool.root, room, ledger });
-  const dropRegistry = new DropRegistry({ log, intake }, () => ({
+  const drops = new DropRegistry({ log, intake }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     laneMates: (name: string) => laneMates(config, name),
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
-  closers.push(() => dropRegistry.close());
+  closers.push(() => drops.close());
   const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   const services = new ServiceRegistry({
     ...{ ledger, log, clock, tracer, webhookUrl: api.webhookUrl },
     onPush: metrics,
-    onRefused: dependencies.configuration?.recheck,
-    admission: dependencies.admission,
+    onRefused: given.configuration?.recheck,
+    admission: given.admission,
   });
   closers.push(() => services.close());
   services.configure(config);
-  const dropEntry = (name: string) => dropRegistry.entry(name);
+  const dropEntry = (name: string) => drops.entry(name);
   const serviceEntry = (name: string) => services.get(name);
   const shared = { ledger, log, dropEntry, lookups, versions };
   const parts = claimParts(config, { ...shared, registry, pauses, clock, onRun });
   const { claim, lanesOf } = claimsBy(parts);
-  const more = { spool, room, pool, clock, tracer, serviceEntry, claim, ties: dependencies.provisioning };
+  const more = { spool, room, pool, clock, tracer, serviceEntry, claim, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more }, closers);
   const recovery = await recoverRuns(steps);
 
   const scheduler = new Scheduler(steps, {
     ...intakeConcurrency(config.workers),
     deliveryConcurrency: config.push.concurrency,
-    intakeRule: dependencies.intakeRule,
+    intakeRule: given.intakeRule,
     onService: observers.onService,
   });
   closers.push(() => scheduler.stop());
 
-  dropRegistry.add(config.drops);
-  closers.push(() => dropRegistry.stopWatching());
-  const { configuration } = dependencies;
+  drops.add(config.drops);
+  closers.push(() => drops.stopWatching());
+  const { configuration } = given;
   const stores = { ledger, spool, room, pauses, lookups, versions };
-  const known = { ...stores, dropRegistry, services, scheduler, clock, log };
+  const known = { ...stores, drops, services, scheduler, clock, log };
   const attention = await watchAttention(config, { ...known, observers, startedAt }, closers);
   joinQueries(api.queries, config, { ...known, ...attention, configuration });
 
   await mapping.start(config.triggers.map((trigger) => trigger.mapper));
-  await dropRegistry.open();
+  await drops.open();
   const guard = finishGuard(config, { ledger, dropEntry, clock, log, scratch: spool.root });
   closers.push(() => fleet.leave());
   const configured = () => config.drops.map(({ name }) => name);
-  await fleet.join({
-    ledger,
-    scheduler,
-    watchers: () => dropRegistry.watchers(),
-    configured,
-    pauses,
-    clock,
-    log,
-  });
+  await fleet.join({ ledger, scheduler, watchers: () => drops.watchers(), configured, pauses, clock, log });
   closers.push(guard.start());
-  await dropRegistry.start();
+  await drops.start();
   attention.start();
   scheduler.wake();
   closers.push(startHousekeeping({ ...stores, scheduler, clock, log, keepMs: config.ledger.keep }));
-  const places = { operations: api.url, intakes: dropRegistry.intakes() };
-  log.info({ ...startSummary(config, dependencies.configFile), ...recovery, ...places }, "gateway started");
+  const places = { operations: api.url, intakes: drops.intakes() };
+  log.info({ ...startSummary(config, given.configFile), ...recovery, ...places }, "gateway started");
 
-  const drain = (graceMs: number) => drainParts({ dropRegistry, services, scheduler, clock }, graceMs);
+  const drain = (graceMs: number) => drainParts({ drops, services, scheduler, clock }, graceMs);
   return {
     ledger,
     operationsUrl: api.url,
     operationsToken: api.token,
     get intakes() {
-      return dropRegistry.intakes();
+      return drops.intakes();
     },
     get isBusy() {
       return scheduler.isBusy;
@@ -210,12 +202,10 @@ async function assemble(
     serviceWaits: () => scheduler.serviceWaits(),
     waitReason: (run) => scheduler.waitReason(run),
     isIdle: async (withoutStuck = false) =>
-      guard.isIdle && (await isIdle(dropRegistry.watchers(), scheduler, withoutStuck)) && guard.isIdle,
+      guard.isIdle && (await isIdle(drops.watchers(), scheduler, withoutStuck)) && guard.isIdle,
     summary: () => summarise(ledger, config.drops, startedAt),
-    concerns: async () =>
-      concernsOf(dropRegistry.statuses(), ledger, (await scheduler.pending()).runs, startedAt),
-    exchange: (next) =>
-      exchangeParts(next, { live, dropRegistry, fleet, services, scheduler, registry, mapping, log }),
+    concerns: async () => concernsOf(drops.statuses(), ledger, (await scheduler.pending()).runs, startedAt),
+    exchange: (next) => exchangeParts(next, { ...known, live, fleet, registry, mapping }),
     pulse: () => scheduler.pulse(),
     drain,
     stop: async (graceMs = 0) => {
@@ -229,14 +219,14 @@ async function assemble(
 /** Starts no new work, and waits until running work has ended or the time is over. */
 async function drainParts(
   parts: {
-    readonly dropRegistry: DropRegistry;
+    readonly drops: DropRegistry;
     readonly services: ServiceRegistry;
     readonly scheduler: Scheduler;
     readonly clock: Clock;
   },
   graceMs: number,
 ): Promise<void> {
-  await parts.dropRegistry.stopWatching();
+  await parts.drops.stopWatching();
   const over = new AbortController();
   const drained = Promise.all([parts.services.drain(), parts.scheduler.rest()]).finally(() => over.abort());
   await parts.clock.sleep(graceMs, over.signal);

@@ -22,7 +22,7 @@ export type Exchange =
 
 export interface ExchangedParts {
   readonly live: LiveConfig;
-  readonly dropRegistry: DropRegistry;
+  readonly drops: DropRegistry;
   readonly fleet: Pick<FleetMember, "dropsChanged">;
   readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
@@ -36,16 +36,16 @@ const EXCHANGED: readonly (keyof GatewayConfig)[] = ["services", "drops", "trigg
 
 /** Throws the `ConfigError` of a drop that cannot be opened; all parts are then as before. */
 export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts): Promise<Exchange> {
-  const { live, dropRegistry, fleet, services, scheduler, registry, mapping, log } = parts;
+  const { live, drops, fleet, services, scheduler, registry, mapping, log } = parts;
   const { config } = live;
   const sections = changedSections(config, next);
   const others = sections.filter((section) => !EXCHANGED.includes(section));
   if (others.length > 0) return { status: "assemble", sections: others };
 
   const before = { triggers: config.triggers, services: config.services };
-  const drops = dropRegistry.changeTo(next.drops);
-  const touched = [...drops.removed, ...drops.added.map(({ name }) => name)];
-  if (touched.length > 0) await scheduler.withDropsPaused(touched, () => dropRegistry.exchange(drops));
+  const change = drops.changeTo(next.drops);
+  const touched = [...change.removed, ...change.added.map(({ name }) => name)];
+  if (touched.length > 0) await scheduler.withDropsPaused(touched, () => drops.exchange(change));
   live.replace(next);
   if (touched.length > 0) fleet.dropsChanged();
   registry.replace(next.triggers);
@@ -60,7 +60,7 @@ export async function exchangeParts(next: GatewayConfig, parts: ExchangedParts):
     // Loading a mapper for the first time may take long; its callers wait for it where they need it.
     const offer = async () => {
       await mapping.start(next.triggers.map((trigger) => trigger.mapper));
-      for (const watcher of dropRegistry.watchers()) await watcher.rematch();
+      for (const watcher of drops.watchers()) await watcher.rematch();
       scheduler.wake();
     };
     offer().catch((thrown) =>

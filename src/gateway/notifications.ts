@@ -68,7 +68,7 @@ interface NotifierSources {
   readonly ledger: Ledger;
   readonly spool: Pick<Spool, "root">;
   readonly room: Pick<SpoolRoom, "state">;
-  readonly dropRegistry: Pick<DropRegistry, "statuses">;
+  readonly drops: Pick<DropRegistry, "statuses">;
   readonly services: ServiceLog;
   readonly late: Pick<LateFiles, "missing">;
   readonly lanes: Pick<WaitingLanes, "overdue">;
@@ -78,7 +78,7 @@ interface NotifierSources {
 }
 
 async function openNotifier(config: GatewayConfig, parts: NotifierSources): Promise<Notifier> {
-  const { ledger, room, dropRegistry, services, late, lanes, metrics, clock, log } = parts;
+  const { ledger, room, drops, services, late, lanes, metrics, clock, log } = parts;
   const options = config.notifications;
   return new Notifier({
     options,
@@ -89,7 +89,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
       findAttention({
         ledger,
         node: config.ledger.kind === "postgres" ? gatewayName(config) : null,
-        drops: () => dropRegistry.statuses(),
+        drops: () => drops.statuses(),
         services: () =>
           config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
         late: () => late.missing(),

@@ -31,7 +31,7 @@ export interface QueryParts {
   readonly pauses: Pauses;
   readonly lookups: LookupStore;
   readonly versions: Pick<OpenMapping["versions"], "refused">;
-  readonly dropRegistry: DropRegistry;
+  readonly drops: DropRegistry;
   readonly services: ServiceRegistry;
   readonly scheduler: Scheduler;
   readonly late: LateFiles;
@@ -44,23 +44,22 @@ export interface QueryParts {
 }
 
 export function joinQueries(queries: OperatorQueries, config: GatewayConfig, parts: QueryParts): void {
-  const { ledger, spool, pauses, lookups, versions, dropRegistry, scheduler, late, lanes, clock, log } =
-    parts;
+  const { ledger, spool, pauses, lookups, versions, drops, scheduler, late, lanes, clock, log } = parts;
   queries.onOutcome = async (runId) => {
     await reviseOutcome(runId, ledger);
     scheduler.wake(runId);
   };
-  queries.drops = () => dropRegistry.statuses();
+  queries.drops = () => drops.statuses();
   queries.waiting = async () =>
     waitingFiles(
       ledger,
-      dropRegistry.statuses(),
+      drops.statuses(),
       (run) => scheduler.waitReason(run),
       await lanes.all(),
       clock.now().epochMilliseconds,
     );
   queries.lanes = () => lanes.all();
-  const live = liveGateway(scheduler, () => dropRegistry.watchers(), parts.services, log);
+  const live = liveGateway(scheduler, () => drops.watchers(), parts.services, log);
   queries.command = (body) => {
     const binding = { triggers: config.triggers, lookups, limits: batchLimits(config), laneOf };
     return carryOut(body, { ledger, spool, pauses, binding, log, live });
@@ -70,14 +69,7 @@ export function joinQueries(queries: OperatorQueries, config: GatewayConfig, par
     services: config.services.map(({ name }) => name),
   });
   const work = async () =>
-    healthOf(
-      dropRegistry.statuses(),
-      names(),
-      scheduler.serviceWaits(),
-      ledger,
-      late.missing(),
-      await lanes.all(),
-    );
+    healthOf(drops.statuses(), names(), scheduler.serviceWaits(), ledger, late.missing(), await lanes.all());
   queries.health = async () => [
     ...(parts.configuration === undefined ? [] : [parts.configuration.health()]),
     ...(await work()),
