@@ -7,7 +7,11 @@ const report = process.env["HEADGATE_TEST_REPORT"];
 // Node itself loads the packages: "module" is for bundlers, and leads it to files that it cannot resolve.
 const conditions = defaultServerConditions.filter((condition) => condition !== "module");
 
+const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+
 export default defineConfig({
+  // Mappers in a folder of a test, outside of this package, have no way to it of their own.
+  resolve: { alias: [{ find: /^headgate\/mapper$/, replacement: source("mapping/mapper.ts") }] },
   // Mappers import the contract by its package name: in tests from the sources, as in a checkout.
   ssr: { resolve: { conditions: ["headgate-source", ...conditions] } },
   test: {

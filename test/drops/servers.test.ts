@@ -146,7 +146,7 @@ for (const [kind, open] of [
     });
 
     test("that falls silent is given up after the data deadline, and used again when it answers", async () => {
-      const field = await opened(open({ timeouts: { data: "150ms" } }));
+      const field = await opened(open({ timeouts: { data: "2s" } }));
       expect(await listed(field.drop)).toEqual([]);
       if (field.faults !== null) field.faults.silent = true;
       const failure = await failureOf(listed(field.drop));

@@ -182,7 +182,9 @@ describe("the process of a mapper", () => {
       "busy",
       `(await import("node:fs")).writeFileSync(${JSON.stringify(note)}, String(process.pid)); for (;;);`,
     );
-    const gateway = fork(join(import.meta.dirname, "lone-pool.ts"), [folder, "busy"], { execArgv: [] });
+    const gateway = fork(join(import.meta.dirname, "../workers/lone-pool.ts"), [folder, "busy"], {
+      execArgv: [],
+    });
     const pid = await pidIn(note);
     await killed(gateway);
     await expect.poll(() => isAlive(pid), { timeout: 60_000 }).toBe(false);
