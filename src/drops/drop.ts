@@ -10,22 +10,27 @@
  */
 import type { DropKind, FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import type { Logger } from "../support/log.ts";
+import { onlyOne, type Settled } from "../support/settled.ts";
 import type { SourceFiles } from "./finish.ts";
+import type { SetAside } from "./set-aside.ts";
 
 export { archivedRun } from "./archive-cleanup.ts";
 export {
   completeFinish,
   type Inspected,
   inspectFile,
-  movedAside,
   putBack,
   type SetAside,
   setAside,
+  setFileAside,
 } from "./set-aside.ts";
 
 export interface Drop {
   readonly name: string;
   readonly kind: DropKind;
+
+  /** Whether lists of files take less than the same files one by one. */
+  readonly gainsByLists?: boolean;
 
   /** Only of a drop that others connect to; once, before the first listing. Answers where it can be reached. Throws `ConfigError`. */
   open?(): Promise<string>;
@@ -45,17 +50,25 @@ export interface Drop {
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;
 
   /**
-   * Copies the bytes of `entry` into the local file `destination` (made, or overwritten), synced before it returns.
-   * Verified: as many bytes as `entry.size`, and size and mtime still the same afterwards; otherwise `TransientError`,
+   * Copies the bytes of the entries into the one local file `destination` (made, or overwritten), each to a place of its own; the bytes of one entry
+   * alone begin at 0 and are synced, several are synced by whoever keeps them. Answers for each in the order given; what lies in the file of one that
+   * could not be fetched is of no meaning. Verified for each: as many bytes as `entry.size`, and size and mtime still the same afterwards; otherwise `TransientError`,
    * so that the file settles again. A connection that breaks on the way is taken up again at the byte reached. May run concurrently with other fetches of the same drop, as far as the drop allows.
    */
-  fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile>;
+  fetch(
+    entries: readonly FileEntry[],
+    destination: string,
+    signal: AbortSignal,
+  ): Promise<readonly Settled<FetchedPart>[]>;
 
   /**
-   * Does to the source file what the plan says. Idempotent: after a crash it is called again with the same plan and answers `done`.
-   * A file with another size or mtime than `entry` is not touched (`changed`). An archive destination is never overwritten.
+   * Does to each source file what its plan says, and answers for each in the order given. Idempotent: after a crash it is called again with the same plan
+   * and answers `done`. A file with another size or mtime than `entry` is not touched (`changed`). An archive destination is never overwritten.
    */
-  finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult>;
+  finish(planned: readonly FinishPlanned[], signal: AbortSignal): Promise<readonly Settled<FinishResult>[]>;
+
+  /** The first half of `finish` (`set-aside.ts`) for a list, where the drop does that for less than each would take by itself. */
+  setAside?(planned: readonly FinishPlanned[], signal: AbortSignal): Promise<readonly Settled<SetAside>[]>;
 
   /**
    * Lends the few steps by which files are moved at the drop, for finishing in halves (`set-aside.ts`). `path` is what an error is about.
@@ -66,29 +79,6 @@ export interface Drop {
     signal: AbortSignal,
     work: (files: SourceFiles, log: Logger) => Promise<T>,
   ): Promise<T>;
-
-  /**
-   * Copies many small files one after another into the one new local file `destination` (its full path), for less than each would take alone. It is not synced. In the
-   * order of `entries`: what `fetch` would have answered, and where in the file its bytes are, or null for what has to be fetched alone, since something is
-   * unusual about it: nothing is thrown but for a bug. All are null when the signal is aborted. Whatever lies in the file otherwise is of no meaning; it may not be
-   * there at all. May run concurrently with other calls. Absent where nothing is gained.
-   */
-  fetchTogether?(
-    entries: readonly FileEntry[],
-    destination: string,
-    signal: AbortSignal,
-  ): Promise<readonly (FetchedPart | null)[]>;
-
-  /**
-   * `finish` for many files at once, with the same promises for each: null for one that has to be finished alone, which goes on from whatever was done.
-   * Nothing is thrown but for a bug. Nothing is begun once the signal is aborted; what was begun is waited for. Absent where nothing is gained.
-   * `inHalves`: the first half alone, so that a file to be deleted stays aside.
-   */
-  finishTogether?(
-    wanted: readonly { readonly entry: FileEntry; readonly plan: FinishPlan }[],
-    signal: AbortSignal,
-    inHalves?: boolean,
-  ): Promise<readonly (FinishResult | null)[]>;
 
   /**
    * Deletes files of an archive folder that are old, up to a number of them; answers how many it deleted. Files in
@@ -129,10 +119,37 @@ export interface Drop {
 /** A folder relative to the root, which is "", and the folders in it that are looked into. */
 export type OnFolder = (folder: string, below: readonly string[]) => void;
 
-/** One of several files that were fetched into one. */
+/** One of the files that were fetched into one. */
 export interface FetchedPart extends FetchedFile {
   /** Of its first byte. */
   readonly offset: number;
+}
+
+/** A source file, and what becomes of it. */
+export interface FinishPlanned {
+  readonly entry: FileEntry;
+  readonly plan: FinishPlan;
+}
+
+/** A list of one: see `Drop.fetch`. Throws why it could not be fetched. */
+export async function fetchFile(
+  drop: Pick<Drop, "fetch">,
+  entry: FileEntry,
+  destination: string,
+  signal: AbortSignal,
+): Promise<FetchedFile> {
+  const { bytes, sha256 } = await onlyOne(drop.fetch([entry], destination, signal));
+  return { bytes, sha256 };
+}
+
+/** A list of one: see `Drop.finish`. Throws why it could not be finished. */
+export function finishFile(
+  drop: Pick<Drop, "finish">,
+  entry: FileEntry,
+  plan: FinishPlan,
+  signal: AbortSignal,
+): Promise<FinishResult> {
+  return onlyOne(drop.finish([{ entry, plan }], signal));
 }
 
 /** How a file came to the HTTP intake. */

@@ -1,10 +1,12 @@
 /** What happens to a source file at its end, the same for every kind of drop. */
+
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
 import { asideName } from "./archive-name.ts";
+import { insideDrop } from "./paths.ts";
 
 /** The few things that a drop must be able to do with its files. Paths are relative to the drop's root. */
 export interface SourceFiles {
@@ -29,6 +31,12 @@ export interface SourceFiles {
   writer?(path: string): Promise<string | null>;
   /** Whether an error says that something is not permitted. */
   isRefused?(thrown: unknown): boolean;
+}
+
+/** Refuses a plan for a file that would leave the drop. */
+export function planInside(drop: string, { path }: Pick<FileEntry, "path">, plan: FinishPlan): void {
+  insideDrop(drop, path);
+  if (plan.action === "archive") insideDrop(drop, plan.to);
 }
 
 /** See `Drop.finish`. A file to be deleted is first moved aside, so that an upload that slips in is never what gets deleted. */

@@ -2,12 +2,14 @@
 import { posix } from "node:path";
 import { Writable } from "node:stream";
 import { FTPError } from "basic-ftp";
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import type { FileEntry } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { settleEach } from "../support/settled.ts";
 import { EVERYTHING, oldest } from "./archive-cleanup.ts";
-import type { Drop, OnFolder, ProbeFinding } from "./drop.ts";
-import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
+import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "./drop.ts";
+import { fetchEach } from "./fetch-list.ts";
+import { finishSource, planInside, type SourceFiles, sameVersion } from "./finish.ts";
 import { FtpConnections, type FtpLink, type Lease, portOf } from "./ftp-connections.ts";
 import { type ListedItem, mlsdTimeMs, parseMlsxLine } from "./ftp-list-parser.ts";
 import { FtpLister } from "./ftp-lister.ts";
@@ -81,23 +83,21 @@ export class FtpDrop implements Drop {
     return this.#work("stat file", signal, (link) => this.#stat(link, path));
   }
 
-  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    insideDrop(this.name, entry.path);
-    refuseTooLarge(this.name, entry, this.#options.maxFileSize);
-    return fetchResuming(this, entry, destination, signal, (receiver) =>
-      this.#work("fetch file", signal, (link) => this.#copy(link, entry, receiver), entry.path),
-    );
+  fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
+    return fetchEach(this, entries, destination, async (entry, to) => {
+      refuseTooLarge(this.name, entry, this.#options.maxFileSize);
+      return fetchResuming(this, entry, to, signal, (receiver) =>
+        this.#work("fetch file", signal, (link) => this.#copy(link, entry, receiver), entry.path),
+      );
+    });
   }
 
-  async finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult> {
-    insideDrop(this.name, entry.path);
-    if (plan.action === "archive") insideDrop(this.name, plan.to);
-    return this.#work(
-      "finish source file",
-      signal,
-      (link) => finishSource(this, this.#files(link), entry, plan),
-      entry.path,
-    );
+  finish(planned: readonly FinishPlanned[], signal: AbortSignal) {
+    return settleEach(planned, async ({ entry, plan }) => {
+      planInside(this.name, entry, plan);
+      const work = (link: FtpLink) => finishSource(this, this.#files(link), entry, plan);
+      return await this.#work("finish source file", signal, work, entry.path);
+    });
   }
 
   withFiles<T>(

@@ -1,5 +1,5 @@
-/** The thread of a local drop: `local-party.ts` says what it does. */
+/** The thread of a local drop: `local-disk-work.ts` says what it does. */
 import { serveDisk } from "../support/disk-work.ts";
-import { type LocalAnswer, type LocalOrder, performLocal } from "./local-party.ts";
+import { type LocalAnswer, type LocalOrder, performLocal } from "./local-disk-work.ts";
 
 serveDisk<{ readonly root: string }, LocalOrder, LocalAnswer>(performLocal);

@@ -1,7 +1,6 @@
 /** A local folder as a drop. Symbolic links are not followed, so nothing leads out of it. */
 import { constants } from "node:fs";
 import { lstat, open, realpath, rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { Chunks } from "../support/chunks.ts";
 import { digestOfFile } from "../support/digest.ts";
@@ -18,18 +17,19 @@ import { folderOnDisk, localPath, type PathOnDisk } from "../support/file-names.
 import type { Logger } from "../support/log.ts";
 import { openForWriting } from "../support/open-files.ts";
 import { makeFolderAsAround } from "../support/private-files.ts";
+import type { Settled } from "../support/settled.ts";
 import { EVERYTHING, oldest } from "./archive-cleanup.ts";
-import type { Drop, FetchedPart, OnFolder, ProbeFinding } from "./drop.ts";
-import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
+import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "./drop.ts";
+import { finishSource, planInside, type SourceFiles, sameVersion } from "./finish.ts";
+import { LocalDisk } from "./local-disk.ts";
 import { type ListedTree, LocalEvents } from "./local-events.ts";
 import { identityOf, isFolder, resolveInside } from "./local-status.ts";
-import { type FinishPlanned, LocalTogether } from "./local-together.ts";
 import { entryOf, isMissing, type LocalTree, listTree, readEntry } from "./local-walk.ts";
 import type { LocalOptions } from "./options.ts";
 import { type DropFilter, insideDrop, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probe.ts";
 import { localSteps, localTrial } from "./probe-local.ts";
-import { openReceiver } from "./receive.ts";
+import { type Destination, openReceiver } from "./receive.ts";
 import {
   changedWhileFetched,
   interrupted,
@@ -38,6 +38,7 @@ import {
   unlessAborted,
   vanished,
 } from "./refusals.ts";
+import { movedAside, type SetAside, setOneAside } from "./set-aside.ts";
 
 const CLOSE_WAIT_MS = 2_000;
 /** What is copied at a time, and how many of them are kept for the next files. */
@@ -45,6 +46,7 @@ const CHUNK = { bytes: 256 * 1024, keptMax: 8 };
 
 export class LocalDrop implements Drop {
   readonly kind = "local";
+  readonly gainsByLists = true;
   readonly name: string;
   readonly log: Logger;
   readonly #options: LocalOptions;
@@ -53,7 +55,7 @@ export class LocalDrop implements Drop {
   readonly #chunks = new Chunks(CHUNK.bytes, CHUNK.keptMax);
   /** Copies that somebody may have stopped waiting for. */
   readonly #copying = new Set<Promise<unknown>>();
-  readonly #together: LocalTogether;
+  readonly #disk: LocalDisk;
   #events: LocalEvents | null = null;
   #rootLook: Promise<string> | null = null;
   #linksSeen = 0;
@@ -64,7 +66,7 @@ export class LocalDrop implements Drop {
     this.log = log;
     this.#options = options;
     this.#filter = listingFilter(options);
-    this.#together = new LocalTogether({ ...options, log });
+    this.#disk = new LocalDisk({ ...options, log });
   }
 
   async *list(signal: AbortSignal, onListed?: OnFolder): AsyncGenerator<FileEntry> {
@@ -84,47 +86,44 @@ export class LocalDrop implements Drop {
     return this.#guard("stat file", signal, this.#statEntry(path));
   }
 
-  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    refuseTooLarge(this.name, entry, this.#options.maxFileSize);
-    const copy = this.#copy(entry, destination, signal);
-    this.#copying.add(copy);
-    const forget = () => this.#copying.delete(copy);
-    copy.then(forget, forget);
-    return this.#guard("fetch file", signal, copy, entry.path);
+  fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
+    return this.#disk.fetch(entries, destination, signal, async (entry, to) => {
+      refuseTooLarge(this.name, entry, this.#options.maxFileSize);
+      const copy = this.#copy(entry, to, signal);
+      this.#copying.add(copy);
+      const forget = () => this.#copying.delete(copy);
+      copy.then(forget, forget);
+      return this.#guard("fetch file", signal, copy, entry.path);
+    });
   }
 
-  async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
-    insideDrop(this.name, entry.path);
-    if (plan.action === "archive") insideDrop(this.name, plan.to);
-    if (plan.action !== "leave") this.#events?.expect(entry.path);
+  finish(planned: readonly FinishPlanned[], signal: AbortSignal): Promise<readonly Settled<FinishResult>[]> {
+    return this.#disk.finish(planned, signal, {
+      ...{ inHalves: false, onLeaving: this.#onLeaving },
+      resultOf: (result) => result,
+      finishOne: ({ entry, plan }) => this.#finishOne(entry, plan),
+    });
+  }
+
+  setAside(planned: readonly FinishPlanned[], signal: AbortSignal): Promise<readonly Settled<SetAside>[]> {
+    return this.#disk.finish(planned, signal, {
+      ...{ inHalves: true, onLeaving: this.#onLeaving },
+      resultOf: (result, { entry, plan }) => ({ ...movedAside(entry, plan), result }),
+      finishOne: (one) => setOneAside(this, one, signal),
+    });
+  }
+
+  readonly #onLeaving = (path: string) => this.#events?.expect(path);
+
+  async #finishOne(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
+    planInside(this.name, entry, plan);
+    if (plan.action !== "leave") this.#onLeaving(entry.path);
     try {
       // Not raced against a signal: its steps are few, and the caller must know how it ended.
       return await finishSource(this, this.#files(), entry, plan);
     } catch (thrown) {
       throw this.#translate("finish source file", thrown, entry.path);
     }
-  }
-
-  fetchTogether(
-    entries: readonly FileEntry[],
-    destination: string,
-    signal: AbortSignal,
-  ): Promise<readonly (FetchedPart | null)[]> {
-    return this.#together.fetch(entries, destination, signal);
-  }
-
-  async finishTogether(
-    wanted: readonly FinishPlanned[],
-    signal: AbortSignal,
-    inHalves = false,
-  ): Promise<readonly (FinishResult | null)[]> {
-    const root = await this.#root().catch(() => null);
-    const paths = wanted.map(({ entry }) => join(root ?? this.#options.path, entry.path));
-    const writers = await openForWriting(paths);
-    const written = new Set(wanted.flatMap(({ entry }, at) => (writers[at] === null ? [] : [entry.path])));
-    const onLeaving = (path: string) => this.#events?.expect(path);
-    const isWritten = (path: string) => written.has(path);
-    return this.#together.finish(wanted, signal, { inHalves, isWritten, onLeaving });
   }
 
   async withFiles<T>(
@@ -195,7 +194,7 @@ export class LocalDrop implements Drop {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    const closed = this.#together.close();
+    const closed = this.#disk.close();
     // A hung network share must not keep the gateway from stopping.
     const waited = Promise.withResolvers<void>();
     const timer = setTimeout(waited.resolve, CLOSE_WAIT_MS);
@@ -229,7 +228,7 @@ export class LocalDrop implements Drop {
     return full === null ? null : readEntry(full, path);
   }
 
-  async #copy(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+  async #copy(entry: FileEntry, destination: Destination, signal: AbortSignal): Promise<FetchedFile> {
     const root = await this.#root();
     const full = await this.#resolve(entry.path, root);
     if (full === null) throw vanished(this.name, entry.path);
@@ -280,8 +279,9 @@ export class LocalDrop implements Drop {
         const { names } = this.#options;
         if (path === "." || (await isFolder(localPath(await root(), path, names)))) return;
         const parts = path.split("/");
-        for (const at of parts.keys()) {
-          const folder = localPath(await root(), parts.slice(0, at + 1).join("/"), names);
+        for (const nth of parts.keys()) {
+          // Nothing is made where a link leads out of the drop.
+          const folder = await at(parts.slice(0, nth + 1).join("/"));
           await makeFolderAsAround(folder).catch((thrown: unknown) => {
             if (systemCode(thrown) !== "EEXIST") throw thrown;
           });

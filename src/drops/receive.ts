@@ -19,10 +19,26 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-export async function openReceiver(drop: string, entry: FileEntry, destination: string): Promise<Receiver> {
+/** Where in a local file the bytes come. */
+export interface Destination {
+  readonly path: string;
+  readonly offset: number;
+  /** Others come into it as well, and it was made before. */
+  readonly isShared: boolean;
+}
+
+/** Makes a file that several files are to come into, or empties it. */
+export function makeDestination(drop: string, path: string): Promise<void> {
+  return local(drop, path, async () => (await create(path)).close());
+}
+
+export async function openReceiver(drop: string, entry: FileEntry, to: Destination): Promise<Receiver> {
   let digest = createHash("sha256");
   let bytes = 0;
-  const handle = await local(drop, destination, () => create(destination));
+  const destination = to.path;
+  const handle = await local(drop, destination, () =>
+    to.isShared ? open(destination, "r+") : create(destination),
+  );
   return {
     get bytes() {
       return bytes;
@@ -32,7 +48,12 @@ export async function openReceiver(drop: string, entry: FileEntry, destination: 
         throw changedWhileFetched(drop, entry, `more than ${entry.size} bytes came`);
       await local(drop, destination, async () => {
         for (let at = 0; at < chunk.byteLength; ) {
-          const { bytesWritten } = await handle.write(chunk, at, chunk.byteLength - at, bytes + at);
+          const { bytesWritten } = await handle.write(
+            chunk,
+            at,
+            chunk.byteLength - at,
+            to.offset + bytes + at,
+          );
           at += bytesWritten;
         }
       });
@@ -40,7 +61,7 @@ export async function openReceiver(drop: string, entry: FileEntry, destination: 
       bytes += chunk.byteLength;
     },
     async restart() {
-      await local(drop, destination, () => handle.truncate(0));
+      if (!to.isShared) await local(drop, destination, () => handle.truncate(0));
       digest = createHash("sha256");
       bytes = 0;
     },

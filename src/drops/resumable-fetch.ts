@@ -2,7 +2,7 @@
 import type { FetchedFile, FileEntry } from "../model.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import { openReceiver, type Receiver } from "./receive.ts";
+import { type Destination, openReceiver, type Receiver } from "./receive.ts";
 
 /** Breaks that one fetch survives; after that, and after a break that came before any byte, it is begun anew later. */
 const RESUMES_MAX = 10;
@@ -15,7 +15,7 @@ const RESUMES_MAX = 10;
 export async function fetchResuming(
   drop: { readonly name: string; readonly log: Logger },
   entry: FileEntry,
-  destination: string,
+  destination: Destination,
   signal: AbortSignal,
   attempt: (receiver: Receiver) => Promise<void>,
 ): Promise<FetchedFile> {

@@ -8,8 +8,9 @@ import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
 import { TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { Logger } from "../support/log.ts";
+import { onlyOne, type Settled, settleEach } from "../support/settled.ts";
 import { asideName } from "./archive-name.ts";
-import type { Drop } from "./drop.ts";
+import { type Drop, type FinishPlanned, finishFile } from "./drop.ts";
 import { returnOvertaken, type SourceFiles, sameVersion, settleLeftover } from "./finish.ts";
 
 /** `waits`: it stays at its path for now. */
@@ -33,7 +34,7 @@ export interface Inspected {
 
 const DONE: FinishPlan = { action: "leave" };
 
-/** What `setAside` answers for a file that was moved with others. Which file it is exactly is found out when it is looked at. */
+/** Of a file that the drop moved. Which file it is exactly is found out when it is checked. */
 export function movedAside(entry: FileEntry, plan: FinishPlan): SetAside {
   const isArchived = plan.action === "archive";
   return {
@@ -43,15 +44,32 @@ export function movedAside(entry: FileEntry, plan: FinishPlan): SetAside {
   };
 }
 
-/** The first half. A drop without files to be moved does the whole at once. */
-export async function setAside(
+/** The first half, for each in the order given. A drop without files to be moved does the whole at once. */
+export function setAside(
   drop: Drop,
-  entry: FileEntry,
-  plan: FinishPlan,
+  planned: readonly FinishPlanned[],
+  signal: AbortSignal,
+): Promise<readonly Settled<SetAside>[]> {
+  return drop.setAside?.(planned, signal) ?? settleEach(planned, (one) => setOneAside(drop, one, signal));
+}
+
+/** A list of one. Throws why it could not be moved. */
+export function setFileAside(
+  drop: Drop,
+  { entry, plan }: FinishPlanned,
+  signal: AbortSignal,
+): Promise<SetAside> {
+  return onlyOne(setAside(drop, [{ entry, plan }], signal));
+}
+
+/** For a drop that does nothing of it for less. */
+export async function setOneAside(
+  drop: Drop,
+  { entry, plan }: FinishPlanned,
   signal: AbortSignal,
 ): Promise<SetAside> {
   if (drop.withFiles === undefined || plan.action === "leave") {
-    const result = await drop.finish(entry, plan, signal);
+    const result = await finishFile(drop, entry, plan, signal);
     return { result, place: entry.path, plan: DONE, identity: null, why: "" };
   }
   return drop.withFiles(entry.path, signal, (files, log) =>

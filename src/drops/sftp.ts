@@ -1,12 +1,14 @@
 /** A directory on an SFTP server as a drop. Symbolic links are not followed. */
 import { posix } from "node:path";
 import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../model.ts";
+import type { FileEntry } from "../model.ts";
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { settleEach } from "../support/settled.ts";
 import { EVERYTHING, oldest } from "./archive-cleanup.ts";
-import type { Drop, OnFolder, ProbeFinding } from "./drop.ts";
-import { finishSource, type SourceFiles, sameVersion } from "./finish.ts";
+import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "./drop.ts";
+import { fetchEach } from "./fetch-list.ts";
+import { finishSource, planInside, type SourceFiles, sameVersion } from "./finish.ts";
 import type { SftpOptions } from "./options.ts";
 import { type DropFilter, insideDrop, isPlainName, type ListingFilter, listingFilter } from "./paths.ts";
 import { type ProbeFacts, probeDrop } from "./probe.ts";
@@ -52,23 +54,21 @@ export class SftpDrop implements Drop {
     return this.#work("stat file", signal, (calls) => this.#stat(calls, path));
   }
 
-  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    insideDrop(this.name, entry.path);
-    refuseTooLarge(this.name, entry, this.#options.maxFileSize);
-    return fetchResuming(this, entry, destination, signal, (receiver) =>
-      this.#work("fetch file", signal, (calls) => this.#copy(calls, entry, receiver), entry.path),
-    );
+  fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
+    return fetchEach(this, entries, destination, async (entry, to) => {
+      refuseTooLarge(this.name, entry, this.#options.maxFileSize);
+      return fetchResuming(this, entry, to, signal, (receiver) =>
+        this.#work("fetch file", signal, (calls) => this.#copy(calls, entry, receiver), entry.path),
+      );
+    });
   }
 
-  async finish(entry: FileEntry, plan: FinishPlan, signal: AbortSignal): Promise<FinishResult> {
-    insideDrop(this.name, entry.path);
-    if (plan.action === "archive") insideDrop(this.name, plan.to);
-    return this.#work(
-      "finish source file",
-      signal,
-      (calls) => finishSource(this, this.#files(calls), entry, plan),
-      entry.path,
-    );
+  finish(planned: readonly FinishPlanned[], signal: AbortSignal) {
+    return settleEach(planned, async ({ entry, plan }) => {
+      planInside(this.name, entry, plan);
+      const work = (calls: SftpCalls) => finishSource(this, this.#files(calls), entry, plan);
+      return await this.#work("finish source file", signal, work, entry.path);
+    });
   }
 
   withFiles<T>(

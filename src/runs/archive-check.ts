@@ -1,7 +1,7 @@
 /** Whether archived files are what was fetched: a writer may have gone on with one after its guard had ended, or while nothing ran. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { archivedRun, type Drop, putBack } from "../drops/drop.ts";
+import { archivedRun, type Drop, fetchFile, putBack } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FileEntry, Run } from "../model.ts";
 import { HeadgateError, wordsOf } from "../support/errors.ts";
@@ -65,7 +65,7 @@ async function differenceOf(
   const copy = join(scratch, `checked-${drop.name}`);
   try {
     const given = AbortSignal.any([signal, AbortSignal.timeout(FILE_MS)]);
-    const { sha256 } = await drop.fetch(entry, copy, given);
+    const { sha256 } = await fetchFile(drop, entry, copy, given);
     return sha256 === run.sha256
       ? null
       : `the archived file ${entry.path} has other content than was fetched`;

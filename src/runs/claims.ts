@@ -1,7 +1,6 @@
 /** A settled arrival meets the triggers: it becomes a run with all that binds it, or is unmatched, with the reason. */
 import { basename } from "node:path/posix";
-import type { Provenance } from "../drops/drop.ts";
-import { setAside } from "../drops/drop.ts";
+import { finishFile, type Provenance, setFileAside } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/contract.ts";
 import type {
@@ -266,7 +265,7 @@ async function finishUnmatched(arrival: Arrival, parts: ClaimParts): Promise<voi
       await setAsideUnmatched(arrival, plan, post, parts, signal);
       return;
     }
-    const result = await post.drop.finish(arrival, plan, signal);
+    const result = await finishFile(post.drop, arrival, plan, signal);
     const what = result === "done" ? (plan.action === "archive" ? "archived" : "deleted") : result;
     const detail = plan.action === "archive" ? `${arrival.path} → ${plan.to}` : arrival.path;
     await addSourceEvent(arrival, `source.${what}`, detail, parts);
@@ -290,7 +289,7 @@ async function setAsideUnmatched(
   const before = await parts.ledger.finishedFiles.of(arrival.id);
   // Its time goes on, however often the triggers are asked again.
   if (before !== null && before.size === arrival.size && before.mtime === arrival.mtime) return;
-  const aside = await setAside(drop, arrival, plan, signal);
+  const aside = await setFileAside(drop, { entry: arrival, plan }, signal);
   if (aside.result !== "done" && aside.result !== "waits")
     return await addSourceEvent(arrival, `source.${aside.result}`, arrival.path, parts);
   const watched = beginWatch(aside, guardMs, parts.clock);

@@ -6,14 +6,15 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Drop } from "../drops/drop.ts";
 import {
   completeFinish,
+  type Drop,
+  fetchFile,
   type Inspected,
   inspectFile,
   putBack,
   type SetAside,
-  setAside,
+  setFileAside,
 } from "../drops/drop.ts";
 import type { FinishedFile, FinishedFileChange, Ledger, NewFinishedFile } from "../ledger/ledger.ts";
 import type { FileEntry, IsoInstant } from "../model.ts";
@@ -197,7 +198,7 @@ export class FinishGuard {
     signal: AbortSignal,
     identity: string | null,
   ): Promise<string | null | undefined> {
-    const moved = await setAside(drop, entryOf(file), file.plan, signal);
+    const moved = await setFileAside(drop, { entry: entryOf(file), plan: file.plan }, signal);
     return moved.result === "waits" ? identity : this.#noteAside(file, moved, guardMs);
   }
 
@@ -244,7 +245,7 @@ export class FinishGuard {
   ): Promise<string | null | undefined> {
     if (file.place !== file.path || file.plan.action === "leave")
       return this.#endMissing(file, post.drop, signal);
-    const moved = await setAside(post.drop, entryOf(file), file.plan, signal);
+    const moved = await setFileAside(post.drop, { entry: entryOf(file), plan: file.plan }, signal);
     if (moved.result === "gone") return this.#endMissing(file, post.drop, signal);
     return this.#noteAside(file, moved, post.guardMs);
   }
@@ -324,7 +325,7 @@ export class FinishGuard {
     // One at a time for a drop, so that a crash leaves one at most, which the next comparison replaces.
     const copy = join(this.#parts.scratch, `compared-${file.drop}`);
     try {
-      return (await drop.fetch({ ...found, path: place }, copy, signal)).sha256 === sha256;
+      return (await fetchFile(drop, { ...found, path: place }, copy, signal)).sha256 === sha256;
     } finally {
       await rm(copy, { force: true });
     }

@@ -1,5 +1,5 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
-import { type SetAside, setAside } from "../drops/drop.ts";
+import { finishFile, type SetAside, setFileAside } from "../drops/drop.ts";
 import type { RunChange } from "../ledger/ledger.ts";
 import type { End, FinishPlan, FinishResult, Run, RunState } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
@@ -38,7 +38,7 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   // From here on it cannot be undone; the drop itself looks whether the same file lies there still.
   if (plan.action !== "leave") await steps.ledger.fleet.assertRun(run.id);
   await discardUnsent(run, steps);
-  const finished = await finishFile(run, plan, post, signal);
+  const finished = await finishAtDrop(run, plan, post, signal);
   await steps.ledger.noteRun(run.id, sourceWords(run, plan, finished, post.guardMs, steps.clock));
   if (run.state !== "accepted") await steps.spool.retire(run.id);
   return REST;
@@ -54,7 +54,7 @@ async function discardUnsent({ id, state }: Run, { spool, ledger }: RunSteps): P
 }
 
 /** By the first half alone where the file is watched afterwards. */
-async function finishFile(
+async function finishAtDrop(
   run: Run,
   plan: FinishPlan,
   { drop, guardMs }: DropEntry,
@@ -62,8 +62,8 @@ async function finishFile(
 ): Promise<FinishResult | SetAside> {
   if (plan.action === "leave") return "done";
   return guardMs > 0
-    ? await setAside(drop, entryOf(run), plan, signal)
-    : await drop.finish(entryOf(run), plan, signal);
+    ? await setFileAside(drop, { entry: entryOf(run), plan }, signal)
+    : await finishFile(drop, entryOf(run), plan, signal);
 }
 
 /** What the ledger is told of a source that was finished. */

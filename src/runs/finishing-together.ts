@@ -1,5 +1,5 @@
 /** The sources of the accepted runs of a party are archived or deleted together, and what is kept of the runs leaves the spool. */
-import { movedAside, type SetAside } from "../drops/drop.ts";
+import { type SetAside, setAside } from "../drops/drop.ts";
 import type { FinishPlan, FinishResult, Run } from "../model.ts";
 import { sourceWords } from "./finish-step.ts";
 import { tracedParty } from "./spans.ts";
@@ -73,15 +73,16 @@ async function finishAll(
   const isWatched = (post?.guardMs ?? 0) > 0;
   const wanted = leaving.map(({ run, plan }) => ({ entry: entryOf(run), plan }));
   const results =
-    wanted.length === 0 ? [] : ((await post?.drop.finishTogether?.(wanted, signal, isWatched)) ?? []);
+    wanted.length === 0 || post === undefined
+      ? []
+      : isWatched
+        ? await setAside(post.drop, wanted, signal)
+        : await post.drop.finish(wanted, signal);
   return [
     ...staying.map((one) => ({ ...one, result: "done" as const })),
     ...leaving.flatMap((one, index) => {
-      const result = results[index] ?? null;
-      if (result === null) return [];
-      return [
-        { ...one, result: isWatched && result === "done" ? movedAside(entryOf(one.run), one.plan) : result },
-      ];
+      const settled = results[index];
+      return settled?.status === "fulfilled" ? [{ ...one, result: settled.value }] : [];
     }),
   ];
 }

@@ -116,10 +116,10 @@ function placeOf(run: Run, steps: RunSteps): Place | null {
   if (post === undefined) return null;
   if (state === "accepted" && run.finishedAt === null) {
     const waits = steps.finishAfter(run, post.finish.delivered) === "confirmed";
-    const isAlone = waits || post.drop.finishTogether === undefined;
+    const isAlone = waits || post.drop.gainsByLists !== true;
     return isAlone ? null : { key: `out ${drop}`, step: finishTogether };
   }
-  if (state !== "claimed" || run.reason !== null || post.drop.fetchTogether === undefined) return null;
+  if (state !== "claimed" || run.reason !== null || post.drop.gainsByLists !== true) return null;
   const { mapper, unpack } = binding;
   if (unpack !== undefined || mapper.digest === "") return null;
   return { key: `in ${drop} ${mapper.name} ${mapper.digest}`, step: takeInTogether };

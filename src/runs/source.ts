@@ -1,4 +1,5 @@
 /** Where the bytes of an arrival come from: its drop, or the container that it came in. */
+import { fetchFile } from "../drops/drop.ts";
 import type { FetchedFile, FileEntry, Run } from "../model.ts";
 import { RejectedError, TransientError, wordsOf } from "../support/errors.ts";
 import { entryOf, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
@@ -33,7 +34,7 @@ export async function fetchSource(
   const container = await containerOf(run, steps);
   if (container === null) {
     const post = steps.dropEntry(run.drop);
-    if (post !== undefined) return post.drop.fetch(await whereIsNow(run, steps), destination, signal);
+    if (post !== undefined) return fetchFile(post.drop, await whereIsNow(run, steps), destination, signal);
     throw new TransientError("HG-RUN-008", { operation: "fetch source", subject: run.drop });
   }
   const entryPath = run.path.slice(`${container.path}!/`.length);

@@ -73,10 +73,11 @@ async function fetchAll(
   const drop = dropEntry(roomy[0]?.drop ?? "")?.drop;
   const fetched: Fetched[] = [];
   try {
-    const files = (await drop?.fetchTogether?.(roomy.map(entryOf), pack, signal)) ?? [];
+    const files = (await drop?.fetch(roomy.map(entryOf), pack, signal)) ?? [];
     for (const [index, run] of roomy.entries()) {
-      const file = files[index] ?? null;
-      if (file === null) continue;
+      const settled = files[index];
+      if (settled?.status !== "fulfilled") continue;
+      const file = settled.value;
       // What an attempt by itself had brought of it, perhaps a part, would be taken for its input.
       if (await spool.hasInput(run.id)) await spool.discard(run.id, "input");
       fetched.push({ run, file });

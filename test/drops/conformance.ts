@@ -1,4 +1,5 @@
 /** What every kind of drop must do. One suite for all of them. */
+
 import { createHash, randomBytes } from "node:crypto";
 import { watch } from "node:fs";
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -6,17 +7,18 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import type { FinishPlan } from "../../src/model.ts";
 import { RejectedError, TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
-import { takingTogether } from "./conformance-together.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
+import { takingLists } from "./list-conformance.ts";
 
 const EARLIER = new Date("2026-03-01T00:15:00Z");
 const LATER = new Date("2026-03-01T08:45:00Z");
 
-/** `together`: whether it takes many files at once. */
-export function conforms(kind: string, open: OpenField, { together = false } = {}): void {
+/** `hasLinks`: symbolic links of the root are those of the drop. */
+export function conforms(kind: string, open: OpenField, { hasLinks = false } = {}): void {
   describe(kind, () => {
     let field: Field;
     beforeEach(async () => {
@@ -30,7 +32,7 @@ export function conforms(kind: string, open: OpenField, { together = false } = {
     clearing(() => field);
     probing(() => field);
     refusing(() => field, open);
-    if (together) takingTogether(() => field, open);
+    takingLists(() => field, open, hasLinks);
   });
 }
 
@@ -121,7 +123,7 @@ function fetching(of: () => Field, open: OpenField): void {
     const content = randomBytes(size);
     await of().write("in/a.bin", content);
     const copy = join(of().outside, "spool", "copy");
-    const fetched = await of().drop.fetch(await entryAt(of().drop, "in/a.bin"), copy, never);
+    const fetched = await fetchFile(of().drop, await entryAt(of().drop, "in/a.bin"), copy, never);
     expect(fetched).toEqual({ bytes: size, sha256: createHash("sha256").update(content).digest("hex") });
     expect((await readFile(copy)).equals(content)).toBe(true);
   });
@@ -133,7 +135,7 @@ function fetching(of: () => Field, open: OpenField): void {
       names.map(async (name) => {
         const copy = join(of().outside, name);
         await writeFile(copy, "left by an earlier attempt, and longer".repeat(1000));
-        await of().drop.fetch(await entryAt(of().drop, name), copy, never);
+        await fetchFile(of().drop, await entryAt(of().drop, name), copy, never);
         expect(await readFile(copy, "utf8")).toBe(name.repeat(1000));
       }),
     );
@@ -147,7 +149,7 @@ function fetching(of: () => Field, open: OpenField): void {
     await of().write("a.csv", "content", EARLIER);
     const entry = await entryAt(of().drop, "a.csv");
     await of().write("a.csv", content, time);
-    const fetched = of().drop.fetch(entry, join(of().outside, "copy"), never);
+    const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
     await expect(fetched).rejects.toThrow(TransientError);
     await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-008" });
   });
@@ -156,7 +158,7 @@ function fetching(of: () => Field, open: OpenField): void {
     await of().write("a.csv", "content");
     const entry = await entryAt(of().drop, "a.csv");
     await rm(join(of().root, "a.csv"));
-    const fetched = of().drop.fetch(entry, join(of().outside, "copy"), never);
+    const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
     await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-006" });
   });
 
@@ -165,7 +167,7 @@ function fetching(of: () => Field, open: OpenField): void {
     try {
       await small.write("a.csv", "more than ten bytes");
       const entry = await entryAt(small.drop, "a.csv");
-      await expect(small.drop.fetch(entry, join(small.outside, "copy"), never)).rejects.toMatchObject({
+      await expect(fetchFile(small.drop, entry, join(small.outside, "copy"), never)).rejects.toMatchObject({
         code: "HG-DROP-010",
       });
     } finally {
@@ -176,7 +178,8 @@ function fetching(of: () => Field, open: OpenField): void {
   test("tells a fault of the spool from a fault of the drop", async () => {
     await of().write("a.csv", "content");
     await writeFile(join(of().outside, "file"), "not a folder");
-    const fetched = of().drop.fetch(
+    const fetched = fetchFile(
+      of().drop,
       await entryAt(of().drop, "a.csv"),
       join(of().outside, "file", "copy"),
       never,
@@ -193,8 +196,8 @@ function finishing(of: () => Field): void {
   test("archives, and answers the same when asked again", async () => {
     await of().write("in/a b.csv", "content");
     const entry = await entryAt(of().drop, "in/a b.csv");
-    expect(await of().drop.finish(entry, planned(), never)).toBe("done");
-    expect(await of().drop.finish(entry, planned(), never)).toBe("done");
+    expect(await finishFile(of().drop, entry, planned(), never)).toBe("done");
+    expect(await finishFile(of().drop, entry, planned(), never)).toBe("done");
     expect(await archived()).toEqual(["a b.run1.csv"]);
     expect(await readFile(join(of().root, "archive/done/in/a b.run1.csv"), "utf8")).toBe("content");
     expect(await listed(of().drop)).toEqual([]);
@@ -203,7 +206,7 @@ function finishing(of: () => Field): void {
   test("archives one version after another, each beside the other", async () => {
     for (const run of ["run1", "run2"]) {
       await of().write("in/a b.csv", `content of ${run}`);
-      expect(await of().drop.finish(await entryAt(of().drop, "in/a b.csv"), planned(run), never)).toBe(
+      expect(await finishFile(of().drop, await entryAt(of().drop, "in/a b.csv"), planned(run), never)).toBe(
         "done",
       );
     }
@@ -213,9 +216,9 @@ function finishing(of: () => Field): void {
   test("answers done for a version that is archived while the next one lies there, which stays", async () => {
     await of().write("in/a b.csv", "content", EARLIER);
     const entry = await entryAt(of().drop, "in/a b.csv");
-    await of().drop.finish(entry, planned(), never);
+    await finishFile(of().drop, entry, planned(), never);
     await of().write("in/a b.csv", "the next", LATER);
-    expect(await of().drop.finish(entry, planned(), never)).toBe("done");
+    expect(await finishFile(of().drop, entry, planned(), never)).toBe("done");
     expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("the next");
   });
 
@@ -224,7 +227,7 @@ function finishing(of: () => Field): void {
     const entry = await entryAt(of().drop, "in/a b.csv");
     await of().write("in/a b.csv", "other content", LATER);
     const plan = action === "archive" ? planned() : ({ action } as const);
-    expect(await of().drop.finish(entry, plan, never)).toBe("changed");
+    expect(await finishFile(of().drop, entry, plan, never)).toBe("changed");
     expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("other content");
   });
 
@@ -232,7 +235,9 @@ function finishing(of: () => Field): void {
     await of().write("in/a b.csv", "content");
     await of().write("archive/done/in/a b.run1.csv", "of somebody else");
     const entry = await entryAt(of().drop, "in/a b.csv");
-    await expect(of().drop.finish(entry, planned(), never)).rejects.toMatchObject({ code: "HG-DROP-009" });
+    await expect(finishFile(of().drop, entry, planned(), never)).rejects.toMatchObject({
+      code: "HG-DROP-009",
+    });
     expect(await readFile(join(of().root, "archive/done/in/a b.run1.csv"), "utf8")).toBe("of somebody else");
     expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("content");
   });
@@ -240,18 +245,18 @@ function finishing(of: () => Field): void {
   test("deletes, leaves nothing behind, and answers the same when asked again", async () => {
     await of().write("in/a b.csv", "content");
     const entry = await entryAt(of().drop, "in/a b.csv");
-    expect(await of().drop.finish(entry, { action: "delete" }, never)).toBe("done");
-    expect(await of().drop.finish(entry, { action: "delete" }, never)).toBe("done");
+    expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
+    expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
     expect(await readdir(join(of().root, "in"))).toEqual([]);
   });
 
   test("leaves what is to be left, and says when nothing lies there to archive", async () => {
     await of().write("in/a b.csv", "content");
     const entry = await entryAt(of().drop, "in/a b.csv");
-    expect(await of().drop.finish(entry, { action: "leave" }, never)).toBe("done");
+    expect(await finishFile(of().drop, entry, { action: "leave" }, never)).toBe("done");
     expect(await listed(of().drop)).toEqual([entry]);
     await rm(join(of().root, "in/a b.csv"));
-    expect(await of().drop.finish(entry, planned(), never)).toBe("gone");
+    expect(await finishFile(of().drop, entry, planned(), never)).toBe("gone");
   });
 }
 
@@ -353,10 +358,12 @@ function refusing(of: () => Field, open: OpenField): void {
       const entry = { path, size: 6, mtime: "1" };
       const refusal = { code: "HG-DROP-005" };
       await expect(of().drop.stat(path, never)).rejects.toMatchObject(refusal);
-      await expect(of().drop.fetch(entry, join(of().outside, "copy"), never)).rejects.toThrow(RejectedError);
-      await expect(of().drop.finish(entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
+      await expect(fetchFile(of().drop, entry, join(of().outside, "copy"), never)).rejects.toThrow(
+        RejectedError,
+      );
+      await expect(finishFile(of().drop, entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
       const fine = { ...entry, path: "a.csv" };
-      await expect(of().drop.finish(fine, { action: "archive", to: path }, never)).rejects.toMatchObject(
+      await expect(finishFile(of().drop, fine, { action: "archive", to: path }, never)).rejects.toMatchObject(
         refusal,
       );
     },
@@ -387,7 +394,9 @@ function refusing(of: () => Field, open: OpenField): void {
     const entry = await entryAt(of().drop, "a.csv");
     const given = AbortSignal.abort();
     await expect(of().drop.stat("a.csv", given)).rejects.toThrow(TransientError);
-    await expect(of().drop.fetch(entry, join(of().outside, "copy"), given)).rejects.toThrow(TransientError);
+    await expect(fetchFile(of().drop, entry, join(of().outside, "copy"), given)).rejects.toThrow(
+      TransientError,
+    );
     await expect(Array.fromAsync(of().drop.list(given))).rejects.toThrow(TransientError);
     expect(await of().drop.stat("a.csv", never)).toEqual(entry);
   });
@@ -395,7 +404,7 @@ function refusing(of: () => Field, open: OpenField): void {
   test("fails work in progress as transient when it is closed", async () => {
     await of().write("a.bin", randomBytes(5_000_000));
     const entry = await entryAt(of().drop, "a.bin");
-    const fetched = of().drop.fetch(entry, join(of().outside, "copy"), never);
+    const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
     const ended = expect(fetched).rejects.toThrow(TransientError);
     await of().drop.close();
     await ended;

@@ -1,9 +1,11 @@
 /** Pick-up over a real drop and a real ledger, with the shortest of deliveries behind it. */
+
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { Pickup, type PickupReport } from "../../src/drops/pickup.ts";
 import type { Ledger } from "../../src/ledger/ledger.ts";
 import { openLedger } from "../../src/ledger/open.ts";
@@ -83,7 +85,7 @@ export class FaultRig {
         gone: message === VANISHED,
       });
     try {
-      const { sha256 } = await drop.fetch(entry, copy, never);
+      const { sha256 } = await fetchFile(drop, entry, copy, never);
       const arrival = await this.ledger.arrival(run.arrivalId);
       if (arrival !== null && (await this.ledger.duplicateOf(arrival, sha256)) !== null) {
         await this.ledger.advanceArrival(arrival.id, "duplicate", "the same bytes came before");
@@ -105,7 +107,7 @@ export class FaultRig {
     await this.ledger.advanceRun(run.id, "delivering", "accepted");
     const plan = planFinish(options.finish.delivered, entry, run.id);
     await this.ledger.noteRun(run.id, { finishPlan: plan });
-    const result = await drop.finish(entry, plan, never);
+    const result = await finishFile(drop, entry, plan, never);
     const left = plan.action !== "leave" && result !== "changed";
     await this.ledger.noteRun(run.id, { finished: { at: isoInstant(systemClock.now()), left } });
   }

@@ -1,8 +1,10 @@
 /** What happens when uploads and crashes come between the steps of finishing. The folder is one in memory, so that they can. */
+
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { asideName, planFinish } from "../../src/drops/archive-name.ts";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { finishSource, type SourceFiles } from "../../src/drops/finish.ts";
 import type { FileEntry, FinishPlan } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -119,8 +121,10 @@ test("a local drop refuses a path through a symbolic link that leads out of it",
     const entry = { path: "link/secret.csv", size: 6, mtime: "1" };
     const refusal = { code: "HG-DROP-005" };
     await expect(field.drop.stat(entry.path, never)).rejects.toMatchObject(refusal);
-    await expect(field.drop.fetch(entry, join(field.outside, "copy"), never)).rejects.toMatchObject(refusal);
-    await expect(field.drop.finish(entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
+    await expect(fetchFile(field.drop, entry, join(field.outside, "copy"), never)).rejects.toMatchObject(
+      refusal,
+    );
+    await expect(finishFile(field.drop, entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
   } finally {
     await field.close();
   }

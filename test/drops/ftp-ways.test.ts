@@ -1,6 +1,8 @@
 /** Ways to FTP servers: passive addresses, TLS, names. */
+
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { fetchFile } from "../../src/drops/drop.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { entryAt, type Field, listed, never, openFtp } from "./field.ts";
 
@@ -19,7 +21,7 @@ async function works(field: Field): Promise<void> {
   await field.write("größe.csv", "content");
   const entry = await entryAt(field.drop, "größe.csv");
   expect(await listed(field.drop)).toEqual([entry]);
-  expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({ bytes: 7 });
+  expect(await fetchFile(field.drop, entry, join(field.outside, "copy"), never)).toMatchObject({ bytes: 7 });
 }
 
 describe("a passive address", () => {

@@ -1,4 +1,5 @@
 /** Disks that are full: small file systems of their own, which only root may mount. Each test first proves that the fault is there. */
+
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -6,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { FaultRig } from "./fault-rig.ts";
 import { entryAt, type Field, never, openFtp, openLocal, openSftp } from "./field.ts";
 
@@ -37,15 +39,17 @@ async function expectFull(folder: string): Promise<void> {
   rmSync(join(folder, "proof"));
 }
 
-/** What many files at once do about it, where there is such a thing: they are left to be fetched alone. */
+/** A list of files that does not fit: each says so. */
 async function expectLeft(field: Field, spool: string): Promise<void> {
-  if (field.drop.fetchTogether === undefined) return;
   const names = Array.from({ length: 6 }, (_, at) => `piece-${at}.csv`);
   for (const name of names) await field.write(name, CONTENT.slice(0, 250_000));
   const entries = await Promise.all(names.map((name) => entryAt(field.drop, name)));
-  const together = join(spool, "together");
-  expect(await field.drop.fetchTogether(entries, together, never)).toEqual(names.map(() => null));
-  await rm(together, { force: true });
+  const list = join(spool, "list");
+  const fetched = await field.drop.fetch(entries, list, never);
+  const full = { status: "rejected", reason: { code: "HG-DROP-013" } };
+  expect(fetched.filter(({ status }) => status === "rejected")).not.toEqual([]);
+  for (const one of fetched) if (one.status === "rejected") expect(one).toMatchObject(full);
+  await rm(list, { force: true });
   for (const { path } of entries) await rm(join(field.root, path));
 }
 
@@ -82,7 +86,12 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
       expect((await ledger.runsIn(["claimed"])).map(({ path }) => path)).toEqual(["a.csv"]);
       expect(await readFile(join(field.root, "a.csv"), "utf8")).toBe(CONTENT);
       const [run] = await ledger.runsIn(["claimed"]);
-      const failed = field.drop.fetch(await entryAt(field.drop, "a.csv"), join(spool, run?.id ?? ""), never);
+      const failed = fetchFile(
+        field.drop,
+        await entryAt(field.drop, "a.csv"),
+        join(spool, run?.id ?? ""),
+        never,
+      );
       await expect(failed).rejects.toMatchObject({
         code: "HG-DROP-013",
         message: expect.stringContaining("no space left"),
@@ -105,10 +114,7 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
     await field.write("a.csv", CONTENT);
     const entry = await entryAt(field.drop, "a.csv");
     const plan = planFinish({ action: "archive", to: "archive" }, entry, "run1");
-    expect(await field.drop.finishTogether?.([{ entry, plan }], never), "left to be copied alone").toEqual([
-      null,
-    ]);
-    await expect(field.drop.finish(entry, plan, never)).rejects.toMatchObject({
+    await expect(finishFile(field.drop, entry, plan, never)).rejects.toMatchObject({
       code: "HG-DROP-009",
       message: expect.stringContaining("no space left"),
     });
@@ -118,9 +124,9 @@ describe.skipIf(!may)(`a full disk${may ? "" : " (skipped: file systems cannot b
     grow(archive);
     const archiving = (await field.drop.probe(never)).filter(({ about }) => about === "archive");
     expect(archiving).toEqual([{ level: "ok", about: "archive", what: "files can be moved to archive" }]);
-    expect(await field.drop.finish(entry, plan, never)).toBe("done");
+    expect(await finishFile(field.drop, entry, plan, never)).toBe("done");
     expect(await readFile(join(archive, "a.run1.csv"), "utf8")).toBe(CONTENT);
     expect((await readdir(field.root)).toSorted()).toEqual(["archive"]);
-    expect(await field.drop.finish(entry, plan, never), "asked again after a crash").toBe("done");
+    expect(await finishFile(field.drop, entry, plan, never), "asked again after a crash").toBe("done");
   });
 });

@@ -1,8 +1,10 @@
 /** Names that are no UTF-8, and names with control characters: each has a record, and `names: latin-1` has them taken. */
+
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { type Field, listed, never, openFtp, openLocal, sftpOf } from "./field.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -61,16 +63,16 @@ describe.for(KINDS)("a name in Latin-1 at a $kind drop", (kind) => {
     const copy = join(field.outside, "copy");
     for (const entry of entries) {
       expect(await field.drop.stat(entry.path, never)).toEqual(entry);
-      await field.drop.fetch(entry, copy, never);
+      await fetchFile(field.drop, entry, copy, never);
       expect(readFileSync(copy, "latin1")).toMatch(/^content of /);
     }
     const [inFolder, meter, plain] = entries;
     if (inFolder === undefined || meter === undefined || plain === undefined) return expect.unreachable();
-    const together = await field.drop.fetchTogether?.([plain, meter], join(field.outside, "both"), never);
-    if (together !== undefined) expect(together[0]).toMatchObject({ bytes: plain.size });
+    const both = await field.drop.fetch([plain, meter], join(field.outside, "both"), never);
+    expect(both).toMatchObject([{ value: { bytes: plain.size } }, { value: { bytes: meter.size } }]);
     const to = "archive/Süd/a.1.csv";
-    expect(await field.drop.finish(inFolder, { action: "archive", to }, never)).toBe("done");
-    expect(await field.drop.finish(meter, { action: "delete" }, never)).toBe("done");
+    expect(await finishFile(field.drop, inFolder, { action: "archive", to }, never)).toBe("done");
+    expect(await finishFile(field.drop, meter, { action: "delete" }, never)).toBe("done");
     expect((await listed(field.drop)).map(({ path }) => path)).toEqual(["plain.csv"]);
     const archived = kind.isRaw ? raw(field.root, "archive/S\xFCd/a.1.csv") : join(field.root, to);
     expect(existsSync(archived)).toBe(true);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
 import { createDrop } from "../../src/drops/create.ts";
-import type { Drop } from "../../src/drops/drop.ts";
+import { type Drop, fetchFile } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { ConfigError, TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -112,7 +112,7 @@ for (const [kind, open] of [
       const copy = join(field.outside, "copy");
       if (field.faults !== null) field.faults.cutAfterBytes = 1_500_000;
       const sha256 = createHash("sha256").update(content).digest("hex");
-      expect(await field.drop.fetch(entry, copy, never)).toEqual({ bytes: 3_000_000, sha256 });
+      expect(await fetchFile(field.drop, entry, copy, never)).toEqual({ bytes: 3_000_000, sha256 });
       expect((await readFile(copy)).equals(content)).toBe(true);
       expect(field.faults?.cutAfterBytes).toBeNull();
       expect(field.faults?.bytesSent).toBeLessThan(4_000_000);
@@ -123,9 +123,9 @@ for (const [kind, open] of [
       await field.write("a.bin", Buffer.alloc(300_000, "x"));
       const entry = await entryAt(field.drop, "a.bin");
       if (field.faults !== null) field.faults.cutAfterBytes = 0;
-      const fetched = field.drop.fetch(entry, join(field.outside, "copy"), never);
+      const fetched = fetchFile(field.drop, entry, join(field.outside, "copy"), never);
       expect(await failureOf(fetched)).toBeInstanceOf(TransientError);
-      expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({
+      expect(await fetchFile(field.drop, entry, join(field.outside, "copy"), never)).toMatchObject({
         bytes: 300_000,
       });
     });
@@ -141,7 +141,7 @@ for (const [kind, open] of [
         writeFileSync(join(field.root, "a.bin"), Buffer.alloc(3_000_000, "y"));
         utimesSync(join(field.root, "a.bin"), later, later);
       };
-      const fetched = failureOf(field.drop.fetch(entry, join(field.outside, "copy"), never));
+      const fetched = failureOf(fetchFile(field.drop, entry, join(field.outside, "copy"), never));
       expect(await fetched).toMatchObject({ code: "HG-DROP-008" });
     });
 
@@ -194,7 +194,9 @@ describe("FTP with explicit TLS", () => {
     await field.write("a.csv", "content");
     const entry = await entryAt(field.drop, "a.csv");
     expect(await listed(field.drop)).toEqual([entry]);
-    expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({ bytes: 7 });
+    expect(await fetchFile(field.drop, entry, join(field.outside, "copy"), never)).toMatchObject({
+      bytes: 7,
+    });
   });
 
   test("fails closed over a certificate that is not", async () => {

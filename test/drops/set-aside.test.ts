@@ -1,9 +1,11 @@
 /** The two halves of finishing a source file, at every kind of drop. */
+
 import { appendFile, link, mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { asideName, planFinish } from "../../src/drops/archive-name.ts";
-import { completeFinish, inspectFile, putBack, setAside } from "../../src/drops/set-aside.ts";
+import { finishFile, setAside, setFileAside } from "../../src/drops/drop.ts";
+import { completeFinish, inspectFile, putBack } from "../../src/drops/set-aside.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { forgetScan, openForWriting } from "../../src/support/open-files.ts";
 import { until } from "../e2e/wait.ts";
@@ -37,7 +39,7 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
 
   test.each(plans)("%s is moved first, and found there when it grows", async (_words, plan, placeOf) => {
     const place = placeOf(entry);
-    const aside = await setAside(field.drop, entry, plan, never);
+    const aside = await setFileAside(field.drop, { entry, plan }, never);
     expect(aside).toMatchObject({ result: "done", place });
     expect(await listed(field.drop)).toEqual([]);
     expect((await inspectFile(field.drop, place, never))?.entry).toMatchObject({
@@ -47,7 +49,7 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
     await appendFile(join(field.root, place), "two\n");
     // Not deleted, and asked again after a crash it is still the same file.
     expect(await completeFinish(field.drop, { ...entry, path: place }, remove, never)).toBe("changed");
-    expect(await setAside(field.drop, entry, plan, never)).toMatchObject({ result: "done", place });
+    expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({ result: "done", place });
     expect((await inspectFile(field.drop, place, never))?.entry.size).toBe(8);
     expect(await putBack(field.drop, place, "in/a.csv", never)).toBe("done");
     expect(await contentOf("in/a.csv")).toBe("one\ntwo\n");
@@ -55,7 +57,7 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
   });
 
   test("goes back to its path only when nothing else is there", async () => {
-    const { place } = await setAside(field.drop, entry, archive, never);
+    const { place } = await setFileAside(field.drop, { entry, plan: archive }, never);
     await field.write("in/a.csv", "newer");
     expect(await putBack(field.drop, place, "in/a.csv", never)).toBe("occupied");
     expect(await contentOf("in/a.csv")).toBe("newer");
@@ -63,7 +65,7 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
   });
 
   test("is deleted by the second half, which can be repeated", async () => {
-    const { place } = await setAside(field.drop, entry, remove, never);
+    const { place } = await setFileAside(field.drop, { entry, plan: remove }, never);
     for (const _time of [1, 2])
       expect(await completeFinish(field.drop, { ...entry, path: place }, remove, never)).toBe("done");
     expect(await inspectFile(field.drop, place, never)).toBeNull();
@@ -71,7 +73,9 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
 
   test("that was changed before it was moved stays", async () => {
     await field.write("in/a.csv", "other content");
-    expect(await setAside(field.drop, entry, archive, never)).toMatchObject({ result: "changed" });
+    expect(await setFileAside(field.drop, { entry, plan: archive }, never)).toMatchObject({
+      result: "changed",
+    });
     expect(await contentOf("in/a.csv")).toBe("other content");
   });
 });
@@ -87,14 +91,17 @@ test("a file that a process has open for writing stays at its path until it was 
     // A scan of an earlier test does not know this one.
     forgetScan();
     await until("the system tells of it", async () => (await openForWriting([join(field.root, "a.csv")]))[0]);
-    expect(await setAside(field.drop, entry, plan, never)).toMatchObject({
+    expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
       ...{ result: "waits", place: "a.csv" },
       why: expect.stringMatching(`^process ${process.pid} \\(.+\\) has it open for writing$`),
     });
-    expect(await field.drop.finishTogether?.([{ entry, plan }], never, true)).toEqual([null]);
-    await expect(field.drop.finish(entry, plan, never)).rejects.toMatchObject({ code: "HG-DROP-009" });
+    await writeFile(join(field.root, "b.csv"), "two");
+    const other = { entry: await entryAt(field.drop, "b.csv"), plan: { action: "delete" } as const };
+    const aside = await setAside(field.drop, [{ entry, plan }, other], never);
+    expect(aside).toMatchObject([{ value: { result: "waits" } }, { value: { result: "done" } }]);
+    await expect(finishFile(field.drop, entry, plan, never)).rejects.toMatchObject({ code: "HG-DROP-009" });
     await writer.close();
-    expect(await setAside(field.drop, entry, plan, never)).toMatchObject({
+    expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
       ...{ result: "done", place: "archive/a.R1.csv", identity: expect.stringMatching(/^\d+:\d+$/) },
     });
   } finally {
@@ -110,7 +117,7 @@ test("a file that a server lets nobody rename waits at its path, and is deleted 
     const entry = await entryAt(field.drop, "a.csv");
     const plan = planFinish({ action: "delete" }, entry, "R1");
     const why = "the drop does not permit to rename it";
-    expect(await setAside(field.drop, entry, plan, never)).toMatchObject({
+    expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
       result: "waits",
       place: "a.csv",
       why,
@@ -135,7 +142,7 @@ describe("after a crash at a local drop", () => {
   test("a copy that was complete before its source was removed stays in the archive", async () => {
     await mkdir(join(field.root, "archive/in"), { recursive: true });
     await field.write("archive/in/a.R1.csv", "one\n", new Date("2026-03-01T00:00:00Z"));
-    const aside = await setAside(field.drop, entry, archive, never);
+    const aside = await setFileAside(field.drop, { entry, plan: archive }, never);
     expect(aside).toMatchObject({ result: "done", place: "archive/in/a.R1.csv", plan: { action: "leave" } });
     expect(await listed(field.drop)).toEqual([]);
     await completeFinish(field.drop, { ...entry, path: aside.place }, aside.plan, never);
@@ -143,7 +150,7 @@ describe("after a crash at a local drop", () => {
   });
 
   test("a file that has its path again and not yet lost its place is taken from there", async () => {
-    const { place } = await setAside(field.drop, entry, archive, never);
+    const { place } = await setFileAside(field.drop, { entry, plan: archive }, never);
     await link(join(field.root, place), join(field.root, "in/a.csv"));
     expect(await putBack(field.drop, place, "in/a.csv", never)).toBe("done");
     expect(await inspectFile(field.drop, place, never)).toBeNull();

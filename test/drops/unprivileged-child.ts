@@ -1,8 +1,10 @@
 /** Polls a local drop as a user who may not do everything. Prints what it met, and first whether the fault is there at all. */
+
 import { mkdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { HeadgateError, systemCode } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -12,24 +14,19 @@ const [fault = "", root = "", spool = ""] = process.argv.slice(2);
 const options = dropOptions.parse({ kind: "local", name: "field", path: root, watch: false });
 const drop = createDrop(options, { log: silentLog });
 
-/** Alone, after it was left by a party; how that goes when nothing is in its way is not told here. */
 async function fetchIt(): Promise<unknown> {
   const entry = await entryAt(drop, "a.csv");
   const destination = join(spool, "copy");
-  await expectLeft(drop.fetchTogether?.([entry], join(spool, "together"), never));
-  return drop.fetch(entry, destination, never);
+  const listed = await drop.fetch([entry, entry], join(spool, "list"), never);
+  if (listed.some(({ status }) => (status === "rejected") !== (proof !== "none")))
+    throw new Error(`a list of files gave ${JSON.stringify(listed)}`);
+  return fetchFile(drop, entry, destination, never);
 }
 
 async function finishIt(): Promise<unknown> {
   const entry = await entryAt(drop, "a.csv");
   const plan = planFinish({ action: "archive", to: "archive" }, entry, "run1");
-  await expectLeft(drop.finishTogether?.([{ entry, plan }], never));
-  return drop.finish(entry, plan, never);
-}
-
-async function expectLeft(party: Promise<readonly unknown[]> | undefined): Promise<void> {
-  const [result] = (await party) ?? [];
-  if ((result === null) === (proof === "none")) throw new Error(`a party answered ${JSON.stringify(result)}`);
+  return finishFile(drop, entry, plan, never);
 }
 
 const attempts: Readonly<Record<string, { proof(): Promise<unknown>; work(): Promise<unknown> }>> = {

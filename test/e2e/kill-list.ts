@@ -25,7 +25,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "intake.sharing": "test/e2e/intake-nodes.test.ts",
   "intake.": "test/e2e/intake.test.ts",
   "structure.": "test/migration/provision.test.ts",
-  "drops.together.": "test/runs/party-kills.test.ts",
+  "drops.list.": "test/runs/party-kills.test.ts",
   "spool.together.": "test/runs/party-kills.test.ts",
 };
 

@@ -1,10 +1,12 @@
 /** What must hold at every real server, beyond the conformance suite. */
+
 import { execFile } from "node:child_process";
 import { chmod, chown, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
+import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { ConfigError, RejectedError, TransientError } from "../../src/support/errors.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "../drops/field.ts";
 import { digestOf } from "./keys.ts";
@@ -58,7 +60,7 @@ export function facts(
     await field.write(name, "content");
     await field.write("fine.csv", "content");
     const fetched = async (path: string) =>
-      field.drop.fetch(await entryAt(field.drop, path), join(field.outside, "copy"), never);
+      fetchFile(field.drop, await entryAt(field.drop, path), join(field.outside, "copy"), never);
     const failure = await failureOf(fetched(name));
     expect(failure).toBeInstanceOf(RejectedError);
     expect(failure).toMatchObject({ code: "HG-DROP-007", message: expect.stringContaining(name) });
@@ -79,12 +81,12 @@ export function facts(
     if (entry === undefined) return expect.unreachable("it was not listed");
     expect(entry.path).toBe(`in/${name}`);
     const copy = join(field.outside, "copy");
-    expect(await field.drop.fetch(entry, copy, never)).toMatchObject({
+    expect(await fetchFile(field.drop, entry, copy, never)).toMatchObject({
       sha256: digestOf(`content of ${name}`),
     });
     const plan = planFinish({ action: "archive", to: "done/2026" }, entry, "run1");
     if (plan.action !== "archive") return expect.unreachable();
-    expect(await field.drop.finish(entry, plan, never)).toBe("done");
+    expect(await finishFile(field.drop, entry, plan, never)).toBe("done");
     expect(await readFile(join(field.root, plan.to), "utf8")).toBe(`content of ${name}`);
   });
 
@@ -105,7 +107,7 @@ export function facts(
     const entry = await entryAt(field.drop, "a.bin");
     const copy = join(field.outside, "copy");
     let ended = false;
-    const fetched = field.drop.fetch(entry, copy, never);
+    const fetched = fetchFile(field.drop, entry, copy, never);
     const seen = fetched.then(
       () => null,
       (thrown: unknown) => thrown,
@@ -118,7 +120,7 @@ export function facts(
     const failure = await seen;
     expect(failure).toBeInstanceOf(TransientError);
     expect(failure).toMatchObject({ code: "HG-DROP-008" });
-    const now = await field.drop.fetch(await entryAt(field.drop, "a.bin"), copy, never);
+    const now = await fetchFile(field.drop, await entryAt(field.drop, "a.bin"), copy, never);
     expect(now.sha256).toBe(digestOf(Buffer.alloc(LARGE_BYTES, "b")));
   });
 
@@ -130,7 +132,7 @@ export function facts(
     await cannot(server().owner, "cat", file);
     const [entry] = await listed(field.drop);
     if (entry === undefined) return expect.unreachable("it was not listed");
-    const failure = await failureOf(field.drop.fetch(entry, join(field.outside, "copy"), never));
+    const failure = await failureOf(fetchFile(field.drop, entry, join(field.outside, "copy"), never));
     expect(failure).toBeInstanceOf(RejectedError);
     expect(failure).toMatchObject({
       code: "HG-DROP-007",
@@ -146,7 +148,7 @@ export function facts(
     const entry = await entryAt(field.drop, "in/a.csv");
     const plan = planFinish({ action: "archive", to: "archive" }, entry, "run1");
     for (const action of [plan, { action: "delete" } as const]) {
-      const failure = await failureOf(field.drop.finish(entry, action, never));
+      const failure = await failureOf(finishFile(field.drop, entry, action, never));
       expect(failure).toMatchObject({ message: expect.stringContaining("in/a.csv") });
       expect(failure instanceof RejectedError || failure instanceof TransientError).toBe(true);
     }

@@ -1,9 +1,11 @@
 /** What single FTP servers do: TLS that must be right, listings without MLSD, listings that are cut short. */
+
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { Client } from "basic-ftp";
 import { afterEach, expect, test } from "vitest";
+import { fetchFile } from "../../src/drops/drop.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { ConfigError } from "../../src/support/errors.ts";
 import { entryAt, listed, never, type Settings } from "../drops/field.ts";
@@ -63,7 +65,9 @@ describeWith("vsftpd", "vsftpd that requires TLS session reuse", () => {
       await field.write(`${at}.csv`, "content");
       expect(await listed(field.drop)).toHaveLength(at + 1);
       const entry = await entryAt(field.drop, `${at}.csv`);
-      expect(await field.drop.fetch(entry, join(field.outside, "copy"), never)).toMatchObject({ bytes: 7 });
+      expect(await fetchFile(field.drop, entry, join(field.outside, "copy"), never)).toMatchObject({
+        bytes: 7,
+      });
     }
   });
 });

@@ -1,7 +1,9 @@
 /** What OpenSSH does with keys, sessions and ways to log in. */
+
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { fetchFile } from "../../src/drops/drop.ts";
 import { ConfigError } from "../../src/support/errors.ts";
 import { entryAt, listed, never, type Settings } from "../drops/field.ts";
 import { failureOf } from "./facts.ts";
@@ -122,7 +124,7 @@ describeWith("sshd", "OpenSSH", () => {
     await Promise.all(
       names.map(async (name) => {
         const copy = join(field.outside, name);
-        await field.drop.fetch(await entryAt(field.drop, name), copy, never);
+        await fetchFile(field.drop, await entryAt(field.drop, name), copy, never);
         expect(await readFile(copy, "utf8")).toBe(name);
       }),
     );

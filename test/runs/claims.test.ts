@@ -1,4 +1,5 @@
 /** Settled arrivals meet the triggers, many at a time and from several drops at once. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ import { Pauses } from "../../src/runs/pauses.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { settleEach } from "../../src/support/settled.ts";
 import { createRegistry } from "../../src/triggers/registry.ts";
 import { entry } from "../ledger/fixtures.ts";
 
@@ -127,10 +129,11 @@ describe("a claim of many arrivals", () => {
 
   it("leaves an unmatched file where it lies until the ledger knows that it is unmatched", async () => {
     const finished: string[] = [];
-    const finish: Drop["finish"] = async ({ path }) => {
-      finished.push(path);
-      return "done";
-    };
+    const finish: Drop["finish"] = (planned) =>
+      settleEach(planned, async ({ entry: { path } }) => {
+        finished.push(path);
+        return "done" as const;
+      });
     const action = { action: "delete" } as const;
     const rules = { delivered: action, quarantined: action, unmatched: action, duplicate: action };
     const post = { drop: { finish } as Drop, finish: rules, duplicates: "skip", guardMs: 0 } as const;

@@ -25,7 +25,7 @@ const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: 
 });
 const keepInputs = { age: 1e12, size: 1e12 };
 const spool = await openSpool({ path, budget: 1e9, headroom: 0, keepInputs });
-if (fetch !== undefined) await drop.fetchTogether?.(fetch.entries, fetch.destination, never);
+if (fetch !== undefined) await drop.fetch(fetch.entries, fetch.destination, never);
 if (publish !== undefined) await spool.publishPack(publish);
-if (finish !== undefined) await drop.finishTogether?.(finish, never);
+if (finish !== undefined) await drop.finish(finish, never);
 if (retire !== undefined) await spool.retireTogether(retire);

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
-import type { Drop } from "../../src/drops/drop.ts";
+import { type Drop, fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { trailerText } from "../../src/segment/layout.ts";
 import { keptSegmentFiles, linesOf } from "../../src/spool/segment-files.ts";
@@ -58,12 +58,12 @@ function killAt(point: string, order: Omit<PartyOrder, "root" | "spool">): void 
   expect({ end: child.signal, said: child.stderr.toString() }).toEqual({ end: "SIGKILL", said: "" });
 }
 
-test("at drops.together.copied each file is fetched whole by itself", async () => {
+test("at drops.list.copied each file is fetched whole by itself", async () => {
   const wanted = await entries();
-  killAt("drops.together.copied", { fetch: { entries: wanted, destination: spool.newPack(RUNS[0] ?? "") } });
+  killAt("drops.list.copied", { fetch: { entries: wanted, destination: spool.newPack(RUNS[0] ?? "") } });
   for (const [at, entry] of wanted.entries()) {
     const destination = spool.inputPath(RUNS[at] ?? "");
-    expect((await drop.fetch(entry, destination, never)).bytes).toBe(entry.size);
+    expect((await fetchFile(drop, entry, destination, never)).bytes).toBe(entry.size);
     expect(readFileSync(destination, "utf8")).toBe(contentOf(entry.path));
   }
   await spool.sweep();
@@ -87,7 +87,7 @@ test("at spool.together.named a pack has all of its names or some, each of them 
   for (const path of paths) expect(readFileSync(path, "utf8")).toBe("the same pack once more");
 });
 
-test.each(["drops.finish.before-rename#2", "drops.together.moved", "drops.finish.after-rename#2"])(
+test.each(["drops.finish.before-rename#2", "drops.list.moved", "drops.finish.after-rename#2"])(
   "at %s each file is archived or deleted once",
   async (point) => {
     const wanted = (await entries()).map((entry, at) => ({
@@ -98,7 +98,7 @@ test.each(["drops.finish.before-rename#2", "drops.together.moved", "drops.finish
           : planFinish({ action: "archive", to: "archive" }, entry, "R"),
     }));
     killAt(point, { finish: wanted });
-    for (const { entry, plan } of wanted) expect(await drop.finish(entry, plan, never)).toBe("done");
+    for (const { entry, plan } of wanted) expect(await finishFile(drop, entry, plan, never)).toBe("done");
     const left = readdirSync(root, { recursive: true }).map(String).toSorted();
     expect(left).toEqual(["archive", "archive/a.R.csv", "archive/in", "archive/in/b.R.csv", "in"]);
     expect(readFileSync(join(root, "archive/in/b.R.csv"), "utf8")).toBe(contentOf("in/b.csv"));

@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { Drop } from "../../drops/drop.ts";
+import { type Drop, fetchFile } from "../../drops/drop.ts";
 import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/lookup.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
@@ -62,7 +62,8 @@ export class Planner {
   async look(file: HistoryFile, index: number, signal: AbortSignal): Promise<Look> {
     const path = join(this.#scratch, String(index));
     try {
-      const fetched = await this.#drops.get(file.drop)?.fetch(file, path, signal);
+      const drop = this.#drops.get(file.drop);
+      const fetched = drop === undefined ? null : await fetchFile(drop, file, path, signal);
       return await this.#lookInto({ file, path, sha256: fetched?.sha256 ?? null, depth: 0 }, signal);
     } catch (thrown) {
       if (!(thrown instanceof HeadgateError)) throw thrown;

@@ -2,8 +2,10 @@
  * Where an intake puts the bodies that it takes: on the disk of its own gateway (`own-body-store.ts`), or in the ledger that many gateways share
  * (`shared-body-store.ts`). Both pass the same suite. A body and its receipt are durable when `publish` resolves, and not before.
  */
+
 import type { Readable } from "node:stream";
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
+import type { FileEntry } from "../../model.ts";
+import type { Drop } from "../drop.ts";
 import type { Receipt, Repeat } from "./receipts.ts";
 
 /** Bytes on their way, under a temporary name. */
@@ -36,8 +38,8 @@ export interface BodyStore {
   byPath(path: string): Promise<Receipt | null>;
   /** As of a drop. */
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;
-  fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile>;
-  finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult>;
+  fetch: Drop["fetch"];
+  finish: Drop["finish"];
   clearArchive(
     folder: string,
     isOld: (path: string) => boolean,

@@ -2,9 +2,10 @@
  * The gateway's own HTTP intake as a drop: senders push and upload to it as they would to the service, and each body becomes a
  * file that is complete when it is there. It works while the service is away. See `body-store.ts` for what makes an answer true.
  */
+
 import { join } from "node:path";
 import Fastify, { type FastifyInstance } from "fastify";
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
+import type { FileEntry } from "../../model.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { limitConnections, serverLimits } from "../../support/connection-limits.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
@@ -12,8 +13,9 @@ import { faultPoint } from "../../support/faults.ts";
 import { endConnectionsOnClose } from "../../support/http-drain.ts";
 import { listenOrExplain } from "../../support/listen.ts";
 import type { Logger } from "../../support/log.ts";
+import { resultOf, settleEach } from "../../support/settled.ts";
 import { trustedProxies } from "../../support/sign-in-options.ts";
-import type { Drop, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
+import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
 import type { BodyStore } from "./body-store.ts";
 import { Bodies } from "./own-body-store.ts";
@@ -85,17 +87,19 @@ export class IntakeDrop implements Drop {
     return await (await this.#store()).stat(path, signal);
   }
 
-  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+  async fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
     const store = await this.#store();
-    const fetched = await store.fetch(entry, destination, signal);
-    const receipt = await store.byPath(entry.path);
-    if (receipt !== null && receipt.sha256 !== fetched.sha256)
-      throw new RejectedError("HG-INTK-004", { operation: "fetch body", subject: entry.path });
-    return fetched;
+    const fetched = await store.fetch(entries, destination, signal);
+    return await settleEach(entries, async ({ path }, at) => {
+      const file = resultOf(fetched[at]);
+      const receipt = await store.byPath(path);
+      if (receipt === null || receipt.sha256 === file.sha256) return file;
+      throw new RejectedError("HG-INTK-004", { operation: "fetch body", subject: path });
+    });
   }
 
-  async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
-    return await (await this.#store()).finish(entry, plan);
+  async finish(planned: readonly FinishPlanned[], signal: AbortSignal) {
+    return await (await this.#store()).finish(planned, signal);
   }
 
   async clearArchive(

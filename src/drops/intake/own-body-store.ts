@@ -2,16 +2,19 @@
  * The shelf of a gateway that is alone, below `<spool>/intake/<drop>`: bodies are received under `incoming/<id>`, synced, and renamed to
  * where the drop lists them once their receipt is committed.
  */
+
 import { randomBytes } from "node:crypto";
 import { mkdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
-import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
+import type { FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import { syncDirectory } from "../../support/durable.ts";
 import { systemCode } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
+import { resultOf, settleEach } from "../../support/settled.ts";
 import { startFault } from "../../support/start-fault.ts";
+import type { FinishPlanned } from "../drop.ts";
 import { LocalDrop } from "../local.ts";
 import { localOptions } from "../options.ts";
 import type { BodyStore, Received } from "./body-store.ts";
@@ -118,12 +121,18 @@ export class Bodies implements BodyStore {
     return entry;
   }
 
-  fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
-    return this.#files.fetch(entry, destination, signal);
+  fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
+    return this.#files.fetch(entries, destination, signal);
   }
 
-  async finish(entry: FileEntry, plan: FinishPlan): Promise<FinishResult> {
-    const result = await this.#files.finish(entry, plan);
+  async finish(planned: readonly FinishPlanned[], signal: AbortSignal) {
+    const finished = await this.#files.finish(planned, signal);
+    return await settleEach(planned, ({ entry, plan }, at) =>
+      this.#left(entry, plan, resultOf(finished[at])),
+    );
+  }
+
+  async #left(entry: FileEntry, plan: FinishPlan, result: FinishResult): Promise<FinishResult> {
     if (plan.action === "leave" || result === "changed") return result;
     this.#receipts.left(entry.path);
     if (entry.path.startsWith("storage/")) await removeEmpty(join(this.#folder, dirname(entry.path)));

@@ -2,6 +2,7 @@
  * The shelf of gateways that share a ledger: bodies lie in its database, where each of them finds what any of them took. On its own
  * disk a gateway has a body only while it is received; a transaction that waited for a slow sender would hold others up.
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +10,11 @@ import type { Readable } from "node:stream";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { settleEach } from "../../support/settled.ts";
 import { startFault } from "../../support/start-fault.ts";
-import { openReceiver } from "../receive.ts";
+import type { FinishPlanned } from "../drop.ts";
+import { fetchEach } from "../fetch-list.ts";
+import { type Destination, openReceiver } from "../receive.ts";
 import { interrupted, vanished } from "../refusals.ts";
 import type { BodyStore, Received } from "./body-store.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
@@ -141,7 +145,12 @@ export class SharedBodyStore implements BodyStore {
     return found === null ? null : { path, ...found };
   }
 
-  async fetch(entry: FileEntry, destination: string, signal: AbortSignal): Promise<FetchedFile> {
+  fetch(entries: readonly FileEntry[], destination: string, signal: AbortSignal) {
+    const drop = { name: this.#name };
+    return fetchEach(drop, entries, destination, (entry, to) => this.#fetchOne(entry, to, signal));
+  }
+
+  async #fetchOne(entry: FileEntry, destination: Destination, signal: AbortSignal): Promise<FetchedFile> {
     const pieces = await this.#shared.open(this.#name, entry.path);
     if (pieces === null) throw vanished(this.#name, entry.path);
     const receiver = await openReceiver(this.#name, entry, destination);
@@ -157,7 +166,11 @@ export class SharedBodyStore implements BodyStore {
   }
 
   /** A body never changes, so there is nothing to compare but whether it lies there. */
-  async finish({ path, size }: FileEntry, plan: FinishPlan): Promise<FinishResult> {
+  finish(planned: readonly FinishPlanned[]) {
+    return settleEach(planned, ({ entry, plan }) => this.#finishOne(entry, plan));
+  }
+
+  async #finishOne({ path, size }: FileEntry, plan: FinishPlan): Promise<FinishResult> {
     if (plan.action === "leave") return "done";
     if (plan.action === "delete") {
       await this.#shared.remove(this.#name, path);

@@ -1,6 +1,6 @@
 /**
- * What a local drop does for many files at once, in a thread of its own. The plain good case alone: whatever is unusual about a file is answered with
- * null, and left so that `Drop.fetch` and `Drop.finish` find it, go on from it and word it. It is loaded with each thread, so it imports next to nothing.
+ * The thread of a local drop does the usual case for many files. A file with anything unusual about it is answered with null, and left so that the drop
+ * finds it (`local-disk.ts`), resumes from it and words it. Each thread loads this module, so it imports next to nothing.
  */
 import { hash } from "node:crypto";
 import {
@@ -33,7 +33,7 @@ export interface FinishWanted {
   readonly remove: boolean;
 }
 
-/** Paths in it were looked at: none is anything but a plain relative one. */
+/** Paths in it were checked: each is a plain relative one. */
 export type LocalOrder =
   | { readonly kind: "fetch"; readonly entries: readonly FileEntry[]; readonly destination: string }
   | { readonly kind: "finish"; readonly wanted: readonly FinishWanted[] };
@@ -51,8 +51,8 @@ export const PIECE_MAX = 256 * 1024;
 export function performLocal(order: LocalOrder, facts: Facts): LocalAnswer {
   const folders = new Folders(facts.data.root);
   return order.kind === "fetch"
-    ? fetchParty(order.entries, order.destination, folders, facts)
-    : finishParty(order.wanted, folders, facts);
+    ? fetchAll(order.entries, order.destination, folders, facts)
+    : finishAll(order.wanted, folders, facts);
 }
 
 interface Copy extends FetchedPart {
@@ -61,7 +61,7 @@ interface Copy extends FetchedPart {
 }
 
 /** The destination is touched last: a share that hangs is never waited for with half a file that somebody else may make meanwhile. */
-function fetchParty(
+function fetchAll(
   entries: readonly FileEntry[],
   destination: string,
   folders: Folders,
@@ -89,7 +89,7 @@ function fetchParty(
     unlinkSync(destination);
     return entries.map(() => null);
   }
-  faultPoint("drops.together.copied");
+  faultPoint("drops.list.copied");
   return copies.map((copy) => (copy === null ? null : triedOnce(() => settle(copy))));
 }
 
@@ -126,9 +126,9 @@ function settle({ source, entry, bytes, sha256, offset }: Copy): FetchedPart | n
   return liesThere(source, entry) ? { bytes, sha256, offset } : null;
 }
 
-function finishParty(wanted: readonly FinishWanted[], folders: Folders, facts: Facts): (Finished | null)[] {
+function finishAll(wanted: readonly FinishWanted[], folders: Folders, facts: Facts): (Finished | null)[] {
   const finished = wanted.map((one) => triedOnce(() => move(one, folders, facts)));
-  faultPoint("drops.together.moved");
+  faultPoint("drops.list.moved");
   for (const [at, one] of wanted.entries())
     if (one.remove && finished[at] === "done" && triedOnce(() => remove(one.to, folders)) === null)
       finished[at] = null;

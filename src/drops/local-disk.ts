@@ -1,30 +1,35 @@
-/** The side of a local drop that hands parties of files to its thread (`local-party.ts`), and reads what it answers. */
-import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
+/** The lists of a local drop: its thread does the usual files (`local-disk-work.ts`), and the drop itself the rest, one by one. */
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+import type { FetchedFile, FileEntry, FinishResult } from "../model.ts";
 import { DiskThread } from "../support/disk-thread.ts";
 import { faultPoint } from "../support/faults.ts";
 import { bytesOf, type NameEncoding } from "../support/file-names.ts";
 import type { Logger } from "../support/log.ts";
+import { openForWriting } from "../support/open-files.ts";
+import { type Settled, settleRest } from "../support/settled.ts";
 import { asideName } from "./archive-name.ts";
-import type { FetchedPart } from "./drop.ts";
+import type { FetchedPart, FinishPlanned } from "./drop.ts";
+import { fetchEach } from "./fetch-list.ts";
 import { warnOfOvertaken } from "./finish.ts";
-import type { FinishWanted, LocalAnswer, LocalOrder } from "./local-party.ts";
+import type { FinishWanted, LocalAnswer, LocalOrder } from "./local-disk-work.ts";
 import { isInside } from "./paths.ts";
+import type { Destination } from "./receive.ts";
+import { interrupted } from "./refusals.ts";
 
-export interface FinishPlanned {
-  readonly entry: FileEntry;
-  readonly plan: FinishPlan;
-}
-
-export interface FinishMeans {
+/** How the drop finishes files: `Result` is that of the whole, or of its first half. */
+export interface FinishWay<Result> {
   /** The first half alone: a file to be deleted stays aside. */
   readonly inHalves: boolean;
-  /** A process has the file open for writing: it is finished alone. */
-  readonly isWritten: (path: string) => boolean;
   /** Hears of each file before it may go. */
   readonly onLeaving: (path: string) => void;
+  /** Of a file that the thread has finished. */
+  readonly resultOf: (result: FinishResult, planned: FinishPlanned) => Result;
+  /** Finishes a file that the thread left. */
+  readonly finishOne: (planned: FinishPlanned) => Promise<Result>;
 }
 
-export interface LocalTogetherFacts {
+export interface LocalDiskFacts {
   /** Of the drop. */
   readonly name: string;
   /** The drop's root. */
@@ -35,11 +40,11 @@ export interface LocalTogetherFacts {
   readonly log: Logger;
 }
 
-export class LocalTogether {
-  readonly #facts: LocalTogetherFacts;
+export class LocalDisk {
+  readonly #facts: LocalDiskFacts;
   readonly #thread: DiskThread<LocalOrder, LocalAnswer>;
 
-  constructor(facts: LocalTogetherFacts) {
+  constructor(facts: LocalDiskFacts) {
     this.#facts = facts;
     // Compiled, this file is JavaScript and so is the worker beside it.
     const file = import.meta.url.endsWith(".ts") ? "./local-worker.ts" : "./local-worker.js";
@@ -54,8 +59,36 @@ export class LocalTogether {
     });
   }
 
-  /** See `Drop.fetchTogether`. */
+  /** See `Drop.fetch`; `fetchOne` fetches what the thread left. */
   async fetch(
+    entries: readonly FileEntry[],
+    destination: string,
+    signal: AbortSignal,
+    fetchOne: (entry: FileEntry, to: Destination) => Promise<FetchedFile>,
+  ): Promise<readonly Settled<FetchedPart>[]> {
+    // A file alone is worth no message to the thread.
+    const usual = entries.length < 2 ? [] : await this.#fetchUsual(entries, destination, signal);
+    return await fetchEach(this.#facts, entries, destination, fetchOne, usual);
+  }
+
+  /** See `Drop.finish`. */
+  async finish<Result>(
+    planned: readonly FinishPlanned[],
+    signal: AbortSignal,
+    way: FinishWay<Result>,
+  ): Promise<readonly Settled<Result>[]> {
+    const usual = planned.length < 2 ? [] : await this.#finishUsual(planned, signal, way);
+    const results = planned.map((one, at) => {
+      const result = usual[at] ?? null;
+      return result === null ? null : way.resultOf(result, one);
+    });
+    return await settleRest(planned, results, (one) => {
+      if (signal.aborted) throw interrupted(this.#facts.name, "finish source file", signal.reason);
+      return way.finishOne(one);
+    });
+  }
+
+  async #fetchUsual(
     entries: readonly FileEntry[],
     destination: string,
     signal: AbortSignal,
@@ -67,31 +100,38 @@ export class LocalTogether {
     return merge(fits, answer, (result) => (typeof result === "object" ? result : null));
   }
 
-  /** See `Drop.finishTogether`. */
-  async finish(
+  async #finishUsual(
     wanted: readonly FinishPlanned[],
     signal: AbortSignal,
-    { inHalves, isWritten, onLeaving }: FinishMeans,
+    { inHalves, onLeaving }: FinishWay<unknown>,
   ): Promise<readonly (FinishResult | null)[]> {
     if (signal.aborted) return wanted.map(() => null);
-    const isAlone = ({ entry, plan }: FinishPlanned) =>
-      isWritten(entry.path) ||
+    const written = await this.#writtenOf(wanted.map(({ entry }) => entry.path));
+    const isUnusual = ({ entry, plan }: FinishPlanned) =>
+      written.has(entry.path) ||
       ![entry.path, plan.action === "archive" ? plan.to : ""].every((path) => this.#isText(path));
-    const orders = wanted.map((one) => (isAlone(one) ? null : orderOf(one, inHalves)));
-    const party = orders.filter((order) => order !== null);
-    for (const { entry } of party) {
+    const orders = wanted.map((one) => (isUnusual(one) ? null : orderOf(one, inHalves)));
+    const usual = orders.filter((order) => order !== null);
+    for (const { entry } of usual) {
       onLeaving(entry.path);
       faultPoint("drops.finish.before-rename");
     }
     // The caller must know how it ended.
-    const order = { kind: "finish", wanted: party } as const;
-    const answer = party.length === 0 ? [] : await this.#thread.ask(order, signal, true);
+    const order = { kind: "finish", wanted: usual } as const;
+    const answer = usual.length === 0 ? [] : await this.#thread.ask(order, signal, true);
     for (const result of answer ?? []) if (result === "done") faultPoint("drops.finish.after-rename");
     const moves = orders.map((order) => order !== null);
-    const told = merge(moves, answer, (result, at) => this.#told(result, party[at]));
+    const told = merge(moves, answer, (result, at) => this.#told(result, usual[at]));
     return wanted.map(({ entry, plan }, at) =>
       plan.action === "leave" && isInside(entry.path) ? "done" : (told[at] ?? null),
     );
+  }
+
+  /** Of the paths, those that a process has open for writing. */
+  async #writtenOf(paths: readonly string[]): Promise<ReadonlySet<string>> {
+    const root = await realpath(this.#facts.path).catch(() => this.#facts.path);
+    const writers = await openForWriting(paths.map((path) => join(root, path)));
+    return new Set(paths.filter((_, at) => writers[at] !== null));
   }
 
   close(): Promise<void> {
@@ -110,14 +150,14 @@ export class LocalTogether {
   }
 }
 
-/** Null for what stays as it is, and for what has to be finished alone. A file to be deleted is first moved aside, as `finishSource` does it. */
+/** Null for a file that stays as it is, and for one that the drop itself finishes. A file to be deleted is first moved aside, as `finishSource` does it. */
 function orderOf({ entry, plan }: FinishPlanned, inHalves: boolean): FinishWanted | null {
   if (plan.action === "leave" || !isInside(entry.path)) return null;
   if (plan.action === "delete") return { entry, to: asideName(entry, plan), remove: !inHalves };
   return isInside(plan.to) ? { entry, to: plan.to, remove: false } : null;
 }
 
-/** Answers for the party, in the places of those that belong to it. */
+/** The answers of the thread, in the places of the files that it was given. */
 function merge<Result>(
   belongs: readonly boolean[],
   answer: LocalAnswer | null,

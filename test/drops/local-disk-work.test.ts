@@ -1,4 +1,4 @@
-/** What comes between the steps of a party of files: each hook is asked where an upload may slip in. */
+/** The thread of a local drop, at the points where an upload may slip in: each hook is asked there. */
 import {
   existsSync,
   lstatSync,
@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { asideName } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
+import { performLocal } from "../../src/drops/local-disk-work.ts";
 import { LocalEvents } from "../../src/drops/local-events.ts";
-import { performLocal } from "../../src/drops/local-party.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
@@ -46,7 +46,7 @@ const facts = (hooks: { isWanted?(): boolean; isHeard?(): boolean } = {}) => ({
   ...hooks,
 });
 
-describe("a party that fetches", () => {
+describe("a thread that fetches", () => {
   const copy = () => join(ground, "copy");
   const fetchIt = (hooks: { isWanted(): boolean }) =>
     performLocal({ kind: "fetch", entries: [entry], destination: copy() }, facts(hooks));
@@ -86,7 +86,7 @@ describe("a party that fetches", () => {
   });
 });
 
-describe.each(["archive", "delete"])("a party that finishes by %s", (action) => {
+describe.each(["archive", "delete"])("a thread that finishes by %s", (action) => {
   const finishIt = (isHeard: () => boolean) => {
     const to = action === "delete" ? asideName(entry, { action: "delete" }) : "archive/a.R1.csv";
     return performLocal(
@@ -111,15 +111,17 @@ describe.each(["archive", "delete"])("a party that finishes by %s", (action) => 
   });
 });
 
-test("answers nothing for a drop whose folder is not there", async () => {
+test("each file of a list is refused by a drop whose folder is not there", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: join(ground, "none") });
   const drop = createDrop(options, { log: silentLog });
-  expect(await drop.fetchTogether?.([entry], join(ground, "copy"), never)).toEqual([null]);
-  expect(await drop.finishTogether?.([{ entry, plan: { action: "delete" } }], never)).toEqual([null]);
+  const refused = { status: "rejected", reason: { code: expect.stringMatching(/^HG-DROP-00[26]$/) } };
+  const planned = { entry, plan: { action: "delete" } } as const;
+  expect(await drop.fetch([entry, entry], join(ground, "copy"), never)).toMatchObject([refused, refused]);
+  expect(await drop.finish([planned, planned], never)).toMatchObject([refused, refused]);
   await drop.close();
 });
 
-test("the events of files that a party takes away are expected, and those of others are not", async () => {
+test("the events of files that a list takes away are expected, and those of others are not", async () => {
   const options = dropOptions.parse({ kind: "local", name: "in", path: root });
   const drop = createDrop(options, { log: silentLog });
   const expected = vi.spyOn(LocalEvents.prototype, "expect");
@@ -129,7 +131,7 @@ test("the events of files that a party takes away are expected, and those of oth
     { entry, plan: { action: "delete" } as const },
     { entry: stays, plan: { action: "leave" } as const },
   ];
-  expect(await drop.finishTogether?.(plans, never)).toEqual(["done", "done"]);
+  expect(await drop.finish(plans, never)).toMatchObject([{ value: "done" }, { value: "done" }]);
   expect(expected.mock.calls).toEqual([["a.csv"]]);
   await stop?.();
   await drop.close();
