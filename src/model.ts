@@ -210,7 +210,7 @@ export interface UnpackLimits {
   readonly ratioMax: number;
   /** Patterns of entries that hold no data, such as those that macOS adds. */
   readonly ignore: readonly string[];
-  /** Encoding of names that the archive does not mark as UTF-8 (`unpacking/zip.ts`); absent in earlier runs. */
+  /** Encoding of names that the archive does not mark as UTF-8 (`support/zip.ts`); absent in earlier runs. */
   readonly names?: "utf-8" | "latin-1" | undefined;
 }
 

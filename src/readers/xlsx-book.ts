@@ -7,10 +7,10 @@ import { Readable } from "node:stream";
 import { PART_BYTES_MAX, SHARED_PART_BYTES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
 import { isDateFormat } from "./serial-date.ts";
+import type { WorkbookArchive } from "./workbook-archive.ts";
 import { damagedPart, plainXml, SAVE_AGAIN } from "./xlsx-part.ts";
 import type { SheetBook } from "./xlsx-sheet.ts";
 import { SharedStrings } from "./xlsx-strings.ts";
-import type { ZipArchive } from "./zip.ts";
 
 /** Steps of the reader, which its types leave out. */
 interface BookReader {
@@ -46,7 +46,7 @@ export interface Book {
 
 const WORKBOOK = "xl/workbook.xml";
 
-export async function openBook(archive: ZipArchive): Promise<Book> {
+export async function openBook(archive: WorkbookArchive): Promise<Book> {
   const { default: exceljs } = await import("exceljs");
   const book = new exceljs.stream.xlsx.WorkbookReader(Readable.from([]), {
     worksheets: "emit",

@@ -6,10 +6,10 @@ import { type Header, readHeader, unnamedFault } from "./header.ts";
 import { SHEET_BYTES_MAX } from "./limits.ts";
 import { isUnreadable, UnreadableError } from "./row-error.ts";
 import { stampPlace } from "./row-place.ts";
+import { WorkbookArchive } from "./workbook-archive.ts";
 import { type Book, type BookSheet, openBook } from "./xlsx-book.ts";
 import { PartParser, SAVE_AGAIN } from "./xlsx-part.ts";
 import { type ParsedRow, SheetHandler } from "./xlsx-sheet.ts";
-import { ZipArchive } from "./zip.ts";
 
 /** Rows as arrays of cells, from column A and the header row on; each stamped with its row number and the sheet. */
 export async function* xlsxCells(input: Input, options: SheetOptions): AsyncGenerator<CellValue[][]> {
@@ -86,7 +86,7 @@ async function* sheetRows(
   input: Input,
   wanted: string | number,
 ): AsyncGenerator<{ readonly rows: readonly ParsedRow[]; readonly sheet: string }> {
-  const archive = await ZipArchive.open(input);
+  const archive = await WorkbookArchive.open(input);
   try {
     const book = await openBook(archive);
     const { name, part } = findSheet(book, wanted);
@@ -112,7 +112,7 @@ async function* sheetRows(
       cause,
     });
   } finally {
-    await archive.close();
+    archive.close();
   }
 }
 
@@ -121,12 +121,12 @@ export async function sheetNames(
   input: Input,
   options: { readonly hidden?: boolean | undefined },
 ): Promise<string[]> {
-  const archive = await ZipArchive.open(input);
+  const archive = await WorkbookArchive.open(input);
   try {
     const { sheets } = await openBook(archive);
     return (options.hidden === true ? sheets : sheets.filter(isVisible)).map(({ name }) => name);
   } finally {
-    await archive.close();
+    archive.close();
   }
 }
 

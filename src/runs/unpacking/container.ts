@@ -5,8 +5,16 @@ import { basename, posix } from "node:path";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { UnpackLimits } from "../../model.ts";
+import {
+  entryRefusal,
+  openZip,
+  readZipEntry,
+  type ZipEntry,
+  type ZipFile,
+  zipEntries,
+} from "../../support/zip.ts";
 import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
-import { entryRefusal, modifiedMs, readZipEntry, safeName, type ZipEntry, zipEntries } from "./zip.ts";
+import { modifiedMs, safeName } from "./zip-entries.ts";
 
 export interface PackedEntry {
   /** Within the container. */
@@ -50,20 +58,29 @@ export async function listContents(
       const size = await measure.read(gunzip(path), signal);
       return { entries: [{ path: innerName(fileName), size }], ignored: 0 };
     }
-    const { directory, ignored } = await readDirectory(path, limits);
-    const entries: PackedEntry[] = [];
-    for (const [name, entry] of inTimeOrder(directory)) {
-      const size =
-        entryRefusal(entry) === null
-          ? await measure.read(await readZipEntry(path, entry), signal)
-          : entry.raw.uncompressedSize;
-      entries.push({ path: name, size });
-    }
-    return { entries, ignored };
+    return await withZip(path, (zip) => listZip(zip, measure, limits, signal));
   } catch (thrown) {
     if (signal.aborted) throw thrown;
     throw unpackFault(thrown);
   }
+}
+
+async function listZip(
+  zip: ZipFile,
+  measure: Measure,
+  limits: UnpackLimits,
+  signal: AbortSignal,
+): Promise<Contents> {
+  const { directory, ignored } = await readDirectory(zip, limits);
+  const entries: PackedEntry[] = [];
+  for (const [name, entry] of inTimeOrder(directory)) {
+    const size =
+      entryRefusal(entry) === null
+        ? await measure.read(await readZipEntry(zip, entry), signal)
+        : entry.raw.uncompressedSize;
+    entries.push({ path: name, size });
+  }
+  return { entries, ignored };
 }
 
 /** The bytes of one entry. `RejectedError` when they cannot be had. */
@@ -78,11 +95,21 @@ export async function openEntry(
   if (entry === undefined) throw damaged(`it holds no ${entryPath} any more`);
   const refusal = entryRefusal(entry);
   if (refusal !== null) throw unreadableEntry(refusal);
-  return readZipEntry(path, entry);
+  return await withZip(path, (zip) => readZipEntry(zip, entry));
 }
 
 export async function directoryOf(path: string, fileName: string, limits: UnpackLimits): Promise<Directory> {
-  return isZip(fileName) ? (await readDirectory(path, limits)).directory : new Map();
+  if (!isZip(fileName)) return new Map();
+  return await withZip(path, async (zip) => (await readDirectory(zip, limits)).directory);
+}
+
+async function withZip<Result>(path: string, use: (zip: ZipFile) => Promise<Result>): Promise<Result> {
+  const zip = await openZip(path);
+  try {
+    return await use(zip);
+  } finally {
+    zip.close(); // A stream that is open keeps the file open until it ends.
+  }
 }
 
 /** An archive tells times without a zone, or in UTC: compared with each other they serve, and with those of other files they would not. */
@@ -92,11 +119,11 @@ function inTimeOrder(directory: Directory): readonly (readonly [string, ZipEntry
   return timed.map(({ name, entry }) => [name, entry]);
 }
 
-async function readDirectory(path: string, limits: UnpackLimits) {
+async function readDirectory(zip: ZipFile, limits: UnpackLimits) {
   const directory = new Map<string, ZipEntry>();
   let ignored = 0;
   let seen = 0;
-  for await (const entry of zipEntries(path, limits.names)) {
+  for await (const entry of zipEntries(zip, limits.names)) {
     seen += 1;
     if (seen > limits.entriesMax) throw beyondLimit(`it holds more than ${limits.entriesMax} entries`);
     const name = safeName(entry.name);
