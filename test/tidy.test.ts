@@ -2,6 +2,7 @@
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ALL_BATCH_STATES, ALL_RUN_STATES, ARRIVAL_STATES } from "../src/states.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = globSync("src/**/*.ts", { cwd: root }).sort();
@@ -9,6 +10,7 @@ const sources = globSync("src/**/*.ts", { cwd: root }).sort();
 /** What only the composition root may join: `gateway.ts`, and its helpers in `gateway/`. */
 const JOINED = [
   "model.ts",
+  "states.ts",
   "config",
   "drops",
   "triggers",
@@ -31,8 +33,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "gateway.ts": ["gateway", ...JOINED],
   gateway: JOINED,
   "model.ts": ["wire"],
+  "states.ts": ["model.ts"],
   cli: [
     "model.ts",
+    "states.ts",
     "gateway.ts",
     "gateway",
     "config",
@@ -68,18 +72,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "support",
   ],
   drops: ["model.ts", "wire", "support"],
-  triggers: ["model.ts", "wire", "support"],
+  triggers: ["model.ts", "states.ts", "wire", "support"],
   segment: ["model.ts", "support"],
   spool: ["model.ts", "segment", "support"],
   readers: ["model.ts", "support"],
   mapping: ["model.ts", "readers", "segment", "wire", "support"],
   workers: ["model.ts", "authoring/cases.ts", "mapping", "readers", "segment", "support"],
   authoring: ["model.ts", "mapping", "readers", "segment", "wire", "support"],
-  delivery: ["model.ts", "wire", "support"],
+  delivery: ["model.ts", "states.ts", "wire", "support"],
   provisioning: ["model.ts", "wire", "support"],
-  ledger: ["model.ts", "support"],
+  ledger: ["model.ts", "states.ts", "support"],
   runs: [
     "model.ts",
+    "states.ts",
     "support",
     "segment",
     "spool",
@@ -90,6 +95,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   migration: [
     "model.ts",
+    "states.ts",
     "config",
     "drops",
     "triggers",
@@ -103,7 +109,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "support",
     "wire",
   ],
-  operations: ["model.ts", "ledger/ledger.ts", "support", "wire"],
+  operations: ["model.ts", "states.ts", "ledger/ledger.ts", "support", "wire"],
   hub: ["wire", "triggers", "mapping", "support"],
   wire: ["support"],
   support: [],
@@ -145,6 +151,15 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
 
 const FILE_LINES_MAX = 400;
 
+/** Two or more states one after the other: in an array or a set, in a list of SQL, or compared in turn. */
+const STATE_LIST = (() => {
+  const states = [...ALL_RUN_STATES, ...ALL_BATCH_STATES, ...Object.keys(ARRIVAL_STATES)].join("|");
+  const state = `(["'])(?:${states})`;
+  const list = `[[(]\\s*(?:["']\\w+["'],\\s*)*${state}\\1,\\s*(?:["']\\w+["'],\\s*)*["'](?:${states})["']`;
+  const compared = `=== "(?:${states})" \\|\\| [\\w.]+ === "(?:${states})"`;
+  return new RegExp(`${list}|${compared}`);
+})();
+
 describe("the import table", () => {
   it.each(sources)("%s imports only what its room may", (file) => {
     expect(importsOf(file).filter((target) => !allowed(file, target))).toEqual([]);
@@ -169,6 +184,14 @@ describe("every source file", () => {
     const found = BANNED.filter(({ call, except }) => call.test(text) && !except?.test(file));
     expect(found.map(({ call, instead }) => `${call.source}: use ${instead}`)).toEqual([]);
   });
+
+  it.each(sources.filter((file) => file !== "src/states.ts" && !file.startsWith("src/hub/")))(
+    "%s names no list of states, which states.ts derives",
+    (file) => {
+      const text = withoutComments(readFileSync(join(root, file), "utf8"));
+      expect(STATE_LIST.exec(text)?.[0] ?? null).toBeNull();
+    },
+  );
 
   it("is no longer than one can hold in mind", () => {
     const long = sources.filter(

@@ -1,7 +1,8 @@
 /** How results and errors look on a terminal. Colour only on a terminal. */
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import type { FileStanding, Place, RejectedReason, Summary, TargetFinding } from "../model.ts";
+import type { Place, RejectedReason, Summary, TargetFinding } from "../model.ts";
+import { FILE_STANDINGS } from "../states.ts";
 import { ConfigError, HeadgateError, wordsOf } from "../support/errors.ts";
 import { masked } from "../support/secrets.ts";
 import { isWorthARestart } from "../support/start-fault.ts";
@@ -114,28 +115,13 @@ export function exitCodeOf(thrown: unknown): number {
   return thrown instanceof ConfigError ? 2 : 1;
 }
 
-const STANDINGS: readonly FileStanding[] = [
-  "delivered",
-  "unconfirmed",
-  "empty",
-  "duplicate",
-  "skipped",
-  "quarantined",
-  "discarded",
-  "held",
-  "unmatched",
-  "cancelled",
-  "settling",
-  "pending",
-];
-
 /** Where nobody asked the service what it stores, that is unknown. `files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected` */
 export function summaryLine(summary: Summary, isStoredKnown = true): string {
-  const counts = STANDINGS.flatMap((standing) => {
+  const counts = FILE_STANDINGS.flatMap((standing) => {
     const count = summary.files[standing] ?? 0;
     return count === 0 ? [] : [`${count} ${standing}`];
   });
-  const total = STANDINGS.reduce((sum, standing) => sum + (summary.files[standing] ?? 0), 0);
+  const total = FILE_STANDINGS.reduce((sum, standing) => sum + (summary.files[standing] ?? 0), 0);
   const { mapped, accepted, stored, rejected } = summary.points;
   const files = `files ${total}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
   return `${files} · points ${mapped} mapped, ${accepted} accepted, ${isStoredKnown ? `${stored} stored` : "stored unknown"}, ${rejected} rejected`;

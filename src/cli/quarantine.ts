@@ -1,9 +1,11 @@
 /** `headgate quarantine`: what rests and needs a person, why, and how to go on. */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
-import { NEEDS_A_PERSON, READINGS_LOST } from "../operations/state-of-work.ts";
+import { READINGS_LOST } from "../operations/state-of-work.ts";
+import { ATTENTION_STATES } from "../states.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { foundWords, placeWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
+import { inTone } from "./run-state.ts";
 
 interface QuarantineOptions {
   readonly config: string;
@@ -32,7 +34,7 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
     config.triggers.filter(({ provision }) => provision !== undefined).map(({ name }) => name),
   );
   try {
-    const resting = await ledger.restingIn(NEEDS_A_PERSON, LOOKED_THROUGH);
+    const resting = await ledger.restingIn(ATTENTION_STATES, LOOKED_THROUGH);
     const shown: RestingRun[] = [];
     for (const one of resting) if (options.all === true || !(await isReplaced(one, ledger))) shown.push(one);
     const cases = shown.map((one) => caseOf(one, options.config, templates.has(one.run.binding.trigger)));
@@ -112,9 +114,7 @@ function printCases(cases: readonly Case[]): void {
   }
   for (const one of cases) {
     const place = one.place ?? undefined;
-    print(
-      `${styled(one.state === "held" || one.state === "unconfirmed" ? "yellow" : "red", one.state)}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`,
-    );
+    print(`${inTone(one.state)}  ${styled("bold", one.file)} at ${one.drop}, since ${one.since}`);
     print(
       `   why: ${placeWords(place)}${one.reason}${foundWords(one.reason, place)} [${one.code ?? "no code"}]`,
     );

@@ -12,8 +12,8 @@ import { ConfigError } from "../support/errors.ts";
 import { missingFiles } from "../triggers/expectation.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
-import { print, printJson, printTable, type Style, styled } from "./output.ts";
-import { type ShownState, shownState } from "./run-state.ts";
+import { print, printJson, printTable, styled } from "./output.ts";
+import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.ts";
 
 interface RunsOptions {
   readonly config: string;
@@ -28,24 +28,6 @@ const DAEMON_MS = 2_000;
 
 /** Of runs given up that are looked through for duplicates. */
 const CANCELLED_MAX = 10_000;
-
-const STATES: readonly ShownState[] = [
-  "claimed",
-  "fetched",
-  "opened",
-  "mapping",
-  "mapped",
-  "delivering",
-  "accepted",
-  "confirmed",
-  "unconfirmed",
-  "empty",
-  "held",
-  "discarded",
-  "quarantined",
-  "cancelled",
-  "duplicate",
-];
 
 export function addRuns({ program, action }: CommandFrame): void {
   addCommand(program, "runs", "What was done, newest first.", [
@@ -223,29 +205,17 @@ async function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonl
   return waitingFiles(ledger, places, () => undefined, await lanes.all(), nowMs);
 }
 
-const COLOURS: Readonly<Partial<Record<ShownState, Style>>> = {
-  confirmed: "green",
-  accepted: "green",
-  quarantined: "red",
-  discarded: "red",
-  held: "yellow",
-  unconfirmed: "yellow",
-  cancelled: "dim",
-  duplicate: "dim",
-};
-
 function runRow(run: Run, fleet: boolean): string[] {
   const { mapped, stored, rejected } = run.points;
   const points = `${mapped}${stored === mapped || run.state !== "confirmed" ? "" : ` (${stored} stored)`}${rejected > 0 ? `, ${rejected} rejected` : ""}`;
   const state = shownState(run);
-  const colour = COLOURS[state];
   return [
     run.id,
     when(run.createdAt),
     ...(fleet ? [run.node ?? ""] : []),
     run.drop,
     run.path,
-    colour === undefined ? state : styled(colour, state),
+    inTone(state),
     state === "duplicate" ? "" : points,
     run.reason?.message ?? "",
   ];
@@ -269,12 +239,12 @@ function countOf(text: string): number {
 function statesOf(text: string | undefined): readonly ShownState[] | undefined {
   if (text === undefined) return undefined;
   return text.split(",").map((word) => {
-    const state = STATES.find((known) => known === word.trim());
+    const state = SHOWN_STATES.find((known) => known === word.trim());
     if (state !== undefined) return state;
     throw new ConfigError("HG-CLI-001", {
       operation: "read option",
       subject: "--state",
-      message: `${word} is no state; there are ${STATES.join(", ")}`,
+      message: `${word} is no state; there are ${SHOWN_STATES.join(", ")}`,
     });
   });
 }

@@ -1,5 +1,6 @@
 /** Delivery to one service: its runs, batch by batch, in order. */
 import type { Batch, RejectedRow, Run, TargetFacts } from "../model.ts";
+import { BATCH_STATES } from "../states.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { InvariantError, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -324,7 +325,7 @@ const STOPPED: KeptResult = {
 };
 
 function isWaiting({ state }: Batch): boolean {
-  return state === "ready" || state === "sending";
+  return BATCH_STATES[state].isUnanswered;
 }
 
 function accepted(recorded: Run): DeliveryResult {

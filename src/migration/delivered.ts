@@ -1,15 +1,8 @@
 /** The runs of a migration, in the order in which they were opened, which is that of their delivery. Memory holds some of them. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
+import { TOUCHED_STATES } from "../states.ts";
 
-export const TAKEN: readonly RunState[] = [
-  "delivering",
-  "accepted",
-  "confirmed",
-  "unconfirmed",
-  "discarded",
-  "quarantined",
-];
 const READ_AT_ONCE = 200;
 
 export async function* allRuns(
@@ -29,5 +22,5 @@ export async function* allRuns(
 
 /** Those that the service took something of. */
 export async function* deliveredRuns(ledger: Pick<Ledger, "runsIn">): AsyncGenerator<Run> {
-  for await (const run of allRuns(ledger, TAKEN)) if (run.points.accepted > 0) yield run;
+  for await (const run of allRuns(ledger, TOUCHED_STATES)) if (run.points.accepted > 0) yield run;
 }

@@ -1,9 +1,9 @@
 /** How much of a migration goes wrong, so that it can stop before it has gone wrong with everything. Counted since this process began. */
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 
 /** Of fewer files nothing is concluded. */
 const FILES_MIN = 10;
-const BAD: ReadonlySet<RunState> = new Set(["quarantined", "discarded", "held"]);
 
 export class ErrorShare {
   readonly #max: number;
@@ -21,7 +21,8 @@ export class ErrorShare {
   /** A file that came to rest. */
   add({ path, state, points, reason }: Pick<Run, "path" | "state" | "points" | "reason">): void {
     const refused = (reason?.rejectedByReason ?? []).reduce((sum, { count }) => sum + count, 0);
-    const isBad = BAD.has(state);
+    const { needsAttention, isDelivered } = RUN_STATES[state];
+    const isBad = needsAttention && !isDelivered;
     this.#files += 1;
     this.#badFiles += isBad ? 1 : 0;
     this.#readings += points.mapped + refused;

@@ -1,7 +1,8 @@
 /** The files of a history as they lie there now, and how they stand in the migration's ledger. */
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Arrival, RunState } from "../model.ts";
+import type { Arrival, Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 
 export interface HistoryFile {
   readonly drop: string;
@@ -48,7 +49,9 @@ export async function standingOf(files: readonly HistoryFile[], ledger: Ledger |
 }
 
 /** Of a container that was opened some entries may have been. */
-const DELIVERED: readonly RunState[] = ["accepted", "confirmed", "unconfirmed", "discarded", "opened"];
+function isDeliveredOrOpened({ state }: Run): boolean {
+  return RUN_STATES[state].isAccepted || state === "opened";
+}
 
 async function deliveredBefore(
   { path, drop }: HistoryFile,
@@ -56,7 +59,7 @@ async function deliveredBefore(
 ): Promise<{ readonly arrival: Arrival; readonly isWhole: boolean } | null> {
   for (const arrival of (await ledger.arrivalsAt(path, drop)).toReversed()) {
     const run = await ledger.runOf(arrival.id);
-    if (run !== null && DELIVERED.includes(run.state))
+    if (run !== null && isDeliveredOrOpened(run))
       return { arrival, isWhole: run.state !== "opened" || run.finishedAt !== null };
   }
   return null;

@@ -3,7 +3,8 @@
  * it does not matter whether one process owns the ledger or nodes share it.
  */
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
+import { STARTED_STATES } from "../states.ts";
 import type { Clock } from "../support/clock.ts";
 
 export type WatchedLedger = Pick<Ledger, "runsIn" | "batches" | "close">;
@@ -13,7 +14,6 @@ const LOOK_EVERY_MS = 1_000;
 /** What has not moved for so long waits for something itself, or nobody leads it any more. */
 const STALE_MS = 60_000;
 const LOOKED_AT = 50;
-const ON_THEIR_WAY: readonly RunState[] = ["fetched", "mapping", "mapped", "delivering"];
 
 export class LiveTraffic {
   readonly #open: () => Promise<WatchedLedger | null>;
@@ -68,7 +68,7 @@ export class LiveTraffic {
   async #busy(ledger: WatchedLedger): Promise<ReadonlySet<string>> {
     const sinceMs = this.#clock.now().epochMilliseconds - STALE_MS;
     const busy = new Set<string>();
-    for (const run of await ledger.runsIn(ON_THEIR_WAY, { limit: LOOKED_AT }))
+    for (const run of await ledger.runsIn(STARTED_STATES, { limit: LOOKED_AT }))
       if (!busy.has(run.binding.service) && (await moves(run, ledger, sinceMs)))
         busy.add(run.binding.service);
     return busy;

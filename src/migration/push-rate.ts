@@ -1,5 +1,6 @@
 /** How fast an earlier migration was sent, from what its ledger says of its batches. */
 import type { Ledger } from "../ledger/ledger.ts";
+import { SENT_STATES } from "../states.ts";
 
 /** Longer than this between two batches, and nothing was being sent: it had been stopped, or waited for its hours. */
 const IDLE_MS = 5_000;
@@ -10,12 +11,7 @@ const MEASURED_MS = 1_000;
 /** Readings a second of the newest runs; null when too little was sent to tell. */
 export async function pushRateOf(ledger: Pick<Ledger, "recentRuns" | "batches">): Promise<number | null> {
   const answers: { readonly atMs: number; readonly points: number }[] = [];
-  for (const run of await ledger.recentRuns(RUNS_LOOKED_AT, [
-    "delivering",
-    "accepted",
-    "confirmed",
-    "unconfirmed",
-  ]))
+  for (const run of await ledger.recentRuns(RUNS_LOOKED_AT, SENT_STATES))
     for (const { acceptedAt, points } of await ledger.batches(run.id))
       if (acceptedAt !== null) answers.push({ atMs: Date.parse(acceptedAt), points });
   answers.sort((one, other) => one.atMs - other.atMs);

@@ -1,4 +1,7 @@
 /** The report as one HTML page that needs nothing else: it can be mailed, printed and kept. */
+
+import type { RunState } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import type { CoverageRow, MigrationReport, ReportedFile } from "./report.ts";
 import type { RecordedCreation } from "./structure-record.ts";
 
@@ -75,7 +78,7 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
 }
 
 function totals({ files, points, coverage, reconciliation, findings: odd = [] }: MigrationReport): string {
-  const delivered = files.filter(({ state }) => state === "accepted" || state === "confirmed").length;
+  const delivered = files.filter(({ state }) => RUN_STATES[state].standing === "delivered").length;
   const others = files.filter(({ reason, state }) => reason !== null && !isGood(state)).length;
   const cells: (readonly [string, string, string])[] = [
     ["files", count(files.length), ""],
@@ -250,8 +253,8 @@ function fileRow({ path, state, accepted, mapped, operations, run, reason }: Rep
   return `<tr><td class="whole">${text(path)}${why}</td><td class="${isGood(state) ? "good" : "bad"}">${state}</td><td class="number" data-name="points">${points}</td><td class="number" data-name="calls">${operations}</td><td data-name="operations"><code>${run}-…</code></td></tr>`;
 }
 
-function isGood(state: string): boolean {
-  return state === "accepted" || state === "confirmed" || state === "empty";
+function isGood(state: RunState): boolean {
+  return ["delivered", "empty"].includes(RUN_STATES[state].standing ?? "");
 }
 
 function more(length: number, shown: number): string {

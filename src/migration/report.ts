@@ -4,6 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
 import { keptSegmentFiles } from "../spool/segment-files.ts";
 import { readFacts } from "../spool/target-index.ts";
+import { runStatesThat } from "../states.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import { DeliveredFindings } from "./delivered-findings.ts";
@@ -71,21 +72,8 @@ export interface MigrationReport {
 }
 
 const READ_AT_ONCE = 200;
-const STATES: readonly RunState[] = [
-  "claimed",
-  "fetched",
-  "mapping",
-  "mapped",
-  "delivering",
-  "accepted",
-  "confirmed",
-  "unconfirmed",
-  "empty",
-  "held",
-  "discarded",
-  "quarantined",
-  "cancelled",
-];
+/** Of a container its entries are reported. */
+const REPORTED_STATES = runStatesThat(({ standing }) => standing !== null);
 
 export interface ReportFacts {
   readonly id: string;
@@ -110,7 +98,7 @@ export async function makeReport(
   const findings = new DeliveredFindings();
   const points = { mapped: 0, accepted: 0, rejected: 0 };
   // The latest attempt of each file comes last.
-  for await (const run of allRuns(ledger, STATES)) {
+  for await (const run of allRuns(ledger, REPORTED_STATES)) {
     const operations = await timeline.take(run, ledger);
     const { about } = keptSegmentFiles(join(spool, "kept", run.id));
     const compare = findings.take(run);

@@ -3,12 +3,12 @@
  * written once, where it is decided.
  */
 import type { Place, Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import type { Logger } from "../support/log.ts";
-import { NEEDS_A_PERSON } from "./state-of-work.ts";
 
 /** Logs each run whose state changed; a run that needs a person is a warning with the reason in words. */
 export function logRunState(run: Run, log: Logger): void {
-  if (!NEEDS_A_PERSON.includes(run.state)) return;
+  if (!RUN_STATES[run.state].needsAttention) return;
   const { reason } = run;
   log.warn(
     {

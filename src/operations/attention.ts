@@ -3,12 +3,13 @@
  * services, the spool.
  */
 import type { Ledger } from "../ledger/ledger.ts";
+import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
 import { type SpoolState, usedWords } from "./spool-state.ts";
-import { type DropState, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
+import { type DropState, isUnattended } from "./state-of-work.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 
 /** One thing that needs attention. `key` is its identity for as long as it lasts, also over restarts. */
@@ -100,7 +101,7 @@ async function occupiedPaths({ ledger, node }: AttentionSources): Promise<readon
 }
 
 async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {
-  const resting = await ledger.restingIn(NEEDS_A_PERSON, RUNS_MAX);
+  const resting = await ledger.restingIn(ATTENTION_STATES, RUNS_MAX);
   return resting.flatMap((one) => {
     const { run } = one;
     if (!isUnattended(one) || (node !== null && run.node !== null && run.node !== node)) return [];

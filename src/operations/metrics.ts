@@ -11,6 +11,7 @@ import {
   type RegistryContentType,
 } from "prom-client";
 import type { IsoInstant, LedgerEvent, Pause, Run, RunState } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import { type Clock, systemClock } from "../support/clock.ts";
 import { type Cell, Readings, Tally } from "./tallies.ts";
 
@@ -198,12 +199,8 @@ export class GatewayMetrics {
     }
     cell.value += 1;
     if (mappedNow) this.#countPoints(cells, "mapped", points.mapped);
-    if (state === "accepted" || state === "quarantined")
-      this.#countPoints(cells, "accepted", points.accepted);
-    if (state === "accepted" || state === "quarantined" || state === "empty")
-      this.#countPoints(cells, "rejected", points.rejected);
-    if (state === "confirmed" || state === "discarded") this.#countPoints(cells, "confirmed", points.stored);
-    if (state === "discarded") this.#countPoints(cells, "discarded", points.discarded);
+    for (const kind of RUN_STATES[state].counts)
+      this.#countPoints(cells, kind === "stored" ? "confirmed" : kind, points[kind]);
   }
 
   #countPoints(cells: RunCells, kind: keyof RunCells["points"], by: number): void {

@@ -1,12 +1,10 @@
 import { z } from "zod";
+import { ATTENTION_STATES } from "../states.ts";
 import { duration } from "../support/quantities.ts";
 
 /** The kinds of concerns that a notification can report. */
 export const ATTENTION_KINDS = [
-  "quarantined",
-  "held",
-  "discarded",
-  "unconfirmed",
+  ...ATTENTION_STATES,
   "occupied",
   "late",
   "lane",

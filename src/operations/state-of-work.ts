@@ -3,11 +3,11 @@
  * summary at the end.
  */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
-import type { Arrival, DropKind, IsoInstant, Run, RunState, Summary } from "../model.ts";
+import type { Arrival, DropKind, IsoInstant, Run, Summary } from "../model.ts";
+import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";
 import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
 import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
-import { turnOf } from "./wait-reasons.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
 /** What a drop's watcher reports of itself. */
@@ -71,8 +71,6 @@ export interface HealthPart {
   readonly reason: string;
 }
 
-/** States at rest that need a person. */
-export const NEEDS_A_PERSON: readonly RunState[] = ["quarantined", "held", "discarded", "unconfirmed"];
 /** The readings were lost before all were delivered: a newer version of the file does not bring them back. */
 export const READINGS_LOST = "HG-RUN-014";
 const SHOWN = 20;
@@ -99,7 +97,7 @@ export async function healthOf(
       reason: reason ?? "no fault is known",
     });
   }
-  for (const drop of await ledger.groupsOf(["claimed", "fetched"], "drop")) {
+  for (const drop of await ledger.groupsOf(INTAKE_STATES, "drop")) {
     if (configured.drops.includes(drop)) continue;
     const reason = "its files are in progress, but it is no longer in the configuration";
     parts.push({ part: `drop ${drop}`, ready: false, reason });
@@ -127,16 +125,9 @@ async function unconfirmedHealth(ledger: Ledger): Promise<readonly HealthPart[]>
   return [{ part: "outcomes", ready: true, reason }];
 }
 
-const UNDER_WAY: readonly RunState[] = [
-  "claimed",
-  "fetched",
-  "mapping",
-  "mapped",
-  "delivering",
-  "accepted",
-  "unconfirmed",
-  "held",
-];
+const WAITING_STATES = runStatesThat(({ isUnderWay, isAwaited }) => isUnderWay || isAwaited);
+/** Nothing of these can be done without their drop. */
+const INTAKE_STATES = runStatesThat(({ stage }) => stage === "intake");
 const WAITING_SHOWN = 200;
 
 /**
@@ -152,13 +143,13 @@ export async function waitingFiles(
 ): Promise<readonly WaitingFile[]> {
   const files: WaitingFile[] = [];
   for (const place of places) {
-    for (const arrival of await ledger.arrivalsIn(place.drop, ["settling", "unmatched"], WAITING_SHOWN))
+    for (const arrival of await ledger.arrivalsIn(place.drop, UNCLAIMED_STATES, WAITING_SHOWN))
       files.push(waitingArrival(arrival, place, nowMs));
   }
   const eventsArrive = new Map(places.map((place) => [place.drop, place.eventsArrive]));
   for (const file of await ledger.finishedFiles.occupied())
     files.push(waitingAsOccupied(file, eventsArrive.get(file.drop) ?? null));
-  const underWay = await ledger.runsIn(UNDER_WAY, { limit: WAITING_SHOWN, unsettled: true });
+  const underWay = await ledger.runsIn(WAITING_STATES, { limit: WAITING_SHOWN, unsettled: true });
   // Includes containers that wait until a person resolves one of their entries.
   const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
   const overdue = new Map(lanes.filter((lane) => lane.overdue).map((lane) => [lane.run.id, lane]));
@@ -173,7 +164,7 @@ export async function waitingFiles(
       path: run.path,
       state: run.state,
       since: run.changedAt,
-      reason: known ?? turnOf(run.state),
+      reason: known ?? RUN_STATES[run.state].waitsFor,
       runId: run.id,
       overdue: lane !== undefined,
       eventsArrive: eventsArrive.get(run.drop) ?? null,
@@ -235,7 +226,7 @@ export async function concernsOf(
   const occupied = await ledger.finishedFiles.occupied();
   concerns.push(...occupied.slice(0, SHOWN).map(occupiedWords));
   if (occupied.length > SHOWN) concerns.push(`${moreWords(occupied.length - SHOWN)} that changed and wait`);
-  const undone = underWay.filter(({ state }) => !NEEDS_A_PERSON.includes(state));
+  const undone = underWay.filter(({ state }) => !RUN_STATES[state].needsAttention);
   for (const run of undone.slice(0, SHOWN)) {
     concerns.push(
       `${run.path} at ${run.drop} is only ${run.state}: ${run.reason?.message ?? "it was its turn"} [headgate trace ${run.id}]`,
@@ -272,7 +263,7 @@ export function isUnattended({ run, arrival }: RestingRun): boolean {
 
 /** Runs that are not resolved yet, and those that came to rest since. */
 async function unresolvedRuns(ledger: Ledger, since: IsoInstant | null): Promise<readonly Run[]> {
-  const resting = await ledger.restingIn(NEEDS_A_PERSON, RUNS_MAX);
+  const resting = await ledger.restingIn(ATTENTION_STATES, RUNS_MAX);
   return resting
     .filter((one) => isUnattended(one) || (since !== null && one.run.changedAt >= since))
     .map(({ run }) => run);

@@ -5,12 +5,12 @@
  */
 import type { LaneHead, Ledger } from "../ledger/ledger.ts";
 import type { IsoInstant, Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import type { Clock } from "../support/clock.ts";
 import { isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { HealthPart } from "./state-of-work.ts";
-import { turnOf } from "./wait-reasons.ts";
 
 /** A lane and its first run. */
 export interface LaneWait extends LaneHead {
@@ -58,10 +58,9 @@ export class WaitingLanes {
       const frontAt = await this.#frontSince(head, movedAt);
       const since = movedAt > frontAt ? movedAt : frontAt;
       const waitedMs = Math.max(0, clock.now().epochMilliseconds - Date.parse(since));
-      const isReportedWithService =
-        (run.state === "mapped" || run.state === "delivering") && isDown(run.binding.service);
+      const isReportedWithService = RUN_STATES[run.state].stage === "delivery" && isDown(run.binding.service);
       const overdue = waitedMs >= afterMs && !isReportedWithService;
-      const reason = waitReason(run) ?? run.reason?.message ?? turnOf(run.state);
+      const reason = waitReason(run) ?? run.reason?.message ?? RUN_STATES[run.state].waitsFor;
       waits.push({ ...head, since, waitedMs, overdue, reason });
     }
     return waits;

@@ -2,8 +2,9 @@
 import { Gauge, type Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
+import { ATTENTION_STATES, RUN_STATES } from "../states.ts";
 import { shareQuery } from "../support/shared-query.ts";
-import { type DropState, type HealthPart, isUnattended, NEEDS_A_PERSON } from "./state-of-work.ts";
+import { type DropState, type HealthPart, isUnattended } from "./state-of-work.ts";
 import type { LaneWait } from "./waiting-lanes.ts";
 
 export interface WorkSources {
@@ -55,7 +56,7 @@ export function measureWork(registry: Registry, sources: WorkSources): void {
     registers: [registry],
     async collect() {
       this.reset();
-      for (const one of await sources.ledger.restingIn(NEEDS_A_PERSON, RESTING_MAX))
+      for (const one of await sources.ledger.restingIn(ATTENTION_STATES, RESTING_MAX))
         if (isUnattended(one))
           this.inc({ drop: one.run.drop, trigger: one.run.binding.trigger, state: one.run.state });
     },
@@ -85,7 +86,7 @@ function measureBacklog(registry: Registry, { ledger, nowMs }: WorkSources): voi
       const found = await query.now();
       this.reset();
       for (const { state, oldest: at, drop, trigger, mapper, service } of found) {
-        if (state === "accepted" || state === "unconfirmed") continue;
+        if (RUN_STATES[state].isAwaited) continue;
         const labels = { drop, trigger, mapper, service };
         const key = JSON.stringify(labels);
         ages.set(key, { labels, atMs: Math.min(ages.get(key)?.atMs ?? Infinity, Date.parse(at)) });

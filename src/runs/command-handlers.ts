@@ -1,8 +1,9 @@
 /** Carries out what a person orders: in the daemon, or on the ledger alone when none runs; the next start takes it up from there. */
 import { mayBeStored } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
 import type { Spool } from "../spool/spool.ts";
+import { CANCELLABLE_STATES, REPLAYABLE_STATES } from "../states.ts";
 import { RejectedError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import {
@@ -40,16 +41,6 @@ export interface LiveGateway {
   /** Unmatched files are offered to the triggers again. */
   triggersChanged(): void;
 }
-
-const CANCELLABLE: readonly RunState[] = [
-  "claimed",
-  "fetched",
-  "mapping",
-  "mapped",
-  "delivering",
-  "held",
-  "quarantined",
-];
 
 /** `RejectedError` when it cannot be done, or is no order. */
 export async function carryOut(asked: unknown, parts: OrderParts): Promise<Answers[Order["order"]]> {
@@ -104,7 +95,7 @@ async function cancel(
 /** A batch that was sent stays as it is: where nobody knows what became of it, it is said so. */
 async function cancelNow(id: string, by: string, why: string, ledger: Ledger): Promise<CancelledRun> {
   const run = await mustFindRun(id, ledger);
-  if (!CANCELLABLE.includes(run.state))
+  if (!CANCELLABLE_STATES.includes(run.state))
     throw new RejectedError("HG-RUN-011", {
       operation: "cancel run",
       subject: id,
@@ -157,18 +148,6 @@ async function forget(
   return { drop, path, ...forgotten };
 }
 
-const REPLAYABLE: readonly RunState[] = [
-  "accepted",
-  "confirmed",
-  "unconfirmed",
-  "empty",
-  "discarded",
-  "quarantined",
-  "cancelled",
-  // It is given up for the replay.
-  "held",
-];
-
 /** Nothing of it was sent, and its place is taken by the replay. */
 async function giveUpHeld(of: Run, by: string, live: LiveGateway | undefined, ledger: Ledger): Promise<void> {
   if (of.state !== "held") return;
@@ -203,7 +182,7 @@ async function assertReplayable(of: Run, ledger: Ledger): Promise<void> {
       hint: `\`headgate trace ${of.path}\` shows the runs of the entries; \`headgate forget\` has the whole container opened again.`,
     });
   for (const run of [of, latest]) {
-    if (REPLAYABLE.includes(run.state)) continue;
+    if (REPLAYABLE_STATES.includes(run.state)) continue;
     throw new RejectedError("HG-RUN-011", {
       ...facts,
       message: `run ${run.id} of ${run.path} is ${run.state}: only what is at rest is replayed`,

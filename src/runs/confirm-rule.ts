@@ -1,5 +1,6 @@
 /** How outcomes are learned, by the configuration. */
 import type { FinishRule, Run } from "../model.ts";
+import type { FinishAfter } from "../states.ts";
 import type { ConfirmRule } from "./steps.ts";
 
 /** Port 0 in `webhook.publicUrl` stands for the port that the listener of webhooks took. */
@@ -37,11 +38,11 @@ export function finishAfter(
   by: "auto" | ConfirmRule["by"],
   triggers: readonly {
     readonly name: string;
-    readonly finishAfter?: "accepted" | "confirmed" | undefined;
+    readonly finishAfter?: FinishAfter | undefined;
   }[],
   run: Run,
   rule: FinishRule,
-): "accepted" | "confirmed" {
+): FinishAfter {
   if (by === "none") return "accepted";
   const trigger = triggers.find((one) => one.name === run.binding.trigger);
   return trigger?.finishAfter ?? (rule.action === "delete" ? "confirmed" : "accepted");

@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { FileEntry, Run, RunState } from "../model.ts";
+import type { FileEntry, Run } from "../model.ts";
 import { bodiesOf } from "../segment/payloads.ts";
 import type { Spool } from "../spool/spool.ts";
+import { BATCH_STATES, RUN_STATES, UNDER_WAY_STATES } from "../states.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
 
 export interface Finding {
@@ -27,12 +28,9 @@ export interface CheckParts {
   readonly repair: boolean;
 }
 
-const UNDER_WAY: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"];
-const WITH_BATCHES: readonly RunState[] = ["mapped", "delivering", "held"];
-
 export async function* checkAll(parts: CheckParts, signal: AbortSignal): AsyncGenerator<Finding> {
   yield* checkLedger(parts);
-  for (const run of await parts.ledger.runsIn(UNDER_WAY)) {
+  for (const run of await parts.ledger.runsIn(UNDER_WAY_STATES)) {
     if (signal.aborted) return;
     for await (const finding of checkRun(run, parts)) if (await isStill(run, parts)) yield finding;
   }
@@ -79,7 +77,8 @@ async function* checkRun(run: Run, parts: CheckParts): AsyncGenerator<Finding> {
     };
   }
   const hasInput = input === true || ((input === null || repair) && (await spool.holdsInput(run.id)));
-  const hasBatches = WITH_BATCHES.includes(run.state) && (yield* checkSegment(run, subject, hasInput, parts));
+  const hasBatches =
+    RUN_STATES[run.state].index === "runs_delivery" && (yield* checkSegment(run, subject, hasInput, parts));
   // Whole batches are delivered whatever became of what they were made of.
   if (!hasInput && !hasBatches) yield* checkSource(run, subject, parts);
 }
@@ -92,7 +91,7 @@ async function* checkSegment(
   { ledger, spool, repair }: CheckParts,
 ): AsyncGenerator<Finding, boolean> {
   const batches = await ledger.batches(run.id);
-  const open = batches.filter(({ state }) => state === "ready" || state === "sending");
+  const open = batches.filter(({ state }) => BATCH_STATES[state].isUnanswered);
   const segment = await spool.openSegment(run.id);
   if (segment === null) {
     if (open.length === 0) return true;

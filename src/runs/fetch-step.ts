@@ -1,5 +1,6 @@
 /** `claimed → fetched`: the bytes come into the spool, and their digest tells whether they are a duplicate. */
-import type { Arrival, FileEntry, Run, RunState } from "../model.ts";
+import type { Arrival, FileEntry, Run } from "../model.ts";
+import { UNDELIVERED_STATES } from "../states.ts";
 import { RejectedError, TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import { fetchReplayed } from "./replay.ts";
@@ -110,7 +111,7 @@ async function takeAsKnown(
 ): Promise<StepResult> {
   const { ledger } = steps;
   const before = await ledger.runOf(earlier.id);
-  if (before === null || !NEEDS_A_PERSON.includes(before.state)) {
+  if (before === null || !UNDELIVERED_STATES.includes(before.state)) {
     const message = `the same bytes came before at this path (${earlier.seenAt}) and were delivered or are under way`;
     await ledger.advanceArrival(arrival.id, "duplicate", message);
     await cancel(run, steps, { code: "HG-RUN-001", message });
@@ -127,8 +128,6 @@ async function takeAsKnown(
   await cancel(run, steps, { code: "HG-RUN-001", message });
   return REST;
 }
-
-const NEEDS_A_PERSON: readonly RunState[] = ["held", "quarantined", "discarded", "cancelled"];
 
 /** The gateway archived or deleted the source, so that a file at its path is another upload. */
 function isTakenAway({ finishPlan, finishedAt }: Run): boolean {

@@ -1,27 +1,12 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
 import { finishFile, type SetAside, setFileAside } from "../drops/drop.ts";
 import type { RunChange } from "../ledger/ledger.ts";
-import type { End, FinishPlan, FinishResult, Run, RunState } from "../model.ts";
+import type { End, FinishPlan, FinishResult, Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { asideEvent, beginWatch } from "./finish-guard.ts";
 import { containerOf, waitForDrop } from "./source.ts";
 import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
-
-const END_OF: Readonly<Partial<Record<RunState, End>>> = {
-  accepted: "delivered",
-  confirmed: "delivered",
-  unconfirmed: "delivered",
-  empty: "delivered",
-  // Once all its entries came to a good end.
-  opened: "delivered",
-  quarantined: "quarantined",
-  discarded: "quarantined",
-};
-
-/** Nobody has said yet that it is stored. */
-function isAwaited({ state }: Run): boolean {
-  return state === "accepted" || state === "unconfirmed";
-}
 
 export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const end = await endOf(run, steps);
@@ -29,7 +14,7 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   if (post === undefined) return await waitForDrop(run, steps);
   const left = run.replay !== null && (await steps.ledger.arrival(run.arrivalId))?.goneAt !== null;
   const rule = end === null || left ? ({ action: "leave" } as const) : post.finish[end];
-  if (isAwaited(run) && steps.finishAfter(run, rule) === "confirmed") return REST;
+  if (RUN_STATES[run.state].isAwaited && steps.finishAfter(run, rule) === "confirmed") return REST;
 
   const container = await containerOf(run, steps);
   if (container !== null) return finishEntry(run, container, steps);
@@ -113,7 +98,7 @@ async function finishEntry(run: Run, container: Run, steps: RunSteps): Promise<S
 const PAST = { leave: "left", delete: "deleted", archive: "archived" } as const;
 
 async function endOf(run: Run, steps: RunSteps): Promise<End | null> {
-  if (run.state !== "cancelled") return END_OF[run.state] ?? null;
+  if (run.state !== "cancelled") return RUN_STATES[run.state].end;
   const arrival = await steps.ledger.arrival(run.arrivalId);
   return arrival?.state === "duplicate" ? "duplicate" : null;
 }

@@ -2,6 +2,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MapperVersions } from "../mapping/contract.ts";
 import type { Spool } from "../spool/spool.ts";
+import { UNDER_WAY_STATES } from "../states.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -21,8 +22,6 @@ export interface HousekeepingParts {
   readonly keepMs: number;
 }
 
-/** Runs that may still be mapped, or mapped again. */
-const UNDER_WAY = ["claimed", "fetched", "mapping", "mapped", "delivering", "held"] as const;
 /** Lookup tables and mappers that nothing needs stay this long, as the time of their last use may be this much in the past. */
 const MARGIN_MS = 7 * 24 * 3_600_000;
 
@@ -89,7 +88,7 @@ export async function tidyUp(parts: HousekeepingParts, signal: AbortSignal): Pro
 
 /** No run under way is bound to a lookup table or a version of a mapper that was last bound before this time. */
 async function boundSince({ ledger }: HousekeepingParts, nowMs: number): Promise<number> {
-  const [oldest] = await ledger.runsIn(UNDER_WAY, { limit: 1 });
+  const [oldest] = await ledger.runsIn(UNDER_WAY_STATES, { limit: 1 });
   const since = oldest === undefined ? nowMs : Math.min(nowMs, Date.parse(oldest.createdAt));
   return since - MARGIN_MS;
 }

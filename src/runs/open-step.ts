@@ -1,7 +1,8 @@
 /** `fetched → opened`: the entries of a container become arrivals. And while it is opened: they are claimed, and it is finished after them. */
 import { basename } from "node:path/posix";
 import type { EntriesState } from "../ledger/ledger.ts";
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import { compareNames } from "../support/natural-order.ts";
 import { finishSource } from "./finish-step.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -12,7 +13,6 @@ import { limitsOf } from "./unpacking/copies.ts";
 const LOOK_AGAIN_MS = 2_000;
 /** An entry that was delivered is awaited for its confirmation, which nobody tells to its container. */
 const CONFIRMING_MS = 500;
-const UNDELIVERED: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];
 const CLAIMED_AT_ONCE = 64;
 const NAMED_MAX = 3;
 
@@ -66,7 +66,7 @@ export async function tendContainer(run: Run, steps: RunSteps, signal: AbortSign
   if (entries.underWay !== null) {
     const { id, path, state } = entries.underWay;
     const reason = `waits for its entry ${path} (${state})`;
-    return UNDELIVERED.includes(state)
+    return RUN_STATES[state].isOpen
       ? { move: "wait", ms: LOOK_AGAIN_MS, reason, blockedBy: id }
       : { move: "wait", ms: CONFIRMING_MS, reason };
   }

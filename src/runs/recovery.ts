@@ -1,6 +1,7 @@
 /** At start-up: brings runs that the last process left in the middle of a step back to where the step can be done again. */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Spool } from "../spool/spool.ts";
+import { OPEN_STATES, RUN_STATES, STARTED_STATES } from "../states.ts";
 import type { RunSteps } from "./steps.ts";
 
 export interface Recovery {
@@ -24,9 +25,8 @@ export async function recoverRuns(steps: RunSteps): Promise<Recovery> {
 /** Of what the runs under way need, how much the spool does not have any more. Each is told by its run when it is made again. */
 async function countLost({ ledger, spool }: RunSteps): Promise<{ inputs: number; segments: number }> {
   const lost = { inputs: 0, segments: 0 };
-  for (const run of await ledger.runsIn(["fetched", "mapping", "mapped", "delivering"], { ours: true })) {
-    if (run.state === "mapped" || run.state === "delivering")
-      lost.segments += (await spool.hasSegment(run.id)) ? 0 : 1;
+  for (const run of await ledger.runsIn(STARTED_STATES, { ours: true })) {
+    if (RUN_STATES[run.state].stage === "delivery") lost.segments += (await spool.hasSegment(run.id)) ? 0 : 1;
     else lost.inputs += (await spool.holdsInput(run.id)) ? 0 : 1;
   }
   return lost;
@@ -57,9 +57,8 @@ export async function takeUpRuns(
   isRunning: (runId: string) => boolean,
 ): Promise<Readonly<Record<string, number>>> {
   const underWay: Record<string, number> = {};
-  const states = ["claimed", "fetched", "mapping", "mapped", "delivering"] as const;
   const found = [
-    ...(await steps.ledger.runsIn(states, { ours: true })),
+    ...(await steps.ledger.runsIn(OPEN_STATES, { ours: true })),
     // Those of which nothing more is told stay accepted for ever.
     ...(await steps.ledger.runsIn(["accepted"], { ours: true, unsettled: true })),
   ];
@@ -87,11 +86,7 @@ export async function retireAtRest(
   for (const id of ids) {
     const run = await ledger.run(id);
     const atRest =
-      run === null ||
-      ["confirmed", "unconfirmed", "empty", "opened", "discarded", "quarantined", "cancelled"].includes(
-        run.state,
-      ) ||
-      (run.state === "accepted" && !awaited.has(id));
+      run === null || (run.state === "accepted" ? !awaited.has(id) : !RUN_STATES[run.state].isUnderWay);
     if (!atRest || (run !== null && run.finishedAt === null) || isRunning(id)) continue;
     try {
       await spool.retire(id);

@@ -1,5 +1,6 @@
 /** What a person orders about held runs: push them as they are, or look at them again now. */
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
+import { runStatesThat } from "../states.ts";
 import { isLeaseLost, RejectedError } from "../support/errors.ts";
 import { mustFindRun, type OrderParts } from "./command-handlers.ts";
 import type { Order, RecheckedRuns, ReleasedRun } from "./commands.ts";
@@ -7,7 +8,8 @@ import { overtakenWords } from "./later-deliveries.ts";
 
 /** Runs that one order looks at; the others follow by themselves. */
 const RECHECKED_MAX = 10_000;
-const RECHECKED: readonly RunState[] = ["held", "unconfirmed"];
+/** What is waited for may be there now. */
+const RECHECKED = runStatesThat(({ needsAttention, isAtRest }) => needsAttention && !isAtRest);
 
 export function release(
   asked: Extract<Order, { order: "release" }>,

@@ -6,11 +6,12 @@
  * turns, so that what waits at one of them never hides what is ready at another.
  */
 import type { Run } from "../model.ts";
+import { NEEDS_SERVICE_STATES, RUN_STATES } from "../states.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
 import { GATHER_MS, Parties } from "./parties.ts";
 import { pendingRuns } from "./pending-runs.ts";
 import { beginToFill, freeSlots, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
-import { FOR_SERVICE, QUARANTINABLE, takeStep } from "./step-dispatch.ts";
+import { takeStep } from "./step-dispatch.ts";
 import { Faults } from "./step-faults.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
@@ -108,8 +109,7 @@ export class Scheduler {
   /** Why a run is not in hand, as far as that is known. */
   waitReason({ id, state, binding }: Run): string | undefined {
     const own = this.#waits.reason(id);
-    if (own !== undefined || !FOR_SERVICE.includes(state)) return own;
-    return this.serviceWaits().get(binding.service);
+    return own ?? (NEEDS_SERVICE_STATES.includes(state) ? this.serviceWaits().get(binding.service) : own);
   }
 
   /** Services that cannot be used now, with the reason. */
@@ -363,7 +363,7 @@ export class Scheduler {
     const other = await this.#steps.ledger.run(blockedBy);
     // An opened container is in the way until its entries have runs, and then they are.
     if (other?.state === "opened") return (await this.#steps.ledger.blockedBy(run))?.id !== blockedBy;
-    return other === null || !QUARANTINABLE.includes(other.state);
+    return other === null || !RUN_STATES[other.state].isOpen;
   }
 
   /** Never rejects: whatever happens to one run, the others go on. */

@@ -1,5 +1,6 @@
 /** The stages of the scheduler: which runs come to each, and with how many hands. */
 import type { Run, RunState } from "../model.ts";
+import { type RunStage, runStatesThat } from "../states.ts";
 import type { OnService } from "./waits.ts";
 
 export interface SchedulerOptions {
@@ -25,7 +26,7 @@ export interface IntakeRule {
 }
 
 export interface Stage {
-  readonly name: "intake" | "delivery" | "containers" | "held" | "confirming" | "unconfirmed" | "finishing";
+  readonly name: RunStage;
   /** For each service at the stage of delivery, otherwise altogether. */
   hands: number;
   /** More hands, for runs of small files alone. */
@@ -70,8 +71,6 @@ const SMALL_BYTES = 256 * 1024;
 /** `group`: of an intake that takes them in groups. */
 const SMALL_HANDS = { intake: 256, group: 48, delivery: 256, closing: 128 } as const;
 
-export const AT_REST: readonly RunState[] = ["confirmed", "empty", "discarded", "quarantined", "cancelled"];
-
 export function openStages(options: SchedulerOptions): readonly Stage[] {
   const { isClosed, byGroups } = options.intakeRule ?? { isClosed: () => false, byGroups: false };
   return [
@@ -82,7 +81,6 @@ export function openStages(options: SchedulerOptions): readonly Stage[] {
       byGroups,
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
       by: "drop",
-      states: ["claimed", "fetched"],
       isClosed,
     }),
     stage({
@@ -90,29 +88,25 @@ export function openStages(options: SchedulerOptions): readonly Stage[] {
       hands: options.deliveryConcurrency,
       smallFileSlots: SMALL_HANDS.delivery,
       by: "lane",
-      states: ["mapped", "delivering"],
     }),
     stage({
       name: "containers",
       hands: CLOSING_HANDS,
       by: "drop",
-      states: ["opened"],
       only: { unsettled: true },
     }),
-    stage({ name: "held", hands: HELD_HANDS, by: "lane", states: ["held"] }),
+    stage({ name: "held", hands: HELD_HANDS, by: "lane" }),
     stage({
       name: "confirming",
       hands: CLOSING_HANDS,
       smallFileSlots: SMALL_HANDS.closing,
       by: "lane",
-      states: ["accepted"],
       only: { unsettled: true },
     }),
     stage({
       name: "unconfirmed",
       hands: UNCONFIRMED_HANDS,
       by: "lane",
-      states: ["unconfirmed"],
       only: { unsettled: true },
     }),
     stage({
@@ -120,14 +114,13 @@ export function openStages(options: SchedulerOptions): readonly Stage[] {
       hands: CLOSING_HANDS,
       smallFileSlots: SMALL_HANDS.closing,
       by: "drop",
-      states: AT_REST,
       only: { unfinished: true },
     }),
   ];
 }
 
 function stage(
-  facts: Pick<Stage, "name" | "hands" | "by" | "states"> &
+  facts: Pick<Stage, "name" | "hands" | "by"> &
     Partial<Pick<Stage, "only" | "perDrop" | "smallFileSlots" | "byGroups" | "isClosed">>,
 ): Stage {
   return {
@@ -137,6 +130,7 @@ function stage(
     byGroups: false,
     isClosed: () => false,
     ...facts,
+    states: runStatesThat((one) => one.stage === facts.name),
     running: new Map(),
     turn: 0,
     emptyUntilMs: 0,

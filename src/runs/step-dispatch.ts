@@ -1,5 +1,6 @@
 /** Which step comes next for a run: each is one file. */
-import type { Run, RunState } from "../model.ts";
+import type { Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import { confirmOutcome } from "./confirm-step.ts";
 import { deliverBatches } from "./deliver-step.ts";
 import { fetchInput } from "./fetch-step.ts";
@@ -13,10 +14,6 @@ import type { RunSteps, StepResult } from "./steps.ts";
 
 type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
 
-/** Runs that need their service for what comes next. */
-export const FOR_SERVICE: readonly RunState[] = ["mapped", "delivering", "accepted", "unconfirmed"];
-export const QUARANTINABLE: readonly RunState[] = ["claimed", "fetched", "mapping", "mapped", "delivering"];
-
 export function takeStep(run: Run, stage: Stage, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {
   const take = (name: string, step: Step) => tracedStep(name, run, steps, () => step(run, steps, signal));
   if (run.state === "claimed") return take("fetch", fetchInput);
@@ -25,7 +22,7 @@ export function takeStep(run: Run, stage: Stage, steps: RunSteps, signal: AbortS
   if (run.state === "opened") return tendContainer(run, steps, signal);
   if (stage.name === "delivery") return take("deliver", deliverBatches);
   if (run.state === "held") return recheckHeld(run, steps, signal);
-  if (run.state !== "accepted" && run.state !== "unconfirmed") return take("finish", finishSource);
+  if (!RUN_STATES[run.state].isAwaited) return take("finish", finishSource);
   return close(run, steps, take);
 }
 

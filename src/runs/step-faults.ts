@@ -1,7 +1,7 @@
 /** What becomes of a run whose step threw: a fault of this one item ends in quarantine; what may pass is tried again with growing pauses. */
 import type { Run } from "../model.ts";
+import { RUN_STATES } from "../states.ts";
 import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
-import { QUARANTINABLE } from "./step-dispatch.ts";
 import { type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS } from "./waits.ts";
 
@@ -40,7 +40,7 @@ export class Faults {
     if (error instanceof InvariantError)
       log.error({ run: run.id, code: error.code, err: thrown }, wordsOf(error));
     const final = error instanceof RejectedError || error instanceof InvariantError;
-    if (final && now !== null && QUARANTINABLE.includes(now.state)) {
+    if (final && now !== null && RUN_STATES[now.state].isOpen) {
       await ledger.advanceRun(run.id, now.state, "quarantined", {
         reason: reasonOf(error),
         detail: wordsOf(error),

@@ -19,6 +19,7 @@ import type {
 } from "../model.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
+import type { FinishAfter } from "../states.ts";
 import type { Clock } from "../support/clock.ts";
 import { type HeadgateError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
@@ -98,7 +99,7 @@ export interface RunSteps {
     readonly max: number;
     provision(targets: readonly TargetFacts[], signal: AbortSignal): Promise<ProvisionedTargets>;
   } | null;
-  finishAfter(run: Run, rule: FinishRule): "accepted" | "confirmed";
+  finishAfter(run: Run, rule: FinishRule): FinishAfter;
   planFinish(rule: FinishRule, entry: FileEntry, id: string): FinishPlan;
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FINISH_AFTER } from "../states.ts";
 import { fileTrigger } from "../wire/index.ts";
 import { expectOptions } from "./expectation.ts";
 
@@ -73,7 +74,7 @@ export const triggerOptions = z.strictObject({
     .describe("Goes in front of the operation ids of this trigger's runs.")
     .meta({ examples: ["plant-7"] }),
   finishAfter: z
-    .enum(["accepted", "confirmed"])
+    .enum(FINISH_AFTER)
     .optional()
     .describe(
       "When the source file may be archived or deleted: once the service accepted every batch, or " +

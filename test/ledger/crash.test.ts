@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Ledger, TracedFile } from "../../src/ledger/ledger.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { FAULT_POINTS } from "../../src/ledger/states.ts";
+import { FAULT_POINTS } from "../../src/ledger/transitions.ts";
 import { systemClock } from "../../src/support/clock.ts";
 
 const CHILD = join(import.meta.dirname, "crash-child.ts");

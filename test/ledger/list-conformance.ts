@@ -1,11 +1,11 @@
 /** Lists of runs: each goes along an index of its own, and all must tell the same. */
 import { expect, it } from "vitest";
 import type { Ledger, RunFilter } from "../../src/ledger/ledger.ts";
-import { RUN_TRANSITIONS } from "../../src/ledger/states.ts";
 import type { Run, RunState } from "../../src/model.ts";
+import { ALL_RUN_STATES } from "../../src/states.ts";
 import { BINDING, entry, list, record } from "./fixtures.ts";
 
-const STATES = Object.keys(RUN_TRANSITIONS) as readonly RunState[];
+const STATES = ALL_RUN_STATES;
 /** The shortest way to each state that is not the first. */
 const WAYS: Readonly<Record<string, readonly RunState[]>> = {
   fetched: ["fetched"],

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import type { Ledger } from "../../ledger/ledger.ts";
+import { FILE_STANDINGS } from "../../states.ts";
 
 const ending = z.strictObject({
-  ends: z.enum(["delivered", "quarantined", "unmatched", "duplicate", "empty"]),
+  ends: z.enum(FILE_STANDINGS),
   points: z.int().optional(),
 });
 

@@ -4,6 +4,7 @@ import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
 import type { Expectation } from "../../migration/expectation.ts";
 import type { Batch, PushTarget, Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
+import { BATCH_STATES } from "../../states.ts";
 import { identifierKind, targetWords } from "../../wire/index.ts";
 import { lookIntoLedgers } from "../ledger-view.ts";
 import type { KnownMigration } from "./reports.ts";
@@ -55,5 +56,5 @@ function sharing(targets: readonly PushTarget[], sample: Run, ledger: Ledger): P
 
 /** What waits to be sent again may come at any moment. */
 function wasBegun({ state }: Batch): boolean {
-  return state === "accepted" || state === "sending";
+  return BATCH_STATES[state].mayBeStored;
 }

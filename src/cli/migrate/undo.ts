@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { openLedger } from "../../ledger/open.ts";
-import { allRuns, deliveredRuns, TAKEN } from "../../migration/delivered.ts";
+import { allRuns, deliveredRuns } from "../../migration/delivered.ts";
 import { Expectation } from "../../migration/expectation.ts";
 import { RemovalRanges } from "../../migration/removal-ranges.ts";
 import { migrationLedger } from "../../migration/request.ts";
@@ -19,6 +19,7 @@ import {
 import { pastUndos, UndoRecord } from "../../migration/undo-record.ts";
 import type { Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
+import { TOUCHED_STATES } from "../../states.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import { print, printJson, printTable, styled } from "../output.ts";
@@ -128,7 +129,7 @@ class Undoing {
 
   async run(): Promise<DataUndone> {
     const samples = new Map<string, Run>();
-    for await (const run of allRuns(this.#ledger, TAKEN))
+    for await (const run of allRuns(this.#ledger, TOUCHED_STATES))
       if (!samples.has(run.binding.service)) samples.set(run.binding.service, run);
     const ranges = new RemovalRanges(join(this.#known.folder, "undo.sqlite"));
     const stores = new Map<string, OpenStore>();
@@ -262,7 +263,7 @@ class Undoing {
 const TELL_EVERY = 100;
 
 async function* runsTo(service: string, ledger: Ledger): AsyncGenerator<Run> {
-  for await (const run of allRuns(ledger, TAKEN)) if (run.binding.service === service) yield run;
+  for await (const run of allRuns(ledger, TOUCHED_STATES)) if (run.binding.service === service) yield run;
 }
 
 function interrupted(id: string, cause: unknown): ConfigError {

@@ -5,27 +5,17 @@ import { allRuns } from "../../migration/delivered.ts";
 import type { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
 import type { Throttle } from "../../migration/throttle.ts";
-import type { RunState } from "../../model.ts";
+import { runStatesThat, STARTED_STATES } from "../../states.ts";
 import { systemClock } from "../../support/clock.ts";
 import { type Amount, FILES_SHOWN, type Reached } from "./progress.ts";
 
-const AT_REST: readonly RunState[] = [
-  "accepted",
-  "confirmed",
-  "unconfirmed",
-  "empty",
-  "discarded",
-  "quarantined",
-  "held",
-  "cancelled",
-  "opened",
-];
-const IN_WORK: readonly RunState[] = ["delivering", "mapped", "mapping", "fetched"];
+/** Nothing more happens to these by themselves, but what is confirmed. */
+const ENDED = runStatesThat(({ isOpen }) => !isOpen);
 /** Looking may take the fiftieth part of the time. */
 const LOOK_SHARE = 50;
 const EVER = "1970-01-01T00:00:00Z";
 const ENDS: ReadonlySet<string> = new Set([
-  ...AT_REST.map((state) => `run.${state}`),
+  ...ENDED.map((state) => `run.${state}`),
   "arrival.unmatched",
   "arrival.duplicate",
 ]);
@@ -53,7 +43,7 @@ export class Watch {
 
   /** What earlier calls have brought to rest. */
   async recall(ledger: Ledger): Promise<void> {
-    for await (const { drop, path } of allRuns(ledger, AT_REST)) this.#rests(drop, path);
+    for await (const { drop, path } of allRuns(ledger, ENDED)) this.#rests(drop, path);
   }
 
   take({ what, drop, path, runId }: FileEvent): void {
@@ -100,7 +90,7 @@ export class Watch {
     if (this.#last !== null && !now && startMs < this.#nextMs) return { ...this.#last, ...files };
     const { ledger } = gateway;
     const { points, files: standings } = await ledger.tally(EVER);
-    const runs = await ledger.runsIn(IN_WORK, { limit: FILES_SHOWN });
+    const runs = await ledger.runsIn(STARTED_STATES, { limit: FILES_SHOWN });
     this.#last = {
       ...files,
       mapped: points.mapped,

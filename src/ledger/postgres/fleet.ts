@@ -1,8 +1,10 @@
 /** Which node holds what, by the sessions. */
 import type { IsoInstant, Run } from "../../model.ts";
+import { CLOSING_STATES, OPEN_STATES } from "../../states.ts";
 import type { Fleet, NodeState } from "../fleet.ts";
 import { appendEvent } from "../records/events.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "../records/rows.ts";
+import { literals } from "../records/run-indexes.ts";
 import { cells, change, execute, row, rows, type Steps } from "../records/store.ts";
 import { leaseLost } from "./faults.ts";
 import type { PostgresStore } from "./store.ts";
@@ -152,7 +154,7 @@ function* nodes(): Steps<readonly NodeState[]> {
       CASE WHEN ended_at IS NULL AND until >= clock_timestamp() THEN 1 ELSE 0 END AS alive,
       (SELECT json_agg(drop_name ORDER BY drop_name)::text FROM drop_holders WHERE session = sessions.id) AS drops,
       (SELECT count(*) FROM runs WHERE owner = sessions.id
-        AND (state IN ('claimed', 'fetched', 'mapping', 'mapped', 'delivering') OR (state IN ('accepted', 'opened') AND settled = 0))) AS runs
+        AND (state IN (${literals(OPEN_STATES)}) OR (state IN (${literals(CLOSING_STATES)}) AND settled = 0))) AS runs
     FROM sessions WHERE ended_at IS NULL OR ended_at > clock_timestamp() - ${SHOWN} ORDER BY node, id DESC`);
   return found.map(({ node, since, heard_of, alive, drops, runs }) => ({
     node,

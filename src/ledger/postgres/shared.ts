@@ -1,7 +1,7 @@
 /** The bytes that nodes share, in the schema of the ledger. */
 import type { Clock } from "../../support/clock.ts";
 import type { ContentKind, SharedBytes, SharedContent } from "../shared.ts";
-import { brokenInvariant } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 import type { Connections } from "./connection.ts";
 import { faultOf, isUniqueViolation } from "./faults.ts";
 import { intakeMethods } from "./shared-intake.ts";

@@ -21,7 +21,7 @@ import {
   type Store,
   type Value,
 } from "../records/store.ts";
-import { brokenInvariant } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 import { type Connections, READERS_MAX } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driver.ts";

@@ -1,10 +1,12 @@
 /** A batch is accepted, and with the last one its run, in the same transaction. */
 import type { BatchState, Run } from "../../model.ts";
+import { NOT_ACCEPTED_STATES } from "../../states.ts";
 import type { Ledger, WholeRun } from "../ledger.ts";
-import { assertTransition } from "../states.ts";
+import { assertTransition } from "../transitions.ts";
 import { assertState, missingBatch } from "./batches.ts";
 import { appendEvent, appendEvents } from "./events.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRunRow } from "./rows.ts";
+import { literals } from "./run-indexes.ts";
 import { applyChange, eventOf } from "./runs.ts";
 import { cells, execute, type Steps, type Store } from "./store.ts";
 
@@ -27,7 +29,7 @@ type OthersCells = readonly [accepted: number, rejected: number, left: number];
 
 const SELECT_OTHERS = `SELECT coalesce(sum(CASE WHEN state = 'accepted' THEN points END), 0),
     coalesce(sum(CASE WHEN state = 'rejected' THEN points END), 0),
-    coalesce(sum(CASE WHEN state IN ('ready', 'sending', 'rejected') THEN 1 END), 0)
+    coalesce(sum(CASE WHEN state IN (${literals(NOT_ACCEPTED_STATES)}) THEN 1 END), 0)
   FROM batches WHERE run_id = ? AND operation_id <> ?`;
 
 const ALONE: OthersCells = [0, 0, 0];

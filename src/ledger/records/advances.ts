@@ -2,7 +2,7 @@
 import type { ArrivalState, BatchSlice, Run } from "../../model.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { Advanced, Ledger, MappedRecord, RunAdvance, RunPassage } from "../ledger.ts";
-import { brokenInvariant } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 import { duplicateOf, unfetchedBefore } from "./arrivals.ts";
 import { batchesOf, insertBatches, recountAnswers } from "./batches.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";

@@ -1,14 +1,9 @@
 import { basename } from "node:path/posix";
 import type { Arrival, ArrivalState, Run } from "../../model.ts";
+import { ARRIVAL_STATES, MAY_BE_STORED_STATES, runStatesThat } from "../../states.ts";
 import type { InvariantError } from "../../support/errors.ts";
 import type { ArrivalAge, Ledger } from "../ledger.ts";
-import {
-  ARRIVAL_TRANSITIONS,
-  assertTransition,
-  brokenInvariant,
-  DELIVERED_RUN_STATES,
-  OPEN_RUN_STATES,
-} from "../states.ts";
+import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { awaitedBefore } from "./awaited.ts";
 import { releaseContainerLanes } from "./container-lanes.ts";
 import { reopenContainer } from "./entry-paths.ts";
@@ -23,6 +18,7 @@ import {
   toArrival,
   toRun,
 } from "./rows.ts";
+import { literals } from "./run-indexes.ts";
 import { cells, execute, NO_LIMIT, perDialect, row, rowEach, rows, type Steps, type Store } from "./store.ts";
 
 type ArrivalMethods = Pick<
@@ -109,7 +105,7 @@ export function* moveArrival(store: Store, id: number, to: ArrivalState, reason:
 
 /** As a text of SQL, since the index holds some states alone. Never anything but a state. */
 function literal(state: ArrivalState): string {
-  if (!Object.hasOwn(ARRIVAL_TRANSITIONS, state))
+  if (!Object.hasOwn(ARRIVAL_STATES, state))
     throw brokenInvariant("list arrivals", state, `"${state}" is no state of an arrival`);
   return `'${state}'`;
 }
@@ -147,9 +143,11 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
 }
 
 /** Runs that delivered their readings, or still will. A held run resumes by itself when its structure is there. */
-const DELIVERS = [...OPEN_RUN_STATES, "held", ...DELIVERED_RUN_STATES]
-  .map((state) => `'${state}'`)
-  .join(", ");
+const DELIVERS = literals(runStatesThat(({ isUnderWay, isDelivered }) => isUnderWay || isDelivered));
+/** Runs that ended before the service took every batch. */
+const GIVEN_UP = literals(
+  runStatesThat(({ isAtRest, isAccepted }, state) => isAtRest && !isAccepted && state !== "empty"),
+);
 
 /**
  * An earlier version counts when its readings, or some of them, were accepted, may have been (`sending`: the response was lost), or
@@ -162,8 +160,8 @@ const selectDuplicate = perDialect(
           AND (runs.state IN (${DELIVERS})
             OR (runs.state = 'opened' AND (runs.settled = 0 OR runs.finished_at IS NOT NULL))
             OR (runs.state = 'discarded' AND runs.stored > 0)
-            OR (runs.state IN ('quarantined', 'cancelled') AND EXISTS (SELECT 1 FROM batches
-              WHERE batches.run_id = runs.id AND batches.state IN ('accepted', 'sending')))))
+            OR (runs.state IN (${GIVEN_UP}) AND EXISTS (SELECT 1 FROM batches
+              WHERE batches.run_id = runs.id AND batches.state IN (${literals(MAY_BE_STORED_STATES)})))))
       ORDER BY id DESC LIMIT 1`,
 );
 

@@ -1,7 +1,8 @@
 import type { Batch, BatchSlice, BatchState, Run } from "../../model.ts";
+import { BATCH_STATES } from "../../states.ts";
 import type { InvariantError } from "../../support/errors.ts";
 import type { BatchChange, Ledger } from "../ledger.ts";
-import { assertTransition, brokenInvariant } from "../states.ts";
+import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { appendEvent } from "./events.ts";
 import { blockedBy } from "./lanes.ts";
 import { BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts";
@@ -120,7 +121,7 @@ function* moveBatch(
     after.acceptedAt,
     operationId,
   );
-  if (to === "accepted" || to === "rejected") yield* recountAnswers(store, batch.runId);
+  if (BATCH_STATES[to].isAnswer) yield* recountAnswers(store, batch.runId);
   const words =
     change.attempted === true ? `attempt ${after.attempts}, ${batch.points} points` : change.answer;
   yield* appendEvent(

@@ -1,7 +1,10 @@
 /** What in a ledger contradicts itself, and what of that can be put right from the rest. */
+
+import { ACCEPTED_STATES, DELIVERABLE_STATES, NOT_ACCEPTED_STATES } from "../../states.ts";
 import type { Ledger, LedgerFault } from "../ledger.ts";
 import { recountAnswers, recountOutcomes } from "./batches.ts";
 import { appendEvent } from "./events.ts";
+import { literals } from "./run-indexes.ts";
 import { mustFindRun } from "./runs.ts";
 import { execute, rows, type Steps, type Store } from "./store.ts";
 
@@ -25,14 +28,14 @@ const QUESTIONS: readonly Question[] = [
   {
     repair: null,
     sql: `SELECT id AS subject, 'is ' || state || ', and has no batches' AS words FROM runs
-      WHERE state IN ('mapped', 'delivering', 'accepted', 'confirmed', 'unconfirmed', 'discarded')
+      WHERE state IN (${literals([...DELIVERABLE_STATES, ...ACCEPTED_STATES])})
         AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)`,
   },
   {
     repair: null,
     sql: `SELECT runs.id AS subject, 'is ' || runs.state || ', and its batch ' || batches.sequence || ' is ' || batches.state AS words
       FROM runs JOIN batches ON batches.run_id = runs.id
-      WHERE runs.state IN ('accepted', 'confirmed', 'unconfirmed', 'discarded') AND batches.state IN ('ready', 'sending', 'rejected')`,
+      WHERE runs.state IN (${literals(ACCEPTED_STATES)}) AND batches.state IN (${literals(NOT_ACCEPTED_STATES)})`,
   },
   {
     repair: null,

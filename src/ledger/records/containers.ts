@@ -1,8 +1,8 @@
 /** Containers and their entries. */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, Reason, Run, RunState } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
 import type { EntriesState, Ledger } from "../ledger.ts";
-import { OPEN_RUN_STATES } from "../states.ts";
 import { mustFindArrival } from "./arrivals.ts";
 import { releaseContainerLanes } from "./container-lanes.ts";
 import { appendEvent } from "./events.ts";
@@ -113,9 +113,6 @@ function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {
   );
 }
 
-const DONE_RUN_STATES: readonly RunState[] = ["accepted", "confirmed", "unconfirmed", "empty", "opened"];
-const WAITING_RUN_STATES: readonly RunState[] = ["accepted", "opened"];
-
 /** A run at rest is finished by a step of its own; until then something is still to be done. */
 function standingOf({
   state,
@@ -126,9 +123,9 @@ function standingOf({
   if (state === "settling") return "unclaimed";
   if (state === "duplicate") return "done";
   if (state !== "matched" || run === null) return "staying";
-  const open: readonly RunState[] = OPEN_RUN_STATES;
-  if (open.includes(run)) return "under way";
+  const { isOpen, isClosing, end } = RUN_STATES[run];
+  if (isOpen) return "under way";
   if (run === "held" || (run === "unconfirmed" && finished === 0)) return "staying";
-  if (finished === 1) return DONE_RUN_STATES.includes(run) ? "done" : "staying";
-  return WAITING_RUN_STATES.includes(run) && settled === 1 ? "staying" : "under way";
+  if (finished === 1) return end === "delivered" ? "done" : "staying";
+  return isClosing && settled === 1 ? "staying" : "under way";
 }

@@ -1,9 +1,8 @@
 /** What a person has the ledger forget, and what stays of it. */
 import { basename } from "node:path/posix";
-import type { RunState } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { ForgetSaid, Forgotten, ForgottenFile, Ledger } from "../ledger.ts";
-import { OPEN_RUN_STATES } from "../states.ts";
 import { deleteArrival } from "./retention.ts";
 import { type RunCells, type RunRow, SELECT_RUN, toRunRow } from "./rows.ts";
 import { cells, execute, row, rows, type Steps, type Store } from "./store.ts";
@@ -116,9 +115,9 @@ function* unansweredOf(runId: string): Steps<number> {
 
 /** An accepted run of which more may be told is not at rest, and one whose source is still to be finished. */
 function isUnderWay({ run, settled }: RunRow): boolean {
-  const open: readonly RunState[] = [...OPEN_RUN_STATES, "held"];
-  if (open.includes(run.state)) return true;
-  if (run.state === "accepted" || run.state === "opened") return !settled;
+  const { isUnderWay: isToDeliver, isClosing } = RUN_STATES[run.state];
+  if (isToDeliver) return true;
+  if (isClosing) return !settled;
   // Nothing but an answer is awaited, which may never come.
   if (run.state === "unconfirmed") return false;
   return run.finishedAt === null;

@@ -1,5 +1,5 @@
+import { ALL_RUN_STATES, LEAVES_LANE_STATES } from "../../states.ts";
 import type { LaneHead, LaneHeads } from "../lane-heads.ts";
-import { RUN_TRANSITIONS } from "../states.ts";
 import { RESTING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
 import { perDialect, row, rows, type Steps, type Store } from "./store.ts";
@@ -50,15 +50,13 @@ function* listHeads(store: Store): Steps<readonly LaneHead[]> {
   return heads;
 }
 
-const STATES_COME = Object.keys(RUN_TRANSITIONS).map((state) => `'run.${state}'`);
+const STATES_COME = ALL_RUN_STATES.map((state) => `'run.${state}'`);
 
 const MOVED_AT = `SELECT max(at) AS at FROM events
   WHERE arrival_id = ? AND run_id = ? AND what IN (${STATES_COME.join(", ")}, 'batch.accepted')`;
 
 /** How a run leaves the front of its lane. */
-const LEAVES = ["accepted", "opened", "empty", "held", "quarantined", "cancelled"].map(
-  (state) => `'run.${state}'`,
-);
+const LEAVES = LEAVES_LANE_STATES.map((state) => `'run.${state}'`);
 
 /** A run changes after it left, too, such as when it is confirmed, so that its events tell when it left. */
 const selectLeft = perDialect(({ indexedBy }) => {

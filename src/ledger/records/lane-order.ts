@@ -37,7 +37,7 @@ function* resumeHeld(
   const run = yield* mustFindRun(id);
   // Before it is delivered as `mapped`, it is asked again.
   if (to === "delivering" && (yield* blockedBy(store, run)) !== null) return null;
-  const [delivering] = yield* laterDeliverers(store, run, 1, "'delivering'");
+  const [delivering] = yield* laterDeliverers(store, run, 1, ["delivering"]);
   if (delivering !== undefined) return null;
   if (seen !== null) {
     const later = yield* laterDeliverers(store, run, seen.length + 1);

@@ -1,8 +1,8 @@
 /** The order of runs in a lane: a run waits for earlier ones that share a target with it (invariant 7). */
 import { createHash } from "node:crypto";
 import type { Run } from "../../model.ts";
+import { DELIVERABLE_STATES, RUN_STATES } from "../../states.ts";
 import type { TargetKey } from "../ledger.ts";
-import { UNMAPPED_RUN_STATES } from "../states.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, type RunRow, toRunRow } from "./rows.ts";
 import { DELIVERING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
@@ -30,21 +30,14 @@ export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | n
   return (yield* inTheWayOf(store, id))?.before ?? null;
 }
 
+type IdCells = readonly (string | null)[];
+
 /**
- * Behind the first container that may have entries for the lane which have no runs yet: earlier runs of the lane, as far as they have to be known. Of those to deliver for each of their states, so that an index has them in order.
+ * Behind the first container that may have entries for the lane which have no runs yet: earlier runs of the lane, as
+ * far as they have to be known. First the one that is not mapped yet; then for each of the states to deliver, so that
+ * an index has them in order, the first run, the first with other kinds of targets than its own, and one behind a few.
  */
-type AheadCells = readonly [
-  /** The first that is not mapped yet. */
-  unmapped: string | null,
-  firstMapped: string | null,
-  firstDelivering: string | null,
-  /** The first with other kinds of targets than its own. */
-  othersMapped: string | null,
-  othersDelivering: string | null,
-  /** One behind a few. */
-  manyMapped: string | null,
-  manyDelivering: string | null,
-];
+type AheadCells = readonly [unmapped: string | null, ...perState: IdCells];
 
 /** With more runs in front, their targets are found from its own, and not one after the other from theirs. */
 const FEW = 4;
@@ -52,7 +45,7 @@ const FEW = 4;
 const selectAhead = perDialect((dialect) => {
   const inFront = `runs.lane = own.lane AND runs.id < own.id`;
   const delivering = (what: string, more = "") =>
-    ["mapped", "delivering"].map(
+    DELIVERABLE_STATES.map(
       (state) =>
         `(SELECT ${what} FROM runs ${dialect.indexedBy("runs_delivery")} WHERE runs.state = '${state}' AND ${inFront}${more})`,
     );
@@ -70,8 +63,8 @@ const selectAhead = perDialect((dialect) => {
 });
 
 /**
- * The run, and one that it has to wait for; the first of some, and not always of all. What is not mapped yet may share any target.
- * Targets of different kinds may name the same variable. Null when there is no such run.
+ * The run, and one that it has to wait for; the first of some, and not always of all. What is not mapped yet may share
+ * any target. Targets of different kinds may name the same variable. Null when there is no such run.
  */
 export function* inTheWayOf(
   store: Store,
@@ -88,15 +81,15 @@ export function* inTheWayOf(
 function* firstInTheWay(
   store: Store,
   { run: own, targetKinds }: RunRow,
-  [unmapped, firstMapped, firstDelivering, othersMapped, othersDelivering, ...many]: AheadCells,
+  [unmapped, ...perState]: AheadCells,
 ): Steps<string | null> {
-  const first = firstOf(firstMapped, firstDelivering);
-  const states: readonly string[] = UNMAPPED_RUN_STATES;
-  if (states.includes(own.state)) return firstOf(unmapped, first);
+  const count = DELIVERABLE_STATES.length;
+  const [firsts, firstOthers] = [perState.slice(0, count), perState.slice(count, 2 * count)];
+  const many = perState.slice(2 * count);
+  const first = firstOf(...firsts);
+  if (RUN_STATES[own.state].index === "runs_intake") return firstOf(unmapped, first);
   if (targetKinds === "" || (unmapped === null && first === null)) return unmapped;
-  const others = targetKinds.includes(",")
-    ? yield* firstWithTargets(store, own)
-    : firstOf(othersMapped, othersDelivering);
+  const others = targetKinds.includes(",") ? yield* firstWithTargets(store, own) : firstOf(...firstOthers);
   if (unmapped !== null || others !== null) return firstOf(unmapped, others);
   if (first === null) return null;
   return yield* sharesTarget(
@@ -122,7 +115,10 @@ function* firstWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
   return found?.id ?? null;
 }
 
-/** Of few runs each is asked for its own targets; of many, each target for its runs since the first of these, wherever they stand now. */
+/**
+ * Of few runs each is asked for its own targets; of many, each target for its runs since the first of these, wherever
+ * they stand now.
+ */
 function* sharesTarget(store: Store, own: Run, first: string, few: boolean): Steps<string | null> {
   const sql = few ? selectOfFew(store) : SELECT_OF_MANY;
   const found = yield* row<{ id: string }>(sql, own.lane, own.id, first, own.id);

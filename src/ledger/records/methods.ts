@@ -1,6 +1,6 @@
 /** The contract of the ledger over a store: everything but opening and closing. */
 import type { Ledger, PollRecord } from "../ledger.ts";
-import { brokenInvariant } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 import { acceptanceMethods } from "./acceptance.ts";
 import { advanceMethods } from "./advances.ts";
 import { arrivalMethods } from "./arrivals.ts";

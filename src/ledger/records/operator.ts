@@ -1,11 +1,12 @@
 /** What operators order: pausing, and what needs their attention. */
 import { basename } from "node:path/posix";
 import type { Arrival, Pause, Run, RunState } from "../../model.ts";
+import { ACCEPTED_STATES, SENT_STATES } from "../../states.ts";
 import type { Ledger, RestingRun, TargetKey } from "../ledger.ts";
-import { ACCEPTED_RUN_STATES } from "../states.ts";
 import { findArrival } from "./arrivals.ts";
 import { digestOf } from "./lanes.ts";
 import { type ArrivalRow, type RunCells, SELECT_RUN, toArrival, toRun } from "./rows.ts";
+import { literals } from "./run-indexes.ts";
 import { runsIn } from "./run-lists.ts";
 import { findRun } from "./runs.ts";
 import { cells, change, execute, rows, type Steps, type Store } from "./store.ts";
@@ -87,24 +88,23 @@ function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): St
   const later: Run[] = [];
   for (const id of [...ids].sort()) {
     const found = yield* findRun(id);
-    if (found === null || !DELIVERED.includes(found.state) || found.arrivalId === run.arrivalId) continue;
+    if (found === null || !ACCEPTED_STATES.includes(found.state) || found.arrivalId === run.arrivalId)
+      continue;
     if (found.binding.service === run.binding.service) later.push(found);
   }
   return later;
 }
-
-const WENT_BY = "'delivering', 'accepted', 'confirmed', 'unconfirmed', 'discarded'";
 
 /** From the few runs that are younger, or from their targets, whichever the planner finds less. */
 export function* laterDeliverers(
   { dialect }: Store,
   run: Run,
   limit: number,
-  states = WENT_BY,
+  states: readonly RunState[] = SENT_STATES,
 ): Steps<readonly Run[]> {
   const found = yield* cells<RunCells>(
     `${SELECT_RUN} WHERE runs.id > ? AND runs.arrival_id <> ?
-      AND runs.state IN (${states})
+      AND runs.state IN (${literals(states)})
       AND ${dialect.jsonField("bindings.json", "service")} = ?
       AND runs.id IN (SELECT other.run_id FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
         WHERE own.run_id = ? AND other.run_id > ?)
@@ -139,5 +139,3 @@ function* acceptedSince({ dialect }: Store, run: Run, at: string, limit: number)
   );
   return found.map(toRun);
 }
-
-const DELIVERED: readonly RunState[] = ACCEPTED_RUN_STATES;

@@ -4,9 +4,10 @@
  */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
+import { ARRIVAL_STATES } from "../../states.ts";
 import { BitSet } from "../../support/bitset.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
-import { brokenInvariant } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
 import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
 import { noteGrowthPause } from "./finished-files.ts";
@@ -198,7 +199,7 @@ export class LedgerPoll implements PollRecord {
     if (found === undefined) return (yield* this.#returnedId(entry)) ?? (yield* this.#add(entry));
     if (found.size === entry.size && found.mtime === entry.mtime)
       return { arrival: toArrival(found), seen: "known" };
-    if (found.state === "settling" || found.state === "unmatched") return yield* this.#change(found, entry);
+    if (ARRIVAL_STATES[found.state].isUnclaimed) return yield* this.#change(found, entry);
     yield* leaveDrop(
       this.#store,
       found.id,

@@ -1,6 +1,8 @@
 /** Forgets what went from the drops long ago, so that the ledger does not grow for ever. */
 import type { IsoInstant } from "../../model.ts";
+import { runStatesThat } from "../../states.ts";
 import type { Ledger } from "../ledger.ts";
+import { literals } from "./run-indexes.ts";
 import { execute, rows, type Steps, type Store } from "./store.ts";
 
 /** Children before parents. Each takes the arrival's id. */
@@ -25,6 +27,9 @@ export function* deleteArrival(id: number): Steps<void> {
   for (const deletion of DELETIONS) yield* execute(deletion, id);
 }
 
+/** What becomes of these is not known, or a person has not seen to it. */
+const KEPT_STATES = runStatesThat(({ isOpen, needsAttention }) => isOpen || needsAttention);
+
 /** Inside a write. An accepted run of which more may be told is not at rest; after a replay only that one has to be good. */
 function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
   const due = yield* rows<{ id: number }>(
@@ -36,7 +41,7 @@ function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
       AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
         OR (runs.state = 'accepted' AND runs.settled = 0)
-        OR (runs.state NOT IN ('accepted', 'confirmed', 'empty', 'opened', 'cancelled') AND runs.id = arrivals.run_id)))
+        OR (runs.state IN (${literals(KEPT_STATES)}) AND runs.id = arrivals.run_id)))
       ORDER BY gone_at LIMIT ?`,
     goneBefore,
     limit,

@@ -3,9 +3,16 @@
  * costs little; the long ones take it when it comes to rest. All are partial: the database uses one only when the query has its condition
  * as the migration has it, with the states by their names.
  */
-import type { RunState } from "../../model.ts";
+import type { ArrivalState, BatchState, RunState } from "../../model.ts";
+import {
+  DELIVERABLE_STATES,
+  RUN_STATES,
+  type RunFacts,
+  runStatesThat,
+  UNMAPPED_STATES,
+} from "../../states.ts";
 import type { RunFilter } from "../ledger.ts";
-import { brokenInvariant, RUN_TRANSITIONS, UNMAPPED_RUN_STATES } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 
 export interface Shelf {
   readonly index: string;
@@ -14,40 +21,36 @@ export interface Shelf {
 }
 
 /** The condition of `runs_intake` and of `runs_unmapped`. */
-export const UNMAPPED = anyOf(UNMAPPED_RUN_STATES);
+export const UNMAPPED = anyOf(UNMAPPED_STATES);
 /** Of `runs_delivery`, and a part of it. */
-export const TO_DELIVER = anyOf(["mapped", "delivering", "held"]);
-export const DELIVERING = anyOf(["mapped", "delivering"]);
-const RESTING_STATES = [
-  "opened",
-  "accepted",
-  "confirmed",
-  "unconfirmed",
-  "empty",
-  "discarded",
-  "quarantined",
-  "cancelled",
-] as const;
+export const TO_DELIVER = anyOf(statesIn("runs_delivery"));
+export const DELIVERING = anyOf(DELIVERABLE_STATES);
 /** Of `runs_resting` and of `runs_changed`. */
-export const RESTING = anyOf(RESTING_STATES);
+export const RESTING = anyOf(statesIn("runs_resting"));
 
 export function shelfOf(state: RunState, { unfinished, unsettled }: RunFilter): Shelf {
-  if (state === "claimed" || state === "fetched" || state === "mapping")
-    return { index: "runs_intake", by: "drop_name" };
-  if (state === "mapped" || state === "delivering" || state === "held")
-    return { index: "runs_delivery", by: "lane" };
-  if (unsettled === true && (state === "accepted" || state === "opened" || state === "unconfirmed"))
-    return { index: "runs_unsettled", by: "lane" };
-  if (unfinished === true && state !== "accepted" && state !== "unconfirmed")
-    return { index: "runs_unfinished", by: "drop_name" };
-  return { index: "runs_resting", by: null };
+  const { index, isClosing, isAwaited } = RUN_STATES[state];
+  if (index === "runs_intake") return { index, by: "drop_name" };
+  if (index === "runs_delivery") return { index, by: "lane" };
+  if (unsettled === true && (isClosing || isAwaited)) return { index: "runs_unsettled", by: "lane" };
+  if (unfinished === true && !isAwaited) return { index: "runs_unfinished", by: "drop_name" };
+  return { index, by: null };
 }
 
 /** A state as a text of SQL. Never anything but a state. */
 export function literal(state: RunState): string {
-  if (!Object.hasOwn(RUN_TRANSITIONS, state))
+  if (!Object.hasOwn(RUN_STATES, state))
     throw brokenInvariant("list runs", state, `"${state}" is no state of a run`);
   return `'${state}'`;
+}
+
+/** States as a list in SQL: `'claimed', 'fetched'`. */
+export function literals(states: readonly (RunState | BatchState | ArrivalState)[]): string {
+  return states.map((state) => `'${state}'`).join(", ");
+}
+
+function statesIn(index: RunFacts["index"]): readonly RunState[] {
+  return runStatesThat((facts) => facts.index === index);
 }
 
 function anyOf(states: readonly RunState[]): string {

@@ -8,9 +8,10 @@ import type {
   Run,
   RunState,
 } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
 import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { Ledger, RunChange, RunPassage, RunStart } from "../ledger.ts";
-import { ACCEPTED_RUN_STATES, assertTransition, brokenInvariant, OPEN_RUN_STATES } from "../states.ts";
+import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { missingArrival } from "./arrivals.ts";
 import {
   addContainerLanes,
@@ -180,12 +181,11 @@ function newRun(
 
 /** Two persons may order the same at once. */
 function* assertAtRest({ id, path }: Arrival): Steps<void> {
-  const open: readonly RunState[] = [...OPEN_RUN_STATES, "held"];
   const latest = yield* row<Pick<Run, "id" | "state">>(
     "SELECT id, state FROM runs WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
     id,
   );
-  if (latest === undefined || !open.includes(latest.state)) return;
+  if (latest === undefined || !RUN_STATES[latest.state].isUnderWay) return;
   throw new RejectedError("HG-LEDG-006", {
     operation: "replay",
     subject: path,
@@ -222,15 +222,6 @@ function jsonOfBinding(binding: Binding): string {
   return text;
 }
 
-/** Others may have to wait for it, or must not be overwritten by a replay. */
-const KEEPS_TARGETS: readonly RunState[] = [...OPEN_RUN_STATES, "held", ...ACCEPTED_RUN_STATES];
-
-/** A webhook may tell any node what became of these. */
-const TOLD_TO_ANY_NODE: readonly RunState[] = ["confirmed", "discarded"];
-
-/** Ends of a container that is not opened. */
-const AT_REST: readonly RunState[] = ["empty", "quarantined", "cancelled"];
-
 /** Inside a write. */
 export function* moveRun(
   store: Store,
@@ -243,9 +234,10 @@ export function* moveRun(
   return yield* advance(store, yield* mustFindRun(id), from, to, change);
 }
 
-/** Inside a write: no other node works on the run. */
+/** Inside a write: no other node works on the run. A webhook may report the outcome of an ended one to any node. */
 export function* assertHeld(store: Store, id: string, from: RunState): Steps<void> {
-  if (!TOLD_TO_ANY_NODE.includes(from)) yield* store.assertRun(id);
+  const { isAccepted, isAtRest } = RUN_STATES[from];
+  if (!(isAccepted && isAtRest)) yield* store.assertRun(id);
 }
 
 /** Columns of `runs` that are no fact of a `Run`. */
@@ -273,9 +265,11 @@ export function* advanceThrough(
   }
   const change: RunChange = Object.assign({}, ...through.map((passage) => passage.change));
   const after = yield* applyChange(store, run, to, change, hidden);
-  if (run.binding.unpack !== undefined && AT_REST.includes(to)) yield* removeContainerLanes(id);
-  // What was accepted of it may have overwritten others.
-  if (!KEEPS_TARGETS.includes(to) && after.points.accepted === 0)
+  const { isUnderWay, isAccepted, isAtRest } = RUN_STATES[to];
+  // The end of a container that is not opened.
+  if (run.binding.unpack !== undefined && isAtRest) yield* removeContainerLanes(id);
+  // Others may have to wait for it, or must not be overwritten by a replay; what was accepted may have overwritten others.
+  if (!isUnderWay && !isAccepted && after.points.accepted === 0)
     yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
   const events = through.map((passage) => eventOf(run, `run.${passage.to}`, wordsOf(passage.change ?? {})));
   yield* appendEvents(store, events, run);
@@ -372,11 +366,10 @@ function changedCells(before: Run, after: Run): Readonly<Record<string, Value>> 
   if (after.finishPlan !== before.finishPlan) cells["finish_plan"] = jsonOf(after.finishPlan);
   if (after.finishedAt !== before.finishedAt) cells["finished_at"] = after.finishedAt;
   if (after.replay !== before.replay) cells["replay"] = jsonOf(after.replay);
-  for (const name of POINTS) if (after.points[name] !== before.points[name]) cells[name] = after.points[name];
+  for (const [name, points] of Object.entries(after.points) as [keyof Points, number][])
+    if (points !== before.points[name]) cells[name] = points;
   return cells;
 }
-
-const POINTS = ["mapped", "accepted", "stored", "rejected", "discarded"] as const satisfies (keyof Points)[];
 
 function updateCells(id: string, written: Readonly<Record<string, Value>>): Steps<void> {
   const set = `${Object.keys(written).join(" = ?, ")} = ?`;

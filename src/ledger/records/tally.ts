@@ -1,28 +1,13 @@
 import type { ArrivalState, Binding, FileStanding, RunState } from "../../model.ts";
+import { ARRIVAL_STATES, RUN_STATES } from "../../states.ts";
 import type { Backlog, Ledger, Tally } from "../ledger.ts";
 import { RESTING, TO_DELIVER, UNMAPPED } from "./run-indexes.ts";
 import { row, rows, type Steps, type Store } from "./store.ts";
 
-const STANDING_OF_RUN: Readonly<Record<Exclude<RunState, "opened">, FileStanding>> = {
-  claimed: "pending",
-  fetched: "pending",
-  mapping: "pending",
-  mapped: "pending",
-  delivering: "pending",
-  accepted: "delivered",
-  confirmed: "delivered",
-  unconfirmed: "unconfirmed",
-  empty: "empty",
-  held: "held",
-  discarded: "discarded",
-  quarantined: "quarantined",
-  cancelled: "cancelled",
-};
-
 interface Group {
   readonly drop_name: string;
   readonly arrival: ArrivalState;
-  readonly run: Exclude<RunState, "opened"> | null;
+  readonly run: RunState | null;
   readonly files: number;
 }
 
@@ -111,8 +96,8 @@ function* groups(store: Store, since: string): Steps<readonly Group[]> {
 }
 
 function standingOf(group: Group): FileStanding {
-  if (group.arrival !== "matched") return group.arrival;
-  return group.run === null ? "pending" : STANDING_OF_RUN[group.run];
+  const standing = ARRIVAL_STATES[group.arrival].standing;
+  return standing ?? (group.run === null ? null : RUN_STATES[group.run].standing) ?? "pending";
 }
 
 function* pointsSince(store: Store, since: string): Steps<Tally["points"]> {

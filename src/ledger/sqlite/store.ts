@@ -12,7 +12,7 @@ import { createRunIds } from "../../support/run-id.ts";
 import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
 import type { Announced, EventFile, Statement, Steps, Store, Value } from "../records/store.ts";
-import { brokenInvariant } from "../states.ts";
+import { brokenInvariant } from "../transitions.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isPassing, readFault, writeFault } from "./faults.ts";
 import { LogSync } from "./log-sync.ts";

@@ -1,0 +1,53 @@
+/** Which state may follow which, asserted before a record is written, and the fault points beside each commit. */
+import type { ArrivalState, BatchState, RunState } from "../model.ts";
+import { ARRIVAL_STATES, BATCH_STATES, RUN_STATES } from "../states.ts";
+import { InvariantError } from "../support/errors.ts";
+
+const TABLES = { arrival: ARRIVAL_STATES, run: RUN_STATES, batch: BATCH_STATES } as const;
+
+interface StateOf {
+  arrival: ArrivalState;
+  run: RunState;
+  batch: BatchState;
+}
+
+/** Throws `InvariantError` when `to` may not follow `from`. */
+export function assertTransition<Kind extends keyof StateOf>(
+  kind: Kind,
+  subject: string | number,
+  from: StateOf[Kind],
+  to: StateOf[Kind],
+): void {
+  const table: Readonly<Record<string, { readonly next: readonly string[] }>> = TABLES[kind];
+  if (table[from]?.next.includes(to) === true) return;
+  throw brokenInvariant(
+    `advance ${kind}`,
+    String(subject),
+    `${kind} ${subject} may not go from ${from} to ${to}`,
+  );
+}
+
+export function brokenInvariant(operation: string, subject: string, message: string): InvariantError {
+  return new InvariantError("HG-BUG-001", { operation, subject, message });
+}
+
+const COMMITS = [
+  ...Object.entries(TABLES).flatMap(([kind, states]) =>
+    Object.keys(states).map((state) => `${kind}.${state}`),
+  ),
+  "run.noted",
+  "outcome.recorded",
+  "event.added",
+  "poll.recorded",
+  "poll.completed",
+  "arrivals.pruned",
+  "arrivals.forgotten",
+  "pause.changed",
+  "finished.changed",
+] as const;
+
+/** Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and `.after` it. */
+export const FAULT_POINTS: readonly string[] = COMMITS.flatMap((what) => [
+  `ledger.${what}.before`,
+  `ledger.${what}.after`,
+]);

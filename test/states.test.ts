@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { RunState } from "../src/model.ts";
+import {
+  ALL_BATCH_STATES,
+  ALL_RUN_STATES,
+  ARRIVAL_STATES,
+  ATTENTION_STATES,
+  CANCELLABLE_STATES,
+  LEAVES_LANE_STATES,
+  OPEN_STATES,
+  REPLAYABLE_STATES,
+  RUN_STATES,
+  UNDER_WAY_STATES,
+} from "../src/states.ts";
+
+describe("the states of runs", () => {
+  it("can all be reached from claimed", () => {
+    const reached = new Set<RunState>(["claimed"]);
+    for (const state of reached) for (const next of RUN_STATES[state].next) reached.add(next);
+    expect([...reached].sort()).toEqual([...ALL_RUN_STATES].sort());
+  });
+
+  it("never lead from accepted back to where something is sent again", () => {
+    const reached = new Set<RunState>(["accepted"]);
+    for (const state of reached) for (const next of RUN_STATES[state].next) reached.add(next);
+    expect([...reached].sort()).toEqual(["accepted", "confirmed", "discarded", "unconfirmed"]);
+    for (const state of reached) expect(RUN_STATES[state].isAccepted).toBe(true);
+  });
+
+  it("can be quarantined and cancelled from wherever a run is on its way", () => {
+    for (const state of UNDER_WAY_STATES)
+      expect(RUN_STATES[state].next).toEqual(expect.arrayContaining(["quarantined", "cancelled"]));
+  });
+
+  it("are open, held, closing, awaited or at rest", () => {
+    for (const state of ALL_RUN_STATES) {
+      const { isOpen, isUnderWay, isClosing, isAwaited, isAtRest } = RUN_STATES[state];
+      expect([isOpen || isUnderWay, isClosing || isAwaited, isAtRest].filter(Boolean)).toHaveLength(1);
+    }
+  });
+
+  it("have a stage that takes them up unless a worker has them", () => {
+    expect(ALL_RUN_STATES.filter((state) => RUN_STATES[state].stage === null)).toEqual(["mapping"]);
+  });
+
+  it("of a delivered run are accepted ones of which nothing is known to be lost", () => {
+    const delivered = ALL_RUN_STATES.filter((state) => RUN_STATES[state].isDelivered);
+    const accepted = ALL_RUN_STATES.filter((state) => RUN_STATES[state].isAccepted);
+    expect(delivered).toEqual(accepted.filter((state) => state !== "discarded"));
+    for (const state of delivered) expect(RUN_STATES[state].end).toBe("delivered");
+  });
+
+  it("give the lists by which operators and lanes go", () => {
+    expect(ATTENTION_STATES).toEqual(["unconfirmed", "held", "discarded", "quarantined"]);
+    expect(CANCELLABLE_STATES).toEqual([...OPEN_STATES, "held", "quarantined"]);
+    expect(LEAVES_LANE_STATES).toEqual(["opened", "accepted", "empty", "held", "quarantined", "cancelled"]);
+    for (const state of REPLAYABLE_STATES) expect(OPEN_STATES).not.toContain(state);
+  });
+});
+
+describe.each(["sqlite", "postgres"])("the newest check of states in the %s ledger", (database) => {
+  const folder = resolve(import.meta.dirname, "../src/ledger", database, "migrations");
+  const texts = readdirSync(folder)
+    .sort()
+    .map((file) => readFileSync(join(folder, file), "utf8"));
+
+  it.each([
+    ["runs", ALL_RUN_STATES],
+    ["arrivals", Object.keys(ARRIVAL_STATES)],
+    ["batches", ALL_BATCH_STATES],
+  ])("of %s allows exactly the known ones", (_table, states) => {
+    const checks = texts.flatMap((text) =>
+      [...text.matchAll(/CHECK \(state IN \(([^)]*)\)/g)].map(([, list]) =>
+        [...(list ?? "").matchAll(/'(\w+)'/g)].map(([, state]) => state ?? ""),
+      ),
+    );
+    const newest = checks.findLast((check) => check.includes(states[0] ?? ""));
+    expect(newest?.toSorted()).toEqual([...states].sort());
+  });
+});
