@@ -2,11 +2,11 @@
 import { InvariantError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Drop } from "./drop.ts";
-import { FtpDrop } from "./ftp.ts";
+import { createFtpDrop } from "./ftp.ts";
 import { IntakeDrop, type IntakeFacts } from "./intake/intake.ts";
 import { LocalDrop } from "./local.ts";
 import type { DropOptions } from "./options.ts";
-import { SftpDrop } from "./sftp.ts";
+import { createSftpDrop } from "./sftp.ts";
 
 /** Touches neither disk nor network. */
 export function createDrop(
@@ -14,11 +14,11 @@ export function createDrop(
   facts: { readonly log: Logger; readonly intake?: IntakeFacts },
 ): Drop {
   if (options.kind === "local") return new LocalDrop(options, facts.log);
-  if (options.kind === "sftp") return new SftpDrop(options, facts.log);
+  if (options.kind === "sftp") return createSftpDrop(options, facts.log);
   if (options.kind === "http") {
     if (facts.intake !== undefined) return new IntakeDrop(options, facts.intake, facts.log);
     const message = "an intake needs to know of the spool, the services and the triggers";
     throw new InvariantError("HG-BUG-001", { operation: "create drop", subject: options.name, message });
   }
-  return new FtpDrop(options, facts.log);
+  return createFtpDrop(options, facts.log);
 }

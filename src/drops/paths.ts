@@ -27,6 +27,12 @@ export function insideDrop(drop: string, path: string): string {
   });
 }
 
+/** The folders from the first one below the root to this one; none for the root, which is `.`. */
+export function foldersOf(folder: string): readonly string[] {
+  const parts = folder === "." ? [] : folder.split("/");
+  return parts.map((_, at) => parts.slice(0, at + 1).join("/"));
+}
+
 /** What a listing hands out: the drop's patterns, without its archive folders and our own names. */
 export interface ListingFilter {
   takesFile(path: string): boolean;

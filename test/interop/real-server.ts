@@ -3,9 +3,9 @@ import { chmod, chown, mkdir, mkdtemp, realpath, rm, utimes, writeFile } from "n
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import type { Drop } from "../../src/drops/drop.ts";
-import { FtpDrop } from "../../src/drops/ftp.ts";
+import { createFtpDrop } from "../../src/drops/ftp.ts";
 import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
-import { SftpDrop } from "../../src/drops/sftp.ts";
+import { createSftpDrop } from "../../src/drops/sftp.ts";
 import { silentLog } from "../../src/support/log.ts";
 import type { Field, OpenField, Settings } from "../drops/field.ts";
 import type { Person } from "./people.ts";
@@ -104,8 +104,8 @@ export function fieldsAt(server: () => RealServer, more: Settings = {}): OpenFie
 }
 
 export function dropOf(options: DropOptions): Drop {
-  if (options.kind === "sftp") return new SftpDrop(options, silentLog);
-  if (options.kind === "ftp") return new FtpDrop(options, silentLog);
+  if (options.kind === "sftp") return createSftpDrop(options, silentLog);
+  if (options.kind === "ftp") return createFtpDrop(options, silentLog);
   throw new Error(`no real server speaks to a drop of kind ${options.kind}`);
 }
 
