@@ -162,7 +162,7 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
         if (tried.length === 1 || fits(time, format, text, zone)) throw thrown;
       }
     }
-    throw new RowError(`"${text.slice(0, 60)}" is no date in any of the formats ${tried.join(", ")}`, {
+    throw new RowError(`"${text.slice(0, 60)}" is not a date in any of the formats ${tried.join(", ")}`, {
       text,
     });
   };
@@ -191,7 +191,7 @@ function refuseAmbiguous(
   }
 }
 
-/** Undefined where the text is no date in the format. */
+/** Undefined where the text is not a date in the format. */
 function msIn(time: TimeTools, format: string, text: string, zone: string | undefined): number | undefined {
   try {
     return epochMs(parseAs(time, format, text, zone, "later"));
@@ -264,7 +264,7 @@ function fromEpoch(time: TimeTools, text: string, factor: number): Temporal.Inst
 }
 
 function noZone(text: string): Error {
-  if (!/\d/.test(text)) return new RowError(`"${text.slice(0, 60)}" is no date`, { text });
+  if (!/\d/.test(text)) return new RowError(`"${text.slice(0, 60)}" is not a date`, { text });
   return new FileError(`the date "${text.slice(0, 60)}" has no designator, and no time zone is set`, {
     text,
     hint: "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: Europe/Brussels`",

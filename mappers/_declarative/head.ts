@@ -35,7 +35,7 @@ export async function readHead(file: MapperFile, settings: HeadSettings): Promis
   if (!found)
     throw new FileError(
       before.length === 0
-        ? "the file is empty: it has not even a header"
+        ? "the file is empty: it has no header"
         : `no line among the first ${before.length} holds the text "${headerAt}" of the header`,
       { ...(before[0] === undefined ? {} : { text: before[0] }) },
     );

@@ -69,7 +69,7 @@ function makeTarget(fields: readonly Field[], cells: Cells, { columns }: Scope):
     if (text === "") throw new RowError(`the row names no variable: its ${name} is empty`, where);
     if (!NUMERIC.has(name)) target[name] = text;
     else if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) target[name] = Number(text);
-    else throw new RowError(`the ${name} "${text.slice(0, 60)}" is no whole number`, { ...where, text });
+    else throw new RowError(`the ${name} "${text.slice(0, 60)}" is not a whole number`, { ...where, text });
   }
   // The settings were checked to name exactly one variable.
   return Object.freeze(target) as unknown as Target;

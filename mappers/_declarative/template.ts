@@ -23,7 +23,7 @@ export interface Template {
   readonly constant?: string;
   /** What it is made of, with the facts of the file filled in: equal for templates that always give equal texts. */
   readonly source: string;
-  /** Throws a `RowError` for a cell that is no text. */
+  /** Throws a `RowError` for a cell that is not text. */
   read(cells: Cells): string;
 }
 

@@ -106,7 +106,7 @@ function bindScale(
   if (typeof scale === "number") return () => scale;
   const { only, uses, read } = bindTemplate(scale, scope);
   return (cells) => {
-    // A factor in a cell of its own may be a typed number with a fraction, which is no text.
+    // A factor in a cell of its own may be a typed number with a fraction, which is not text.
     const cell = only === undefined ? undefined : cells[only];
     if (typeof cell === "number") return cell;
     try {

@@ -126,5 +126,5 @@ function textFor(name: string, values: Identifiers, field: string): string {
 function wholeNumber(field: string, text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new RowError(`${field} is no whole number: "${text}"`, { text });
+  throw new RowError(`${field} is not a whole number: "${text}"`, { text });
 }

@@ -123,9 +123,7 @@ export default defineMapper({
     });
     if (header.length < headerRows)
       throw new FileError(
-        header.length === 0
-          ? "the file is empty: it has not even a header"
-          : "the file ends inside its header",
+        header.length === 0 ? "the file is empty: it has no header" : "the file ends inside its header",
       );
     tellCounts(context.log, counts);
   },

@@ -115,7 +115,7 @@ export default defineMapper({
 
     // Identifiers are written as formulas (="…"), which is no quoting.
     await eachRow(file.csv({ delimiter: ";", quote: null, encoding: settings.encoding }), takeRow);
-    if (columns === undefined) throw new FileError("the file is empty: it has not even a header");
+    if (columns === undefined) throw new FileError("the file is empty: it has no header");
     autumn.finish();
     if (missing > 0) log.info(`${missing} intervals without a volume were left out`);
   },

@@ -81,6 +81,6 @@ function dayFormatOf(day: string): string {
 
 function minutesOf(text: string): number {
   const match = /^(\d\d):(\d\d)/.exec(text);
-  if (match === null) throw new RowError(`"${text}" is no time of day`, { text });
+  if (match === null) throw new RowError(`"${text}" is not a time of day`, { text });
   return Number(match[1]) * 60 + Number(match[2]);
 }

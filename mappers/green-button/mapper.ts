@@ -108,7 +108,7 @@ function durationOf(period: XmlElement | undefined, series: Series): number {
 function integer(text: string): number {
   const value = Number(text);
   if (/^[+-]?\d+$/.test(text.trim()) && Number.isSafeInteger(value)) return value;
-  throw new RowError(`"${text}" is no whole number`, { text });
+  throw new RowError(`"${text}" is not a whole number`, { text });
 }
 
 function unlinked(entry: Entry, tree: Tree): RowError {

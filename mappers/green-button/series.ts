@@ -104,5 +104,5 @@ function keyOf(node: Node | undefined): string {
 function integer(type: XmlElement, name: string): number {
   const text = type.textOf(name) ?? "0";
   if (/^[+-]?\d{1,9}$/.test(text)) return Number(text);
-  throw new RowError(`${name} of the reading type is no whole number: "${text}"`, { column: name, text });
+  throw new RowError(`${name} of the reading type is not a whole number: "${text}"`, { column: name, text });
 }

@@ -151,7 +151,7 @@ export default defineMapper({
       if (take === undefined) take = bind(context, { columns: headedColumns([cells]), facts }, counts);
       else if (isLeftOut?.(cells) === undefined) take(cells);
     });
-    if (take === undefined) throw new FileError("the file is empty: it has not even a header");
+    if (take === undefined) throw new FileError("the file is empty: it has no header");
     tellCounts(context.log, counts);
   },
 });

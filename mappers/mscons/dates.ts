@@ -52,10 +52,10 @@ export function readDate(text: string, code: string, zones: Zones): Moment {
 function withOffset(text: string, { time }: Zones): number {
   const match = /^(\d{12})([+-]\d{2}(?:\d{2})?)$/.exec(text);
   if (match === null)
-    throw new RowError(`"${text}" is no date of the format 303, such as 202607010015+01`, {
+    throw new RowError(`"${text}" is not a date of the format 303, such as 202607010015+01`, {
       text,
       hint: text.includes("+")
-        ? "Z and letters are no offset."
+        ? "Z and letters are not an offset."
         : "The + of the offset has to be written with the release character: ?+01.",
     });
   const [, wall = "", offset = ""] = match;

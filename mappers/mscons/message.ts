@@ -258,7 +258,7 @@ function endOf({ to, dayEnd }: Moment, settings: Settings): number {
 function offsetZone(text: string): string {
   const hours = Number(text);
   if (!/^[+-]?\d{1,2}$/.test(text) || Math.abs(hours) > 14)
-    throw new RowError(`"${text}" is no offset in hours`, { text });
+    throw new RowError(`"${text}" is not an offset in hours`, { text });
   return `${hours < 0 ? "-" : "+"}${String(Math.abs(hours)).padStart(2, "0")}:00`;
 }
 

@@ -48,7 +48,7 @@ export interface Quality {
 
 const QUALITY = /^([ASEFNV])(\d\d)?$/i;
 
-/** Throws a `RowError` for what is no quality; `allowed` are the flags that the record may have. */
+/** Throws a `RowError` for what is not a quality; `allowed` are the flags that the record may have. */
 export function qualityOf(record: Record, at: number, column: string, allowed: string): Quality {
   const text = field(record, at);
   const match = QUALITY.exec(text);

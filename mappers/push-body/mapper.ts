@@ -97,7 +97,7 @@ function elementsOf(text: string): readonly unknown[] {
 /** By their names in lower case, since the service matches names so; nulls are ignored. */
 function fieldsOf(value: unknown, where: string): Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new FileError(`${where} is no object`);
+    throw new FileError(`${where} is not an object`);
   return new Map(
     Object.entries(value).flatMap(([name, field]) => (field === null ? [] : [[name.toLowerCase(), field]])),
   );

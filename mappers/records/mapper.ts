@@ -140,7 +140,7 @@ async function documentFacts({ file, settings }: Context): Promise<Map<string, s
         if (typeof value === "object" || (found.has(name) && found.get(name) !== String(value)))
           throw new FileError(
             typeof value === "object"
-              ? `the fact ${name} at ${path} is no text or number`
+              ? `the fact ${name} at ${path} is not text or number`
               : `the fact ${name} at ${path} is there with different values`,
             { column: path },
           );

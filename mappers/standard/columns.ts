@@ -210,7 +210,10 @@ function makeTarget(cells: readonly CellValue[], columns: Columns): Target {
 function integer(text: string, column: string | undefined): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new RowError(`"${text}" is no whole number`, { text, ...(column === undefined ? {} : { column }) });
+  throw new RowError(`"${text}" is not a whole number`, {
+    text,
+    ...(column === undefined ? {} : { column }),
+  });
 }
 
 let latestText = "";

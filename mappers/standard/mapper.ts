@@ -138,13 +138,9 @@ export default defineMapper({
       }
     else await eachRow(file.csv({ delimiter: settings.delimiter, encoding: settings.encoding }), takeRow);
     if (columns === undefined && isSheet)
-      throw await otherSheets(
-        new FileError("the sheet is empty: it has not even a header"),
-        file,
-        settings.sheet,
-      );
+      throw await otherSheets(new FileError("the sheet is empty: it has no header"), file, settings.sheet);
     if (columns === undefined)
-      throw new FileError("the file is empty: it has not even a header", {
+      throw new FileError("the file is empty: it has no header", {
         hint: "A standard data file begins with a header that names at least date, value and an identifier.",
       });
   },

@@ -156,7 +156,7 @@ async function readSheet(
   if (header.length < headerRows)
     throw new FileError(
       found
-        ? `the sheet ${JSON.stringify(sheet)} ${header.length === 0 ? "is empty: it has not even a header" : "ends inside its header"}`
+        ? `the sheet ${JSON.stringify(sheet)} ${header.length === 0 ? "is empty: it has no header" : "ends inside its header"}`
         : `no row of the sheet ${JSON.stringify(sheet)} has a cell that begins with ${JSON.stringify(headerAt)}`,
       { sheet },
     );

@@ -19,11 +19,11 @@ const LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };
 
 export interface CaseOutcome {
   readonly name: string;
-  /** What the mapper made of the input, as the expected file would hold it. */
+  /** The mapper's result for the input, in the form of the expected file. */
   readonly actual: unknown;
-  /** What the case expects; undefined when it has no expected file. */
+  /** The expected result; undefined when there is no expected file. */
   readonly expected: unknown;
-  /** Name of the file that `actual` belongs into. */
+  /** Name of the file for `actual`. */
   readonly file: "expected.json" | "expected.err";
 }
 
@@ -36,12 +36,12 @@ export interface CaseSample {
   readonly hasLookups: boolean;
 }
 
-/** Settings of one case: metadata, and under `$` what belongs to the run (`$rows`, `$fileName`, `$lookups`). */
+/** Settings of one case: metadata, and under `$` the settings of the run (`$rows`, `$fileName`, `$lookups`). */
 interface CaseSettings {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly rows: "strict" | "lenient";
   readonly fileName: string | undefined;
-  /** How the tables of `lookups/` are read, by their names: `key`, `delimiter`, `encoding`, `sheet`. */
+  /** Options of the tables in `lookups/`, by their names: `key`, `delimiter`, `encoding`, `sheet`. */
   readonly lookups: Readonly<Record<string, Partial<LookupFile>>>;
 }
 
@@ -57,7 +57,7 @@ export async function listCases(modulePath: string): Promise<string[]> {
   }
 }
 
-/** Where the input and the settings of a case are, for a test of another kind. */
+/** Input and settings of a case, for other tests. */
 export async function caseSample(modulePath: string, name: string): Promise<CaseSample> {
   const folder = join(dirname(modulePath), "cases", name);
   const files = await readdir(folder);
@@ -88,7 +88,7 @@ export async function casesDigest(modulePath: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** `casesOf` is the module beside whose cases this one lies, when the mapper is run from a copy. */
+/** `casesOf` is the module whose folder holds the case, when the mapper runs from a copy. */
 export async function runCase(modulePath: string, name: string, casesOf = modulePath): Promise<CaseOutcome> {
   const folder = join(dirname(casesOf), "cases", name);
   const files = await readdir(folder);
@@ -117,7 +117,7 @@ export async function runCase(modulePath: string, name: string, casesOf = module
   return { name, actual, expected, file };
 }
 
-/** Makes the case expect what the mapper makes of it now. */
+/** Replaces the expected result of the case by the current result of the mapper. */
 export async function updateCase(modulePath: string, outcome: CaseOutcome): Promise<void> {
   const folder = join(dirname(modulePath), "cases", outcome.name);
   const other = outcome.file === "expected.json" ? "expected.err" : "expected.json";
@@ -144,7 +144,7 @@ function outcomeOf(result: MapResult, bodies: readonly Buffer[]): unknown {
   return { elements, superseded, ...found, rejected };
 }
 
-/** Without the fields that are undefined, as JSON has none. */
+/** Without undefined fields, as in JSON. */
 function defined(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 }
@@ -162,7 +162,9 @@ async function readSettings(folder: string, files: readonly string[]): Promise<C
   };
 }
 
-/** The tables that a case brings as `lookups/NAME.csv` or `.xlsx`, by their first column unless the settings name another. */
+/**
+ * The tables of a case, `lookups/NAME.csv` or `.xlsx`, keyed by their first column unless the settings name another.
+ */
 async function caseLookups(
   folder: string,
   files: readonly string[],

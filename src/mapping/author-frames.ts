@@ -1,9 +1,11 @@
-/** The lines of an author's own modules in what was thrown: those of the runtime and of Headgate tell an author nothing. */
+/** Stack frames in the author's own modules: frames of the runtime and of Headgate do not help an author. */
 
 /** Modules of mappers are loaded with their digest in the address. */
 const OWN = /\?v=[0-9a-f]+/;
 
-/** Frames such as `at Object.map (acme/mapper.ts:3:19)`, innermost first. May throw what a hostile value throws when it is looked at. */
+/**
+ * Frames such as `at Object.map (acme/mapper.ts:3:19)`, innermost first. May throw when a hostile value is inspected.
+ */
 export function authorFrames(thrown: unknown, countMax: number): readonly string[] {
   return linesOf(thrown)
     .filter((line) => /^\s+at /.test(line) && OWN.test(line))
@@ -16,12 +18,15 @@ export function authorFrames(thrown: unknown, countMax: number): readonly string
     );
 }
 
-/** Where a module stands that cannot be loaded, such as `acme/mapper.ts:3`; undefined when the runtime does not tell. */
+/**
+ * Position in a module that cannot be loaded, such as `acme/mapper.ts:3`; undefined when the runtime does not report
+ * it.
+ */
 export function faultyLine(thrown: unknown): string | undefined {
   const lines = linesOf(thrown);
-  // Of a module that cannot be read, the runtime puts place and text before the error itself.
-  const told = [lines[0] ?? "", ...lines.filter((line) => OWN.test(line))];
-  return told
+  // For a module with a syntax error, the runtime puts position and text before the error itself.
+  const position = [lines[0] ?? "", ...lines.filter((line) => OWN.test(line))];
+  return position
     .map((line) => /([^/\s]+\/[^/\s]+\.[cm]?[jt]s)(?:\?v=[0-9a-f]+)?(:\d+)/.exec(line))
     .flatMap((found) => (found === null ? [] : [`${found[1]}${found[2]}`]))[0];
 }

@@ -1,4 +1,7 @@
-/** Push bodies from the index: one identifier kind a batch, at most so many points and bytes. The same readings give the same bytes. */
+/**
+ * Builds push bodies from the index: one identifier kind a batch, at most the configured points and bytes. The same
+ * readings give the same bytes.
+ */
 
 import type { BatchLimits, Place } from "../model.ts";
 import type { BatchBody } from "../segment/writer.ts";
@@ -8,17 +11,17 @@ import { shorten } from "./rejections.ts";
 import type { ConflictJudge } from "./sorted-readings.ts";
 import { lostReadings, type SortedReading } from "./spill.ts";
 
-/** What all batches hold together. */
+/** Totals of all batches. */
 export interface BatchTotals {
   points: number;
-  /** Readings that do not count, since their target, date and version are there again. */
+  /** Number of readings that do not count, since their target, date and version occur again. */
   superseded: number;
   /** Earliest and latest date in epoch milliseconds; infinite without readings. */
   from: number;
   to: number;
 }
 
-/** One reading that no batch can hold. */
+/** A reading that is too large for any batch. */
 export class OversizeError extends Error {
   readonly place: Place;
 
@@ -31,29 +34,29 @@ export class OversizeError extends Error {
   }
 }
 
-/** After the readings of an element, and after the elements. */
+/** Ends the readings of an element; more elements may follow. */
 const ELEMENT_END = "]}";
 const END = "]";
 const POINTS_FIRST = 1024;
 
-/** Of readings, and bytes, for which a builder has room that is kept for the next file. */
+/** Limits on the readings and bytes of a builder that is kept for the next file. */
 const POINTS_KEPT_MAX = 16 * POINTS_FIRST;
 const BYTES_KEPT_MAX = 1024 * 1024;
 
-/** That of a small file is used again, see `takeColumns`. */
+/** The builder of a small file is reused, see `takeColumns`. */
 let kept: BatchBuilder | null = null;
 
 class BatchBuilder {
   #limits: BatchLimits;
   readonly #json = new JsonBytes();
   #open: Group | null = null;
-  /** The field that the open element has beside its target, see `Extra.element`. */
+  /** The tags of the open element, see `Extra.element`. */
   #element = "";
   #rows = new Uint32Array(POINTS_FIRST);
   #sheets = new Uint32Array(POINTS_FIRST);
   #hasSheets = false;
   points = 0;
-  /** Bytes that the batch would have had with the reading that was given last. */
+  /** Bytes that the batch would have had with the last reading. */
   tried = 0;
 
   constructor(limits: BatchLimits) {
@@ -67,13 +70,13 @@ class BatchBuilder {
     return builder;
   }
 
-  /** Nobody needs what it made any more. */
-  give(): void {
+  /** Releases the builder for reuse; the caller must not use it any more. */
+  release(): void {
     this.#empty();
-    if (this.#rows.length <= POINTS_KEPT_MAX && this.#json.room <= BYTES_KEPT_MAX) kept = this;
+    if (this.#rows.length <= POINTS_KEPT_MAX && this.#json.capacity <= BYTES_KEPT_MAX) kept = this;
   }
 
-  /** False when the batch has no room for it. */
+  /** False when the batch has no space for the reading. */
   add(group: Group, reading: Readonly<SortedReading>): boolean {
     if (this.points >= this.#limits.pointsMax) return false;
     const json = this.#json;
@@ -143,7 +146,7 @@ export function noTotals(): BatchTotals {
   return { points: 0, superseded: 0, from: Number.POSITIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
 }
 
-/** The batches of all readings, one after another. Fills `totals` and the points of each group. Throws an `OversizeError`. */
+/** The batches of all readings, in order. Fills `totals` and the points of each group. Throws an `OversizeError`. */
 export function* batchBodies(
   index: ReadingIndex,
   limits: BatchLimits,
@@ -154,7 +157,7 @@ export function* batchBodies(
   try {
     yield* bodiesBy(builder, index, limits, totals, judge);
   } finally {
-    builder.give();
+    builder.release();
   }
 }
 
@@ -177,7 +180,7 @@ function* bodiesBy(
       if (builder.points > 0) yield builder.take();
       if (!builder.add(group, readings)) throw oversize(index, group, readings, builder.tried, limits);
     }
-    // Within a group they come in the order of their dates.
+    // The readings of a group come in the order of their dates.
     if (group.points === 0) group.from = readings.date;
     group.to = readings.date;
     group.points += 1;

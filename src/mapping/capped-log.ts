@@ -1,4 +1,4 @@
-/** The lines that a mapper logs about one file: the first of them, cut to a length, and how many were left out. */
+/** The lines that a mapper logs about one file: the first of them, shortened, and the number of omitted lines. */
 import { formatWithOptions } from "node:util";
 import { shorten } from "./rejections.ts";
 
@@ -21,7 +21,7 @@ export class CappedLog {
     if (this.#lines <= LINES_MAX) this.#write(level, shorten(message.trimEnd(), CHARACTERS_MAX));
   }
 
-  /** No more will come for this file. */
+  /** Called after the last line for this file. */
   end(): void {
     const more = this.#lines - LINES_MAX;
     if (more > 0) this.#write("warn", `${more} more lines of this mapper about this file were left out`);
@@ -31,7 +31,7 @@ export class CappedLog {
 
 const SHOWN = { depth: 3, breakLength: Number.POSITIVE_INFINITY } as const;
 
-/** What the console would print of the values; one may throw when it is looked at. */
+/** The text that the console would print for the values; a value may throw when it is inspected. */
 export function logText(values: readonly unknown[]): string {
   try {
     return formatWithOptions(SHOWN, ...values);

@@ -1,6 +1,6 @@
 /**
- * Readings of one target, date and version with different values. Every mapper has the setting `conflicts` for them, beside its own; its
- * default is the mapper's.
+ * Readings of one target, date and version with different values. Every mapper has the setting `conflicts` for them,
+ * beside its own settings; the mapper chooses its default.
  */
 import { z } from "zod";
 import type { ReadingConflict } from "./contract.ts";
@@ -14,27 +14,29 @@ export const CONFLICTS_SETTING = "conflicts";
 export const conflictRule = z
   .enum(["last", "refuse", "first"])
   .describe(
-    "Rows of one target, date and version with different values: the `last` or the `first` counts, or the rows are refused.",
+    "Rows of one target, date and version with different values: the `last` or the `first` counts, or " +
+      "the rows are refused.",
   );
 
 export type ConflictRule = z.output<typeof conflictRule>;
 
-/** Of a mapper that names none: the service itself overwrites. */
+/** Default of a mapper that sets none: the service itself overwrites. */
 export const CONFLICT_RULE_DEFAULT: ConflictRule = "last";
 
-/** Conflicts that are kept in full; all are counted. */
+/** Limit on the conflicts that are kept in full; all are counted. */
 export const CONFLICTS_KEPT_MAX = 20;
 
 const HINT =
-  "Which of them counts is not known. If the file corrects itself by later rows, set `conflicts: last` in the trigger's metadata; `first` keeps the earlier row.";
+  "Which of them counts is not known. If the file corrects itself by later rows, set `conflicts: " +
+  "last` in the trigger's metadata; `first` keeps the earlier row.";
 
-/** What was found of one file. */
+/** The conflicts of one file. */
 export class Conflicts {
   readonly rule: ConflictRule;
   readonly kept: ReadingConflict[] = [];
-  /** Readings that another one with another value replaced. */
+  /** Number of readings that were replaced by a reading with another value. */
   count = 0;
-  /** Readings that were refused for it. */
+  /** Number of readings that were refused because of a conflict. */
   refused = 0;
   readonly #index: ReadingIndex;
   readonly #rejections: Rejections;
@@ -45,7 +47,7 @@ export class Conflicts {
     this.#rejections = rejections;
   }
 
-  /** `taken` counts instead of `left`. */
+  /** Records that `taken` counts instead of `left`. */
   replaced(taken: Readonly<SortedReading>, left: Readonly<SortedReading>): void {
     this.count += 1;
     if (this.kept.length >= CONFLICTS_KEPT_MAX) return;
@@ -56,7 +58,7 @@ export class Conflicts {
     });
   }
 
-  /** Neither counts. */
+  /** Records that neither reading counts. */
   refuse(reading: Readonly<SortedReading>, other: Readonly<SortedReading>): void {
     this.refused += 1;
     const { target, date, version } = this.#keyOf(reading);
@@ -66,7 +68,9 @@ export class Conflicts {
     const of = version === "" ? "" : ` in the version "${version}"`;
     const { value: _, ...at } = this.#rowOf(reading);
     this.#rejections.addTaken(at, {
-      message: `the value is ${reading.value}, and ${other.value} in ${place}, for the same target and date: "${target}" at "${date}"${of}`,
+      message:
+        `the value is ${reading.value}, and ${other.value} in ${place}, for the same target and date: ` +
+        `"${target}" at "${date}"${of}`,
       text: String(reading.value),
       hint: HINT,
     });

@@ -1,4 +1,4 @@
-/** What a mapper is given: the functions by which it hands out readings and refuses rows, checked as they are called. */
+/** The context of a mapper: functions that emit readings and refuse rows, with checks at each call. */
 
 import type { Place } from "../model.ts";
 import { RowError } from "../readers/row-error.ts";
@@ -12,15 +12,18 @@ import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
-import { knowTarget, shown } from "./targets.ts";
+import { checkTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
 import { createUnitTool } from "./unit.ts";
 
-/** Dates outside are faults of clocks and of conversions: a zero in a spreadsheet is 1899, a missing year 9999. */
+/**
+ * Dates outside this range are faults of clocks and of conversions: a zero in a spreadsheet is 1899, a missing year
+ * 9999.
+ */
 const DATE_MIN_MS = Date.UTC(1901, 0, 1);
 const DATE_MAX_MS = Date.UTC(2200, 0, 1);
 
-/** Readings of repeated hours in memory. */
+/** Limit on the readings of repeated hours in memory. */
 const WAITING_MAX = 250_000;
 
 interface WaitingReading extends Pick<Reading, "value" | "version" | "tags" | "batchTags"> {
@@ -28,7 +31,7 @@ interface WaitingReading extends Pick<Reading, "value" | "version" | "tags" | "b
   readonly place: Place;
   /** Index of the place's sheet. */
   readonly sheet: number;
-  /** Of its date. */
+  /** Column of the date. */
   readonly column: string | undefined;
 }
 
@@ -46,14 +49,14 @@ export interface ContextParts<Settings> {
   /** Version of readings that have none of their own. */
   readonly version?: string | undefined;
   readonly log: MapContext<Settings>["log"];
-  /** Hears each date that is finer than a millisecond, and is cut to it. */
+  /** Called with each date that is finer than a millisecond, and is cut to it. */
   readonly onCut?: ((date: string) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface FileContext<Settings> {
   readonly context: MapContext<Settings>;
-  /** `map` came to its end: readings that waited for their instants get them now, or are refused. */
+  /** Called when `map` ends: readings that waited for their instants get them now, or are refused. */
   finish(): void;
 }
 
@@ -118,12 +121,12 @@ function createEmit<Settings>(
   let latestGroup: Group | undefined;
 
   function groupOf(target: Target): Group {
-    // Only a frozen target is sure to be the same one as before.
+    // Only a frozen target is certain to be unchanged.
     if (target === latestTarget && latestGroup !== undefined) return latestGroup;
     const isFrozen = typeof target === "object" && target !== null && Object.isFrozen(target);
     let group = isFrozen ? frozen.get(target) : undefined;
     if (group === undefined) {
-      const known = knowTarget(target);
+      const known = checkTarget(target);
       if (typeof known === "string") throw new RowError(known);
       group = index.group(known.json, known.kind);
       if (isFrozen) frozen.set(target, group);
@@ -153,7 +156,7 @@ function createEmit<Settings>(
         ...{ group, value, sheet, column },
         place: { row: place.row, sheet: place.sheet },
         version: checkedVersion(version) ?? stamp,
-        // A mapper may use its object of tags again.
+        // Copied, since a mapper may reuse its object of tags.
         tags: copied(checkedTags(tags)),
         batchTags: copied(checkedTags(batchTags)),
       });
@@ -169,7 +172,7 @@ function createEmit<Settings>(
 
   let waiting = 0;
 
-  /** It is in a repeated hour, and counts when its series has left the hour. */
+  /** Handles a reading in a repeated hour, which counts when its series has left the hour. */
   function takeLater(date: PendingDate, reading: WaitingReading): void {
     if (waiting >= WAITING_MAX)
       throw new RowError(`more than ${WAITING_MAX} readings of repeated hours wait for their instants`, {
@@ -235,7 +238,7 @@ function epochMs(date: Reading["date"], onCut: (date: string) => void): number {
     if (date.epochNanoseconds % 1_000_000n !== 0n) onCut(date.toString());
     return date.epochMilliseconds;
   }
-  throw new RowError(`the date is no instant, date or text: ${shown(date)}`);
+  throw new RowError(`the date is not an instant, a date or a text: ${shown(date)}`);
 }
 
 function finiteValue(value: number): number {
@@ -243,7 +246,7 @@ function finiteValue(value: number): number {
   throw new RowError(
     typeof value === "number"
       ? `the value is not finite: ${value}`
-      : `the value is no number: ${shown(value)}`,
+      : `the value is not a number: ${shown(value)}`,
     typeof value === "string" ? { text: value } : {},
   );
 }
@@ -251,25 +254,25 @@ function finiteValue(value: number): number {
 function checkedVersion(version: string | undefined): string | undefined {
   if (version === undefined || version === null || version === "") return undefined;
   if (typeof version === "string" && version.isWellFormed()) return version;
-  throw new RowError(`the version is no text: ${shown(version)}`);
+  throw new RowError(`the version is not text: ${shown(version)}`);
 }
 
 function checkedTags(tags: Reading["tags"]): Reading["tags"] {
   if (tags === undefined || tags === null) return undefined;
   const entries = typeof tags === "object" ? Object.entries(tags) : null;
-  if (entries === null || Array.isArray(tags)) throw new RowError("the tags are no object of texts");
+  if (entries === null || Array.isArray(tags)) throw new RowError("the tags are not an object of texts");
   for (const [name, text] of entries) {
     if (name === "") throw new RowError("a tag has no name");
     if (typeof text !== "string" || !text.isWellFormed() || !name.isWellFormed())
-      throw new RowError(`the tag ${shown(name)} is no text: ${shown(text)}`);
+      throw new RowError(`the tag ${shown(name)} is not text: ${shown(text)}`);
   }
   return entries.length === 0 ? undefined : tags;
 }
 
-/** One unit a target: the guard compares it with the variable's, and a file that mixes two would be half wrong. */
+/** A target has one unit: the guard compares it with the variable's, and a file that mixes two would be half wrong. */
 function agreeOnUnit(group: Group, unit: string): void {
   if (group.unit === unit) return;
-  if (typeof unit !== "string" || unit === "") throw new RowError(`the unit is no text: ${shown(unit)}`);
+  if (typeof unit !== "string" || unit === "") throw new RowError(`the unit is not text: ${shown(unit)}`);
   if (group.unit !== undefined)
     throw new RowError(`${group.words} has readings in ${group.unit} and in ${unit}`, { text: unit });
   group.unit = unit;

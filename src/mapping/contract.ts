@@ -1,4 +1,7 @@
-/** What the rest of the gateway asks of mapping: a catalogue of mappers, and a pool that maps one file into one segment. */
+/**
+ * The interface of mapping for the rest of the gateway: a catalogue of mappers, and a pool that maps one file into one
+ * segment.
+ */
 import type {
   BatchSlice,
   Binding,
@@ -10,12 +13,12 @@ import type {
 } from "../model.ts";
 import type { Span } from "../segment/layout.ts";
 
-/** One file to map. Everything is plain data, since it crosses to a worker. */
+/** One file to map. All fields are plain data, since the job is sent to a worker. */
 export interface MapJob {
   readonly runId: string;
   /** Local copy of the input. */
   readonly inputPath: string;
-  /** SHA-256 that the input must have, lower-case hexadecimal; any when absent or null. */
+  /** Required SHA-256 of the input, lower-case hexadecimal; not checked when absent or null. */
   readonly inputSha256?: string | null | undefined;
   /** Base name and path at the drop. */
   readonly fileName: string;
@@ -23,11 +26,14 @@ export interface MapJob {
   readonly binding: Pick<Binding, "mapper" | "settings" | "rows" | "rejectShare" | "limits" | "version">;
   /** The tables that the run is bound to. */
   readonly lookups?: readonly LookupFile[] | undefined;
-  /** The segment is written beside it, under a name of its own that ends in `.part`, synced, and renamed when it is complete. */
+  /**
+   * The segment is written beside this path, under a temporary name that ends in `.part`, synced, and renamed when it
+   * is complete.
+   */
   readonly segmentPath: string;
 }
 
-/** One of several files whose inputs lie in one. */
+/** One of several files whose inputs are in one file. */
 export interface PackedJob extends Omit<MapJob, "inputPath"> {
   readonly input: Span;
 }
@@ -35,7 +41,7 @@ export interface PackedJob extends Omit<MapJob, "inputPath"> {
 /** A lookup table for one file: a local copy, and how to read it. */
 export interface LookupFile {
   readonly name: string;
-  /** Local path of the bytes. */
+  /** Local path of the table. */
   readonly path: string;
   readonly format: "csv" | "xlsx";
   /** Column of the keys; the first one when absent. */
@@ -43,37 +49,37 @@ export interface LookupFile {
   readonly delimiter?: string | undefined;
   readonly encoding?: string | undefined;
   readonly sheet?: string | number | undefined;
-  /** SHA-256 that the bytes must have, lower-case hexadecimal; any when absent. */
+  /** Required SHA-256 of the table, lower-case hexadecimal; not checked when absent. */
   readonly digest?: string | undefined;
-  /** Why the table cannot be had; a mapper that asks for it cannot map the file. */
+  /** Why the table is not available; a mapper that needs it cannot map the file. */
   readonly fault?: string | undefined;
 }
 
 export type MapResult = MappedFile | UnmappedFile;
 
-/** The file became batches. `batches` is empty when it held no readings. */
+/** A file that was mapped to batches. `batches` is empty when the file held no readings. */
 export interface MappedFile {
   readonly status: "mapped";
   readonly batches: readonly BatchSlice[];
-  /** Readings in the batches. */
+  /** Number of readings in the batches. */
   readonly points: number;
-  /** Readings whose target, date and version the file has again, and that do not count therefore. */
+  /** Number of readings that do not count, since the file repeats their target, date and version. */
   readonly superseded: number;
-  /** Those of them whose value is another one, with the first of them in full; absent when there are none. */
+  /** Superseded readings with another value, with the first of them in full; absent when there are none. */
   readonly conflicts?: { readonly count: number; readonly shown: readonly ReadingConflict[] } | undefined;
-  /** The first date that is finer than a millisecond, when there is any: such dates are cut to it. */
+  /** The first date that is finer than a millisecond, if any: such dates are cut to it. */
   readonly cutDate?: string | undefined;
   readonly targets: readonly MappedTarget[];
   /** Earliest and latest date, or null when there are no readings. */
   readonly period: { readonly from: string; readonly to: string } | null;
-  /** First refused rows, up to a limit; only in a lenient run. */
+  /** The first refused rows, up to a limit; only in a lenient run. */
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
-  /** Most frequent first; absent when no row was refused. */
+  /** Most frequent reason first; absent when no row was refused. */
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
 }
 
-/** The file goes into quarantine: nothing of it is pushed. */
+/** A file that goes into quarantine: nothing of it is pushed. */
 export interface UnmappedFile {
   readonly status: "failed";
   readonly reason: Reason;
@@ -84,7 +90,7 @@ export interface UnmappedFile {
 
 /** Two readings of one target, date and version, of which `taken` counts. */
 export interface ReadingConflict {
-  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  /** The target as text, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
   readonly target: string;
   readonly date: string;
   readonly version?: string | undefined;
@@ -98,7 +104,7 @@ export interface RowValue {
   readonly value: number;
 }
 
-/** Said once for a file. */
+/** Reported once for a file. */
 export function cutWords(cutDate: string): string {
   return `dates finer than a millisecond are cut to it, the first: ${JSON.stringify(cutDate)}`;
 }
@@ -117,29 +123,29 @@ function valueAt({ row, sheet, value }: RowValue): string {
 export interface MappedTarget {
   /** Identifier kind, such as `sourceSerialNumber`. */
   readonly kind: string;
-  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  /** The target as text, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
   readonly target: string;
   readonly points: number;
-  /** As the mapper declared it. */
+  /** The unit as the mapper declared it. */
   readonly unit?: string | undefined;
   readonly facts: TargetFacts;
 }
 
 export interface MappingPool {
-  /** A file for this mapper is on its way. What takes time to start may start now; nothing is promised, and nothing fails. */
+  /** Announces a file for this mapper, so that slow starts may begin early. It guarantees nothing and never fails. */
   prepare(mapper: MapperIdentity): void;
   /**
-   * Maps one file. Never rejects because of the file or the mapper (that is `failed`). Rejects with `TransientError` when cancelled, when the
-   * disk fails, and with the code `HG-SPOOL-007` when the input is not what was fetched.
+   * Maps one file. Never rejects because of the file or the mapper (that is `failed`). Rejects with `TransientError`
+   * when cancelled, when the disk fails, and with the code `HG-SPOOL-007` when the input differs from the fetched file.
    */
   map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
   /**
-   * Maps small files by the same version of a mapper, with the results that `map` would give, in less time: one process takes them one after
-   * another, within the limits of one file. Their inputs lie one after another in the file `part`, which becomes a pack (`segment/layout.ts`) and gets the names of
-   * the segments that came of them as well; the caller removes `part`. Null: nothing was done about this one, and `map` does it or tells why it cannot. So it is
-   * for what is bound to another version than the first, for what fails, for what is left when a part took a moment, and for all when the
-   * process ends or takes too long.
-   * Rejects with `TransientError` when cancelled.
+   * Maps small files by the same version of a mapper, with the results of `map` and less overhead: one process maps
+   * them one after another, within the limits of one file. Their inputs are concatenated in the file `part`, which
+   * becomes a pack (`segment/layout.ts`) that also gets the names of the resulting segments; the caller removes `part`.
+   * Null: the file was not processed here, and `map` maps it or reports why it cannot. Null is the result for a file
+   * that is bound to another version than the first, for a file that fails, for the rest when the time limit is near,
+   * and for all when the process ends or takes too long. Rejects with `TransientError` when cancelled.
    */
   mapTogether(
     part: string,
@@ -149,14 +155,17 @@ export interface MappingPool {
   close(): Promise<void>;
 }
 
-/** Which version of each mapper new runs are bound to, and the bytes of every version that a run may still be bound to. */
+/**
+ * The version of each mapper that new runs are bound to, and the bytes of every version that a run may still be bound
+ * to.
+ */
 export interface MapperVersions {
   /**
-   * The version that new runs take: the one on disk once it has loaded and its own cases have passed, until then the one before.
-   * Null when there is no such mapper; a `ConfigError` says why none of its versions can be used.
+   * The version for new runs: the one on disk once it has loaded and its own cases have passed, until then the previous
+   * one. Null when there is no such mapper; a `ConfigError` says why none of its versions can be used.
    */
   current(name: string): Promise<MapperIdentity | null>;
-  /** Removes versions that were last used before this time. Answers how many. */
+  /** Removes versions that were last used before this time. Returns their number. */
   prune(beforeMs: number): Promise<number>;
 }
 
@@ -172,7 +181,7 @@ export interface CatalogueEntry {
   readonly summary: string;
   /** Absolute path of the module. */
   readonly modulePath: string;
-  /** Null when these settings fit the mapper, otherwise why not, with the field. */
+  /** Null when these settings fit the mapper, otherwise the reason, with the field. */
   checkSettings(settings: Readonly<Record<string, unknown>>): Promise<string | null>;
   /** JSON Schema of the settings. */
   readonly settingsSchema: unknown;

@@ -1,7 +1,13 @@
-/** Words for what the permissions of the mapping process refuse: the runtime's own name switches that nobody can set here. */
+/**
+ * Messages for accesses that the permissions of the mapping process deny: the runtime's own message names switches that
+ * no user can set here.
+ */
 import { wordsOf } from "../support/errors.ts";
 
-/** By the switch of the runtime that would allow it, which its message names; an error does not always have a field for it. */
+/**
+ * Keyed by the switch of the runtime that would allow the access; the runtime's message always names it, a field of the
+ * error does not.
+ */
 const REACHED: Readonly<Record<string, string>> = {
   net: "the network",
   "fs-read": "files",
@@ -12,14 +18,14 @@ const REACHED: Readonly<Record<string, string>> = {
   wasi: "WASI",
 };
 
-/** The words of what a mapper threw. May throw what a hostile value throws when it is looked at. */
+/** The message of a value that a mapper threw. May throw when a hostile value is inspected. */
 export function thrownWords(thrown: unknown): string {
   const denied = deniedIn(thrown);
   if (denied === null) return wordsOf(thrown);
   const { allowed, resource } = denied;
   const what = REACHED[allowed] ?? "something";
   const which = resource === "" ? "" : ` (${resource})`;
-  return `it reached for ${what}${which}: a mapper reads its own file and lookup tables, and nothing else`;
+  return `it tried to access ${what}${which}: a mapper reads its own file and lookup tables, and nothing else`;
 }
 
 function deniedIn(thrown: unknown): { readonly allowed: string; readonly resource: string } | null {

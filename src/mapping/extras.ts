@@ -6,7 +6,9 @@ export interface Extra {
   readonly json: string;
   /** Bytes of `json`. */
   readonly bytes: number;
-  /** Field of the element's JSON before `data`: `"tags":{…},`. Readings with another one go into another element. */
+  /**
+   * Field of the element's JSON before `data`: `"tags":{…},`. Readings with other element tags go into another element.
+   */
   readonly element: string;
   readonly elementBytes: number;
 }
@@ -15,16 +17,16 @@ export const NO_EXTRA: Extra = { version: "", json: "", bytes: 0, element: "", e
 
 type Tags = Readonly<Record<string, string>>;
 
-/** What an entry takes beside its text: objects, and its place in the map. A rough guess. */
+/** Rough overhead of an entry beside its text: objects, and its place in the map. */
 const ENTRY_BYTES = 200;
 
 export class Extras {
   #list: Extra[] = [NO_EXTRA];
   readonly #indexes = new Map<string, number>();
-  /** What they take in memory, roughly. */
+  /** Rough size of all entries in memory. */
   bytes = 0;
 
-  /** Index of version and tags. */
+  /** Returns the index of version and tags. */
   add(version: string | undefined, tags: Tags | undefined, batchTags: Tags | undefined): number {
     const json =
       (version === undefined ? "" : `,"version":${JSON.stringify(version)}`) +
@@ -60,7 +62,7 @@ function makeExtra(version: string, json: string, element: string): Extra {
   };
 }
 
-/** As text for a file, and back. */
+/** Converts an entry to text for a file, and back. */
 export function extraText({ version, json, element }: Extra): string {
   return JSON.stringify([version, json, element]);
 }

@@ -1,19 +1,19 @@
-/** The instants that the time tools hand out. */
+/** The instants that the time tools return. */
 import { pendingDateOf, pendingInstant } from "./pending-instant.ts";
 
-/** A prime number, so that dates at regular distances spread over all places. */
+/** A prime number, so that dates at regular distances spread over all slots. */
 const KEPT = 16_381;
 const SECOND_MS = 1000;
 
 /**
- * Instants never change, and the series of a file share their dates: making one anew costs more than all the rest of reading it. So each has
- * a place, by its seconds, where it stays until another of the same place is asked for.
+ * A cache of instants. They are immutable, and the series of a file share their dates: creating one costs more than the
+ * rest of reading it. Each instant has a slot, by its seconds, until another instant needs the slot.
  */
 const kept = new Array<Temporal.Instant | undefined>(KEPT).fill(undefined);
 const keptMs = new Float64Array(KEPT).fill(Number.NaN);
 
 export class Instants {
-  /** Whether some of them may not be known yet. */
+  /** Whether some instants may still be unknown. */
   hasPending = false;
   #latest: Temporal.Instant | undefined;
   #latestMs = Number.NaN;
@@ -32,14 +32,14 @@ export class Instants {
     return instant;
   }
 
-  /** The one that `change` makes of it, also when it is not known yet. */
+  /** The result of `change` for the instant, also when the instant is still unknown. */
   moved(instant: Temporal.Instant, change: (ms: number) => number): Temporal.Instant {
     const pending = this.hasPending ? pendingDateOf(instant) : undefined;
     if (pending !== undefined) return pendingInstant(pending.derive(change));
     return this.at(change(this.msOf(instant) ?? instant.epochMilliseconds));
   }
 
-  /** Milliseconds of the instant that was handed out last, which spares asking it; otherwise undefined. */
+  /** Milliseconds of the last returned instant, without a call; undefined for any other. */
   msOf(instant: unknown): number | undefined {
     return instant !== undefined && instant === this.#latest ? this.#latestMs : undefined;
   }

@@ -1,12 +1,12 @@
-/** ISO 8601 date-times read by character, since this runs once a row. */
+/** Reads ISO 8601 date-times by character, since this runs once a row. */
 
-/** What `readIso` found; one object that is filled anew by each call, to spare an allocation a row. */
+/** The result of `readIso`; each call fills the same object, to save an allocation a row. */
 export interface IsoFields {
   /** Wall time as if it were UTC, in milliseconds. */
   wall: number;
   /** Offset of the designator in milliseconds, or NaN without one. */
   offset: number;
-  /** The text was finer than a millisecond, and is cut to it. */
+  /** The text was finer than a millisecond, and was cut to it. */
   finer: boolean;
 }
 
@@ -21,8 +21,8 @@ export function daysInMonth(year: number, month: number): number {
 }
 
 /**
- * Milliseconds of a wall time as if it were UTC, or NaN when there is no such time.
- * `24:00:00` is the end of the day, as ISO 8601 had it and loggers write it.
+ * Milliseconds of a wall time as if it were UTC, or NaN when there is no such time. `24:00:00` is the end of the day,
+ * as earlier editions of ISO 8601 define it and loggers write it.
  */
 export function wallOf(
   year: number,
@@ -39,7 +39,7 @@ export function wallOf(
 
 let midnightKey = 0;
 let midnightMs = 0;
-/** Rows of one day follow each other, so the latest day is kept. */
+/** Consecutive rows share a day, so the latest day is cached. */
 function midnight(year: number, month: number, day: number): number {
   const key = year * 10_000 + month * 100 + day;
   if (key !== midnightKey) {
@@ -56,15 +56,15 @@ export function twoDigits(text: string, at: number): number {
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
 }
 
-/** Milliseconds of the decimals of a second, cut; `iso.finer` says whether anything was cut. */
+/** Milliseconds of the decimals of a second, cut; `iso.finer` says whether digits were cut. */
 export function fractionMs(decimals: string): number {
   iso.finer = /[1-9]/.test(decimals.slice(3));
   return Number(decimals.slice(0, 3).padEnd(3, "0"));
 }
 
 /**
- * Fills `iso` from `yyyy-MM-ddTHH:mm[:ss[.fff…]][Z|±HH[:mm]]` (a blank for the T is taken too).
- * False when the text is none.
+ * Fills `iso` from `yyyy-MM-ddTHH:mm[:ss[.fff…]][Z|±HH[:mm]]` (a blank in place of the T is accepted too). False when
+ * the text does not match.
  */
 export function readIso(text: string): boolean {
   const length = text.length;
@@ -123,7 +123,7 @@ let dayWritten = Number.NaN;
 let dayText = "";
 const TWO = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, "0"));
 
-/** `2026-03-01T00:15:00Z`, with milliseconds only when there are some. */
+/** `2026-03-01T00:15:00Z`, with milliseconds only when they are not zero. */
 export function writeIso(epochMs: number): string {
   const day = Math.floor(epochMs / DAY_MS);
   if (day !== dayWritten) {

@@ -1,7 +1,7 @@
 /** JSON written as bytes, since a string for each reading would cost more than the reading. */
 
 const ROOM_FIRST = 64 * 1024;
-/** A date and a number, with the names of their fields. */
+/** Size limit of a date and a number, with the names of their fields. */
 const READING_BYTES_MAX = 128;
 const DAY_MS = 86_400_000;
 const [ZERO, COLON, POINT, MINUS, ZULU] = [48, 58, 46, 45, 90];
@@ -15,15 +15,15 @@ export class JsonBytes {
   #bytes = Buffer.allocUnsafeSlow(ROOM_FIRST);
   length = 0;
   #day = Number.NaN;
-  /** `{"date":"2026-03-01T`, of the latest day: readings of one day follow each other. */
+  /** `{"date":"2026-03-01T` for the latest day: consecutive readings share a day. */
   #dayBytes = new Uint8Array(0);
 
-  /** Bytes that it has memory for. */
-  get room(): number {
+  /** Capacity in bytes. */
+  get capacity(): number {
     return this.#bytes.length;
   }
 
-  /** What was written so far. The memory is written again after `length` was set back. */
+  /** The bytes written so far. The memory is reused after `length` was set back. */
   get written(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
@@ -34,7 +34,7 @@ export class JsonBytes {
     this.length += bytes;
   }
 
-  /** `{"date":"2026-03-01T00:15:00Z","value":1.5`, with milliseconds only when there are some. */
+  /** `{"date":"2026-03-01T00:15:00Z","value":1.5`, with milliseconds only when they are not zero. */
   reading(epochMs: number, value: number): void {
     this.#reserve(READING_BYTES_MAX);
     this.#date(epochMs);
@@ -42,10 +42,10 @@ export class JsonBytes {
     this.#number(value);
   }
 
-  /** As `String(value)` writes it; most values have few decimals, and their digits are found without that. */
+  /** Writes as `String(value)` does; most values have few decimals, and a fast path finds their digits. */
   #number(value: number): void {
     const scaled = Math.round(value * DECIMALS_SCALE);
-    // Up to 15 digits tell numbers apart, so these are the shortest that mean this value.
+    // Up to 15 digits identify a number, so these are the shortest digits of this value.
     if (scaled / DECIMALS_SCALE !== value || scaled >= DIGITS_EXACT_BELOW || scaled <= -DIGITS_EXACT_BELOW) {
       this.#ascii(String(value));
       return;
@@ -64,7 +64,7 @@ export class JsonBytes {
     this.#digits(decimals, places);
   }
 
-  /** Digits of a whole number, with zeros in front up to so many places. */
+  /** Digits of a whole number, with leading zeros up to the given number of places. */
   #digits(number: number, places: number): void {
     let count = 1;
     for (let limit = 10; limit <= number; limit *= 10) count += 1;

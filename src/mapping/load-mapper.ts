@@ -1,4 +1,4 @@
-/** Loads a mapper's module as it is on disk: a changed mapper is another module, beside the old one. */
+/** Loads a mapper's module as it is on disk: a changed mapper is a new module beside the old one. */
 import { readFileSync } from "node:fs";
 import { type ResolveFnOutput, registerHooks } from "node:module";
 import { extname } from "node:path";
@@ -10,17 +10,17 @@ import type { Mapper } from "./mapper.ts";
 import { nameOf } from "./mapper-files.ts";
 import { settingNames } from "./settings.ts";
 
-/** Neither a path, nor an address, nor a module of Node. */
+/** A package name: not a path, an address, or a module of Node. */
 const PACKAGE = /^(?![./]|[a-z]+:)/;
 const CONTRACT = "headgate/mapper";
 const contractUrl = new URL(`./mapper${extname(import.meta.url)}`, import.meta.url).href;
 let hooked = false;
-/** Modules that were copied, by the digest in their address: where packages are looked for. */
+/** Original locations of copied modules, by the digest in their address: packages are resolved from there. */
 const origins = new Map<string, string>();
 
 /**
- * Mappers outside this package find `headgate/mapper` too, without an installation of their own; and the files that a mapper
- * imports by relative path are loaded anew together with it.
+ * Lets mappers outside this package resolve `headgate/mapper` without an installation of their own, and loads the files
+ * that a mapper imports by relative path together with it.
  */
 function hookResolution(): void {
   if (hooked) return;
@@ -44,8 +44,8 @@ const MODULE_OF: Readonly<Record<string, string>> = {
 const MODULE_SYNTAX = /^[ \t]*(?:import[\s{"'*]|export[\s{*])/m;
 
 /**
- * A mapper's file is what it is written as, also where a package.json above it says `"type": "commonjs"`: that one is the site's, and means
- * neither the mapper nor the copy of it that a run is bound to.
+ * The file extension decides the module format, also where a package.json above says `"type": "commonjs"`: that file
+ * belongs to the site, and applies neither to the mapper nor to the copy of it that a run is bound to.
  */
 function withOwnFormat(resolved: ResolveFnOutput): ResolveFnOutput {
   const { url } = resolved;
@@ -56,12 +56,15 @@ function withOwnFormat(resolved: ResolveFnOutput): ResolveFnOutput {
       ? { ...resolved, format }
       : resolved;
   } catch {
-    // Loading it tells what is wrong with it.
+    // Loading the file reports the fault.
     return resolved;
   }
 }
 
-/** The mapper of a module, and where it was copied from, if it was. Throws a `ConfigError` that says why it is none. */
+/**
+ * The mapper of a module, with the origin of a copied module. Throws a `ConfigError` that says why the module is not a
+ * mapper.
+ */
 export async function loadMapper(modulePath: string, digest: string, origin?: string): Promise<Mapper> {
   hookResolution();
   if (origin !== undefined) origins.set(`?v=${digest}`, pathToFileURL(origin).href);
@@ -76,14 +79,15 @@ export async function loadMapper(modulePath: string, digest: string, origin?: st
   if (!isMapper(mapper)) throw refusal(modulePath, "its default export is not made by defineMapper");
   const expected = nameOf(modulePath);
   if (mapper.name !== expected)
-    throw refusal(modulePath, `it calls itself "${mapper.name}", but its place says "${expected}"`);
+    throw refusal(modulePath, `its name is "${mapper.name}", but its path says "${expected}"`);
   const { conflicts } = mapper;
   if (conflicts !== undefined && !conflictRule.safeParse(conflicts).success)
     throw refusal(modulePath, `its conflicts is none of ${conflictRule.options.join(", ")}`);
   if (settingNames(mapper.settings).includes(CONFLICTS_SETTING))
     throw refusal(
       modulePath,
-      `its settings have "${CONFLICTS_SETTING}", which every mapper has anyway: name it otherwise, or set the field conflicts of defineMapper`,
+      `its settings have "${CONFLICTS_SETTING}", which every mapper has already: use another name, or ` +
+        "set the field conflicts of defineMapper",
     );
   return mapper;
 }

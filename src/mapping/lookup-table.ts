@@ -1,4 +1,7 @@
-/** Reads a lookup table, CSV or workbook, into memory: rows by key. What is doubtful is refused, since it would map silently to the wrong target. */
+/**
+ * Reads a lookup table, CSV or workbook, into memory: rows by key. Ambiguous content is refused, since it would
+ * silently map to the wrong target.
+ */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -11,10 +14,10 @@ import type { LookupFile } from "./contract.ts";
 import type { CellValue, Lookup, MapperFile, TextRow } from "./mapper.ts";
 import { shown } from "./targets.ts";
 
-/** A table is held in memory. */
+/** Limit on the size, since a table is held in memory. */
 export const LOOKUP_BYTES_MAX = 64_000_000;
 export const LOOKUP_ROWS_MAX = 1_000_000;
-/** Beyond this, no key is looked for that may have been meant. */
+/** Limit on the keys that are searched for a similar one. */
 const NEAR_KEYS_MAX = 5_000;
 
 export function lookupFault(name: string, why: string, hint?: string, cause?: unknown): ConfigError {
@@ -109,13 +112,13 @@ async function collectRows(file: LookupFile, rows: AsyncIterable<TableRow>): Pro
     if (before !== undefined)
       throw lookupFault(
         name,
-        `the key ${shown(key)} stands in row ${before.row} and again in row ${row}`,
-        "Each key may stand once: remove one of the rows, or name a column whose values are unique as `key`.",
+        `the key ${shown(key)} is in row ${before.row} and again in row ${row}`,
+        "Each key may occur once: remove one of the rows, or name a column whose values are unique as `key`.",
       );
     if (found.size >= LOOKUP_ROWS_MAX) throw lookupFault(name, `it has more than ${LOOKUP_ROWS_MAX} rows`);
     found.set(key, { row, cells: namedCells(header, cells) });
   }
-  if (header === undefined) throw lookupFault(name, "it is empty: it has not even a header");
+  if (header === undefined) throw lookupFault(name, "it is empty: it has no header");
   return lookupOf(file, header[keyAt] ?? "", new Map(Array.from(found, ([key, { cells }]) => [key, cells])));
 }
 
@@ -133,7 +136,7 @@ function checkedHeader({ name, key }: LookupFile, cells: readonly string[]): rea
   );
 }
 
-/** Frozen, since the next file may be given the same table; without a prototype, so that a column may have any name. */
+/** Frozen, since the next file may get the same table; without a prototype, so that a column may have any name. */
 function namedCells(header: readonly string[], cells: readonly string[]): TextRow {
   const row: Record<string, string> = Object.create(null);
   for (const [index, column] of header.entries()) if (column !== "") row[column] = cells[index] ?? "";

@@ -1,13 +1,16 @@
-/** The lookup tool of the mapper contract: a table by its name, read once a file, and kept by its digest from file to file. */
+/**
+ * The lookup tool of the mapper contract: a table by its name, read once a file, and cached by its digest from file to
+ * file.
+ */
 import { extname } from "node:path";
 import type { ConfigError } from "../support/errors.ts";
 import type { LookupFile } from "./contract.ts";
 import { lookupFault, readLookup } from "./lookup-table.ts";
 import type { Lookup } from "./mapper.ts";
 
-/** Tables that a worker keeps for the next file, when their content is known by digest. */
+/** Limit on the tables that a worker caches for the next file, when their digest is known. */
 const KEPT_MAX = 4;
-/** Rows beyond which a table is not kept. */
+/** A table with more rows is not cached. */
 const KEPT_ROWS_MAX = 50_000;
 
 const kept = new Map<string, Lookup>();
@@ -37,7 +40,7 @@ export function createLookups(
   };
 }
 
-/** A table that lies at its own place, as the configuration names it. */
+/** A table at its original path, as the configuration names it. */
 export function lookupFile(lookup: Omit<LookupFile, "format">): LookupFile {
   return { ...lookup, format: extname(lookup.path).toLowerCase() === ".xlsx" ? "xlsx" : "csv" };
 }

@@ -1,4 +1,7 @@
-/** The first phase: one file through one mapper into batches. Runs in a worker, in `headgate map`, and in the cases of mappers. */
+/**
+ * The first phase: maps one file through one mapper into batches. Runs in a worker, in `headgate map`, and in the cases
+ * of mappers.
+ */
 import { statSync } from "node:fs";
 import type { BatchLimits, BatchSlice, Binding, Place, Reason } from "../model.ts";
 import { createMapperFile } from "../readers/mapper-file.ts";
@@ -22,9 +25,9 @@ import { boundReason, Rejections, rowFault } from "./rejections.ts";
 import { parseSettings } from "./settings.ts";
 
 export interface MapFileRequest {
-  /** Local copy of the input, or the file that it is a part of. */
+  /** Local copy of the input, or the file that contains it. */
   readonly inputPath: string;
-  /** All of a small input, where it was read already. */
+  /** The whole content of a small input, where it was read already. */
   readonly content?: Buffer | undefined;
   /** Base name, and path at the drop. */
   readonly fileName: string;
@@ -40,15 +43,15 @@ export interface MapFileRequest {
   readonly lookups?: readonly LookupFile[] | undefined;
   readonly signal: AbortSignal;
   readonly log?: MapContext<unknown>["log"];
-  /** Readings that are held in memory at a time; the bytes that come out do not depend on it. */
+  /** Limit on the readings in memory; the resulting bytes do not depend on it. */
   readonly rowsInMemoryMax?: number | undefined;
 }
 
 const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => undefined };
 
 /**
- * Maps one file. Faults of the file or the mapper are a `failed` result, and then nothing is published.
- * Rejects with what the signal was aborted with, and with a `TransientError` when the disk fails.
+ * Maps one file. Faults of the file or the mapper give a `failed` result, and nothing is published. Rejects with the
+ * abort reason of the signal, and with a `TransientError` when the disk fails.
  */
 export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   const settings = parseSettings(request.mapper, request.settings);
@@ -62,7 +65,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
     };
     const unmapped = await runMapper(request, settings.value, { index, rejections, onCut });
     request.signal.throwIfAborted();
-    // A mapper may have caught what the disk said.
+    // The mapper may have caught the error of the disk.
     if (index.fault !== undefined) throw unwritable(request, index.fault);
     const reason = unmapped ?? rowsReason(request, index.readings, rejections);
     if (reason !== null) return failed(reason, rejections);
@@ -76,7 +79,7 @@ export async function mapFile(request: MapFileRequest): Promise<MapResult> {
   }
 }
 
-/** Of a date that a notice quotes. */
+/** Limit on the characters of a date that a notice quotes. */
 const DATE_CHARACTERS_MAX = 60;
 
 function failed(reason: Reason, rejections: Rejections): MapResult {
@@ -94,7 +97,7 @@ function refusals(
   };
 }
 
-/** Why nothing is pushed of a file with refused rows, or null. */
+/** Why nothing of a file with refused rows is pushed, or null. */
 function rowsReason(request: MapFileRequest, readings: number, rejections: Rejections): Reason | null {
   const { rows, rejectShare = 1 } = request;
   const [first] = rejections.rows;
@@ -106,7 +109,9 @@ function rowsReason(request: MapFileRequest, readings: number, rejections: Rejec
       ...first,
       code: "HG-MAP-031",
       hint: `${first.hint === undefined ? "" : `${first.hint} `}${REGISTER["HG-MAP-031"].hint}`,
-      message: `${rejections.refusedRows} rows were refused, ${percent(rejections.share)} of all, where ${percent(rejectShare)} are tolerated; the first: ${first.message}`,
+      message:
+        `${rejections.refusedRows} rows were refused, ${percent(rejections.share)} of all, where ` +
+        `${percent(rejectShare)} are tolerated; the first: ${first.message}`,
     };
   return { ...first, code: "HG-MAP-006", message: `every row was refused; the first: ${first.message}` };
 }
@@ -118,11 +123,11 @@ function percent(share: number): string {
 interface Taking {
   readonly index: ReadingIndex;
   readonly rejections: Rejections;
-  /** Hears each date that is cut to the millisecond. */
+  /** Called with each date that is cut to the millisecond. */
   readonly onCut: (date: string) => void;
 }
 
-/** Null when `map` ended well, otherwise why the whole file failed. */
+/** Null when `map` succeeded, otherwise why the whole file failed. */
 async function runMapper(
   request: MapFileRequest,
   settings: unknown,
@@ -147,14 +152,14 @@ async function runMapper(
   }
 }
 
-/** What a mapper threw, unless it throws as soon as it is looked at. */
+/** The value that a mapper threw, unless inspecting it throws. */
 function readable(thrown: unknown): unknown {
   try {
     wordsOf(thrown);
     return thrown instanceof Error && `${thrown.name}${thrown.stack}` === "" ? undefined : thrown;
   } catch {
-    // That it threw again is all that can be known of it.
-    return new Error("a value that cannot be looked at");
+    // The value threw again, so no more is known about it.
+    return new Error("a value that cannot be inspected");
   }
 }
 
@@ -167,7 +172,7 @@ function sizeOf(request: MapFileRequest): number {
   }
 }
 
-/** A fault of the disk under the input, and not of what stands in it. */
+/** A fault of the disk under the input, not of its content. */
 function isDiskFault(thrown: unknown, inputPath: string): boolean {
   return (
     systemCode(thrown) === "EIO" || (thrown instanceof Error && "path" in thrown && thrown.path === inputPath)
@@ -210,7 +215,8 @@ async function writeBatches(
       conflicts.count === 0 ? {} : { conflicts: { count: conflicts.count, shown: conflicts.kept } };
     return { status: "mapped", batches, points, superseded, ...found, ...held, ...refusals(rejections) };
   } catch (thrown) {
-    // The fault that led here is the one to tell; what cannot be removed now is overwritten by the next attempt.
+    // The fault that led here is the one to report; a file that cannot be removed now is overwritten by the next
+    // attempt.
     await sink.discard().catch(() => undefined);
     if (thrown instanceof OversizeError)
       return failed(reasonOf("HG-MAP-012", thrown.message, thrown.place), rejections);
@@ -261,7 +267,7 @@ function fileReason(thrown: FileError, tracker: RowTracker): Reason {
   const code = isUnreadable(thrown) ? "HG-MAP-008" : "HG-MAP-015";
   if (row === undefined && column === undefined && text === undefined)
     return reasonOf(code, thrown.message, undefined, thrown.hint);
-  // A fault of the whole file that shows at a row, named by its column alone, is at the row that was looked at.
+  // A fault of the whole file that names only a column is at the row that was read last.
   const at = row === undefined && tracker.latest !== undefined ? placeOf(tracker.latest) : { sheet, row };
   return reasonOf(code, thrown.message, { ...at, column, text }, thrown.hint);
 }
@@ -274,7 +280,7 @@ function framesWords(thrown: unknown): string {
 }
 
 function targetsOf(index: ReadingIndex): MappedTarget[] {
-  // Of a target whose readings were all refused nothing is pushed.
+  // A target whose readings were all refused is not pushed.
   const pushed = index.groups.filter(({ points }) => points > 0);
   return pushed.map(({ kind, target, points, from, to, untagged, unit }) => {
     const declared = unit === undefined ? {} : { unit };

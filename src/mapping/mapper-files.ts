@@ -1,4 +1,4 @@
-/** Mappers on disk: `<folder>/<name>/mapper.ts` or `<folder>/<name>.ts` (or `.js`), and the digest over the files that they are made of. */
+/** Mappers on disk: `<folder>/<name>/mapper.ts` or `<folder>/<name>.ts` (or `.js`), and the digest over their files. */
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
@@ -6,9 +6,9 @@ import { systemCode } from "../support/errors.ts";
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CODE = /\.[cm]?[jt]s$/;
-/** Beside what a mapper is made of: its documentation and tests, and what editors leave. */
+/** Files that are not part of a mapper: its documentation and tests, and leftovers of editors. */
 const BESIDE = /^[.#]|~$|\.(?:md|bak|orig|swp|tmp)$|\.test\.[cm]?[jt]s$/i;
-/** Beside a mapper: what it is not made of. */
+/** Folders that are not part of a mapper. */
 const APART = ["cases", "node_modules"];
 
 /** The module of a mapper in the first folder that has it, or null. */
@@ -23,7 +23,7 @@ export async function locateMapper(folders: readonly string[], name: string): Pr
   return null;
 }
 
-/** The name that a trigger uses, from the place of the module. */
+/** The name that a trigger uses, from the path of the module. */
 export function nameOf(modulePath: string): string {
   const file = basename(modulePath, extname(modulePath));
   return file === "mapper" ? basename(dirname(modulePath)) : file;
@@ -41,11 +41,11 @@ export async function mapperNames(folders: readonly string[]): Promise<string[]>
   return [...names].sort();
 }
 
-/** What a mapper is made of, as it was read. */
+/** The files of a mapper, as they were read. */
 export interface MapperContent {
   /**
-   * Lower-case hexadecimal SHA-256 over names and bytes: of the whole folder of `mapper.ts` without its cases, or of the single file;
-   * and of every file outside that they import by relative path, such as code that several mappers share.
+   * Lower-case hexadecimal SHA-256 over names and bytes of the whole folder of `mapper.ts` without its cases, or of the
+   * single file, and of every outside file that they import by relative path, such as code that several mappers share.
    */
   readonly digest: string;
   /** Absolute paths. */
@@ -54,12 +54,12 @@ export interface MapperContent {
 
 export async function readMapper(givenPath: string): Promise<MapperContent> {
   const hash = createHash("sha256");
-  // Imports are resolved to absolute paths: a file must not count twice because it was named in another way.
+  // Imports are resolved to absolute paths: a file must not count twice under two names.
   const modulePath = resolve(givenPath);
   const root = dirname(modulePath);
   const files: { path: string; bytes: Buffer }[] = [];
   const seen = new Set(await ownFiles(modulePath));
-  // Grows while it is walked: what is imported may import.
+  // The list grows during the loop: imported files may import others.
   for (const path of seen) {
     const bytes = await readFile(path);
     files.push({ path, bytes });
@@ -67,7 +67,7 @@ export async function readMapper(givenPath: string): Promise<MapperContent> {
     if (!CODE.test(path)) continue;
     for (const imported of relativeImports(bytes.toString("utf8"))) {
       const target = resolve(dirname(path), imported);
-      // What is missing makes loading fail, which says so better.
+      // A missing file makes loading fail with a clearer message.
       if (await isFile(target)) seen.add(target);
     }
   }
@@ -89,7 +89,7 @@ async function ownFiles(modulePath: string): Promise<string[]> {
   if (!/^mapper\.[jt]s$/.test(basename(modulePath))) return [modulePath];
   const root = dirname(modulePath);
   const entries = (await readdir(root, { withFileTypes: true })).filter(({ name }) => !APART.includes(name));
-  // Folder by folder, since cases are many and this is done at each look.
+  // Reads folder by folder: cases are many, and this runs at each poll.
   for (const { name } of entries.filter((entry) => entry.isDirectory()))
     entries.push(...(await readdir(join(root, name), { recursive: true, withFileTypes: true })));
   return entries

@@ -35,8 +35,9 @@ type Only<Names extends keyof TargetValues> = Pick<TargetValues, Names> & {
 };
 
 /**
- * Identification of a variable: `variableId` alone, or exactly one identifier of its source with `mappingConfig` or `variableTypeId`. Ids are
- * whole numbers, texts are not empty. Readings of equal targets belong together; a frozen target is recognised without being looked at again.
+ * Identification of a variable: `variableId` alone, or exactly one identifier of its source with `mappingConfig` or
+ * `variableTypeId`. Ids are whole numbers, texts are not empty. Readings of equal targets belong together; a frozen
+ * target is recognised without a further check.
  */
 export type Target =
   | Only<"variableId">
@@ -65,18 +66,24 @@ export interface Reading {
   readonly version?: string | undefined;
   /** Tags of this reading: texts by name, such as the quality flags of the sender. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Tags of the push element that carries this reading; the service keeps them apart from the reading's own (*Data versioning*, 6). */
+  /**
+   * Tags of the push element that carries this reading; the service keeps them apart from the reading's own (*Data
+   * versioning*, 6).
+   */
   readonly batchTags?: Readonly<Record<string, string>> | undefined;
-  /** Symbol or name of the unit of `value`, the same for all readings of a target; checked against the variable's unit before the push, never sent. */
+  /**
+   * Symbol or name of the unit of `value`, the same for all readings of a target; checked against the variable's unit
+   * before the push, never sent.
+   */
   readonly unit?: string | undefined;
   /**
-   * Where it was read, so that a stored reading can be traced back and an invalid one is reported with its place.
-   * Default: the row that a `for … of` over a reader's rows, or `eachRow`, is at.
+   * Place of the reading in the file, so that a stored reading can be traced back and an invalid one is reported with
+   * its place. Default: the current row of a `for … of` over a reader's rows, or of `eachRow`.
    */
   readonly at?: Where | undefined;
 }
 
-/** A place for `reject`: a row that a reader handed out (it remembers where it came from), or a place in words. */
+/** A place for `reject`: a row from a reader (the reader remembers its place), or a place as an object. */
 export type Where =
   | object
   | { readonly row: number; readonly column?: string; readonly sheet?: string; readonly text?: string };
@@ -104,7 +111,10 @@ export type DstPolicy = "reject" | "earlier" | "later" | "byOrder" | { readonly 
  * single quotes (`dd/MM/yyyy 'at' HH:mm`). One letter takes one or two digits, `D` up to three. `24:00` is the end of the day. Parts of the time that a format leaves out are zero. Nothing is finer than a millisecond.
  */
 export interface TimeTools {
-  /** Wall time of the zone to the instant. Throws a `RowError` for a text that does not fit, and around a change of offset by the policy. */
+  /**
+   * Wall time of the zone to the instant. Throws a `RowError` for a text that does not fit, and around a change of
+   * offset by the policy.
+   */
   local(text: string, format: string, zone: string, policy?: DstPolicy): Temporal.Instant;
   /** ISO 8601 with designator, which is binding; without one the zone is needed. Throws a `RowError`. */
   iso(text: string, zone?: string, policy?: DstPolicy): Temporal.Instant;
@@ -114,7 +124,10 @@ export interface TimeTools {
    * with wall times instead, read those with `local`. Throws a `RowError`.
    */
   dayStart(text: string, format: string, zone: string): Temporal.Instant;
-  /** Minutes of the local day of the text: 1440, and for example 1380 or 1500 when daylight saving changes. Throws a `RowError`. */
+  /**
+   * Minutes of the local day of the text: 1440, and for example 1380 or 1500 when daylight saving changes. Throws a
+   * `RowError`.
+   */
   dayLength(text: string, format: string, zone: string): number;
   /** The instant so many minutes later; fractions of a minute count to the millisecond. */
   addMinutes(instant: Temporal.Instant, minutes: number): Temporal.Instant;
@@ -123,9 +136,9 @@ export interface TimeTools {
 }
 
 /**
- * BitSet of numbers, declared and never guessed. Around the digits may stand blanks, a sign before them (`+`, `-` or `−`) and an exponent behind them
- * (`1.5e-3`). A percent sign, a unit, a sign behind, `NaN` and hexadecimal digits are refused. With a group mark, each of its groups has
- * three digits; digits without it are taken too.
+ * Format of numbers, declared and never guessed. Blanks may stand around the digits, a sign before them (`+`, `-` or
+ * `−`) and an exponent behind them (`1.5e-3`). A percent sign, a unit, a sign behind, `NaN` and hexadecimal digits are
+ * refused. With a group mark, each of its groups has three digits; digits without the mark are accepted too.
  */
 export interface NumberOptions {
   /** Decimal mark. Default `.`. */
@@ -147,31 +160,36 @@ export interface Lookup {
   readonly size: number;
 }
 
-/** What `map` is given. */
+/** The argument of `map`. */
 export interface MapContext<Settings> {
   readonly file: MapperFile;
-  /** What the trigger's `metadata` holds, as the mapper's schema gives it. */
+  /** The trigger's `metadata`, as parsed by the mapper's schema. */
   readonly settings: Settings;
   /**
-   * Hands out one reading. Synchronous, and it never throws: an invalid reading counts as a refused row. Of the same target, date and
-   * version the reading that is emitted later wins, however far apart they are, unless `conflicts` refuses those that differ.
+   * Emits one reading. Synchronous, and it never throws: an invalid reading counts as a refused row. Of the same
+   * target, date and version the reading that is emitted later wins, however far apart they are, unless `conflicts`
+   * refuses those that differ.
    */
   emit(reading: Reading): void;
   /**
-   * Refuses a row, with the column and the reason; mapping goes on, to report every bad row. In a strict run nothing of the file is pushed
-   * then; a lenient run pushes the other rows. Say what is wrong in the message, and in the hint what a person can do.
+   * Refuses a row, with the column and the reason; mapping continues, to report every bad row. In a strict run nothing
+   * of the file is pushed then; a lenient run pushes the other rows. Name the fault in the message, and the remedy in
+   * the hint.
    */
   reject(
     where: Where,
     reason: string | { readonly column?: string; readonly message: string; readonly hint?: string },
   ): void;
   /**
-   * Takes the rows of a reader one by one. A `RowError` thrown by `take` refuses that row, with its place and column, and the
-   * next row follows: every bad row is reported. Without this helper a `RowError` that nobody catches ends the file.
+   * Takes the rows of a reader one by one. A `RowError` thrown by `take` refuses that row, with its place and column,
+   * and the next row follows: every bad row is reported. Without this helper an uncaught `RowError` ends the file.
    */
   eachRow<Row extends object>(rows: AsyncIterable<readonly Row[]>, take: (row: Row) => void): Promise<void>;
   readonly time: TimeTools;
-  /** Finite number of a text with declared marks. Throws a `RowError` with the text and a hint at the marks that it seems to have. */
+  /**
+   * Finite number of a text with declared marks. Throws a `RowError` with the text and a hint at the marks that it
+   * seems to have.
+   */
   number(text: string, options?: NumberOptions): number;
   /**
    * `value`, given in the unit `from`, in the unit `to`; units by symbol (`kWh`, `m³` or `m3`) or name (`Kilowatt-hour`). Converts within one
@@ -186,7 +204,7 @@ export interface MapContext<Settings> {
   lookup(name: string): Promise<Lookup>;
   /** Lines for the log of the gateway, with run, file and mapper. */
   readonly log: { info(message: string): void; warn(message: string): void };
-  /** Aborted when the run is cancelled: pass it to what waits. */
+  /** Aborted when the run is cancelled: pass it to functions that wait. */
   readonly signal: AbortSignal;
 }
 
@@ -200,14 +218,15 @@ export interface MapperDefinition<Schema extends zod.ZodType = zod.ZodType> {
   /** Schema of the trigger's `metadata`. Default: no settings. */
   readonly settings?: Schema;
   /**
-   * What becomes of readings of one target, date and version with different values, unless the trigger's `metadata` says otherwise by
-   * `conflicts`, a setting that every mapper has. `last` (default): the later counts, as the service itself overwrites; `first`; or `refuse`,
-   * which refuses both rows. Equal values are no conflict.
+   * Rule for readings of one target, date and version with different values, unless the trigger's `metadata` sets
+   * `conflicts`, a setting that every mapper has. `last` (default): the later counts, as the service itself overwrites;
+   * `first`; or `refuse`, which refuses both rows. Equal values are not a conflict.
    */
   readonly conflicts?: "last" | "refuse" | "first";
   /**
-   * Called once for each file. A `RowError` that leaves it refuses the file with its row; a `FileError` refuses it in the mapper's words;
-   * anything else that is thrown is reported as a fault of the mapper, with the frames of the stack that are the author's own.
+   * Called once for each file. An uncaught `RowError` refuses the file with its row; a `FileError` refuses it with the
+   * mapper's message; any other thrown value is reported as a fault of the mapper, with the stack frames in the
+   * author's own files.
    */
   map(context: MapContext<zod.output<Schema>>): Promise<void> | void;
 }

@@ -1,4 +1,7 @@
-/** Numbers of text with declared marks. Nothing is guessed: `1.234` is never taken for a thousand unless the group mark says so. */
+/**
+ * Numbers in text with declared marks. Nothing is guessed: `1.234` is never read as a thousand unless the group mark
+ * says so.
+ */
 
 import { FileError, RowError } from "../readers/row-error.ts";
 import type { NumberOptions } from "./mapper.ts";
@@ -6,11 +9,11 @@ import { shown } from "./targets.ts";
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const DECIMALS: ReadonlySet<string> = new Set([".", ","]);
-/** The typographic minus, which word processors and web pages put in place of the hyphen. */
+/** The typographic minus, which word processors and web pages write instead of the hyphen. */
 const MINUS = /^\u2212/;
 const patterns = new Map<string, RegExp>();
 
-/** Finite number of a text. Throws a `RowError` that says what is wrong. */
+/** Finite number of a text. Throws a `RowError` that names the fault. */
 export function readNumber(text: string, options?: NumberOptions): number {
   if (typeof text === "number" && Number.isFinite(text)) return text;
   if (typeof text !== "string")
@@ -19,7 +22,7 @@ export function readNumber(text: string, options?: NumberOptions): number {
     });
   const decimal = options?.decimal ?? ".";
   const group = options?.group;
-  // Most numbers have nothing to trim, and to find that out by trimming costs as much as to read them.
+  // Most numbers need no trimming, and `trim` would cost as much as reading them.
   if (decimal === "." && group === undefined && PLAIN.test(text)) return finite(Number(text), text);
   const trimmed = text.trim().replace(MINUS, "-");
   if (decimal === "." && group === undefined) {
@@ -32,7 +35,7 @@ export function readNumber(text: string, options?: NumberOptions): number {
 }
 
 function groupMarks(group: string): RegExp {
-  // Typographic blanks (no-break, narrow no-break, thin) stand for the blank that groups digits.
+  // Typographic blanks (no-break, narrow no-break, thin) count as the blank that groups digits.
   return group === " "
     ? /[ \u00a0\u202f\u2009]/g
     : group === "'"
@@ -69,19 +72,24 @@ function refusal(text: string, trimmed: string, decimal: string, group: string |
   const marks = `decimal mark "${decimal}"${group === undefined ? " and no group mark" : `, group mark "${group}"`}`;
   const other = decimal === "." ? "," : ".";
   if (trimmed.endsWith("%"))
-    return new RowError(`${shown(trimmed)} is no number`, {
+    return new RowError(`${shown(trimmed)} is not a number`, {
       text,
-      hint: "A percent sign is not read, since it may mean the number or its hundredth: the mapper has to remove it, and to divide where that is meant.",
+      hint:
+        "A percent sign is not read, since it may mean the number or its hundredth: the mapper has to " +
+        "remove it, and to divide where that is meant.",
     });
   const hint = !/^[+-]?[\d.,'’ _\u00a0\u202f\u2009]+$/.test(trimmed)
     ? `Expected digits with ${marks}.`
     : isGrouped(trimmed, decimal, other)
-      ? `Its digits look grouped, which was not declared so (${marks}): write it without group marks, or have the mapper declare the mark as \`group\`.`
+      ? `Its digits look grouped, which was not declared so (${marks}): write it without group marks, ` +
+        `or have the mapper declare the mark as \`group\`.`
       : `Its marks differ from what was declared (${marks}); is the decimal mark "${other}"?`;
-  return new RowError(`${shown(trimmed)} is no number`, { text, hint });
+  return new RowError(`${shown(trimmed)} is not a number`, { text, hint });
 }
 
-/** Whether marks between digits can only be group marks: blanks and the like, or the other mark before the decimal one. */
+/**
+ * Whether marks between digits can only be group marks: blanks and similar, or the other mark before the decimal one.
+ */
 function isGrouped(trimmed: string, decimal: string, other: string): boolean {
   if (/['’ _\u00a0\u202f\u2009]/.test(trimmed)) return true;
   const first = trimmed.indexOf(other);

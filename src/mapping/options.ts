@@ -16,14 +16,17 @@ export const workersOptions = z.strictObject({
     .max(1_000)
     .default(1)
     .describe(
-      "Files that are fetched ahead and wait for a free worker. Drops take turns, file by file, whatever the backlog of one of them.",
+      "Files that are fetched ahead and wait for a free worker. Drops take turns, file by file, " +
+        "whatever the backlog of one of them.",
     )
     .meta({ examples: [1, 8] }),
   perDrop: z
     .union([z.literal("all"), z.int().min(1).max(256)])
     .default("all")
     .describe(
-      "Workers that the files of one drop may take at the same time. `all` lets one drop take every worker while the others have nothing; a number keeps the rest free for them, also while files are mapped that take long.",
+      "Workers that the files of one drop may take at the same time. `all` lets one drop use every " +
+        "worker while the others have no files; a number reserves the remaining workers for them, also " +
+        "while slow files are mapped.",
     )
     .meta({ examples: ["all", 2] }),
   memory: size("512MB")
@@ -47,13 +50,15 @@ export const lookupOptions = z.strictObject({
     .string()
     .min(1)
     .describe(
-      "The table, as CSV or (when the name ends with .xlsx) as a workbook. A run maps with the content that the table had when its file was claimed; an edited table applies to the files after that.",
+      "The table, as CSV or (when the name ends with .xlsx) as a workbook. A run maps with the " +
+        "content that the table had when its file was claimed; an edited table applies to the files " +
+        "after that.",
     )
     .meta({ examples: ["./lookups/meters.csv"] }),
   key: z
     .string()
     .min(1)
-    .describe("Name of the column that rows are looked up by. Each of its values may stand once.")
+    .describe("Name of the column that rows are looked up by. Its values must be unique.")
     .meta({ examples: ["tag"] }),
   delimiter: z.string().min(1).optional().describe("Between the cells of a CSV table. Default `,`."),
   encoding: z
@@ -71,7 +76,7 @@ export const lookupsOptions = z
   .array(lookupOptions)
   .default([])
   .describe(
-    "Tables that mappers look keys up in, such as a vendor's tags with their targets, units and factors.",
+    "Tables in which mappers look up keys, such as a vendor's tags with their targets, units and factors.",
   );
 
 export const mappersOptions = z.strictObject({
@@ -79,7 +84,8 @@ export const mappersOptions = z.strictObject({
     .array(z.string().min(1))
     .default(["./mappers"])
     .describe(
-      "Folders that hold mappers, as NAME/mapper.ts or NAME.ts (or .js). The first folder that has a name wins; the mappers that come with Headgate are looked for last.",
+      "Folders that hold mappers, as NAME/mapper.ts or NAME.ts (or .js). The first folder that has a " +
+        "name wins; the mappers that come with Headgate come last.",
     )
     .meta({ examples: [["./mappers"]] }),
 });

@@ -1,13 +1,13 @@
 /**
- * Instants that are not known yet: those of a series in a repeated hour, until it has left the hour. A mapper hands them on; whatever asks
- * one for its value gets a `RowError`, since any answer could be wrong by an hour.
+ * Instants that are not known yet: those of a series in a repeated hour, until it has left the hour. A mapper passes
+ * them on; reading the value of one throws a `RowError`, since any value could be wrong by an hour.
  */
 import { RowError } from "../readers/row-error.ts";
 
 type Known = number | RowError;
 
 export class PendingDate {
-  /** What the file says. */
+  /** The text in the file. */
   readonly text: string;
   #known: Known | undefined;
   #waiting: ((known: Known) => void)[] = [];
@@ -16,7 +16,10 @@ export class PendingDate {
     this.text = text;
   }
 
-  /** Calls `take` with the epoch milliseconds, or with why they cannot be known; at once when that is settled. */
+  /**
+   * Calls `take` with the epoch milliseconds, or with the reason why they are not known; immediately when that is
+   * settled.
+   */
   whenKnown(take: (known: Known) => void): void {
     if (this.#known === undefined) this.#waiting.push(take);
     else take(this.#known);
@@ -27,7 +30,7 @@ export class PendingDate {
     for (const take of this.#waiting.splice(0)) take(known);
   }
 
-  /** One that depends on it. */
+  /** A date that depends on this one. */
   derive(change: (ms: number) => number): PendingDate {
     const derived = new PendingDate(this.text);
     this.whenKnown((known) => derived.settle(typeof known === "number" ? change(known) : known));
@@ -41,7 +44,9 @@ function refuse(): never {
   throw new RowError(
     "the instant is in a repeated hour, and its pass is known only when the series has left it",
     {
-      hint: "Hand the instant to `emit`, `time.addMinutes` or `time.addDays` as it is; with the policies earlier and later it is known at once.",
+      hint:
+        "Pass the instant to `emit`, `time.addMinutes` or `time.addDays` as it is; with the policies " +
+        "earlier and later it is known at once.",
     },
   );
 }
@@ -56,7 +61,7 @@ const prototype = Object.create(
   ),
 ) as Temporal.Instant;
 
-/** The instant that a mapper is given for it. */
+/** The instant that represents it for a mapper. */
 export function pendingInstant(date: PendingDate): Temporal.Instant {
   const instant = Object.create(prototype) as Temporal.Instant;
   dates.set(instant, date);

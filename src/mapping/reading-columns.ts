@@ -1,11 +1,11 @@
-/** Readings in memory, in columns of numbers, since objects would take several times the room. */
+/** Readings in memory, in columns of numbers, since objects would take several times the memory. */
 
-/** Of the columns, at first; they double as they fill. */
+/** Initial rows of the columns; they double as they fill. */
 const ROWS_FIRST = 1024;
-/** Of columns that are kept for the next file. */
+/** Limit on the rows of columns that are kept for the next file. */
 const ROWS_KEPT_MAX = 8 * ROWS_FIRST;
 
-/** Those of small files are used again: new ones for each would keep the collector of garbage busy. */
+/** Columns of small files are reused: new ones for each file would load the garbage collector. */
 let kept: ReadingColumns | null = null;
 
 export function takeColumns(): ReadingColumns {
@@ -14,8 +14,8 @@ export function takeColumns(): ReadingColumns {
   return taken;
 }
 
-/** Nobody may use them any more who had them. */
-export function giveColumns(columns: ReadingColumns): void {
+/** Releases columns for reuse; the caller must not use them any more. */
+export function releaseColumns(columns: ReadingColumns): void {
   columns.clear();
   if (columns.dates.length <= ROWS_KEPT_MAX) kept = columns;
 }
@@ -60,8 +60,8 @@ export class ReadingColumns {
   }
 
   /**
-   * Positions by group, then date; readings of one group and date stay in the order of their rows. `ranked` are the numbers of
-   * the groups in the order that is wanted.
+   * Positions by group, then date; readings of one group and date stay in the order of their rows. `ranked` gives the
+   * numbers of the groups in the desired order.
    */
   order(ranked: Iterable<number>, groupCount: number): Uint32Array {
     const { groups, count } = this;

@@ -1,22 +1,22 @@
 /**
- * The readings of one file, from the mapper's `emit` to the batches: collected in memory, sorted and spilled to disk each time
- * that they have become many, and given back by target and date. What comes out depends on the readings alone, and not on
- * when they were spilled.
+ * The readings of one file, from the mapper's `emit` to the batches: collected in memory, sorted and spilled to disk
+ * whenever the memory limit is reached, and returned by target and date. The result depends on the readings alone, not
+ * on the times of the spills.
  */
 import type { PushTarget } from "../wire/push.ts";
 import { type IdentifierKind, targetWords } from "../wire/target.ts";
 import { Extras } from "./extras.ts";
-import { giveColumns, ReadingColumns, takeColumns } from "./reading-columns.ts";
+import { ReadingColumns, releaseColumns, takeColumns } from "./reading-columns.ts";
 import { ColumnReadings, type ConflictJudge, MergedReadings, SettledReadings } from "./sorted-readings.ts";
 import { SpillFile } from "./spill.ts";
 
 /** About 5 MB in columns, and as much again while they are sorted. */
 export const ROWS_IN_MEMORY_MAX = 131_072;
-/** Versions and tags in memory, in bytes. */
+/** Limit on versions and tags in memory, in bytes. */
 const EXTRAS_BYTES_MAX = 8_000_000;
 const DATA = '"data":[';
 
-/** Ranks put groups in order: by the kind of identifier, then by first row. */
+/** Ranks order the groups: by the kind of identifier, then by first row. */
 const GROUPS_MAX = 2 ** 28;
 
 /** One target. */
@@ -25,10 +25,13 @@ export class Group {
   readonly id: number;
   readonly rank: number;
   readonly kind: IdentifierKind;
-  /** JSON of the target: little to keep for each of many. */
+  /** JSON of the target, which takes little memory. */
   readonly #json: string;
   unit: string | undefined;
-  /** Readings to push, their earliest and latest date, and how many have no version. Known when all batches are made. */
+  /**
+   * Readings to push, their earliest and latest date, and the number without a version. Known when all batches are
+   * made.
+   */
   points = 0;
   from = 0;
   to = 0;
@@ -45,12 +48,14 @@ export class Group {
     return JSON.parse(this.#json) as PushTarget;
   }
 
-  /** In words, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
+  /** The target as text, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
   get words(): string {
     return targetWords(this.target);
   }
 
-  /** Start of the element's JSON: `{"sourceSerialNumber":"M-1","mappingConfig":"kWh","data":[`; `element` see `Extra`. */
+  /**
+   * Start of the element's JSON: `{"sourceSerialNumber":"M-1","mappingConfig":"kWh","data":[`; `element` see `Extra`.
+   */
   headWith(element: string): string {
     return `${this.#json.slice(0, -1)},${element}${DATA}`;
   }
@@ -66,14 +71,16 @@ export class ReadingIndex {
   readonly #kinds: IdentifierKind[] = [];
   readonly #extras = new Extras();
   readonly #sheets: string[] = [""];
-  /** Null when it is closed: what a mapper left behind may emit still, and the columns are another's then. */
+  /**
+   * Null when closed: code that a mapper left running may still emit, and the columns may belong to another file then.
+   */
   #columns: ReadingColumns | null = takeColumns();
   #spill: SpillFile | undefined;
   #fault: unknown;
-  /** Readings so far. */
+  /** Number of readings so far. */
   readings = 0;
 
-  /** `spillPath` is taken when there are more than `rowsMax` readings. */
+  /** `spillPath` is used when there are more than `rowsMax` readings. */
   constructor(spillPath: string, rowsMax = ROWS_IN_MEMORY_MAX) {
     this.#spillPath = spillPath;
     this.#rowsMax = rowsMax;
@@ -100,7 +107,7 @@ export class ReadingIndex {
     return this.#groups;
   }
 
-  /** Keeps version and tags; the result goes with the next reading. */
+  /** Records version and tags for the next reading. */
   extra(version: string | undefined, tags: Tags | undefined, batchTags: Tags | undefined): number {
     return this.#extras.add(version, tags, batchTags);
   }
@@ -115,7 +122,10 @@ export class ReadingIndex {
     return index === 0 ? undefined : this.#sheets[index];
   }
 
-  /** Throws what the disk says when the readings cannot be spilled; also each time after that, since one is missing then. */
+  /**
+   * Throws the disk's error when the readings cannot be spilled; also on each later call, since readings are missing
+   * then.
+   */
   add(group: Group, date: number, value: number, extra: number, row: number, sheet: number): void {
     if (this.#fault !== undefined) throw this.#fault;
     const columns = this.#columns;
@@ -125,7 +135,7 @@ export class ReadingIndex {
     if (columns.count >= this.#rowsMax || this.#extras.bytes > EXTRAS_BYTES_MAX) this.#spillColumns(columns);
   }
 
-  /** Why readings are missing: what the disk said, which a mapper may have caught. Undefined when none are. */
+  /** The disk error that lost readings, which a mapper may have caught. Undefined when none are lost. */
   get fault(): unknown {
     return this.#fault;
   }
@@ -156,7 +166,10 @@ export class ReadingIndex {
     for (const kind of this.#kinds) for (const group of this.#groups) if (group.kind === kind) yield group.id;
   }
 
-  /** What is pushed, by kind, target and date. Once, when all readings are in and before it is closed. */
+  /**
+   * The readings to push, by kind, target and date. Called once, when all readings are in and before the index is
+   * closed.
+   */
   settled(judge: ConflictJudge): SettledReadings {
     const inMemory = this.#sorted(this.#columns ?? new ReadingColumns());
     const spilled = this.#spill?.open() ?? [];
@@ -164,11 +177,11 @@ export class ReadingIndex {
     return new SettledReadings(all, judge);
   }
 
-  /** Gives the space on the disk and in memory back. Idempotent. */
+  /** Releases the space on disk and in memory. Idempotent. */
   close(): void {
     this.#spill?.close();
     this.#spill = undefined;
-    if (this.#columns !== null) giveColumns(this.#columns);
+    if (this.#columns !== null) releaseColumns(this.#columns);
     this.#columns = null;
   }
 }

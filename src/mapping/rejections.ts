@@ -6,20 +6,20 @@ import { isRowError, type RowError } from "../readers/row-error.ts";
 import { placeOf, type RowTracker } from "../readers/row-place.ts";
 import type { Where } from "./mapper.ts";
 
-/** Refused rows that are kept in full. */
+/** Limit on the refused rows that are kept in full. */
 export const REJECTED_ROWS_MAX = 100;
-/** Content of a file is cut to this in errors. */
+/** Limit on file content in errors. */
 const TEXT_CHARACTERS_MAX = 200;
-/** Messages and hints, which may quote content of the file amid their own words. */
+/** Limit on messages and hints, which may quote file content. */
 const WORDS_CHARACTERS_MAX = 400;
 
-/** Reasons that are counted by themselves; those that come later are counted together. */
+/** Limit on the reasons that are counted separately; later ones share one count. */
 const REASONS_MAX = 20;
 const OTHER_REASONS = "other reasons";
 
 export class Rejections {
   readonly rows: RejectedRow[] = [];
-  /** Refusals; one row may have several. */
+  /** Number of refusals; one row may have several. */
   count = 0;
   #refusedRows = 0;
   #takenRows = 0;
@@ -30,14 +30,14 @@ export class Rejections {
     { readonly message: string; readonly column?: string; count: number }
   >();
 
-  /** A row gave a reading; 0 when the row is not known. */
+  /** Records that a row gave a reading; 0 when the row is not known. */
   taken(row: number): void {
     if (row !== 0 && row === this.#latestTaken) return;
     this.#latestTaken = row;
     this.#takenRows += 1;
   }
 
-  /** Share of the rows that were refused, from 0 to 1; rows that gave nothing and were not refused do not count. */
+  /** Share of refused rows, from 0 to 1; rows that gave nothing and were not refused do not count. */
   get share(): number {
     return this.count === 0 ? 0 : this.#refusedRows / (this.#refusedRows + this.#takenRows);
   }
@@ -46,7 +46,7 @@ export class Rejections {
     return this.#refusedRows;
   }
 
-  /** Most frequent first. */
+  /** Most frequent reason first. */
   byReason(): readonly RejectedReason[] {
     return [...this.#reasons.values()].sort((a, b) => b.count - a.count);
   }
@@ -92,7 +92,7 @@ export class Rejections {
   }
 }
 
-/** The message without what it quotes, so that rows with the same fault count as one reason. */
+/** The message without its quotations, so that rows with the same fault count as one reason. */
 function kindOf({ message, text }: RowFault): string {
   const unquoted = text === undefined || text === "" ? message : message.replaceAll(`"${text}"`, "…");
   return unquoted.replaceAll(/"[^"]*"/g, "…").replaceAll(/(?<![\w.:+-])[+-]?\d[\d.,:]*(?!\w)/g, "…");
@@ -104,7 +104,7 @@ interface Words {
   readonly place?: Place | undefined;
 }
 
-/** Everything that an error says, fit for a line of a log and of a table, whatever stood in the file. */
+/** All texts of an error, made safe for a line of a log and of a table, whatever the file contains. */
 export function boundReason<Given extends Words>(given: Given): Given {
   const { message, hint, place } = given;
   return {
@@ -125,7 +125,7 @@ function boundPlace(place: Place): Place {
   };
 }
 
-/** The start of a text, without control characters and marks that turn the direction of writing: these are escaped. */
+/** The start of a text; control characters and marks that change the writing direction are escaped. */
 export function shorten(text: string, charactersMax = TEXT_CHARACTERS_MAX): string {
   const escaped = text
     .slice(0, charactersMax + 1)
@@ -137,7 +137,10 @@ export function shorten(text: string, charactersMax = TEXT_CHARACTERS_MAX): stri
 const ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** The place that a mapper names: a row of a reader, or a place in words; without either, the row that the loop is at. */
+/**
+ * The place that a mapper names: a row of a reader, or a place as an object; without either, the current row of the
+ * loop.
+ */
 export function placeAt(where: Where | undefined, tracker: RowTracker): Place {
   if (typeof where === "object" && where !== null) {
     const stamped: RowPlace | undefined = placeOf(where);
@@ -154,7 +157,7 @@ export function placeAt(where: Where | undefined, tracker: RowTracker): Place {
   return tracker.row === 0 ? {} : { row: tracker.row, sheet: tracker.sheet };
 }
 
-/** What a `RowError` says, with the column found by its text when the mapper did not name it. */
+/** The fault of a `RowError`; when the mapper did not name the column, it is found by its text. */
 export function rowFault(thrown: RowError, row: object | undefined): RowFault {
   const { message, text, hint } = thrown;
   return {

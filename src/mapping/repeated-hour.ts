@@ -1,20 +1,21 @@
 /**
- * Which pass of a repeated hour each row of a series is of, told by the order of the rows alone. Two orders are known: one pass after the
- * other (2:00, 2:15, 2:30, 2:45, 2:00, 2:15, …), and both passes of each time together (2:00, 2:00, 2:15, 2:15, …), forwards or backwards.
- * Rows may be missing. What more than one of these would explain, with other instants, is not told.
+ * Finds the pass of a repeated hour for each row of a series, from the order of the rows alone. Two orders are
+ * recognised: one pass after the other (2:00, 2:15, 2:30, 2:45, 2:00, 2:15, …), and both passes of each time together
+ * (2:00, 2:00, 2:15, 2:15, …), forwards or backwards. Rows may be missing. Rows that fit more than one order, with
+ * different instants, are left undecided.
  */
 
 export type Pass = "first" | "second";
 
-/** What is known of one stay of a series in the hour. Wall times in milliseconds. */
+/** The known facts about one stay of a series in the hour. Wall times in milliseconds. */
 export interface Stay {
   readonly walls: readonly number[];
-  /** Of the rows before and after it; undefined where there is none near. */
+  /** Wall times of the rows before and after it; undefined where there is none near. */
   readonly before: number | undefined;
   readonly after: number | undefined;
 }
 
-/** The pass of each row, or why order does not tell it. */
+/** The pass of each row, or why the order does not decide it. */
 export function passesOf(stay: Stay): readonly Pass[] | string {
   const { walls } = stay;
   const found: (readonly Pass[])[] = [];
@@ -25,10 +26,10 @@ export function passesOf(stay: Stay): readonly Pass[] | string {
   const [only, other] = found;
   if (only !== undefined && (other === undefined || only.every((pass, at) => pass === other[at])))
     return only;
-  if (only !== undefined) return "nothing before or after the hour tells whether the rows run forwards";
+  if (only !== undefined) return "no row before or after the hour shows whether the rows run forwards";
   return new Set(walls).size === walls.length && isSorted(walls)
     ? "there is one row of each time only"
-    : "the passes follow neither each other nor go together time by time";
+    : "the passes neither follow each other nor alternate time by time";
 }
 
 type Direction = "forwards" | "backwards";
@@ -43,7 +44,7 @@ function directionsOf({ walls, before, after }: Stay): readonly Direction[] {
   return [came ?? went ?? "forwards"];
 }
 
-/** Rows around the hour are outside of it, so any of its times compares with them alike. */
+/** Rows around the hour are outside of it, so all times in the hour compare with them alike. */
 function ends(walls: readonly number[]): readonly [number, number] {
   return [walls[0] ?? 0, walls.at(-1) ?? 0];
 }
@@ -54,12 +55,12 @@ function forwards(walls: readonly number[]): readonly Pass[] | undefined {
   const [start] = breaks;
   if (start === undefined) return undefined;
   if (isPaired(walls)) return walls.map((_, at) => (at % 2 === 0 ? "first" : "second"));
-  // A time that comes twice in a row may be a pair among times of which one pass is missing.
+  // A repeated time may be a pair among times of which one pass is missing.
   if (breaks.length > 1 || walls[start] === walls[start - 1]) return undefined;
   return walls.map((_, at) => (at < start ? "first" : "second"));
 }
 
-/** Each time twice in a row, and the times rise. */
+/** Whether each time occurs twice in a row, and the times rise. */
 function isPaired(walls: readonly number[]): boolean {
   return (
     walls.length % 2 === 0 &&

@@ -1,4 +1,6 @@
-/** The rows of each series around repeated hours, for `byOrder`: those in an hour are held until the series has left it. */
+/**
+ * The rows of each series around repeated hours, for `byOrder`: rows in an hour are held until the series has left it.
+ */
 
 import { RowError } from "../readers/row-error.ts";
 import { PendingDate } from "./pending-instant.ts";
@@ -15,17 +17,19 @@ interface Held extends Twice {
 interface Series {
   /** Wall time of the last row outside of a repeated hour; NaN at the start of the file. */
   last: number;
-  /** Rows of the hour that it is in. */
+  /** Rows of the current repeated hour. */
   held: Held[];
 }
 
-/** A row from another day says nothing about an hour. */
+/** A row from another day does not help to decide about an hour. */
 const NEAR_MS = 86_400_000;
-/** Rows held of all series together: two hours of 16 series with a row a second. */
+/** Limit on the rows held for all series: two hours of 16 series with a row a second. */
 const HELD_MAX = 120_000;
 
 const HINT =
-  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC, or say that every row is of one pass by the policy earlier or later. Where several series alternate in one file, a mapper has to name the series: { byOrder: series }.";
+  "All rows of the series in that hour are refused. Ask the sender for the offset or for UTC, or say " +
+  "that every row is of one pass by the policy earlier or later. Where several series alternate in " +
+  "one file, a mapper has to name the series: { byOrder: series }.";
 
 export class SeriesOrder {
   readonly #zone: Zone;
@@ -43,14 +47,14 @@ export class SeriesOrder {
     return made;
   }
 
-  /** A row whose wall time occurs once. */
+  /** Adds a row whose wall time occurs once. */
   pass(key: string, wall: number): void {
     const series = this.#seriesOf(key);
     if (series.held.length > 0) this.#settle(series, wall);
     series.last = wall;
   }
 
-  /** A row whose wall time occurs twice. Throws a `RowError` when too many are held. */
+  /** Adds a row whose wall time occurs twice. Throws a `RowError` when too many are held. */
   hold(key: string, text: string, wall: number, twice: Twice): PendingDate {
     const series = this.#seriesOf(key);
     const [first] = series.held;
@@ -68,7 +72,7 @@ export class SeriesOrder {
     return date;
   }
 
-  /** No further row comes. */
+  /** Called after the last row. */
   finish(): void {
     for (const series of this.#series.values()) if (series.held.length > 0) this.#settle(series, undefined);
   }
@@ -90,7 +94,8 @@ function refuseAll(held: readonly Held[], zone: Zone, why: string): void {
   for (const { date } of held)
     date.settle(
       new RowError(
-        `"${date.text.slice(0, 60)}" occurs twice in ${zone.name}, and the order of the rows does not tell which of the two is meant: ${why}`,
+        `"${date.text.slice(0, 60)}" occurs twice in ${zone.name}, and the order of the rows does not ` +
+          `decide between them: ${why}`,
         { text: date.text, hint: HINT },
       ),
     );

@@ -1,11 +1,11 @@
-/** Settings of a mapper, checked by its own schema, with faults in words. */
+/** Settings of a mapper, checked by its own schema, with faults as text. */
 import leven from "leven";
 import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, type ConflictRule, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** The settings as the mapper gets them, with the one that every mapper has, or why they do not fit, field by field. */
+/** The settings for the mapper, with the setting that every mapper has, or why they do not fit, field by field. */
 export function parseSettings(
   mapper: Mapper,
   given: Settings,
@@ -40,7 +40,7 @@ function parseOwn(
   return { fault: `the settings do not fit the mapper ${mapper.name}: ${faults.join("; ")}` };
 }
 
-/** Says that there is no such setting, and which one may be meant. */
+/** Says that there is no such setting, and suggests a similar one. */
 function unknownKey(key: string, { settings }: Mapper): string {
   const names = [...settingNames(settings), CONFLICTS_SETTING];
   const near = names
@@ -51,7 +51,7 @@ function unknownKey(key: string, { settings }: Mapper): string {
   return `there is no setting "${key}"; ${advice}`;
 }
 
-/** Names of a schema of settings, if it is one of an object. */
+/** Names of a schema of settings, if it is an object schema. */
 export function settingNames(settings: Mapper["settings"]): readonly string[] {
   const shape: unknown = settings !== undefined && "shape" in settings ? settings.shape : undefined;
   return typeof shape === "object" && shape !== null ? Object.keys(shape) : [];

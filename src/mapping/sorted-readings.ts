@@ -63,7 +63,7 @@ export class MergedReadings implements SortedReadings {
   sheet = 0;
   extra = NO_EXTRA;
   readonly #runs: readonly SortedReadings[];
-  /** A binary heap of positions in `runs`: what stands at `n` comes before what stands at `2n + 1` and `2n + 2`. */
+  /** A binary heap of positions in `runs`: the entry at `n` comes before those at `2n + 1` and `2n + 2`. */
   readonly #heap: number[] = [];
 
   constructor(runs: readonly SortedReadings[]) {
@@ -109,7 +109,7 @@ export class MergedReadings implements SortedReadings {
   }
 }
 
-/** What becomes of readings of one group, date and version with different values. */
+/** Decides about readings of one group, date and version with different values. */
 export interface ConflictJudge {
   readonly rule: "last" | "refuse" | "first";
   replaced(taken: Readonly<SortedReading>, left: Readonly<SortedReading>): void;
@@ -117,8 +117,8 @@ export interface ConflictJudge {
 }
 
 /**
- * Of one group, date and version only the row that counts: the latest one, or the first if the rule says so, or none if it refuses rows
- * that differ. Versions of one date come in the order of these rows.
+ * For each group, date and version only the row that counts: the latest one, or the first if the rule says so, or none
+ * if it refuses rows that differ. Versions of one date come in the order of these rows.
  */
 export class SettledReadings implements SortedReadings {
   rank = 0;
@@ -127,12 +127,12 @@ export class SettledReadings implements SortedReadings {
   row = 0;
   sheet = 0;
   extra = NO_EXTRA;
-  /** Readings that were left out so far. */
+  /** Number of readings that were left out so far. */
   superseded = 0;
   readonly #all: SortedReadings;
   readonly #judge: ConflictJudge;
   #more: boolean;
-  /** Versions of one date that follow. */
+  /** Further versions of the current date. */
   #waiting: SortedReading[] = [];
 
   constructor(all: SortedReadings, judge: ConflictJudge) {

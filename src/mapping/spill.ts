@@ -14,7 +14,7 @@ const RECORD_BYTES = 24;
 const MORE_BYTES = 8;
 const MORE = 2 ** 31;
 const WRITE_BYTES = 256 * 1024;
-/** For all runs together while they are merged. */
+/** Limit for all runs while they are merged. */
 const READ_BYTES = 8 * 1024 * 1024;
 const READ_BYTES_MIN = 4 * 1024;
 const READ_BYTES_MAX = 256 * 1024;
@@ -27,9 +27,9 @@ export interface SpilledRun {
   readonly bytes: number;
 }
 
-/** One reading as the merge sees it. */
+/** One reading in the merge. */
 export interface SortedReading {
-  /** Of its group among all, see `Group.rank`. */
+  /** Rank of its group among all, see `Group.rank`. */
   rank: number;
   /** Epoch milliseconds. */
   date: number;
@@ -39,9 +39,9 @@ export interface SortedReading {
   extra: Extra;
 }
 
-/** Sorted readings, one after another; the fields hold the one that it is at. */
+/** Sorted readings, one after another; the fields hold the current one. */
 export interface SortedReadings extends Readonly<SortedReading> {
-  /** Goes to the next one; false at the end. */
+  /** Moves to the next one; false at the end. */
   next(): boolean;
 }
 
@@ -50,7 +50,7 @@ export class SpillFile {
   readonly runs: SpilledRun[] = [];
   #bytes = 0;
 
-  /** Makes the file, and takes its name away. Throws what the disk says. */
+  /** Creates the file and unlinks its name. Throws the disk's error. */
   constructor(path: string) {
     mkdirSync(dirname(path), { recursive: true });
     this.#file = openSync(path, "w+", 0o600);
@@ -90,7 +90,7 @@ export class SpillFile {
     this.#bytes += bytes.length;
   }
 
-  /** All runs, to be read side by side. */
+  /** All runs, to be read in parallel. */
   open(): SortedReadings[] {
     const share = READ_BYTES / Math.max(1, this.runs.length);
     const bytes = Math.max(READ_BYTES_MIN, Math.min(READ_BYTES_MAX, share));
@@ -102,7 +102,7 @@ export class SpillFile {
   }
 }
 
-/** The disk gave back something else than what was written. */
+/** The disk returned other bytes than were written. */
 export function lostReadings(message: string): TransientError {
   return new TransientError("HG-MAP-014", {
     operation: "read back readings",
@@ -115,7 +115,7 @@ function padded(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Bytes, and the same as numbers. */
+/** A buffer, with views for its numbers. */
 class Page {
   bytes: Buffer;
   #words: Uint32Array;
@@ -128,7 +128,7 @@ class Page {
     this.#numbers = new Float64Array(memory);
   }
 
-  /** Makes room for so many bytes; what stood before may be lost. */
+  /** Reserves so many bytes; the previous content may be lost. */
   reserve(length: number): void {
     if (length <= this.bytes.length) return;
     const larger = new Page(length);
@@ -152,7 +152,7 @@ class Page {
     text.copy(this.bytes, more + MORE_BYTES);
   }
 
-  /** Whether more follows; fills everything of `reading` but sheet and extra. */
+  /** Whether more fields follow; fills everything of `reading` but sheet and extra. */
   take(at: number, reading: SortedReading): boolean {
     const rank = this.#words[at / 4] ?? 0;
     reading.rank = rank % MORE;
@@ -179,7 +179,7 @@ class SpilledReadings implements SortedReadings {
   readonly #page: Page;
   #offset: number;
   readonly #end: number;
-  /** What of the page is read from the file, and what of that is taken. */
+  /** Bytes of the page that are read from the file, and bytes of it that are taken. */
   #filled = 0;
   #taken = 0;
   #text = "";
@@ -214,7 +214,7 @@ class SpilledReadings implements SortedReadings {
 
   #extraAt(from: number, length: number): Extra {
     const text = this.#page.bytes.toString("utf8", from, from + length);
-    // Mostly the same as that of the reading before.
+    // The text mostly equals that of the previous reading.
     if (text !== this.#text) {
       this.#text = text;
       this.#textExtra = extraOf(text);
@@ -222,7 +222,9 @@ class SpilledReadings implements SortedReadings {
     return this.#textExtra;
   }
 
-  /** Moves what is left to the start of the page and reads on, until so many bytes are there. False at the end of the run. */
+  /**
+   * Moves the rest to the start of the page and reads on, until so many bytes are there. False at the end of the run.
+   */
   #fill(wanted: number): boolean {
     const left = Buffer.from(this.#page.bytes.subarray(this.#taken, this.#filled));
     this.#page.reserve(wanted);
@@ -230,9 +232,9 @@ class SpilledReadings implements SortedReadings {
     this.#taken = 0;
     this.#filled = left.length;
     while (this.#filled < wanted) {
-      const room = Math.min(this.#page.bytes.length - this.#filled, this.#end - this.#offset);
-      if (room === 0) return false;
-      const read = readSync(this.#file, this.#page.bytes, this.#filled, room, this.#offset);
+      const capacity = Math.min(this.#page.bytes.length - this.#filled, this.#end - this.#offset);
+      if (capacity === 0) return false;
+      const read = readSync(this.#file, this.#page.bytes, this.#filled, capacity, this.#offset);
       if (read === 0) throw lostReadings("the spilled readings are shorter than what was written");
       this.#filled += read;
       this.#offset += read;

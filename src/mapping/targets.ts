@@ -11,12 +11,12 @@ const NUMERIC: ReadonlySet<string> = new Set([
 
 export interface KnownTarget {
   readonly kind: IdentifierKind;
-  /** With the fields in the order of the contract, so that it is equal for equal targets. */
+  /** JSON with the fields in the order of the contract, so that equal targets have equal texts. */
   readonly json: string;
 }
 
 /** The target, or why it names no variable. */
-export function knowTarget(target: Target): KnownTarget | string {
+export function checkTarget(target: Target): KnownTarget | string {
   if (typeof target !== "object" || target === null) return "the reading has no target";
   const given = target as Readonly<Record<string, unknown>>;
   const fields: Record<string, string | number> = {};
@@ -43,13 +43,13 @@ export function knowTarget(target: Target): KnownTarget | string {
 }
 
 function integerFault(field: string, value: unknown): string | null {
-  return Number.isSafeInteger(value) ? null : `${field} is no whole number: ${shown(value)}`;
+  return Number.isSafeInteger(value) ? null : `${field} is not a whole number: ${shown(value)}`;
 }
 
 function textFault(field: string, value: unknown): string | null {
-  if (typeof value !== "string") return `${field} is no text: ${shown(value)}`;
+  if (typeof value !== "string") return `${field} is not text: ${shown(value)}`;
   if (value.trim() === "") return `${field} is empty`;
-  return value.isWellFormed() ? null : `${field} is no valid text: it holds half of a character`;
+  return value.isWellFormed() ? null : `${field} is not valid text: it holds half of a character`;
 }
 
 export function shown(value: unknown): string {

@@ -4,8 +4,8 @@ import { FileError } from "../readers/row-error.ts";
 import { daysInMonth, fractionMs, twoDigits, wallOf } from "./iso-text.ts";
 
 /**
- * Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. Of one that is finer than a
- * millisecond it sets `iso.finer`, and leaves it alone otherwise.
+ * Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. Sets
+ * `iso.finer` for a text that is finer than a millisecond, and does not change it otherwise.
  */
 export type FormatReader = (text: string) => number;
 
@@ -76,7 +76,9 @@ function compile(format: string): FormatReader {
       pattern += `(${letters[1]})`;
     } else if (/^[A-Za-z]/.test(token)) {
       throw new FileError(`the date format "${format}" has letters that are not known: ${token}`, {
-        hint: "Use yyyy, MM, dd, HH, mm, ss, SSS, SSSSSS (or M, d, H, h with a, m, s, yy, MMM for English months, D for the day of the year); quote other text as 'T'.",
+        hint:
+          "Use yyyy, MM, dd, HH, mm, ss, SSS, SSSSSS (or M, d, H, h with a, m, s, yy, MMM for English " +
+          "months, D for the day of the year); quote other text as 'T'.",
       });
     } else {
       const text = token.startsWith("'") ? unquote(token) : token;
@@ -87,7 +89,7 @@ function compile(format: string): FormatReader {
   const hasHalf = fields.includes("half");
   if (isHalfDay && !hasHalf)
     throw new FileError(
-      `the date format "${format}" has an hour of the half day (h), and nothing tells which half`,
+      `the date format "${format}" has an hour of the half day (h), and nothing says which half`,
       {
         hint: "Write HH or H for hours from 0 to 23; h needs a for AM and PM.",
       },
@@ -106,7 +108,9 @@ function compile(format: string): FormatReader {
 
 const ABSENT = -1;
 
-/** A format whose fields all have their place and width, read by character: several times as fast as an expression. */
+/**
+ * A format whose fields all have a fixed place and width, read by character: several times as fast as an expression.
+ */
 class FixedFormat {
   isFixed = true;
   #length = 0;
@@ -133,7 +137,7 @@ class FixedFormat {
 
   text(text: string): void {
     for (const [at, sign] of [...text].entries()) {
-      // What takes two positions is left to the expression.
+      // A field with two widths is left to the expression.
       if (sign.length > 1) this.isFixed = false;
       this.#marks.push({ at: this.#length + at, code: sign.charCodeAt(0) });
     }
@@ -194,13 +198,13 @@ function monthOf(name: string): number {
   return MONTHS.findIndex((month) => month.startsWith(letters)) + 1 || Number.NaN;
 }
 
-/** What to add to the first of January; NaN when the year has no such day. */
+/** Milliseconds from the first of January; NaN when the year has no such day. */
 function yearDayMs(day: number, year: number): number {
   const days = 337 + daysInMonth(year, 2);
   return day >= 1 && day <= days ? (day - 1) * 86_400_000 : Number.NaN;
 }
 
-/** POSIX: 69 to 99 are of the last century. */
+/** POSIX: 69 to 99 belong to the 20th century. */
 function shortYear(year: number): number {
   return year >= 69 ? 1900 + year : 2000 + year;
 }

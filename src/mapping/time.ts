@@ -9,17 +9,20 @@ import { SeriesOrder } from "./series-order.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";
 import { type Occurrence, Zone } from "./zone.ts";
 
-/** Those that need no order. */
+/** Policies that need no order. */
 const POLICIES: ReadonlySet<string> = new Set(["reject", "earlier", "later"]);
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 export interface FileTimeTools extends TimeTools {
-  /** The file has no further row: what was held of repeated hours is settled. */
+  /** Called after the last row of the file: rows held for repeated hours are settled. */
   finish(): void;
 }
 
-/** Tools for one file: the series of `byOrder` belong to it. `onCut`: hears each text that was finer than a millisecond, and is cut to it. */
+/**
+ * Tools for one file, which owns the series of `byOrder`. `onCut` is called with each text that was finer than a
+ * millisecond and is cut to it.
+ */
 export function createTimeTools(
   instants = new Instants(),
   onCut: (text: string) => void = () => undefined,
@@ -80,7 +83,7 @@ export function createTimeTools(
     iso.finer = false;
     const wall = lastReader(trimmed(text));
     if (Number.isNaN(wall))
-      throw new RowError(`"${short(text)}" is no date in the format ${format}`, { text });
+      throw new RowError(`"${short(text)}" is not a date in the format ${format}`, { text });
     if (iso.finer) onCut(text);
     return wall;
   }
@@ -150,7 +153,7 @@ function unknownPolicy(policy: string): FileError {
   });
 }
 
-/** Most texts need no trimming, and this finds out sooner than `trim` does. */
+/** Most texts need no trimming, and this check is cheaper than `trim`. */
 function trimmed(text: string): string {
   const first = text.charCodeAt(0);
   const last = text.charCodeAt(text.length - 1);
@@ -172,7 +175,7 @@ function missing(): RowError {
 
 function notIso(text: string): RowError {
   if (text.trim() === "") return new RowError("the date is empty", { text });
-  return new RowError(`"${short(text)}" is no date of the form yyyy-MM-ddTHH:mm:ss`, {
+  return new RowError(`"${short(text)}" is not a date of the form yyyy-MM-ddTHH:mm:ss`, {
     text,
     hint: "Seconds may have decimals; Z or an offset such as +01:00 may follow.",
   });
@@ -188,7 +191,9 @@ function repeated(text: string, zone: Zone): RowError {
 function never(text: string, zone: Zone): RowError {
   return new RowError(`"${short(text)}" does not occur in ${zone.name} because of daylight saving`, {
     text,
-    hint: "Is the zone of the file really this one? Loggers that stay on standard time need a zone without daylight saving.",
+    hint:
+      "Is the zone of the file really this one? Loggers that stay on standard time need a zone without " +
+      "daylight saving.",
   });
 }
 

@@ -1,4 +1,4 @@
-/** The unit tool of the mapper contract: the service converts nothing that is pushed, so a mapper does. */
+/** The unit tool of the mapper contract: the service does not convert pushed values, so a mapper does. */
 import leven from "leven";
 import { RowError } from "../readers/row-error.ts";
 import { convertUnit, findUnit, UNITS, type Unit, unitFamily } from "../wire/units.ts";
@@ -7,7 +7,7 @@ import { shown } from "./targets.ts";
 /** The value in the unit `to`. Throws a `RowError` for an unknown unit, and for units of different families. */
 export type UnitTool = (value: number, from: string, to: string) => number;
 
-/** A file names a handful of units, once a row. */
+/** Cached, since a file names a handful of units, once a row. */
 export function createUnitTool(): UnitTool {
   let fromText: string | undefined;
   let toText: string | undefined;
@@ -23,7 +23,7 @@ export function createUnitTool(): UnitTool {
       toText = toUnit;
     }
     if (typeof value !== "number" || !Number.isFinite(value))
-      throw new RowError(`the value to convert from ${from.symbol} to ${to.symbol} is no finite number`);
+      throw new RowError(`the value to convert from ${from.symbol} to ${to.symbol} is not a finite number`);
     return convertUnit(value, from, to);
   };
 }
@@ -33,7 +33,8 @@ function convertible(fromText: string, toText: string): [Unit, Unit] {
   const to = knownUnit(toText);
   if (from.unitFamilyId !== to.unitFamilyId)
     throw new RowError(
-      `${from.symbol} cannot be converted to ${to.symbol}: one is a unit of ${familyWords(from)}, the other of ${familyWords(to)}`,
+      `${from.symbol} cannot be converted to ${to.symbol}: one is a unit of ${familyWords(from)}, the ` +
+        `other of ${familyWords(to)}`,
       { text: fromText, hint: `Units of ${familyWords(to)} are ${symbolsOf(to)}.` },
     );
   return [from, to];
@@ -55,7 +56,7 @@ function knownUnit(text: string): Unit {
   });
 }
 
-/** Without regard to case, blanks, dots and letters that were struck twice. */
+/** The symbol without case, blanks, dots and repeated letters. */
 function spelling(symbol: string): string {
   return symbol
     .normalize("NFKC")
@@ -65,8 +66,8 @@ function spelling(symbol: string): string {
 }
 
 /**
- * The units that are spelt most alike; several only when nothing but the case tells them apart. One letter more, less or other makes another
- * unit of a symbol (qm/h is no km/h), so only names may differ in letters.
+ * The units with the most similar spelling; several only when they differ in case alone. One letter more, less or
+ * different is another unit for a symbol (qm/h is not km/h), so only names may differ in letters.
  */
 function nearestUnits(text: string): readonly Unit[] {
   const wanted = text.trim().slice(0, 60).normalize("NFKC").toLowerCase();
@@ -83,7 +84,7 @@ function nearestUnits(text: string): readonly Unit[] {
     .slice(0, 3);
 }
 
-/** Letters from which on a text may be a misspelt name. */
+/** Number of letters from which a text may be a misspelt name. */
 const NAME_MIN = 5;
 
 function familyWords(unit: Unit): string {

@@ -1,9 +1,12 @@
-/** Wall time to instants in one zone: the stretches of constant offset are looked up once and kept, so that a row costs arithmetic. */
+/**
+ * Wall time to instants in one zone: the periods of constant offset are looked up once and cached, so that a row costs
+ * only arithmetic.
+ */
 
 import { FileError } from "../readers/row-error.ts";
 import { ianaZone } from "../wire/zones.ts";
 
-/** A stretch of time with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */
+/** A period with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */
 interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -17,10 +20,12 @@ const MARGIN_MS = 26 * 3_600_000;
 export type Occurrence =
   | { readonly kind: "once"; readonly at: number }
   | { readonly kind: "twice"; readonly first: number; readonly second: number }
-  /** Read with the offset after the change and before it; `change` is the instant of the change. */
+  /** The instants by the offset after the change and before it; `change` is the instant of the change. */
   | { readonly kind: "never"; readonly earlier: number; readonly later: number; readonly change: number };
 
-/** Names of zones, and fixed offsets such as `+10:00`. Temporal would also take the zone out of a whole date-time. */
+/**
+ * Names of zones, and fixed offsets such as `+10:00`. Temporal would also accept a whole date-time and use its zone.
+ */
 const ZONE = /^(?:[A-Za-z][\w+\-/]*|[+-]\d{2}(?::?\d{2})?)$/;
 
 export class Zone {
@@ -35,13 +40,18 @@ export class Zone {
       this.#latest = this.#find(0);
     } catch (cause) {
       throw new FileError(`unknown time zone "${name}"`, {
-        hint: "Use an IANA name such as Europe/Brussels, a Windows name such as Romance Standard Time, UTC, or a fixed offset such as +10:00.",
+        hint:
+          "Use an IANA name such as Europe/Brussels, a Windows name such as Romance Standard Time, UTC, " +
+          "or a fixed offset such as +10:00.",
         cause,
       });
     }
   }
 
-  /** The instant of a wall time that occurs once and is far from any change, or NaN: then ask `occurrence`. Milliseconds. */
+  /**
+   * The instant of a wall time that occurs once and is far from any change, or NaN: then call `occurrence`.
+   * Milliseconds.
+   */
   plain(wall: number): number {
     const { from, to, offset } = this.#latest;
     const at = wall - offset;
@@ -81,7 +91,7 @@ export class Zone {
     return occurrence.kind === "twice" ? occurrence.first : occurrence.change;
   }
 
-  /** The stretches that may hold the wall time, in order of time. */
+  /** The periods that may hold the wall time, in order of time. */
   #around(wall: number): Stretch[] {
     const found: Stretch[] = [];
     for (let at = wall - MARGIN_MS; at <= wall + MARGIN_MS; ) {

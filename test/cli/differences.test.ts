@@ -12,7 +12,7 @@ describe("what differs between an expected and a found value", () => {
     ]);
   });
 
-  it("is told as a whole where one is no object, and bounded where there is much of it", () => {
+  it("is told as a whole where one is not an object, and bounded where there is much of it", () => {
     expect(differences(null, { a: 1 })).toEqual(["expected null", 'found    {"a":1}']);
     const many = Array.from({ length: 100 }, (_, value) => value);
     const lines = differences(

@@ -89,7 +89,7 @@ const SAMPLES: readonly Sample[] = [
   {
     file: "local/standard_corrected_2026-03-20.csv",
     mapper: "standard",
-    gives: { refusal: /row 43, column value: "12\.4\?" is no number/ },
+    gives: { refusal: /row 43, column value: "12\.4\?" is not a number/ },
   },
   {
     file: "local/README from the installer.txt",

@@ -52,7 +52,7 @@ it("maps again after each change of the mapper and of the file, through faults o
   await sees("1 points of 1 targets");
   await sees("waiting for a change");
   await writeFile(input, "date,value\n2026-03-01T00:00:00Z,1\n2026-03-02T00:00:00Z,x\n");
-  await sees('"x" is no number');
+  await sees('"x" is not a number');
   await sees("waiting for a change");
   await writeFile(module, "this is no module");
   await sees("cannot be loaded");

@@ -257,7 +257,7 @@ describe("a date that a sample does not tell", () => {
   it("is assumed with a word, in the answer and in the source, where both orders fit", async () => {
     const { columns, proposal } = await sketch(["03/04/2026", "04/04/2026", "05/04/2026"]);
     expect(columns.date).toMatchObject({ format: "dd/MM/yyyy HH:mm", other: "MM/dd/yyyy HH:mm" });
-    expect(proposal.assumed[0]).toContain("the sample does not tell which is meant");
+    expect(proposal.assumed[0]).toContain("the sample does not decide between them");
     expect(proposal.source).toContain("does not tell dd/MM/yyyy HH:mm from MM/dd/yyyy HH:mm");
   });
 });

@@ -279,7 +279,7 @@ describe("below the routes", () => {
     ["an unknown method", `BREW /sites HTTP/1.1\r\n${CLOSE}`, 400],
     ["a method that no route has", `TRACE /sites HTTP/1.1\r\n${CLOSE}`, 404],
     ["a long part of a path", `GET /sources/${"1".repeat(5_000)} HTTP/1.1\r\n${CLOSE}`, 414],
-    ["a length that is no number", `POST /sites HTTP/1.1\r\nContent-Length: many\r\n${CLOSE}`, 400],
+    ["a length that is not a number", `POST /sites HTTP/1.1\r\nContent-Length: many\r\n${CLOSE}`, 400],
     [
       "two lengths",
       `POST /sites HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n${CLOSE}`,

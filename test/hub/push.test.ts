@@ -32,7 +32,7 @@ describe("the answer", () => {
     ["no JSON", "{", "JSON"],
     ["no UTF-8", new Uint8Array([0x5b, 0x22, 0xff, 0x22, 0x5d]), "UTF-8"],
     ["no array", '{"data":[]}', "array"],
-    ["an element that is no object", "[1]", "[0]"],
+    ["an element that is not an object", "[1]", "[0]"],
     ["an element without data", '[{"variableId":1}]', "[0].data"],
     [
       "a value that is text",
@@ -45,7 +45,7 @@ describe("the answer", () => {
       "[0].data[0].value",
     ],
     ["a reading without date", '[{"variableId":1,"data":[{"value":1}]}]', "[0].data[0].date"],
-    ["tags that are no text", '[{"variableId":1,"tags":{"a":1},"data":[]}]', "[0].tags"],
+    ["tags that are not text", '[{"variableId":1,"tags":{"a":1},"data":[]}]', "[0].tags"],
     ["an accountId in the body", '[{"variableId":1,"AccountId":2,"data":[]}]', "AccountId"],
     ["a userId in the body", '[{"variableId":1,"userId":2,"data":[]}]', "userId"],
     [

@@ -50,7 +50,7 @@ describe("the password grant", () => {
       "invalid_scope",
     ],
     ["an account that does not exist", { account: "77" }, 400, "invalid_grant"],
-    ["an account that is no number", { account: "1 or 2" }, 400, "invalid_grant"],
+    ["an account that is not a number", { account: "1 or 2" }, 400, "invalid_grant"],
     [
       "an account of others",
       { username: "pusher", password: "pusher-password", account: "2" },

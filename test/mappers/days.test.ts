@@ -48,7 +48,7 @@ describe("the columns of a day", () => {
     );
   });
 
-  it("by the clock show the time of their label, each instant of the day once", () => {
+  it("with clock labels show the time of their label, each instant of the day once", () => {
     fc.assert(
       fc.property(fc.constantFrom(...ZONES), day, interval, (zone, text, intervalMs) => {
         const perDay = 86_400_000 / intervalMs;
@@ -69,7 +69,7 @@ describe("the columns of a day", () => {
     );
   });
 
-  it("leave open the pass of a repeated hour that has one set of columns, until the settings say it", () => {
+  it("need the settings for the pass of a repeated hour that has one set of columns", () => {
     const zone = "Europe/Rome";
     const rules = { zone, intervalMs: 3_600_000, changeDays: "clock" } as const;
     expect([...plan(rules, "2025-10-26", 24, 24).unclear]).toEqual([2]);

@@ -29,7 +29,7 @@ async function mapBundled(name: string, content: string, settings: Readonly<Reco
   return { result, elements };
 }
 
-it("takes a date format for a pattern where it is none of the known words, also one that every object has", async () => {
+it("reads a date format as a pattern unless it is a known word, also one that every object has", async () => {
   const { result } = await mapBundled("delimited", "when,v\n2026-03-01,1\n", {
     timeZone: "UTC",
     date: { column: "when", format: "constructor" },
@@ -68,7 +68,7 @@ describe("a target template", () => {
     expect(message).toContain(words);
   });
 
-  it("gives equal values the same frozen target, renamed before something is appended", () => {
+  it("gives equal values the same frozen target, renamed before text is appended", () => {
     const make = targetMaker({ meterNumber: "{meter}", mappingConfig: "{register}" }, { E1: "import" });
     const target = make({ meter: "M-1", register: "E1" });
     expect(target).toEqual({ meterNumber: "M-1", mappingConfig: "import" });
@@ -85,7 +85,7 @@ describe("a target template", () => {
       "the target needs {meter} as sourceEan, and it is empty here",
     );
     expect(() => targetMaker({ variableId: "{meter}" })({ meter: "M-1" })).toThrow(
-      "variableId is no whole number",
+      "variableId is not a whole number",
     );
     expect(targetMaker({ variableId: "{meter}" })({ meter: "12" })).toEqual({ variableId: 12 });
   });
@@ -109,14 +109,14 @@ describe("EDIFACT segments", () => {
     linesEnd: fc.boolean(),
   });
 
-  it("come back as they were written, whatever the separators and wherever chunks end", async () => {
+  it("are read as they were written, whatever the separators and wherever chunks end", async () => {
     await fc.assert(
       fc.asyncProperty(written, async ({ separators, segments, chunk, linesEnd }) => {
         const marks = linesEnd ? [...separators.slice(0, 3), "\n"] : separators;
         const [component = "", element = "", release = "", terminator = ""] = marks;
         const escaped = (text: string) =>
           [...text].map((sign) => (marks.includes(sign) ? release + sign : sign)).join("");
-        // Line breaks within a segment mean nothing unless they end it.
+        // Line breaks within a segment have no meaning unless they end it.
         const wanted = segments.map((elements) =>
           elements.map((parts) => parts.map((part) => (linesEnd ? part : part.replaceAll("\n", "")))),
         );
@@ -158,7 +158,7 @@ describe("the repeated hour of autumn at Fluvius", () => {
     return `${day(start)};${clock(start)};${day(end)};${clock(end)};="541448800000000001";M;Afname;${quarter};kWh;Uitgelezen`;
   }
 
-  it("is told apart, whether its passes stand side by side, one after the other, or the file runs backwards", async () => {
+  it("is resolved, whether its passes are side by side, one after the other, or the file runs backwards", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 7 }),
@@ -166,7 +166,7 @@ describe("the repeated hour of autumn at Fluvius", () => {
         fc.constantFrom("sideBySide", "oneAfterTheOther", "backwards"),
         async (first, last, order) => {
           const quarters = Array.from({ length: last - first }, (_, at) => first + at);
-          // The first pass is of the quarters 8 to 11, the second of 12 to 15.
+          // The first pass has the quarters 8 to 11, the second 12 to 15.
           if (order === "sideBySide")
             quarters.splice(8 - first, 8, ...[8, 9, 10, 11].flatMap((quarter) => [quarter, quarter + 4]));
           if (order === "backwards") quarters.reverse();

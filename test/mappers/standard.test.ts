@@ -27,7 +27,7 @@ async function mapStandard(content: string, settings: Readonly<Record<string, un
 }
 
 describe("the standard mapper", () => {
-  it("knows its targets again after more of them than it keeps", async () => {
+  it("recognises its targets after more of them than it keeps", async () => {
     const meters = Array.from({ length: 25_000 }, (_, meter) => `M-${meter}`);
     const rows = [1, 2].flatMap((value) =>
       meters.map((meter) => `2026-03-01T00:00:00Z,${meter},kWh,${value}`),
@@ -40,7 +40,7 @@ describe("the standard mapper", () => {
     expect(elements.every(({ data }) => data.length === 1 && data[0]?.value === 2)).toBe(true);
   });
 
-  it("tells targets apart whose texts would be the same one after another", async () => {
+  it("distinguishes targets whose concatenated texts are equal", async () => {
     const { elements } = await mapStandard(
       "date,value,variable_id,source_name,source_ean,mapping_config\n" +
         '2026-03-01T00:00:00Z,1,,"a\nb",,c\n2026-03-01T00:00:00Z,2,,b,"\na",c\n',

@@ -109,11 +109,12 @@ describe("readings of one target, date and version", () => {
       conflicts: { count: 1, shown: [{ target: "variableId=7", date: "2026-03-01T00:00:00Z", taken, left }] },
     });
     expect(warned).toEqual([
-      "rows of one target and date differ: 2.5 of row 5 counts instead of 1.5 of row 3 (variableId=7 at 2026-03-01T00:00:00Z)",
+      "rows of one target and date differ: 2.5 of row 5 counts instead of 1.5 of row 3 (variableId=7 " +
+        "at 2026-03-01T00:00:00Z)",
     ]);
   });
 
-  it("count as refused rows of a lenient run, which is given up when they are too many", async () => {
+  it("count as refused rows of a lenient run, which fails when they are too many", async () => {
     const options = { rows: "lenient", settings: { conflicts: "refuse" } } as const;
     expect((await mapWith(differ, { ...options, rejectShare: 0.5 })).result).toMatchObject({
       ...{ status: "mapped", points: 1, rejectedCount: 2 },
@@ -152,10 +153,10 @@ describe("the setting conflicts", () => {
     const source = `import { defineMapper, z } from "headgate/mapper";
       export default defineMapper({ name: "own", summary: "", settings: z.object({ conflicts: z.string() }), map() {} });`;
     const path = await inputFile(source, "own.ts");
-    await expect(loadMapper(path, await digestMapper(path))).rejects.toThrow("which every mapper has anyway");
+    await expect(loadMapper(path, await digestMapper(path))).rejects.toThrow("which every mapper has already");
   });
 
-  it("is told by the test kit of mappers", async () => {
+  it("is reported by the test kit of mappers", async () => {
     const twice = defineMapper({
       ...{ name: "twice", summary: "twice" },
       map({ emit }) {

@@ -27,18 +27,18 @@ describe("emit", () => {
       "exactly one of",
     ],
     ["an empty identifier", { target: { sourceName: " ", mappingConfig: "a" } }, "sourceName is empty"],
-    ["an id that is text", { target: { variableId: "7" } }, "variableId is no whole number"],
+    ["an id that is text", { target: { variableId: "7" } }, "variableId is not a whole number"],
     ["a misspelt field", { target: { variableId: 1, variableID: 2 } }, "unknown field variableID"],
     ["a date without designator", { date: "2026-03-01T00:00:00" }, "has no designator"],
     ["a date of nonsense", { date: "soon" }, "is not of the form"],
     ["an invalid Date", { date: new Date("x") }, "the date is not valid"],
     ["the zero of a spreadsheet", { date: "1899-12-30T00:00:00Z" }, "not plausible"],
-    ["a date that is a number", { date: 1 }, "no instant"],
+    ["a date that is a number", { date: 1 }, "not an instant"],
     ["a value that is not finite", { value: Number.NaN }, "not finite"],
-    ["a value that is text", { value: "1" }, "no number"],
-    ["tags that are no text", { tags: { a: 1 } }, 'the tag "a" is no text'],
-    ["half a character", { tags: { a: "\ud800" } }, "is no text"],
-    ["a unit that is no text", { unit: 5 }, "the unit is no text"],
+    ["a value that is text", { value: "1" }, "not a number"],
+    ["tags that are not text", { tags: { a: 1 } }, 'the tag "a" is not text'],
+    ["half a character", { tags: { a: "\ud800" } }, "is not text"],
+    ["a unit that is not text", { unit: 5 }, "the unit is not text"],
   ])("counts %s as a refused row with its place", async (_, wrong, message) => {
     const reading = { ...GOOD, at: { row: 7, sheet: "March" }, ...(wrong as object) } as Reading;
     const { result } = await mapWith(({ emit }) => {
@@ -94,7 +94,7 @@ describe("emit", () => {
   });
 });
 
-describe("what errors say", () => {
+describe("error texts", () => {
   const WILD = `\0\n\u202e${"\0x".repeat(50_000)}`;
   const SAYS: Record<string, (context: MapContext<unknown>) => void | Promise<void>> = {
     "a refused row": ({ reject }) =>
@@ -136,7 +136,7 @@ describe("what errors say", () => {
 });
 
 describe("refused rows", () => {
-  it("cuts dates to the millisecond, says so once, and takes those that are alike then for one", async () => {
+  it("cuts dates to the millisecond, reports it once, and treats dates that are equal then as one", async () => {
     const [first, second] = ["2026-03-01T00:00:00.123456Z", "2026-03-01T00:00:00.123789Z"];
     const { result, elements } = await mapWith(({ emit, time }) => {
       emit({ ...GOOD, date: first, value: 1 });
@@ -153,7 +153,7 @@ describe("refused rows", () => {
   it.each([
     [1, "cut off"],
     [3, "has to be quoted"],
-  ])("are told apart by their cells: %i where the header has 2", async (cells, hint) => {
+  ])("get a hint by their cells: %i where the header has 2", async (cells, hint) => {
     const content = `a,b\n${Array(cells).fill("1").join(",")}\n`;
     const { result } = await mapWith(
       ({ file, eachRow }) => eachRow(file.csv({ columns: true }), () => undefined),
@@ -162,25 +162,29 @@ describe("refused rows", () => {
     expect(result).toMatchObject({ reason: { hint: expect.stringContaining(hint) } });
   });
 
-  it("are told with row, column and text when a RowError is thrown in eachRow, and the next row follows", async () => {
-    const seen: string[] = [];
-    const { result } = await mapWith(
-      ({ file, eachRow, number, emit }) =>
-        eachRow(file.csv({ columns: true }), (row) => {
-          seen.push(row["id"] ?? "");
-          emit({ ...GOOD, target: { variableId: Number(row["id"]) }, value: number(row["value"] ?? "") });
-        }),
-      { content: CSV },
-    );
-    expect(seen).toEqual(["1", "2", "3"]);
-    expect(result).toMatchObject({
-      status: "failed",
-      rejectedCount: 1,
-      reason: { place: { row: 3, column: "value", text: "x" } },
-    });
-  });
+  it(
+    "are reported with row, column and text when a RowError is thrown in eachRow, and the next row " +
+      "follows",
+    async () => {
+      const seen: string[] = [];
+      const { result } = await mapWith(
+        ({ file, eachRow, number, emit }) =>
+          eachRow(file.csv({ columns: true }), (row) => {
+            seen.push(row["id"] ?? "");
+            emit({ ...GOOD, target: { variableId: Number(row["id"]) }, value: number(row["value"] ?? "") });
+          }),
+        { content: CSV },
+      );
+      expect(seen).toEqual(["1", "2", "3"]);
+      expect(result).toMatchObject({
+        status: "failed",
+        rejectedCount: 1,
+        reason: { place: { row: 3, column: "value", text: "x" } },
+      });
+    },
+  );
 
-  it("end the file with the row that the loop was at when nobody catches the RowError", async () => {
+  it("end the file with the current row of the loop when the RowError is not caught", async () => {
     const { result } = await mapWith(
       async ({ file, number, emit }) => {
         for await (const rows of file.csv({ columns: true }))
@@ -243,7 +247,7 @@ describe("the reasons of refused rows", () => {
     );
     expect(result.rejectedByReason).toEqual([
       { message: "the row has … cells where the header has …", count: 200 },
-      { message: "… is no number", column: "value", count: 100 },
+      { message: "… is not a number", column: "value", count: 100 },
     ]);
     expect(result.rejected.length).toBeLessThan(300);
   });
@@ -282,7 +286,7 @@ describe("the share of refused rows that a lenient run tolerates", () => {
     });
   });
 
-  it("keeps everything back above it, with the share and the first reason", async () => {
+  it("pushes nothing above it, with the share and the first reason", async () => {
     const { result, elements } = await mapShare(2, 9, 0.1);
     expect(result).toMatchObject({
       status: "failed",
@@ -296,7 +300,7 @@ describe("the share of refused rows that a lenient run tolerates", () => {
   });
 });
 
-describe("what a mapper throws", () => {
+describe("a value that a mapper throws", () => {
   it.each<[string, unknown, string]>([
     ["an error", new Error("boom"), "threw: boom"],
     ["nothing", undefined, "threw: thrown value undefined"],
@@ -311,16 +315,20 @@ describe("what a mapper throws", () => {
     });
   });
 
-  it("fails the file with message and hint of a FileError, and a RowError outside of rows without a place", async () => {
-    const file = await mapWith(() => {
-      throw new FileError("no header", { hint: "add one", row: 1 });
-    });
-    expect(file.result).toMatchObject({
-      reason: { code: "HG-MAP-015", message: "no header", hint: "add one", place: { row: 1 } },
-    });
-    const row = await mapWith(() => {
-      throw new RowError("bad", { column: "value" });
-    });
-    expect(row.result).toMatchObject({ reason: { code: "HG-MAP-005", place: { column: "value" } } });
-  });
+  it(
+    "fails the file with message and hint of a FileError, and a RowError outside of rows without a " +
+      "place",
+    async () => {
+      const file = await mapWith(() => {
+        throw new FileError("no header", { hint: "add one", row: 1 });
+      });
+      expect(file.result).toMatchObject({
+        reason: { code: "HG-MAP-015", message: "no header", hint: "add one", place: { row: 1 } },
+      });
+      const row = await mapWith(() => {
+        throw new RowError("bad", { column: "value" });
+      });
+      expect(row.result).toMatchObject({ reason: { code: "HG-MAP-005", place: { column: "value" } } });
+    },
+  );
 });

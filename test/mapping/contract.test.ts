@@ -38,7 +38,7 @@ describe("a target", () => {
     { meterNumber: "9", variableTypeId: 6 },
   ];
 
-  it("is one of eleven combinations of identifier and selector, and each comes out as it went in", async () => {
+  it("is one of eleven combinations of identifier and selector, and each is written as it was given", async () => {
     const { elements } = await mapWith(({ emit }) => {
       for (const target of targets) emit({ target, date: "2026-03-01T00:00:00Z", value: 1 });
     });
@@ -89,7 +89,7 @@ describe("a reading", () => {
     };
     // @ts-expect-error text is read by `number`, with its marks
     const text: Reading = { target, date: "2026-03-01T00:00:00Z", value: "1,5" };
-    // @ts-expect-error milliseconds are no date: whose zone would they be in?
+    // @ts-expect-error milliseconds are not a date: whose zone would they be in?
     const ms: Reading = { target, date: 0, value: 1 };
     // @ts-expect-error tags are texts
     const tags: Reading = { target, date: new Date(0), value: 1, tags: { quality: 1 } };
@@ -114,7 +114,7 @@ describe("defineMapper", () => {
     defineMapper({ name: "half" });
   });
 
-  it("gives rows by names only to those who ask for names", () => {
+  it("gives rows by names only when names are requested", () => {
     defineMapper({
       name: "rows",
       summary: "s",
@@ -147,7 +147,7 @@ describe("the tools", () => {
     expectTypeOf<Tools["emit"]>().returns.toEqualTypeOf<void>();
   });
 
-  it("take no zone for granted, and only the marks and policies that there are", async () => {
+  it("assume no zone, and accept only the known marks and policies", async () => {
     const { result } = await mapWith(({ time, number }) => {
       // @ts-expect-error a local time has no default zone
       const zoneless = () => time.local("2026-03-01", "yyyy-MM-dd");

@@ -1,6 +1,6 @@
 /**
- * Run as a process of its own, so that its memory can be looked at: reads streams that never end by readers that have to stop.
- * The arguments are a folder and the cases in JSON; prints what each ended with, and the most memory that the process took.
+ * Runs as a process of its own, so that its memory can be measured: reads endless streams by readers that have to stop.
+ * The arguments are a folder and the cases in JSON; prints the result of each, and the peak memory of the process.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";

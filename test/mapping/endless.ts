@@ -1,4 +1,4 @@
-/** A stream that never ends, and what became of reading it. */
+/** An endless stream, and the result of reading it. */
 export interface EndlessCase {
   readonly name: string;
   readonly reader:
@@ -13,7 +13,7 @@ export interface EndlessCase {
     | "text";
   readonly start: string;
   readonly repeat: string;
-  /** Expected of the message. */
+  /** Expected text of the message. */
   readonly says: string;
 }
 

@@ -1,4 +1,4 @@
-/** Mappers that do what they should not: each ends its own run, with a reason, and nothing else. */
+/** Mappers that misbehave: each ends its own run, with a reason, and nothing else. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile, writeFile } from "node:fs/promises";
@@ -11,9 +11,10 @@ import { GOOD, poolOf, writeMapper } from "../workers/pool-rig.ts";
 import { temporaryFolder } from "./kit.ts";
 
 const SMALL = { memory: 60_000_000 };
-/** Waits until a file is there: the run beside must be unharmed while it goes on. */
+/** Waits until a file exists: the run beside must be unharmed while it continues. */
 const slow = (marker: string) =>
-  `const { existsSync } = await import("node:fs"); while (!existsSync(${JSON.stringify(marker)})) await new Promise((r) => setTimeout(r, 10)); ${GOOD}`;
+  `const { existsSync } = await import("node:fs"); while (!existsSync(${JSON.stringify(marker)})) ` +
+  `await new Promise((r) => setTimeout(r, 10)); ${GOOD}`;
 
 describe("a mapper ends only its own run", () => {
   const bodies: readonly (readonly [what: string, body: string, code: string, words: RegExp])[] = [
@@ -67,13 +68,14 @@ describe("a mapper ends only its own run", () => {
     ],
     [
       "closes its channel",
-      "process.channel.unref(); (await import('node:fs')).closeSync(3); for (;;) await new Promise((r) => setTimeout(r, 5))",
+      "process.channel.unref(); (await import('node:fs')).closeSync(3); for (;;) await new " +
+        "Promise((r) => setTimeout(r, 5))",
       "HG-MAP-011",
       /ended its process/,
     ],
   ];
 
-  it("and leaves the run beside it alone, whatever it does", async () => {
+  it("and does not affect the run beside it", async () => {
     const marker = join(await temporaryFolder(), "done");
     const bad = Object.fromEntries(bodies.map(([what, body]) => [what.replaceAll(" ", "-"), body]));
     const { map, folder } = await poolOf({ ...bad, beside: slow(marker) }, { ...SMALL, count: 2 });
@@ -96,13 +98,13 @@ const emitting = (value: string) =>
 const valueIn = async (folder: string, name: string): Promise<unknown> =>
   JSON.parse(await readFile(join(folder, `${name}.segment`), "utf8"))[0].data[0].value;
 
-describe("a mapper that does not come to an end", () => {
+describe("a mapper that does not end", () => {
   it("is ended at the time limit, whether it computes or waits", async () => {
     const { map } = await poolOf({ waits: "await new Promise(() => {})" }, { timeLimit: 300 });
     expect(await map("waits")).toMatchObject({ status: "failed", reason: { code: "HG-MAP-009" } });
   });
 
-  it("that says too much is mapped, and the first lines are kept", async () => {
+  it("that logs too much is mapped, and the first lines are kept", async () => {
     const { map, lines } = await poolOf({
       talks: `const { writeSync } = await import("node:fs");
         for (let i = 0; i < 50_000; i += 1) log.warn("line " + i + "x".repeat(2_000));
@@ -142,7 +144,7 @@ describe("the process of a mapper", () => {
     expect(lines.join("")).toContain(`left ${words} behind after in/input.csv`);
   });
 
-  it("gives it no network, no programs, no files of others to write, and no other processes", async () => {
+  it("gives it no network, no programs, no other files to write, and no other processes", async () => {
     const { map, folder } = await poolOf({
       reaches: `const refused = [];
         for (const reach of [
@@ -161,7 +163,7 @@ describe("the process of a mapper", () => {
     expect(await valueIn(folder, "reaches")).toBe(8);
   });
 
-  it("that somebody else ends is no fault of the file: it is mapped once more", async () => {
+  it("that is killed from outside is not a fault of the file: the file is mapped once more", async () => {
     const note = join(await temporaryFolder(), "pid");
     const { map, lines } = await poolOf({
       once: `const { existsSync, writeFileSync } = await import("node:fs");
@@ -190,7 +192,7 @@ describe("the process of a mapper", () => {
     await expect.poll(() => isAlive(pid), { timeout: 60_000 }).toBe(false);
   });
 
-  it("ends itself for its memory where nobody outside can measure it", async () => {
+  it("ends itself for its memory where it cannot be measured from outside", async () => {
     const folder = await temporaryFolder();
     await writeMapper(
       folder,
@@ -214,26 +216,30 @@ describe("the process of a mapper", () => {
   });
 });
 
-it("the catalogue lists what never ends loading, or ends its process, with the reason, and all the others", async () => {
-  const folder = await temporaryFolder();
-  await writeMapper(folder, "good", GOOD);
-  await writeMapper(folder, "hangs", GOOD, "for (;;);");
-  await writeMapper(folder, "leaves", GOOD, "process.exit(0);");
-  const catalogue = createCatalogue(
-    [folder],
-    createInspector({ memory: 100_000_000, loadLimit: 1_500, caseLimit: 1_500 }),
-  );
-  try {
-    const summaries = new Map(
-      (await catalogue.list()).map(({ identity, summary }) => [identity.name, summary]),
+it(
+  "the catalogue lists mappers that never finish loading, or end their process, with the reason, and " +
+    "all the others",
+  async () => {
+    const folder = await temporaryFolder();
+    await writeMapper(folder, "good", GOOD);
+    await writeMapper(folder, "hangs", GOOD, "for (;;);");
+    await writeMapper(folder, "leaves", GOOD, "process.exit(0);");
+    const catalogue = createCatalogue(
+      [folder],
+      createInspector({ memory: 100_000_000, loadLimit: 1_500, caseLimit: 1_500 }),
     );
-    expect(summaries.get("hangs")).toContain("cannot be loaded: it took longer than 1.5 s");
-    expect(summaries.get("leaves")).toContain("cannot be loaded: it ended its process with exit code 0");
-    expect(summaries.get("good")).toBe("of a test");
-  } finally {
-    await catalogue.close();
-  }
-});
+    try {
+      const summaries = new Map(
+        (await catalogue.list()).map(({ identity, summary }) => [identity.name, summary]),
+      );
+      expect(summaries.get("hangs")).toContain("cannot be loaded: it took longer than 1.5 s");
+      expect(summaries.get("leaves")).toContain("cannot be loaded: it ended its process with exit code 0");
+      expect(summaries.get("good")).toBe("of a test");
+    } finally {
+      await catalogue.close();
+    }
+  },
+);
 
 /** The number that a process writes into a file when it begins. */
 async function pidIn(path: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** Files that nobody wrote with good intentions, or that something went wrong with: each ends in a clear error or in right readings. */
+/** Hostile and damaged files: each ends in a clear error or in right readings. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -151,10 +151,14 @@ const json: Read = (file) => collect(file.json({ path: "$.*" }));
 const xml: Read = (file) => collect(file.xml({ elements: "r" }));
 const xlsx: Read = (file) => collect(file.xlsx());
 
-const LAUGHS = `<!DOCTYPE r [<!ENTITY a "ha">${Array.from({ length: 30 }, (_, nth) => `<!ENTITY a${nth} "${"&a;".repeat(10)}">`).join("")}]><r>&a29;</r>`;
+const LAUGHS =
+  "<!DOCTYPE r [<!ENTITY a " +
+  `"ha">${Array.from({ length: 30 }, (_, nth) => `<!ENTITY a${nth} "${"&a;".repeat(10)}">`).join("")}]><r>&a29;</r>`;
 const BOOK = {
   "xl/workbook.xml": `<workbook xmlns:r="r"><sheets><sheet name="Data" sheetId="1" r:id="R1"/></sheets></workbook>`,
-  "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="R1" Type="x/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
+  "xl/_rels/workbook.xml.rels":
+    `<Relationships><Relationship Id="R1" Type="x/worksheet" ` +
+    `Target="worksheets/sheet1.xml"/></Relationships>`,
 };
 const bookOf = (parts: Readonly<Record<string, string>>) =>
   zipOf({ ...BOOK, "xl/worksheets/sheet1.xml": "<worksheet><sheetData/></worksheet>", ...parts }, true);
@@ -216,7 +220,9 @@ describe("files of the wrong kind, and traps", () => {
       "a text of a cell without end",
       xlsx,
       bookOf({
-        "xl/worksheets/sheet1.xml": `<worksheet><sheetData><row><c t="str"><v>${spaces.slice(0, 2_000_000)}</v></c></row></sheetData></worksheet>`,
+        "xl/worksheets/sheet1.xml":
+          "<worksheet><sheetData><row><c " +
+          `t="str"><v>${spaces.slice(0, 2_000_000)}</v></c></row></sheetData></worksheet>`,
       }),
       "a tag or text is longer than 1048576",
     ],

@@ -47,7 +47,7 @@ describe("a lookup table", () => {
   });
 
   it.each<[string, string, Partial<LookupFile>, string]>([
-    ["a key twice", "tag,a\nX,1\nY,2\nX,3\n", {}, 'the key "X" stands in row 2 and again in row 4'],
+    ["a key twice", "tag,a\nX,1\nY,2\nX,3\n", {}, 'the key "X" is in row 2 and again in row 4'],
     ["a row without key", "tag,a\nX,1\n,2\n", {}, 'row 3 has no key in column "tag"'],
     ["no key column", "tag,a\nX,1\n", { key: "Tag" }, 'no column "Tag"; there are "tag", "a"'],
     ["a column twice", "tag,a,a\nX,1,2\n", {}, 'two of its columns are called "a"'],
@@ -65,7 +65,7 @@ describe("a lookup table", () => {
     await expect(openTable(content, facts)).rejects.toThrow(message);
   });
 
-  it("of the same digest is given to the next file as it is, and cannot be changed by a mapper", async () => {
+  it("of the same digest is reused for the next file, and cannot be changed by a mapper", async () => {
     const digest = createHash("sha256").update(TABLE).digest("hex");
     const first = await openTable(TABLE, { digest });
     expect(await openTable(TABLE, { digest })).toBe(first);
@@ -120,7 +120,7 @@ describe("lookup", () => {
 
   it("fails the file, not the mapper, when the table is faulty or not configured", async () => {
     expect((await mapTags("tag\n", "tag\nA\nA\n")).result).toMatchObject({
-      reason: { code: "HG-MAP-030", message: expect.stringContaining('the key "A" stands in row 2') },
+      reason: { code: "HG-MAP-030", message: expect.stringContaining('the key "A" is in row 2') },
     });
     const { result } = await mapWith(async ({ lookup }) => void (await lookup("tags")));
     expect(result).toMatchObject({

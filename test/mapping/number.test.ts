@@ -70,7 +70,7 @@ describe("number", () => {
     );
   });
 
-  it("takes a cell that is not there for a fault of the row", () => {
+  it("treats a missing cell as a fault of the row", () => {
     const row: Record<string, string> = {};
     expect(() => readNumber(row["value"] as string)).toThrow("the number is missing");
   });
@@ -79,7 +79,7 @@ describe("number", () => {
     expect([" +1.5e3 ", "-.5", "\u22127", "5."].map((text) => readNumber(text))).toEqual([1500, -0.5, -7, 5]);
   });
 
-  it("gives another number for no text in other marks: it is the same or refused", () => {
+  it("reads a text in other marks as the same number or refuses it", () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 });
     const read = fc.constantFrom<NumberOptions>(
       {},
@@ -104,7 +104,7 @@ describe("number", () => {
     expect(() => readNumber("1", { decimal: ";" } as unknown as NumberOptions)).toThrow("is none");
   });
 
-  it("takes typographic blanks for the blank that groups digits", () => {
+  it("accepts typographic blanks as the blank that groups digits", () => {
     expect(readNumber("1\u202f234\u00a0567,5", { decimal: ",", group: " " })).toBe(1234567.5);
   });
 });

@@ -1,4 +1,4 @@
-/** Rows in the hour that the end of daylight saving repeats, told apart by their order. */
+/** Rows in the hour that the end of daylight saving repeats, distinguished by their order. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import delimited from "../../mappers/delimited/mapper.ts";
@@ -66,8 +66,8 @@ const scene = fc
     });
     const back = at.subtract({ seconds: 1 }).offsetNanoseconds - at.offsetNanoseconds;
     // Both passes of each time exist where the steps divide what the clocks go back by.
-    const isTold = isWhole && (!alternates || (back / 60e9) % minutes === 0);
-    return { zone, isTold, rows: forwards ? rows : rows.toReversed() };
+    const isResolved = isWhole && (!alternates || (back / 60e9) % minutes === 0);
+    return { zone, isResolved, rows: forwards ? rows : rows.toReversed() };
   });
 
 const LINES: Readonly<Record<Row["kind"], (row: Row) => string>> = {
@@ -86,7 +86,7 @@ const settings = {
   status: [{ column: "state", values: { ok: "keep", bad: "drop" } }],
 };
 
-/** The date of each reading that came out, with its value: the instant that it truly has. */
+/** The date of each emitted reading, with its value: the instant that it truly has. */
 async function readFile(rows: readonly Row[], zone: string, more: object = {}) {
   const lines = rows.map((row) => LINES[row.kind](row));
   const result = await mapText(delimited, `t;state;true\n${lines.join("\n")}\n`, {
@@ -101,15 +101,15 @@ async function readFile(rows: readonly Row[], zone: string, more: object = {}) {
 }
 
 describe("a series with dst byOrder", () => {
-  it("never gets a wrong instant, whatever of it is missing, skipped, dropped or cut off", async () => {
+  it("never gets a wrong instant, whichever rows are missing, skipped, dropped or cut off", async () => {
     await fc.assert(
-      fc.asyncProperty(scene, async ({ zone, isTold, rows }) => {
+      fc.asyncProperty(scene, async ({ zone, isResolved, rows }) => {
         const { result, read } = await readFile(rows, zone);
         for (const [date, instant] of read) expect(date).toBe(instant);
         const data = rows.filter(({ kind }) => kind === "data").length;
         const cut = rows.filter(({ kind }) => kind === "cut").length;
         if (result.status === "mapped") expect(read.length + result.rejectedCount).toBe(data + cut);
-        if (isTold) expect(read.length).toBe(rows.length);
+        if (isResolved) expect(read.length).toBe(rows.length);
       }),
       { numRuns: 150 },
     );
@@ -142,22 +142,26 @@ describe("a series with dst byOrder", () => {
     return { result, dates: read.map(({ date, value }) => `${value} ${date.slice(11, 16)}`) };
   };
 
-  it("is told where both passes of each time stand together", async () => {
+  it("is resolved where both passes of each time are adjacent", async () => {
     const { dates } = await hour(["01:45", "02:00", "02:00", "02:15", "02:15", "03:00"]);
     expect(dates).toEqual(["0 23:45", "1 00:00", "3 00:15", "2 01:00", "4 01:15", "5 02:00"]);
   });
 
-  it("is refused for the whole hour where a time of such pairs is missing, with the rest of the file taken", async () => {
-    const { result, dates } = await hour(["01:45", "02:00", "02:00", "02:15", "02:30", "02:30", "03:00"]);
-    expect(dates).toEqual(["0 23:45", "6 02:00"]);
-    expect(result.rejected.map(({ place }) => place?.row)).toEqual([3, 4, 5, 6, 7]);
-    expect(result.rejected[0]).toMatchObject({
-      message: expect.stringContaining("the order of the rows does not tell which of the two is meant"),
-      place: { column: "column 1", text: "2026-10-25 02:00:00" },
-    });
-  });
+  it(
+    "is refused for the whole hour where a time of such pairs is missing, with the rest of the file " +
+      "taken",
+    async () => {
+      const { result, dates } = await hour(["01:45", "02:00", "02:00", "02:15", "02:30", "02:30", "03:00"]);
+      expect(dates).toEqual(["0 23:45", "6 02:00"]);
+      expect(result.rejected.map(({ place }) => place?.row)).toEqual([3, 4, 5, 6, 7]);
+      expect(result.rejected[0]).toMatchObject({
+        message: expect.stringContaining("the order of the rows does not decide between them"),
+        place: { column: "column 1", text: "2026-10-25 02:00:00" },
+      });
+    },
+  );
 
-  it("is refused with one row of each time, unless told which pass it is", async () => {
+  it("is refused with one row of each time, unless the policy names the pass", async () => {
     const once = ["01:45", "02:00", "02:15", "02:30", "02:45", "03:00"];
     const { result, dates } = await hour(once);
     expect(dates).toEqual(["0 23:45", "5 02:00"]);
@@ -200,7 +204,7 @@ describe("the order of wall times", () => {
     ["backwards", [45, 0, 45, 0], 60, -15, "ssff"],
     ["pairs backwards", [45, 45, 0, 0], 60, -15, "sfsf"],
     ["pairs with no row around", [0, 0, 15, 15], undefined, undefined, "fsfs"],
-  ])("is told for %s", (_, walls, before, after, expected) => {
+  ])("is resolved for %s", (_, walls, before, after, expected) => {
     const passes = passesOf({ walls, before, after });
     expect(typeof passes === "string" ? passes : passes.map((pass) => pass[0]).join("")).toBe(expected);
   });
@@ -210,7 +214,7 @@ describe("the order of wall times", () => {
     ["a pair and one row", [0, 0, 15], -15, 60, "neither"],
     ["three rows of a time", [0, 0, 0], -15, 60, "neither"],
     ["rows around that contradict each other", [0, 15, 0, 15], -15, -30, "neither"],
-  ])("is not told for %s", (_, walls, before, after, words) => {
+  ])("is left undecided for %s", (_, walls, before, after, words) => {
     expect(passesOf({ walls, before, after })).toContain(words);
   });
 });
@@ -234,7 +238,7 @@ describe("an instant that is not known yet", () => {
       { rows: "lenient", rejectShare: 1 },
     );
 
-  it("may be handed on and moved, with version and tags as they were", async () => {
+  it("may be passed on and moved, with version and tags as they were", async () => {
     const { elements } = await mapBy((instant, time) => time.addMinutes(instant, 15));
     expect(elements.flatMap(({ data }) => data)).toEqual(
       ["2026-10-24T23:45:00Z", "2026-10-25T00:45:00Z", "2026-10-25T01:45:00Z", "2026-10-25T02:45:00Z"].map(
@@ -257,7 +261,7 @@ describe("an instant that is not known yet", () => {
     },
   );
 
-  it("does not keep a file from ending, and is no reading when it is not emitted", async () => {
+  it("does not keep a file from ending, and is not a reading when it is not emitted", async () => {
     const mapper = defineMapper({
       ...{ name: "x", summary: "x" },
       map: ({ time }) => void time.local("2026-10-25 02:30:00", FORMAT, BRUSSELS, "byOrder"),

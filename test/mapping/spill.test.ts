@@ -46,29 +46,33 @@ const reading = (minute: number, value: number, more: Partial<Reading> = {}): Re
 });
 
 describe("readings that do not fit into memory", () => {
-  it("become the same bytes, the same row index and the same counts as those that do, wherever they are spilled", async () => {
-    const folder = await temporaryFolder();
-    const limits = fc.record({
-      pointsMax: fc.integer({ min: 1, max: 40 }),
-      bytesMax: fc.integer({ min: 700, max: 5000 }),
-    });
-    await fc.assert(
-      fc.asyncProperty(readings, limits, fc.integer({ min: 1, max: 50 }), async (all, limit, rowsMax) => {
-        const inMemory = join(folder, "memory");
-        const spilled = join(folder, "spilled");
-        const one = await mapWith(emitAll(all), { limits: limit, sink: createSegment(inMemory) });
-        const sink = createSegment(spilled);
-        const other = await mapWith(emitAll(all), { limits: limit, sink, rowsInMemoryMax: rowsMax });
-        expect(other.result).toEqual(one.result);
-        if (all.length === 0) return;
-        expect(await readFile(spilled)).toEqual(await readFile(inMemory));
-        expect(await readFile(`${spilled}.rows`)).toEqual(await readFile(`${inMemory}.rows`));
-      }),
-      { numRuns: 120 },
-    );
-  });
+  it(
+    "become the same bytes, the same row index and the same counts as those that do, wherever they are " +
+      "spilled",
+    async () => {
+      const folder = await temporaryFolder();
+      const limits = fc.record({
+        pointsMax: fc.integer({ min: 1, max: 40 }),
+        bytesMax: fc.integer({ min: 700, max: 5000 }),
+      });
+      await fc.assert(
+        fc.asyncProperty(readings, limits, fc.integer({ min: 1, max: 50 }), async (all, limit, rowsMax) => {
+          const inMemory = join(folder, "memory");
+          const spilled = join(folder, "spilled");
+          const one = await mapWith(emitAll(all), { limits: limit, sink: createSegment(inMemory) });
+          const sink = createSegment(spilled);
+          const other = await mapWith(emitAll(all), { limits: limit, sink, rowsInMemoryMax: rowsMax });
+          expect(other.result).toEqual(one.result);
+          if (all.length === 0) return;
+          expect(await readFile(spilled)).toEqual(await readFile(inMemory));
+          expect(await readFile(`${spilled}.rows`)).toEqual(await readFile(`${inMemory}.rows`));
+        }),
+        { numRuns: 120 },
+      );
+    },
+  );
 
-  it("are corrected by a row that comes very much later", async () => {
+  it("are corrected by a much later row", async () => {
     const map = ({ emit }: MapContext<unknown>) => {
       for (let minute = 0; minute < 5000; minute += 1) emit(reading(minute, minute));
       emit(reading(3, -1));

@@ -96,7 +96,7 @@ describe("local time", () => {
     return { zone, at: at.toInstant(), back: Math.trunc((before - at.offsetNanoseconds) / 60e9) };
   });
 
-  it("agrees with Temporal in every zone there is, and refuses exactly what is not unambiguous", () => {
+  it("agrees with Temporal in every zone there is, and refuses exactly the ambiguous times", () => {
     fc.assert(
       fc.property(change, fc.integer({ min: -300, max: 300 }), ({ zone, at }, shift) => {
         const wall = at.toZonedDateTimeISO(zone).toPlainDateTime().add({ minutes: shift });
@@ -123,7 +123,7 @@ describe("local time", () => {
         fc.integer({ min: 0, max: 59 }),
         fc.boolean(),
         ({ zone, at, back }, minutes, phase, forwards) => {
-          // A step that may pass over one of the two passes leaves nothing to tell them apart by.
+          // A step that may pass over one of the two passes leaves them indistinguishable.
           fc.pre(minutes <= back);
           const count = Math.ceil((5 * 60 + 2 * back) / minutes);
           const start = at.subtract({ minutes: 2 * 60 + back + phase });
@@ -138,7 +138,7 @@ describe("local time", () => {
     );
   });
 
-  it("refuses the file for a policy that there is not", () => {
+  it("refuses the file for an unknown policy", () => {
     const policy = "sooner" as DstPolicy;
     expect(() => createTimeTools().local("2026-03-01 00:00:00", FORMAT, "UTC", policy)).toThrow(
       expect.objectContaining({ name: "FileError" }),
@@ -170,7 +170,7 @@ describe("local time", () => {
     );
   });
 
-  it("hands out the right instants however many there are and however often they come", () => {
+  it("returns the right instants, however many there are and however often they occur", () => {
     const instants = new Instants();
     for (const base of [0, 30_000, 60_000, 0]) {
       for (let nth = 0; nth < 45_000; nth += 1) {
@@ -183,7 +183,7 @@ describe("local time", () => {
     expect(instants.msOf(Temporal.Instant.fromEpochMilliseconds(0))).toBeUndefined();
   });
 
-  it("refuses a repeated and a missing time unless told what they mean", () => {
+  it("refuses a repeated and a missing time unless a policy decides", () => {
     const time = createTimeTools();
     expect(() => time.local("2026-10-25 02:30:00", FORMAT, "Europe/Brussels")).toThrow("occurs twice");
     expect(() => time.local("2026-03-29 02:30:00", FORMAT, "Europe/Brussels")).toThrow("does not occur");
@@ -248,9 +248,9 @@ describe("local time", () => {
     ])
       expect(() => read(bad, "dd.MM.yyyy HH:mm"), bad).toThrow(RowError);
     expect(() => read("x", "dd.QQ.yyyy")).toThrow("letters that are not known: QQ");
-    // The hour of half a day, and nothing that tells which half.
+    // The hour of half a day, without an AM or PM.
     for (const format of ["dd.MM.yyyy hh:mm", "dd.MM.yyyy h:mm"])
-      expect(() => read("01.03.2026 02:00", format), format).toThrow("nothing tells which half");
+      expect(() => read("01.03.2026 02:00", format), format).toThrow("nothing says which half");
     expect(() => time.local("2026-03-01 00:00:00", FORMAT, "Mars/Olympus")).toThrow(
       'unknown time zone "Mars/Olympus"',
     );
@@ -290,7 +290,7 @@ describe("the local day", () => {
     );
   });
 
-  it("is the day in which the time of the text lies, and refuses one that a zone left out", () => {
+  it("is the day of the time in the text, and is refused where the zone skipped it", () => {
     const time = createTimeTools();
     expect(time.dayStart("2026-03-01 23:45", "yyyy-MM-dd HH:mm", "+10:00").toString()).toBe(
       "2026-02-28T14:00:00Z",

@@ -86,7 +86,7 @@ describe("unit", () => {
     );
   const value = fc.double({ min: -1e9, max: 1e9, noNaN: true });
 
-  it("finds the value again there and back, to fourteen digits", () => {
+  it("returns the value after a conversion there and back, to fourteen digits", () => {
     fc.assert(
       fc.property(pair, value, ([from, to], given) => {
         const back = unit(unit(given, from.symbol, to.name), to.symbol, from.name);
@@ -142,9 +142,9 @@ describe("unit", () => {
     expect(refusalOf(() => unit(1, text, "kWh"))).toMatchObject({ text, hint });
   });
 
-  it("refuses a unit that is missing and a value that is none", () => {
+  it("refuses a missing unit and a value that is not a number", () => {
     expect(() => unit(1, " ", "kWh")).toThrow("the unit is missing");
-    expect(() => unit(Number.NaN, "Wh", "kWh")).toThrow("no finite number");
+    expect(() => unit(Number.NaN, "Wh", "kWh")).toThrow("not a finite number");
   });
 });
 

@@ -95,7 +95,7 @@ describeInChromium("the report in a browser", () => {
           /^1\ndifferences$/m,
           /3 readings are missing$/m,
           /\n2025-01-01\n+2025-04-28\n/,
-          /is no date of the form/,
+          /is not a date of the form/,
         ])
           expect(words, `at ${width} pixels`).toMatch(said);
         const operations = page.locator("details td[data-name=operations]");
@@ -186,7 +186,7 @@ function large(): MigrationReport {
       ...{ drop: "history", path: `northern_plants_${"and_their_neighbours_".repeat(4)}/export_${at}.csv` },
       ...{ run: `run${at}`, state: at === 7 ? "quarantined" : "accepted", operations: 12 },
       ...{ mapped: 1_234_567, accepted: at === 7 ? 0 : 1_234_567, rejected: 0, refused: at },
-      reason: at === 7 ? `row 12, column value: ${"9".repeat(120)} is no number` : null,
+      reason: at === 7 ? `row 12, column value: ${"9".repeat(120)} is not a number` : null,
     })),
     points: { mapped: 148_148_040, accepted: 146_913_473, rejected: 0 },
     timeline: times(200).map((at) => ({

@@ -231,7 +231,7 @@ describe("a workbook written by other programs", () => {
       `<c t="d"><v>2026-03-29T02:15:00Z</v></c>`,
       "2026-03-29T02:15:00Z",
     ],
-    ["what is no number", "<c><v>1,5</v></c>", "1,5"],
+    ["what is not a number", "<c><v>1,5</v></c>", "1,5"],
   ])("reads %s", async (_, written, value) => {
     const { file } = await openFile(smallBook(cell(`<c><v>1</v></c>${written}<c><v>2</v></c>`)), "book.xlsx");
     expect(await collect(file.xlsx())).toEqual([[1, value, 2]]);

@@ -129,7 +129,7 @@ describe("the pool", () => {
     ]) {
       const result = await map(name ?? "");
       const message = result.status === "failed" ? result.reason.message : "";
-      expect(message).toContain(`it reached for ${what}`);
+      expect(message).toContain(`it tried to access ${what}`);
       expect(message).not.toContain("--allow");
     }
   });
@@ -182,7 +182,7 @@ describe("the catalogue", () => {
     await writeFile(join(mappers, "misnamed.ts"), await readFile(join(mappers, "other.ts"), "utf8"));
     const catalogue = createCatalogue([mappers]);
     const listed = (await catalogue.list()).find(({ identity }) => identity.name === "misnamed");
-    expect(listed?.summary).toContain('it calls itself "other"');
+    expect(listed?.summary).toContain('its name is "other"');
     expect(await listed?.checkSettings({})).toContain("cannot be loaded");
     await expect(catalogue.find("misnamed")).rejects.toMatchObject({
       name: "ConfigError",

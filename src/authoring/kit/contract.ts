@@ -1,6 +1,6 @@
 /**
- * What every mapper keeps to, whatever its format: an odd file ends in readings or in a reason that names the fault, never in a crash of
- * the mapper; the same bytes give the same batches; what stops the mapping from outside is not swallowed.
+ * Rules for every mapper, whatever its format: an odd file ends in readings or in a reason that names the fault, never
+ * in a crash of the mapper; the same bytes give the same batches; an abort from outside is not swallowed.
  */
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -15,20 +15,23 @@ export interface ContractSample extends Omit<MapTestOptions, "signal"> {
 }
 
 export interface ContractCheck {
-  /** In words, such as `an empty file`. */
+  /** Name as text, such as `an empty file`. */
   readonly name: string;
-  /** Rejects with what was found. */
+  /** Rejects with the finding. */
   run(): Promise<void>;
 }
 
-/** Reason of a mapper that threw something of its own: a defect of the mapper, not of the file. */
+/** Reason of a mapper that threw an error of its own: a defect of the mapper, not of the file. */
 const MAPPER_THREW = "HG-MAP-007";
 const REPEATED_LINES = 20_000;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-/** Another day, so that a mapper that looks at the clock is found out. */
+/** Another day, which exposes a mapper that reads the clock. */
 const OTHER_DAY_MS = Date.UTC(2019, 5, 30, 12);
 
-/** The checks, each for itself, so that a test runner may name them: `for (const check of mapperContract(…)) it(check.name, check.run)`. */
+/**
+ * The checks, separately, so that a test runner may name them: `for (const check of mapperContract(…)) it(check.name,
+ * check.run)`.
+ */
 export function mapperContract(mapper: Mapper, sample: ContractSample): readonly ContractCheck[] {
   const odd = (make: (bytes: Buffer) => Uint8Array | null) => async () => {
     const bytes = make(await readFile(sample.path));
@@ -82,17 +85,16 @@ async function cancelled(mapper: Mapper, sample: ContractSample): Promise<void> 
   const ended = await mapPath(mapper, sample.path, { ...sample, signal: stop.signal }).catch(
     (thrown: unknown) => thrown,
   );
-  if (ended !== reason) throw new Error("mapping went on although it was cancelled");
+  if (ended !== reason) throw new Error("mapping continued although it was cancelled");
 }
 
-/** A fault of the disk is no fault of the file: the run is tried again, and nothing goes into quarantine. */
+/** A fault of the disk is not a fault of the file: the run is tried again, and nothing goes into quarantine. */
 async function unreadable(mapper: Mapper, sample: ContractSample): Promise<void> {
   const ended = await mapPath(mapper, join(sample.path, "gone"), sample).then(
     () => null,
     (thrown: unknown) => thrown,
   );
-  if (ended === null)
-    throw new Error("an input that cannot be read was taken for a file with readings or faults");
+  if (ended === null) throw new Error("an input that cannot be read gave readings or faults");
 }
 
 function mapBytes(
@@ -110,13 +112,13 @@ function mustMap({ status, reason, rejectedCount }: MapTestResult): void {
 
 function mustEndWell({ reason }: MapTestResult): void {
   if (reason?.code === MAPPER_THREW)
-    throw new Error(`the mapper crashed instead of saying what is wrong with the file: ${reason.message}`);
+    throw new Error(`the mapper crashed instead of reporting the fault of the file: ${reason.message}`);
 }
 
 function mustBeSame(one: MapTestResult, other: MapTestResult): void {
   mustMap(one);
   if (other.status === "failed") throw new Error(`the file is refused: ${other.reason?.message}`);
-  if (!isDeepStrictEqual(one.elements, other.elements)) throw new Error("the readings are others");
+  if (!isDeepStrictEqual(one.elements, other.elements)) throw new Error("the readings differ");
 }
 
 /** The text of a file in UTF-8 without a byte order mark; null for anything else. */

@@ -1,6 +1,6 @@
 /**
- * The test kit of mappers: `import { mapText, mapperContract } from "headgate/mapper/testing"`. Works with any test runner;
- * `docs/mapper-tutorial.md` shows it with Vitest.
+ * The test kit of mappers: `import { mapText, mapperContract } from "headgate/mapper/testing"`. Works with any test
+ * runner; `docs/mapper-tutorial.md` shows it with Vitest.
  */
 
 export { loadMapper } from "../../mapping/load-mapper.ts";

@@ -1,4 +1,4 @@
-/** Maps what a test hands in, as the gateway would: the same readers, checks and batches. */
+/** Maps the input of a test as the gateway would: with the same readers, checks and batches. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -18,33 +18,33 @@ export interface MapTestOptions {
   readonly fileName?: string;
   /** Default `strict`. */
   readonly rows?: "strict" | "lenient";
-  /** Lookup tables by name: paths of CSV files or workbooks, by their first column. */
+  /** Lookup tables by name: paths of CSV files or workbooks, keyed by their first column. */
   readonly lookups?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
 export interface MapTestResult {
   readonly status: "mapped" | "failed";
-  /** What would be pushed, in its order; empty when the file failed. */
+  /** The elements that would be pushed, in order; empty when the file failed. */
   readonly elements: readonly PushElement[];
   /** The bytes of all batches, one after another. */
   readonly bytes: Buffer;
-  /** Readings in the elements. */
+  /** Number of readings in the elements. */
   readonly points: number;
-  /** Readings that do not count, since their target, date and version are there again. */
+  /** Number of readings that do not count, since their target, date and version occur again. */
   readonly superseded: number;
-  /** Those of them whose value is another one, in words; the first of them. */
+  /** The first superseded readings with another value, as text. */
   readonly conflicts: readonly string[];
   /** Why the file failed; null when it did not. */
   readonly reason: Reason | null;
-  /** Refused rows, the first of them with their places. */
+  /** The first refused rows with their places. */
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
 }
 
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 
-/** Maps a text or bytes as if they were a file. */
+/** Maps a text or bytes as a file. */
 export async function mapText(
   mapper: Mapper,
   content: string | Uint8Array,
@@ -61,7 +61,7 @@ export async function mapText(
   }
 }
 
-/** Maps a file. Rejects with what the signal was aborted with, and when the file cannot be read at all. */
+/** Maps a file. Rejects with the abort reason of the signal, and when the file cannot be read at all. */
 export async function mapPath(
   mapper: Mapper,
   path: string,

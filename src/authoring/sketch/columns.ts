@@ -1,4 +1,7 @@
-/** What the columns of a sample seem to hold. A guess for a person to check, never used when files are mapped for real. */
+/**
+ * Guesses the meaning of the columns of a sample. A person checks the guess; it is never used when real files are
+ * mapped.
+ */
 
 import { readIso } from "../../mapping/iso-text.ts";
 import { readNumber } from "../../mapping/number.ts";
@@ -9,17 +12,17 @@ import type { SampleTable } from "./sample.ts";
 export interface ValueColumn {
   readonly name: string;
   readonly decimal: "." | ",";
-  /** Symbol of a known unit that the name carries, such as `kWh` of `Energy [kWh]`. */
+  /** Symbol of a known unit in the name, such as `kWh` of `Energy [kWh]`. */
   readonly unit: string | undefined;
 }
 
 export interface SketchedColumns {
-  /** Columns that make the date together, with their format; `iso` for ISO 8601. */
+  /** Columns that together make the date, with their format; `iso` for ISO 8601. */
   readonly date: {
     readonly names: readonly string[];
     readonly format: string;
     readonly hasDesignator: boolean;
-    /** Another format that fits as well, with other dates: the sample does not tell which of them is meant. */
+    /** Another format that fits as well, with other dates: the sample does not decide between them. */
     readonly other?: string;
   } | null;
   /** Columns of numbers that change from row to row. */
@@ -28,7 +31,7 @@ export interface SketchedColumns {
   readonly source: string | null;
   /** The column that names the register or quantity, in a long layout. */
   readonly quantity: string | null;
-  /** Texts of value columns that are no numbers. */
+  /** Texts in value columns that are not numbers. */
   readonly missing: readonly string[];
 }
 
@@ -62,7 +65,7 @@ const TIMES = [
 const STAMPS = DAYS.flatMap((day) =>
   [" ", "'T'", ", "].flatMap((joint) => TIMES.map((time) => `${day}${joint}${time}`)),
 );
-/** Of a column's texts, so many have to fit; the rest may be rows at the end, or faults. */
+/** Share of a column's texts that have to fit; the rest may be rows at the end, or faults. */
 const SHARE = 0.9;
 const SOURCE_NAME =
   /serial|meter|ean\b|mpan|nmi|prm|pod|device|logger|site|source|station|z[äa]hler|compteur|punkt/i;
@@ -125,7 +128,7 @@ function dateOf(columns: readonly Column[]): SketchedColumns["date"] {
     if (found === undefined) continue;
     const { format: day, other: otherDay } = found;
     for (const other of columns) {
-      // A time alone is no date: a day in front makes it one.
+      // A time alone is not a date: a day in front completes it.
       const stamps = other.texts.filter((text) => text !== "").map((text) => `2024-01-01 ${text}`);
       const time =
         other.name === name || stamps.length === 0
@@ -169,7 +172,7 @@ function mostly(texts: readonly string[], test: (text: string) => boolean): bool
   return texts.filter(test).length >= texts.length * SHARE;
 }
 
-/** The mark by which most of the texts are numbers; null when they are none. */
+/** The mark by which most of the texts are numbers; null when they are not numbers. */
 function decimalOf(texts: readonly string[]): "." | "," | null {
   const filled = texts.filter((text) => /\d/.test(text));
   if (filled.length === 0 || filled.length < texts.length * 0.2) return null;
@@ -183,12 +186,12 @@ function isNumber(text: string, decimal: "." | ","): boolean {
     readNumber(text, { decimal });
     return true;
   } catch {
-    // Whatever it is, it is no number in these marks.
+    // The text is not a number with these marks.
     return false;
   }
 }
 
-/** Long whole numbers that few rows differ in are no measurements. */
+/** Long whole numbers that vary in few rows are not measurements. */
 function isIdentifier({ texts }: Column): boolean {
   return texts.every((text) => /^\d{4,}$/.test(text)) && new Set(texts).size <= Math.max(1, texts.length / 3);
 }

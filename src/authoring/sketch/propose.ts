@@ -1,18 +1,18 @@
-/** From what the columns of a sample seem to hold to settings of a bundled mapper, and to the source of a mapper of one's own. */
+/** Derives settings of a bundled mapper, and the source of a new mapper, from the guessed columns of a sample. */
 import type { SampleReader } from "./sample.ts";
 import { mapperSource, type SourceInput } from "./source.ts";
 
 export interface Proposal {
-  /** What the sample does not tell, and was assumed. */
+  /** Assumptions that the sample does not confirm. */
   readonly assumed: readonly string[];
-  /** Bundled mapper that takes the file by settings alone, with these; null when none does. */
+  /** Bundled mapper that reads the file by settings alone, with these settings; null when none does. */
   readonly declarative: {
     readonly mapper: string;
     readonly settings: Readonly<Record<string, unknown>>;
   } | null;
   /** Text of `mapper.ts`. */
   readonly source: string;
-  /** Settings of the mapper's own that its first case needs. */
+  /** Settings of the mapper that its first case needs. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
@@ -32,7 +32,8 @@ export function propose(input: SourceInput): Proposal {
       date?.other === undefined
         ? []
         : [
-            `the dates fit ${date.format} and ${date.other}, and the first was taken: the sample does not tell which is meant`,
+            `the dates fit ${date.format} and ${date.other}, and the first was taken: the sample does ` +
+              "not decide between them",
           ],
     declarative: declarativeSettings(input),
     source: mapperSource(input),
@@ -47,7 +48,7 @@ function declarativeSettings({ table: { reader }, columns, timeZone }: SourceInp
   const mapper = DECLARATIVE[reader.kind];
   const { date, values, source, quantity, missing } = columns;
   if (mapper === null || date === null || values.length === 0) return null;
-  // Names that are not clear are for code to deal with.
+  // Ambiguous names need code.
   if ("naming" in reader && (reader.naming.hasDuplicates || reader.naming.hasUnnamed)) return null;
   const [only] = values;
   const single = values.length === 1 && only !== undefined;
@@ -94,7 +95,7 @@ function readerSettings(reader: SampleReader): Readonly<Record<string, unknown>>
   }
 }
 
-/** A text as templates write it. */
+/** A text in the syntax of templates. */
 function literal(name: string): string {
   return name.replaceAll("{", "{{").replaceAll("}", "}}");
 }

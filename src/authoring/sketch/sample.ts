@@ -1,4 +1,4 @@
-/** A file that nobody has described yet, read as a table: what `headgate mapper new` makes its proposal from. */
+/** Reads an unknown file as a table, for the proposal of `headgate mapper new`. */
 import { open } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { type Info, parse } from "csv-parse/sync";
@@ -8,14 +8,14 @@ import { RowTracker } from "../../readers/row-place.ts";
 import { RejectedError } from "../../support/errors.ts";
 import { sketchColumns } from "./columns.ts";
 
-/** How the mapper reads the rows. */
+/** The reader call for the rows. */
 export type SampleReader =
   | {
       readonly kind: "csv";
       readonly delimiter: string;
       /** Undefined: UTF-8, or by its byte order mark. */
       readonly encoding: string | undefined;
-      /** Lines before the header. */
+      /** Number of lines before the header. */
       readonly skipLines: number;
       readonly hasHeader: boolean;
       readonly naming: Naming;
@@ -25,7 +25,7 @@ export type SampleReader =
   | { readonly kind: "ndjson" }
   | { readonly kind: "xml"; readonly element: string };
 
-/** What the reader has to be told about the names of the header. */
+/** Reader options about the names of the header. */
 export interface Naming {
   readonly hasDuplicates: boolean;
   readonly hasUnnamed: boolean;
@@ -35,7 +35,7 @@ export interface SampleTable {
   readonly reader: SampleReader;
   /** Names of the columns; numbers from 1 where there is no header. */
   readonly columns: readonly string[];
-  /** The first rows, as text; cells that are missing are empty. */
+  /** The first rows, as text; missing cells are empty. */
   readonly rows: readonly (readonly string[])[];
 }
 
@@ -83,7 +83,7 @@ async function firstBytes(path: string): Promise<Head> {
       if (mark.every((byte, at) => bytes[at] === byte))
         return { text: new TextDecoder(encoding).decode(bytes), encoding: undefined, isWhole };
     try {
-      // A character that the end of the head cuts through is no fault.
+      // A character that is cut at the end of the head is not a fault.
       const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
       return { text, encoding: undefined, isWhole };
     } catch (thrown) {
@@ -136,12 +136,12 @@ function isFigure(cell: string): boolean {
   return /^(?=.*\d)[\d.,:/+-]+(?:[ T][\d.,:/+-]+)?Z?$/.test(cell.trim());
 }
 
-/** Rows that are looked at to tell data from what stands before it. */
+/** Number of rows that are compared to find the start of the data. */
 const ALIKE = 5;
 
 /**
- * The header, or the first row of data where there is none: some programs fill up the lines before the header with empty cells. Data begins
- * where a column has figures from row to row.
+ * The header, or the first row of data where there is none: some programs pad the lines before the header with empty
+ * cells. Data begins where a column has figures from row to row.
  */
 function firstRow(wide: readonly ParsedRow[], width: number): number {
   const data = wide.findIndex((_, at) => {
@@ -154,7 +154,7 @@ function firstRow(wide: readonly ParsedRow[], width: number): number {
   return filled === -1 ? wide.length : filled;
 }
 
-/** As the readers name columns that are told to number duplicates. */
+/** Names columns as the readers do when they number duplicates. */
 function nameColumns(cells: readonly string[]): { names: string[]; naming: Naming } {
   const counts = new Map<string, number>();
   const names = cells.map((cell) => {
@@ -188,7 +188,7 @@ function parseRows({ text, isWhole }: Head, delimiter: string): ParsedRow[] {
   return found.map(({ record, info }) => ({ cells: record, line: info.lines }));
 }
 
-/** The number of cells that most rows have. */
+/** The number of cells of most rows. */
 function usualWidth(rows: readonly ParsedRow[]): number {
   const counts = new Map<number, number>();
   for (const { cells } of rows) counts.set(cells.length, (counts.get(cells.length) ?? 0) + 1);
@@ -252,10 +252,10 @@ function hasReadings(table: SampleTable): boolean {
   return date !== null && values.length > 0;
 }
 
-/** Paths of the lists of objects in the head of a document, in their order. */
+/** Paths of the lists of objects in the head of a document, in order. */
 function jsonLists(head: string): string[] {
   const found = new Set<string>();
-  /** Of each object and list that is open: its path, up to the field that it is at. */
+  /** For each open object and list: its path, up to the current field. */
   const open: { readonly isList: boolean; readonly path: string; field: string }[] = [];
   for (const [token] of head.matchAll(/"(?:[^"\\]|\\.)*"\s*:?|[{}[\]]/g)) {
     const around = open.at(-1);
@@ -281,7 +281,7 @@ function recordTable(reader: SampleReader, items: readonly JsonItem[]): SampleTa
   return records.length === 0 ? null : tableOf(reader, records);
 }
 
-/** Fields of an object and of objects in it, by dotted names. */
+/** Fields of an object and of nested objects, by dotted names. */
 function flattened(value: unknown, before = ""): Map<string, string> {
   const fields = new Map<string, string>();
   if (typeof value !== "object" || value === null || Array.isArray(value)) return fields;

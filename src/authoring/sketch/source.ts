@@ -1,4 +1,4 @@
-/** The text of a mapper's module, as a person would have written it. */
+/** Generates the text of a mapper's module, in the style of a handwritten one. */
 import type { SketchedColumns, ValueColumn } from "./columns.ts";
 import type { Naming, SampleReader, SampleTable } from "./sample.ts";
 
@@ -32,7 +32,7 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
   ];
   const parts = date?.names.map(cell) ?? ['"the date"'];
   const stamp = parts.length === 1 ? bare(parts[0] ?? "") : parts.join(' + " " + ');
-  // Series alternate in many files: each passes the repeated hour of autumn for itself.
+  // Series alternate in many files: each passes the repeated hour of autumn separately.
   const policy = "{ byOrder: sourceSerialNumber }";
   const when =
     date === null || date.format === "iso"
@@ -42,12 +42,12 @@ export function mapperSource({ name, table, columns, timeZone }: SourceInput): s
     ...(date?.other === undefined
       ? []
       : [
-          `  // The sample does not tell ${date.format} from ${date.other}: check which of them the sender writes.`,
+          `  // The sample fits both ${date.format} and ${date.other}: check which of them the sender writes.`,
         ]),
-    ...(date === null ? ["  // No column of the sample looks like a date: say where it stands."] : []),
+    ...(date === null ? ["  // No column of the sample looks like a date: name its columns."] : []),
     ...(values.length === 0 ? ["  // No column of the sample looks like values: emit them here."] : []),
   ];
-  return `/** ${name}: made from a sample by \`headgate mapper new\`. Check what it took for the date, the target and the values. */
+  return `/** ${name}: made from a sample by \`headgate mapper new\`. Check its date, target and values. */
 import { defineMapper, z } from "headgate/mapper";
 ${missing.length > 0 ? `\n/** Texts that stand for no value. */\nconst MISSING = new Set(${JSON.stringify(missing)});\n` : ""}
 export default defineMapper({
@@ -96,7 +96,10 @@ function readerSource(reader: SampleReader): string {
       return `file.csv(${options.length === 0 ? "" : `{ ${options.join(", ")} }`})`;
     }
     case "xlsx":
-      return `file.xlsx({ ${["columns: true", ...(reader.headerRow === 1 ? [] : [`headerRow: ${reader.headerRow}`]), ...namingOptions(reader.naming)].join(", ")} })`;
+      return (
+        "file.xlsx({ " +
+        `${["columns: true", ...(reader.headerRow === 1 ? [] : [`headerRow: ${reader.headerRow}`]), ...namingOptions(reader.naming)].join(", ")} })`
+      );
     case "json":
       return `file.json({ path: ${text(reader.path)} })`;
     case "ndjson":
@@ -114,7 +117,7 @@ function rowName({ kind }: SampleReader): string {
   return kind === "json" || kind === "ndjson" ? "item" : kind === "xml" ? "element" : "row";
 }
 
-/** Cells and fields may be of any kind: a look-up by name that gives texts keeps the lines below alike. */
+/** Cells and fields may be of any type: a lookup by name that returns texts keeps the lines below alike. */
 function rowPrelude({ kind }: SampleReader): string {
   if (kind === "xlsx")
     return `      const cell = (name: string) => {
@@ -129,7 +132,7 @@ function rowPrelude({ kind }: SampleReader): string {
 `;
 }
 
-/** The code that gives the text of a column. */
+/** The code that returns the text of a column. */
 function cellAccess({ reader, columns }: SampleTable): (name: string) => string {
   switch (reader.kind) {
     case "csv":
@@ -156,7 +159,7 @@ function text(value: string): string {
   return JSON.stringify(value);
 }
 
-/** A mapper without a sample: lines of text to begin with. */
+/** A mapper without a sample, for lines of text. */
 export function emptySource(name: string): string {
   return `/** ${name}: takes lines of meter;date;value until you say otherwise. */
 import { defineMapper, z } from "headgate/mapper";

@@ -1,4 +1,4 @@
-/** Writes the folder of a new mapper: the module, its README, and a first case made of the sample. */
+/** Writes the folder of a new mapper: the module, its README, and a first case made from the sample. */
 import { copyFile, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { stringify } from "yaml";
@@ -21,16 +21,16 @@ export interface NewMapper {
 
 export interface WrittenMapper {
   readonly modulePath: string;
-  /** What the mapper makes of its first case; null without a sample. */
+  /** The mapper's result for its first case; null without a sample. */
   readonly first: { readonly folder: string; readonly expected: string; readonly outcome: unknown } | null;
 }
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
-/** A case is for people to read: of a longer text, its beginning. */
+/** A case should be short enough to read: a longer text is cut to its beginning. */
 const CASE_LINES = 200;
 const CASE_BYTES_MAX = 1_000_000;
 
-/** Throws a `ConfigError` when the name is none, or taken. */
+/** Throws a `ConfigError` when the name is invalid or in use. */
 export async function mustBeNew(folder: string, name: string): Promise<void> {
   const facts = { operation: "make mapper", subject: name };
   if (!NAME.test(name))
@@ -83,7 +83,7 @@ async function writeInput(path: string, { kind }: SampleReader, target: string):
   await copyFile(path, target);
 }
 
-/** As bytes, so that the encoding stays what it was. */
+/** As bytes, so that the encoding does not change. */
 function firstLines(bytes: Buffer): Buffer {
   let at = -1;
   for (let line = 0; line < CASE_LINES; line += 1) {
@@ -101,6 +101,6 @@ function readme(name: string): string {
 What files these are, where they come from, and which of their columns become which targets.
 
 - \`headgate map FILE --mapper ${name} --watch\` shows what the mapper makes of a file, again after each change.
-- \`headgate mapper test ${name}\` runs the cases in \`cases/\`; \`--update\` makes them expect what comes out now: look at it first.
+- \`headgate mapper test ${name}\` runs the cases in \`cases/\`; \`--update\` makes them expect what comes out now: check them first.
 `;
 }
