@@ -153,7 +153,9 @@ describe("the setting conflicts", () => {
     const source = `import { defineMapper, z } from "headgate/mapper";
       export default defineMapper({ name: "own", summary: "", settings: z.object({ conflicts: z.string() }), map() {} });`;
     const path = await inputFile(source, "own.ts");
-    await expect(loadMapper(path, await digestMapper(path))).rejects.toThrow("which every mapper has already");
+    await expect(loadMapper(path, await digestMapper(path))).rejects.toThrow(
+      "which every mapper has already",
+    );
   });
 
   it("is reported by the test kit of mappers", async () => {
