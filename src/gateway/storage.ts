@@ -48,13 +48,12 @@ export async function openStorage(
 /** Releases quota when files leave the spool. */
 function releasing(spool: Spool, room: SpoolRoom): Spool {
   const freeing =
-    <Args extends readonly unknown[]>(work: (...args: Args) => Promise<void>) =>
+    <Args extends readonly unknown[], Value>(work: (...args: Args) => Promise<Value>) =>
     (...args: Args) =>
       work(...args).finally(() => room.freed());
   return {
     ...spool,
     retire: freeing(spool.retire),
-    retireTogether: freeing(spool.retireTogether),
     discard: freeing(spool.discard),
     close() {
       room.close();

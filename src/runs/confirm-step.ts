@@ -2,10 +2,12 @@
  * `accepted → confirmed` or `discarded`, by the outcomes that the webhook told or that reading back found; `unconfirmed` when nobody could say in
  * time, and from there the same way once somebody can.
  */
+
 import { type OpenOtherDeliveries, OVERWRITTEN, type ReadBackResult } from "../delivery/delivery.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, Reason, Run } from "../model.ts";
 import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
+import { onlyOne } from "../support/settled.ts";
 import { confirmClock, keepClock } from "./confirm-clock.ts";
 import { isDamage } from "./deliver-step.ts";
 import { rebuildSegment } from "./map-step.ts";
@@ -95,7 +97,7 @@ async function askLater(
   steps: RunSteps,
 ): Promise<StepResult> {
   // To ask, its payload may have been made again.
-  if (wasAsked) await steps.spool.retire(run.id);
+  if (wasAsked) await onlyOne(steps.spool.retire([run.id]));
   if (status !== "lost") return waitFor(Math.max(ASKED_AGAIN_MS, retryMs), reason);
   if (run.finishedAt === null) return waitFor(LOST_WAIT_MS, reason);
   await steps.ledger.noteRun(run.id, {

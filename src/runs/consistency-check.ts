@@ -1,4 +1,5 @@
 /** Whether the ledger, the spool and the drops agree; and what is done about it where that can be done. */
+
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -8,6 +9,7 @@ import { bodiesOf } from "../segment/payloads.ts";
 import type { Spool } from "../spool/spool.ts";
 import { BATCH_STATES, RUN_STATES, UNDER_WAY_STATES } from "../states.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
+import { onlyOne } from "../support/settled.ts";
 
 export interface Finding {
   readonly about: "ledger" | "segment" | "input" | "kept input" | "drop" | "archive";
@@ -148,7 +150,7 @@ async function* checkSource(run: Run, subject: string, parts: CheckParts): Async
 async function* checkStrangers({ ledger, spool, repair }: CheckParts): AsyncGenerator<Finding> {
   for (const id of await spool.residents()) {
     if ((await ledger.run(id)) !== null) continue;
-    if (repair) await spool.retire(id);
+    if (repair) await onlyOne(spool.retire([id]));
     yield {
       about: "input",
       subject: `run ${id}`,

@@ -1,9 +1,11 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
+
 import { finishFile, type SetAside, setFileAside } from "../drops/drop.ts";
 import type { RunChange } from "../ledger/ledger.ts";
 import type { End, FinishPlan, FinishResult, Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
+import { onlyOne } from "../support/settled.ts";
 import { asideEvent, beginWatch } from "./finish-guard.ts";
 import { containerOf, waitForDrop } from "./source.ts";
 import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -25,7 +27,7 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
   await discardUnsent(run, steps);
   const finished = await finishAtDrop(run, plan, post, signal);
   await steps.ledger.noteRun(run.id, sourceWords(run, plan, finished, post.guardMs, steps.clock));
-  if (run.state !== "accepted") await steps.spool.retire(run.id);
+  if (run.state !== "accepted") await onlyOne(steps.spool.retire([run.id]));
   return REST;
 }
 
@@ -91,7 +93,7 @@ async function finishEntry(run: Run, container: Run, steps: RunSteps): Promise<S
     event: "source.left",
     detail: `in ${container.path}, which is finished after all its entries`,
   });
-  if (run.state !== "accepted") await steps.spool.retire(run.id);
+  if (run.state !== "accepted") await onlyOne(steps.spool.retire([run.id]));
   return REST;
 }
 

@@ -33,12 +33,10 @@ export async function finishTogether(
   };
   // What failed is tried again by itself.
   await Promise.allSettled(finished.map(record));
-  try {
-    await steps.spool.retireTogether(settled.map(({ id }) => id));
-  } catch {
-    // Each of them meets the fault again by itself, and says it.
-    for (const run of settled) results.set(run.id, { move: "next", run });
-  }
+  const retired = await steps.spool.retire(settled.map(({ id }) => id));
+  // It meets the fault again by itself, and says it.
+  for (const [at, run] of settled.entries())
+    if (retired[at]?.status === "rejected") results.set(run.id, { move: "next", run });
   return results;
 }
 

@@ -1,9 +1,11 @@
 /** `fetched → opened`: the entries of a container become arrivals. And while it is opened: they are claimed, and it is finished after them. */
+
 import { basename } from "node:path/posix";
 import type { EntriesState } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import { compareNames } from "../support/natural-order.ts";
+import { onlyOne } from "../support/settled.ts";
 import { finishSource } from "./finish-step.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 import { listContents } from "./unpacking/container.ts";
@@ -81,7 +83,7 @@ export async function tendContainer(run: Run, steps: RunSteps, signal: AbortSign
 
 /** It rests at its drop, and says why. */
 async function stay(run: Run, entries: EntriesState, steps: RunSteps): Promise<StepResult> {
-  await steps.spool.retire(run.id);
+  await onlyOne(steps.spool.retire([run.id]));
   const reason = { code: "HG-PACK-008", message: stayingWords(entries) };
   return (await steps.ledger.restContainer(run.id, entries, reason)) ? REST : NEXT;
 }

@@ -1,7 +1,9 @@
 /** At start-up: brings runs that the last process left in the middle of a step back to where the step can be done again. */
+
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Spool } from "../spool/spool.ts";
 import { OPEN_STATES, RUN_STATES, STARTED_STATES } from "../states.ts";
+import { onlyOne } from "../support/settled.ts";
 import type { RunSteps } from "./steps.ts";
 
 export interface Recovery {
@@ -89,7 +91,7 @@ export async function retireAtRest(
       run === null || (run.state === "accepted" ? !awaited.has(id) : !RUN_STATES[run.state].isUnderWay);
     if (!atRest || (run !== null && run.finishedAt === null) || isRunning(id)) continue;
     try {
-      await spool.retire(id);
+      await onlyOne(spool.retire([id]));
       retired += 1;
       // It is no longer so.
       if (run?.reason?.code === "HG-SPOOL-004") await ledger.noteRun(id, { reason: null });

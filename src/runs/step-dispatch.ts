@@ -1,6 +1,7 @@
 /** Which step comes next for a run: each is one file. */
 import type { Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
+import { onlyOne } from "../support/settled.ts";
 import { confirmOutcome } from "./confirm-step.ts";
 import { deliverBatches } from "./deliver-step.ts";
 import { fetchInput } from "./fetch-step.ts";
@@ -34,6 +35,6 @@ async function close(
 ): Promise<StepResult> {
   if (run.finishedAt === null) await take("finish", finishSource);
   const result = await take("confirm", confirmOutcome);
-  if (result.move === "rest") await steps.spool.retire(run.id);
+  if (result.move === "rest") await onlyOne(steps.spool.retire([run.id]));
   return result;
 }

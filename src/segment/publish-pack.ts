@@ -22,7 +22,7 @@ function giveName(part: string, path: string): void {
   for (const old of [path, `${path}${ROWS}`, `${path}${ABOUT}`])
     if (statSync(old, { throwIfNoEntry: false }) !== undefined) unlinkSync(old);
   linkSync(part, path);
-  faultPoint("spool.together.named");
+  faultPoint("spool.list.named");
 }
 
 function syncNow(path: string): void {

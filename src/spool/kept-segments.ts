@@ -1,6 +1,6 @@
 /**
- * What is to be kept of the segment of a run that comes to rest, with its row index and what it is about: decided here, for a run alone (`spool.ts`)
- * and for many at once (`spool-party.ts`). The spool's thread loads it too, so it imports next to nothing.
+ * What is to be kept of the segment of a run that comes to rest, with its row index and what it is about: decided here, by the spool (`spool.ts`)
+ * and by its thread (`spool-disk-work.ts`). The spool's thread loads it too, so it imports next to nothing.
  */
 import { renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { ROWS, readSpan, type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/layout.ts";

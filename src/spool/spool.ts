@@ -1,4 +1,5 @@
 /** The gateway's own disk: fetched inputs, segments, and the compressed inputs that are kept for replay. */
+
 import { unlinkSync, utimesSync } from "node:fs";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -11,14 +12,15 @@ import { publishDurably, syncDirectory } from "../support/durable.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { PRIVATE_FOLDER } from "../support/private-files.ts";
 import { randomHex } from "../support/random.ts";
+import { resultOf, type Settled, settleEach } from "../support/settled.ts";
 import { startFault } from "../support/start-fault.ts";
 import { type InputSide, SpoolInputs } from "./inputs.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
-import { ABOUT, BESIDE_SEGMENT, PART, spoolPlaces } from "./paths.ts";
+import { ABOUT, BESIDE_SEGMENT, PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 import { segmentFiles } from "./segment-files.ts";
-import { SpoolTogether } from "./spool-together.ts";
+import { SpoolDisk } from "./spool-disk.ts";
 import { readFacts, writeAbout } from "./target-index.ts";
 import { shareOf } from "./usage.ts";
 
@@ -43,10 +45,8 @@ export interface Spool {
     perPart: number,
     take: (part: readonly TargetFacts[]) => Promise<void>,
   ): Promise<boolean>;
-  /** Compresses the input, the segment and the row index of a run at rest. Idempotent. */
-  retire(runId: string): Promise<void>;
-  /** The same for many runs at once, for less than each would take alone. Throws as `retire` does when one of them cannot be kept. */
-  retireTogether(runIds: readonly string[]): Promise<void>;
+  /** Compresses the inputs, the segments and the row indexes of runs at rest. Idempotent. Answers for each in the order given; it does not reject. */
+  retire(runIds: readonly string[]): Promise<readonly Settled<void>[]>;
   /** Runs whose files could not be put away when that was asked for. */
   readonly left: ReadonlySet<string>;
   /**
@@ -90,9 +90,9 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     throw startFault("HG-SPOOL-001", { operation: "open spool", subject: root, cause });
   }
   const inputs = new SpoolInputs(names);
-  const together = new SpoolTogether(root);
+  const disk = new SpoolDisk(root);
   const left = new Set<string>();
-  const spool: Spool = guarded(left, {
+  return guarded(left, {
     root,
     left,
     inputPath,
@@ -115,25 +115,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     async facts(runId, perPart, take) {
       const { about } = segmentFiles(segmentPath(runId));
       return about !== null && (await readFacts(about, perPart, take));
-    },
-    async retire(runId) {
-      const place = names.keptOf(runId);
-      // Its age counts from here.
-      const now = systemClock.now().epochMilliseconds / 1000;
-      if (exists(inputPath(runId))) utimesSync(inputPath(runId), now, now);
-      const isAlone = await keepFile(inputPath(runId), place, "input", true);
-      if (isAlone) {
-        await syncDirectory(kept);
-        removeIfThere(inputPath(runId));
-      }
-      const files = filesToKeep(segmentPath(runId));
-      for (const file of files) {
-        if ("end" in file) moveToKept(file, place, now);
-        else await keepFile(file.from, place, file.kind, false);
-      }
-      // One that has no file of its own is moved with the segment.
-      if (!isAlone && files.length > 0) await syncDirectory(kept);
-      for (const beside of BESIDE_SEGMENT) removeIfThere(`${segmentPath(runId)}${beside}`);
     },
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
     restoreInput: (runId, from = runId, sha256 = null) => inputs.restore(runId, from, sha256),
@@ -167,11 +148,30 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
     newPack: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
-    publishPack: (pack) => together.publish(pack),
-    retireTogether: (runIds) => together.retire(runIds, (runId) => spool.retire(runId)),
-    close: () => together.close(),
+    publishPack: (pack) => disk.publish(pack),
+    retire: (runIds) => disk.retire(runIds, (runId) => retireOne(runId, names)),
+    close: () => disk.close(),
   });
-  return spool;
+}
+
+async function retireOne(runId: string, names: SpoolPlaces): Promise<void> {
+  const [input, segment, place] = [names.input(runId), names.segment(runId), names.keptOf(runId)];
+  // Its age counts from here.
+  const now = systemClock.now().epochMilliseconds / 1000;
+  if (exists(input)) utimesSync(input, now, now);
+  const isAlone = await keepFile(input, place, "input", true);
+  if (isAlone) {
+    await syncDirectory(names.kept);
+    removeIfThere(input);
+  }
+  const files = filesToKeep(segment);
+  for (const file of files) {
+    if ("end" in file) moveToKept(file, place, now);
+    else await keepFile(file.from, place, file.kind, false);
+  }
+  // One that has no file of its own is moved with the segment.
+  if (!isAlone && files.length > 0) await syncDirectory(names.kept);
+  for (const beside of BESIDE_SEGMENT) removeIfThere(`${segment}${beside}`);
 }
 
 /** Whatever the disk says is a fault of the spool that may pass, and no fault of the file that is worked on. */
@@ -191,17 +191,20 @@ function guarded(left: Set<string>, spool: Spool): Spool {
         });
       }
     };
-  const retire = guard("keep input", spool.retire);
+  const keeping = guard("keep input", (work: () => Promise<void>) => work());
   return {
     ...spool,
     hasInput: guard("find input", spool.hasInput),
     hasWholeInput: guard("verify input", spool.hasWholeInput),
     hasSegment: guard("find segment", spool.hasSegment),
     note: guard("note targets", spool.note),
-    async retire(runId) {
-      left.add(runId);
-      await retire(runId);
-      left.delete(runId);
+    async retire(runIds) {
+      for (const runId of runIds) left.add(runId);
+      const retired = await spool.retire(runIds);
+      return await settleEach(runIds, async (runId, at) => {
+        await keeping(async () => resultOf(retired[at]));
+        left.delete(runId);
+      });
     },
     takeInput: guard("take input", spool.takeInput),
     restoreInput: guard("restore input", spool.restoreInput),

@@ -26,7 +26,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "intake.": "test/e2e/intake.test.ts",
   "structure.": "test/migration/provision.test.ts",
   "drops.list.": "test/runs/party-kills.test.ts",
-  "spool.together.": "test/runs/party-kills.test.ts",
+  "spool.list.": "test/runs/party-kills.test.ts",
 };
 
 /** Points of the code outside the ledger. */

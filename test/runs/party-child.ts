@@ -28,4 +28,4 @@ const spool = await openSpool({ path, budget: 1e9, headroom: 0, keepInputs });
 if (fetch !== undefined) await drop.fetch(fetch.entries, fetch.destination, never);
 if (publish !== undefined) await spool.publishPack(publish);
 if (finish !== undefined) await drop.finish(finish, never);
-if (retire !== undefined) await spool.retireTogether(retire);
+if (retire !== undefined) await spool.retire(retire);

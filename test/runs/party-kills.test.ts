@@ -70,11 +70,11 @@ test("at drops.list.copied each file is fetched whole by itself", async () => {
   expect(readdirSync(join(spool.root, "segments"))).toEqual([]);
 });
 
-test("at spool.together.named a pack has all of its names or some, each of them whole, and gets them again", async () => {
+test("at spool.list.named a pack has all of its names or some, each of them whole, and gets them again", async () => {
   const part = spool.newPack(RUNS[0] ?? "");
   const paths = RUNS.map((run) => spool.segmentPath(run));
   writeFileSync(part, "a pack");
-  killAt("spool.together.named#2", { publish: { part, paths } });
+  killAt("spool.list.named#2", { publish: { part, paths } });
   await spool.sweep();
   const named = readdirSync(join(spool.root, "segments"));
   expect(named).toEqual(RUNS.slice(0, 2).map((run) => `${run}.segment`));
@@ -123,11 +123,11 @@ async function layRun(run: string, content: string, layout: "beside" | "whole"):
 }
 
 test.each<[string, Layout]>([
-  ["spool.together.kept", "whole"],
-  ["spool.together.moved#2", "whole"],
-  ["spool.together.kept", "beside"],
-  ["spool.together.moved#2", "beside"],
-  ["spool.together.moved#2", "pack"],
+  ["spool.list.kept", "whole"],
+  ["spool.list.moved#2", "whole"],
+  ["spool.list.kept", "beside"],
+  ["spool.list.moved#2", "beside"],
+  ["spool.list.moved#2", "pack"],
 ])("at %s each run is retired by itself, with all that is to be kept of it (%s)", async (point, layout) => {
   const contents = NAMES.map((name) => contentOf(name));
   const inputs = RUNS.map((runId, at) => ({ runId, input: Buffer.from(contents[at] ?? "") }));
@@ -139,7 +139,7 @@ test.each<[string, Layout]>([
   else for (const [at, run] of RUNS.entries()) await layRun(run, contents[at] ?? "", layout);
   killAt(point, { retire: RUNS });
   await spool.sweep();
-  for (const run of RUNS) await spool.retire(run);
+  for (const run of RUNS) await spool.retire([run]);
   expect(await spool.residents()).toEqual(new Set());
   expect(readdirSync(join(spool.root, "kept")).toSorted()).toEqual(
     RUNS.flatMap((run, at) =>

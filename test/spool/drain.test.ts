@@ -26,8 +26,8 @@ afterAll(() => rig.close());
 const slow = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() / 1_000 };
 
 it.each([
-  ["was put away", (spool: Spool) => spool.retire("done")],
-  ["was put away with others", (spool: Spool) => spool.retireTogether(["done"])],
+  ["was put away", (spool: Spool) => spool.retire(["done"])],
+  ["was put away with others", (spool: Spool) => spool.retire(["done", "other"])],
   ["was given up", (spool: Spool) => spool.discard("done", "input")],
 ])("tells who waits for room when what filled it %s", async (_what, leave) => {
   const ledger = await openLedger(

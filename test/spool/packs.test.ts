@@ -91,8 +91,8 @@ describe("the input of a run in a pack", () => {
           const laid = layPack(spool, runs);
           const ids = runs.map(({ runId }) => runId);
           for (const isKept of [false, true]) {
-            if (isKept && isAlone) for (const id of ids) await spool.retire(id);
-            else if (isKept) await spool.retireTogether(ids);
+            if (isKept && isAlone) for (const id of ids) await spool.retire([id]);
+            else if (isKept) await spool.retire(ids);
             for (const run of runs) {
               const { runId } = run;
               expect(await spool.hasInput(runId)).toBe(false);
@@ -131,7 +131,7 @@ describe("the input of a run in a pack", () => {
       const runs = RUNS.map((runId) => runOf(runId, 10_000));
       const laid = layPack(spool, runs);
       const isKept = side === "kept";
-      if (isKept) await spool.retireTogether(RUNS);
+      if (isKept) await spool.retire(RUNS);
       const path = (runId: string) => (isKept ? keptFile(runId) : spool.segmentPath(runId));
       const weekAgo = Math.floor(Date.now() / 1000) - 7 * 86_400;
       utimesSync(path(B), weekAgo, weekAgo);
@@ -147,7 +147,7 @@ describe("the input of a run in a pack", () => {
       expect(statSync(path(B)).nlink).toBe(1);
       expect(statSync(path(B)).mtimeMs, "it is no younger").toBe(weekAgo * 1000);
       if (isKept) expect((await spool.keptInputs()).toSorted()).toEqual([A, C]);
-      await spool.retire(B);
+      await spool.retire([B]);
       await expectBatches(runOf(B), factsOf(laid, B), true);
       expect(readdirSync(kept()), "its batches do not begin at 0").toContain(`${B}.segment`);
       await spool.discard(A, isKept ? "kept" : "input");
@@ -166,8 +166,8 @@ describe("the input of a run in a pack", () => {
 
 describe("a pack", () => {
   const retire = {
-    alone: (ids: readonly string[]) => Promise.all(ids.map((id) => spool.retire(id))),
-    together: (ids: readonly string[]) => spool.retireTogether(ids),
+    alone: (ids: readonly string[]) => Promise.all(ids.map((id) => spool.retire([id]))),
+    together: (ids: readonly string[]) => spool.retire(ids),
   };
   it.each([
     ["alone", 50],
@@ -250,10 +250,10 @@ describe("a pack", () => {
   it("counts once among what is kept, and goes as a whole when there is no room for it", async () => {
     const [first, second] = [[A, B], [C]].map((ids) => ids.map((runId) => runOf(runId, LIMIT / 3)));
     layPack(spool, first ?? []);
-    await spool.retireTogether([A, B]);
+    await spool.retire([A, B]);
     expect(await spool.prune(Date.now())).toBe(0);
     layPack(spool, second ?? []);
-    await spool.retireTogether([C]);
+    await spool.retire([C]);
     const later = Date.now() / 1000 + 10;
     utimesSync(keptFile(C), later, later);
     expect(await spool.prune(Date.now())).toBe(2);
@@ -263,9 +263,9 @@ describe("a pack", () => {
   it("counts among what is kept as far as its runs are", async () => {
     const runs = RUNS.map((runId) => runOf(runId, 0.4 * LIMIT));
     layPack(spool, runs);
-    await spool.retireTogether([A, B]);
+    await spool.retire([A, B]);
     expect(await spool.prune(Date.now()), "a third is on its way still").toBe(0);
-    await spool.retireTogether([C]);
+    await spool.retire([C]);
     expect(await spool.prune(Date.now())).toBe(3);
   });
 

@@ -210,7 +210,7 @@ describe("a segment in one file", () => {
     for (const end of [".rows", ".about"]) writeFileSync(`${segment}${end}`, "{}\n");
     expect(await spool.publishPack({ part, paths: [segment] })).toEqual([true]);
     rmSync(part);
-    await spool.retireTogether([RUN]);
+    await spool.retire([RUN]);
     const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
     expect(await Array.fromAsync(findReadings(folder, query))).toMatchObject([{ row: 6, value: 4 }]);
   });
@@ -229,8 +229,8 @@ describe("a segment in one file", () => {
     const before = await found();
     expect(before).toMatchObject(runs.toReversed().map(() => ({ row: 6, value: 4, sequence: "1" })));
     expect(new Set(before.map(({ runId }) => runId))).toEqual(new Set(runs.map(({ runId }) => runId)));
-    await spool.retireTogether(runs.flatMap(({ runId, kind }) => (kind === "a" ? [runId] : [])));
-    for (const { runId, kind } of runs) if (kind === "b") await spool.retire(runId);
+    await spool.retire(runs.flatMap(({ runId, kind }) => (kind === "a" ? [runId] : [])));
+    for (const { runId, kind } of runs) if (kind === "b") await spool.retire([runId]);
     expect(await spool.residents()).toEqual(new Set());
     expect(await found()).toEqual(before);
     const ends = (kind: string, at: number) =>

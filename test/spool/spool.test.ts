@@ -50,7 +50,7 @@ describe("the spool", () => {
   it("keeps the input of a run at rest compressed, and brings the same bytes back", async () => {
     const text = "date,value\n".repeat(1000);
     writeFileSync(spool.inputPath(RUN), text);
-    await spool.retire(RUN);
+    await spool.retire([RUN]);
     expect(await spool.hasInput(RUN)).toBe(false);
     expect(readFileSync(join(folder, "kept", `${RUN}.gz`)).length).toBeLessThan(text.length / 10);
     expect(await spool.restoreInput(RUN)).toBe(true);
@@ -59,7 +59,7 @@ describe("the spool", () => {
 
   it("keeps a small input as it is, since a disk gives whole blocks, and brings it back", async () => {
     writeFileSync(spool.inputPath(RUN), "date,value\n");
-    await spool.retire(RUN);
+    await spool.retire([RUN]);
     expect(readdirSync(join(folder, "inputs"))).toEqual([]);
     expect(readFileSync(join(folder, "kept", `${RUN}.input`), "utf8")).toBe("date,value\n");
     expect(await spool.keptInputs()).toEqual([RUN]);
@@ -73,7 +73,7 @@ describe("the spool", () => {
     writeFileSync(spool.inputPath(RUN), "date,value\n");
     const old = Date.now() / 1000 - 40 * 86_400;
     utimesSync(spool.inputPath(RUN), old, old);
-    await spool.retire(RUN);
+    await spool.retire([RUN]);
     expect(await spool.prune(Date.now())).toBe(0);
   });
 
@@ -86,8 +86,8 @@ describe("the spool", () => {
     ])
       writeFileSync(name, "x");
     writeFileSync(spool.segmentPath(other), "y");
-    await spool.retire(RUN);
-    await spool.retire(RUN);
+    await spool.retire([RUN]);
+    await spool.retire([RUN]);
     expect(readdirSync(join(folder, "segments"))).toEqual([`${other}.segment`]);
     expect(await spool.residents()).toEqual(new Set([other]));
   });
@@ -126,7 +126,7 @@ describe("the spool", () => {
     for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(RUN)}${end}`, "x");
     await spool.note(RUN, about);
     writeFileSync(spool.inputPath(RUN), "input");
-    await spool.retire(RUN);
+    await spool.retire([RUN]);
     expect(readdirSync(join(folder, "segments"))).toEqual([]);
     const kept = () => readdirSync(join(folder, "kept")).sort();
     expect(kept()).toEqual([".about", ".input", ".segment", ".segment.rows"].map((end) => `${RUN}${end}`));
@@ -138,8 +138,8 @@ describe("the spool", () => {
     const other = `${RUN.slice(0, -1)}3`;
     for (const run of [RUN, other])
       for (const end of ["", ".rows"]) writeFileSync(`${spool.segmentPath(run)}${end}`, "x");
-    await spool.retire(RUN);
-    await spool.retireTogether([other]);
+    await spool.retire([RUN]);
+    await spool.retire([other, "01m7y3wv7m37a23mgyr2g8none"]);
     expect(readdirSync(join(folder, "segments"))).toEqual([]);
     for (const run of [RUN, other]) {
       const read = (await spool.openSegment(run)) ?? expect.fail("it is not kept");
@@ -148,7 +148,7 @@ describe("the spool", () => {
     }
   });
 
-  it("keeps many runs at once as it keeps each alone", async () => {
+  it("keeps a list of runs as it keeps each alone", async () => {
     // Bytes of the input, and of the segment and its rows; null for one that was never mapped.
     const sizes: readonly (readonly [number, number | null])[] = [
       [0, 0],
@@ -183,9 +183,9 @@ describe("the spool", () => {
     for (const names of [alone, together])
       for (const [at, run] of names.entries()) await lay(run, ...(sizes[at] ?? [0, null]));
     for (const { runId, about } of [...noted(alone), ...noted(together)]) await spool.note(runId, about);
-    for (const run of alone) await spool.retire(run);
+    for (const run of alone) await spool.retire([run]);
     const before = Date.now();
-    await spool.retireTogether([...together, "01m7y3wv7m37a23mgyr2g8none"]);
+    await spool.retire([...together, "01m7y3wv7m37a23mgyr2g8none"]);
     expect(await spool.residents()).toEqual(new Set());
     const kept = (names: readonly string[]) =>
       readdirSync(join(folder, "kept"))
@@ -196,23 +196,27 @@ describe("the spool", () => {
     expect(kept(together)).toEqual(kept(alone));
     const input = statSync(join(folder, "kept", `${together[1]}.input`));
     expect(input.mtimeMs, "its age counts from when it came to rest").toBeGreaterThan(before - 1_000);
-    await spool.retireTogether(together);
+    await spool.retire(together);
     expect(kept(together)).toEqual(kept(alone));
   });
 
-  it("says of many runs at once what it says of one, and does those that can be done", async () => {
+  it("says of each run of a list why it could not be kept, and keeps the others", async () => {
     const other = `${RUN.slice(0, -1)}3`;
     for (const run of [RUN, other]) writeFileSync(spool.inputPath(run), "input");
     mkdirSync(join(folder, "kept", `${RUN}.input`));
-    await expect(spool.retireTogether([RUN, other])).rejects.toMatchObject({ code: "HG-SPOOL-004" });
+    expect(await spool.retire([RUN, other])).toMatchObject([
+      { status: "rejected", reason: { code: "HG-SPOOL-004" } },
+      { status: "fulfilled" },
+    ]);
+    expect([...spool.left]).toEqual([RUN]);
     expect(await spool.keptInputs()).toContain(other);
     expect(await spool.hasInput(RUN)).toBe(true);
   });
 
-  it("does alone what is asked for after it was closed", async () => {
+  it("does by itself, without its thread, what is asked for after it was closed", async () => {
     await spool.close();
     writeFileSync(spool.inputPath(RUN), "input");
-    await spool.retireTogether([RUN]);
+    await spool.retire([RUN, "01m7y3wv7m37a23mgyr2g8none"]);
     expect(await spool.keptInputs()).toEqual([RUN]);
   });
 

@@ -1,6 +1,6 @@
 /**
- * What the spool does for many runs at once, in a thread of its own: with the same result as `Spool.retire` and the publishing of a segment for each,
- * which go on from whatever is left when something fails. It is loaded with each thread, so it imports next to nothing.
+ * The thread of the spool does the usual case for many runs. What fails is left, so that the spool resumes from it and words the fault
+ * (`spool-disk.ts`). Each thread loads this module, so it imports next to nothing.
  */
 import {
   closeSync,
@@ -43,12 +43,12 @@ export function performSpool(
 ): SpoolAnswer {
   const places = spoolPlaces(data.root);
   if (order.kind === "publish") return isHeard() ? publishPackNow(order.pack) : [];
-  return isHeard() ? retireParty(order.runIds, order.nowS, places) : order.runIds.map(() => false);
+  return isHeard() ? retireAll(order.runIds, order.nowS, places) : order.runIds.map(() => false);
 }
 
-function retireParty(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {
+function retireAll(runIds: readonly string[], nowS: number, places: SpoolPlaces): boolean[] {
   const inputs = runIds.map((runId) => triedOnce(() => keepInput(runId, nowS, places)));
-  faultPoint("spool.together.kept");
+  faultPoint("spool.list.kept");
   // Once for all of them, before an input is removed whose bytes are in another file now.
   const isMoved = inputs.some((way) => way === "moved" || way === "packed");
   if (isMoved && !isDone(() => syncNamesNow(places.kept))) return runIds.map(() => false);
@@ -76,14 +76,14 @@ function keepInput(runId: string, nowS: number, places: SpoolPlaces): Way {
 }
 
 /**
- * What a replay writes beside under another name until it is complete is not looked for: none goes in a party, and what is left of one is swept when the gateway
- * starts.
+ * What a replay writes beside under another name until it is complete is not looked for: the spool retires such a run by itself, and what a crash left of it is
+ * swept when the gateway starts.
  */
 function keepRest(segment: string, kept: string, nowS: number): void {
   const packed: string[] = [];
   const files = filesToKeep(segment);
   for (const [at, file] of files.entries()) {
-    if (at === files.length - 1) faultPoint("spool.together.moved");
+    if (at === files.length - 1) faultPoint("spool.list.moved");
     if ("end" in file) moveToKept(file, kept, nowS);
     else if (moveOrPack(file, kept) === "packed") packed.push(file.from);
   }
