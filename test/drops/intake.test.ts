@@ -51,10 +51,26 @@ describe.each(["sqlite", "postgres"] as const)("with a ledger in %s,", (kind) =>
       [{ grant_type: "implicit" }, 400, "unsupported_grant_type"],
       [{ scope: "everything" }, 400, "invalid_scope"],
       [{ scope: "" }, 400, "invalid_scope"],
+      [{ username: "dev\0ice" }, 400, "invalid_request"],
       [{ account: "2" }, 400, "invalid_grant"],
       [{ acr_values: "accountId:2" }, 400, "invalid_grant"],
     ])("refuses %o by %i %s", async (fields, status, error) => {
       expect(await rig.token(fields as Record<string, string>)).toMatchObject({ status, body: { error } });
+    });
+
+    it("takes the credentials of the client in a Basic header as well, and refuses wrong ones there", async () => {
+      const ask = async (secret: string) => {
+        const credentials = Buffer.from(`device:${secret}`).toString("base64");
+        const fields = { grant_type: "password", username: "device", password: "device-password" };
+        const answer = await fetch(`${rig.url}/connect/token`, {
+          method: "POST",
+          headers: { authorization: `Basic ${credentials}` },
+          body: new URLSearchParams({ ...fields, scope: "push-data openid" }),
+        });
+        return { status: answer.status, body: await answer.json() };
+      };
+      expect(await ask("device-secret")).toMatchObject({ status: 200, body: { scope: "push-data" } });
+      expect(await ask("wrong")).toMatchObject({ status: 401, body: { error: "invalid_client" } });
     });
 
     it("gives tokens that outlive a restart, and none for the account of another service", async () => {

@@ -219,7 +219,7 @@ export class IntakeDrop implements Drop {
     app.get("/health", () => ({ status: "ok" }));
     app.addHook("onResponse", async () => faultPoint("intake.answered"));
     const accountOf = (service: string | undefined) => facts.accountOf(service ?? facts.defaultService);
-    void app.register((scope) => tokenRoutes(scope, { people, accountOf }));
+    void app.register((scope) => tokenRoutes(scope, { people, accountOf, log: this.#log }));
     void app.register((scope) => pushRoutes(scope, parts));
     void app.register((scope) => storageRoutes(scope, parts));
     return app;

@@ -1,0 +1,152 @@
+/** POST {token_url}, as hubs and HTTP intakes serve it: the password grant (specification, *Authentication* 1 to 3 and 8). */
+import formbody from "@fastify/formbody";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
+import type { Logger } from "../support/log.ts";
+import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";
+
+/** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
+const TOLERATED = ["openid", "profile", "email", "offline_access"];
+const FORM_BYTES_MAX = 65_536;
+
+/** A refusal (RFC 6749, 5.2). */
+export class OAuthError extends Error {
+  readonly status: 400 | 401 | 429;
+  readonly error: string;
+  readonly retryAfterSec: number | undefined;
+
+  constructor(status: 400 | 401 | 429, error: string, description: string, retryAfterSec?: number) {
+    super(description);
+    this.status = status;
+    this.error = error;
+    this.retryAfterSec = retryAfterSec;
+  }
+}
+
+/** RFC 6749 has no word for it; `slow_down` is that of RFC 8628. */
+export function tooMany(description: string, retryAfterSec: number): OAuthError {
+  return new OAuthError(429, "slow_down", `${description}; try again in ${retryAfterSec} s`, retryAfterSec);
+}
+
+export function accountRefused(account: string): OAuthError {
+  return new OAuthError(400, "invalid_grant", `the user may not enter the account ${account}`);
+}
+
+/** All of it was checked but whether the user may enter the account. */
+export interface Grant<Client, User> {
+  readonly client: Client;
+  readonly user: User;
+  readonly scopes: readonly string[];
+  /** Null when none was asked for. */
+  readonly account: string | null;
+}
+
+/** Who may sign in, and what a token is. Each may throw an `OAuthError`; null is a wrong secret or an unknown name. */
+export interface TokenIssuer<Client, User> {
+  client(id: string, secret: string, address: string): Promise<Client | null>;
+  /** What a client may be granted. */
+  scopesOf(client: Client): readonly string[];
+  user(name: string, password: string, address: string): Promise<User | null>;
+  issue(
+    grant: Grant<Client, User>,
+    request: FastifyRequest,
+  ): Promise<{ readonly token: string; readonly lifetimeSec: number }>;
+}
+
+/** The routes, on a scope of their own. */
+export async function serveTokens<Client, User>(
+  app: FastifyInstance,
+  issuer: TokenIssuer<Client, User>,
+  { log, route = {} }: { readonly log: Logger; readonly route?: RouteShorthandOptions },
+): Promise<void> {
+  app.removeAllContentTypeParsers();
+  await app.register(formbody, { bodyLimit: FORM_BYTES_MAX });
+  app.setErrorHandler((thrown: Error & { status?: number; statusCode?: number }, request, reply) => {
+    if (thrown instanceof OAuthError) return sendError(reply, thrown);
+    const status = thrown.status ?? thrown.statusCode ?? 500;
+    if (status < 500) return sendError(reply, new OAuthError(400, "invalid_request", thrown.message));
+    log.error({ err: thrown, url: request.url }, "token request failed");
+    return reply.code(500).send({ error: "server_error" } satisfies TokenError);
+  });
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<TokenResponse> => {
+    void reply.header("cache-control", "no-store");
+    return await answer(issuer, readRequest(request), request);
+  };
+  app.post("/connect/token", route, handler);
+  app.post("/realms/:realm/protocol/openid-connect/token", route, handler);
+}
+
+async function answer<Client, User>(
+  issuer: TokenIssuer<Client, User>,
+  form: TokenRequest,
+  request: FastifyRequest,
+): Promise<TokenResponse> {
+  const client = await issuer.client(form.client_id, form.client_secret, request.ip);
+  if (client === null) throw new OAuthError(401, "invalid_client", "wrong client_id or client_secret");
+  if (form.grant_type !== "password")
+    throw new OAuthError(400, "unsupported_grant_type", "grant_type is always password");
+  const scopes = grantedScopes(form.scope, issuer.scopesOf(client));
+  if (form.username === undefined || form.password === undefined)
+    throw new OAuthError(400, "invalid_request", "the password grant needs username and password");
+  const user = await issuer.user(form.username, form.password, request.ip);
+  if (user === null) throw new OAuthError(401, "invalid_grant", "wrong username or password");
+  const grant = { client, user, scopes, account: askedAccount(form) };
+  const { token, lifetimeSec } = await issuer.issue(grant, request);
+  return { access_token: token, expires_in: lifetimeSec, token_type: "Bearer", scope: scopes.join(" ") };
+}
+
+/** Client credentials stand in the form, or in a Basic header (RFC 6749, 2.3.1). */
+function readRequest({ body, headers }: FastifyRequest): TokenRequest {
+  const basic = /^basic\s+(\S+)$/i.exec(headers.authorization ?? "")?.[1];
+  const decoded = basic === undefined ? "" : Buffer.from(basic, "base64").toString("utf8");
+  const [, id, secret] = /^([^:]*):(.*)$/s.exec(decoded) ?? [];
+  const credentials =
+    id === undefined || secret === undefined
+      ? {}
+      : { client_id: unescaped(id), client_secret: unescaped(secret) };
+  const result = tokenRequest.safeParse({ ...credentials, ...(body as object | undefined) });
+  if (result.success) return withoutNul(result.data);
+  const fields = result.error.issues.map((issue) => issue.path.join(".")).join(", ");
+  throw new OAuthError(
+    400,
+    "invalid_request",
+    `send application/x-www-form-urlencoded with each field once; missing or not valid: ${fields}`,
+  );
+}
+
+function withoutNul(form: TokenRequest): TokenRequest {
+  if (!Object.values(form).some((text) => text?.includes("\0"))) return form;
+  throw new OAuthError(400, "invalid_request", "a field holds a NUL character, which no name or secret has");
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch (thrown) {
+    if (thrown instanceof URIError) return text;
+    throw thrown;
+  }
+}
+
+function grantedScopes(asked: string | undefined, allowed: readonly string[]): string[] {
+  const names = [...new Set((asked ?? "").split(" ").filter((name) => name !== ""))];
+  const granted = names.filter((name) => !TOLERATED.includes(name));
+  if (granted.length === 0)
+    throw new OAuthError(400, "invalid_scope", `scope is required: one or more of ${SCOPES.join(" ")}`);
+  const refused = granted.filter((name) => !allowed.includes(name));
+  if (refused.length > 0)
+    throw new OAuthError(400, "invalid_scope", `not granted to this client: ${refused.join(" ")}`);
+  return granted;
+}
+
+/** `acr_values=accountId:<id>` is the older form of `account`. */
+function askedAccount({ account, acr_values }: TokenRequest): string | null {
+  const asked = account ?? /(?:^|\s)accountId:(\S+)/i.exec(acr_values ?? "")?.[1] ?? "";
+  return asked === "" ? null : asked;
+}
+
+function sendError(reply: FastifyReply, thrown: OAuthError): FastifyReply {
+  if (thrown.status === 401) void reply.header("www-authenticate", "Basic");
+  if (thrown.retryAfterSec !== undefined) void reply.header("retry-after", thrown.retryAfterSec);
+  const body: TokenError = { error: thrown.error, error_description: thrown.message };
+  return reply.code(thrown.status).send(body);
+}
