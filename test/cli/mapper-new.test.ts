@@ -258,6 +258,6 @@ describe("a date that a sample does not tell", () => {
     const { columns, proposal } = await sketch(["03/04/2026", "04/04/2026", "05/04/2026"]);
     expect(columns.date).toMatchObject({ format: "dd/MM/yyyy HH:mm", other: "MM/dd/yyyy HH:mm" });
     expect(proposal.assumed[0]).toContain("the sample does not decide between them");
-    expect(proposal.source).toContain("does not tell dd/MM/yyyy HH:mm from MM/dd/yyyy HH:mm");
+    expect(proposal.source).toContain("fits both dd/MM/yyyy HH:mm and MM/dd/yyyy HH:mm");
   });
 });
