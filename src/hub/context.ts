@@ -9,7 +9,7 @@ import type { Passwords } from "./token/passwords.ts";
 import type { TokenRates } from "./token/token-rates.ts";
 import type { Tokens } from "./token/tokens.ts";
 
-/** What the routes of every resource share. */
+/** Components that the routes of every resource share. */
 export interface HubContext {
   readonly options: HubOptions;
   readonly store: HubStore;

@@ -54,28 +54,28 @@ export interface HubParts {
   readonly clock?: Clock;
   /** A fault point to arm in the ingestion thread as well (`support/faults.ts`), for tests. */
   readonly fault?: string | undefined;
-  /** Of passwords; less for tests, which start many hubs. */
+  /** Cost of password hashes; lower in tests, which start many hubs. */
   readonly hashCost?: HashCost;
 }
 
 export interface RunningHub {
   /** `http://host:port`, without a slash at the end. */
   readonly url: string;
-  /** Where metrics are read; null where nothing listens for that. */
+  /** Address of the metrics; null without a listener for them. */
   readonly metricsUrl: string | null;
-  /** Every address that the hub answers at. */
+  /** Every route of the hub. */
   readonly routes: readonly HubRoute[];
-  /** Completes requests and the operation in hand; the rest of the queue waits in the store. Once more is the same. */
+  /** Completes running requests and the current operation; the rest of the queue waits in the store. Idempotent. */
   close(): Promise<void>;
 }
 
 const PURGE_MS = 3_600_000;
-/** A client that stalls for so long in the middle of a request keeps no hub from closing. */
+/** A client that stalls for this long in the middle of a request does not delay the shutdown. */
 const SILENCE_MS = 30_000;
-/** Usage of the days before is of no use any more. */
+/** Usage of earlier days is not needed any more. */
 const USAGE_MS = 2 * 86_400_000;
 
-/** When the store or the port cannot be had: `TransientError` where that may pass by itself, else `ConfigError`. */
+/** When the store or the port is not available: `TransientError` where that may pass by itself, else `ConfigError`. */
 export async function startHub(options: HubOptions, parts: HubParts): Promise<RunningHub> {
   const { log, clock = systemClock, fault = null, hashCost } = parts;
   if (options.store.kind === "sqlite") logNarrowed(narrowModes(filesOf(options.store.path)), log);
@@ -175,7 +175,7 @@ function startFacts({ store, accounts }: HubOptions) {
   return { version: packageVersion(), store: place, accounts: accounts.length };
 }
 
-/** Some clients name the type of a body with every call, also with a DELETE that has none. */
+/** Some clients name the type of a body with every call, also with a DELETE without a body. */
 function takeEmptyJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
@@ -206,24 +206,24 @@ async function listen(app: FastifyInstance, address: string): Promise<string> {
       throw thrown;
     const message = `the hub cannot listen on ${address} (${systemCode(thrown)})`;
     const facts = { operation: "start hub", subject: address, message, cause: thrown };
-    // A right that is missing does not come by itself.
+    // A missing right does not appear by itself.
     throw systemCode(thrown) === "EACCES"
       ? new ConfigError("HG-CONF-004", facts)
       : startFault("HG-CONF-004", facts);
   }
   const bound = app.addresses()[0];
-  if (bound === undefined || typeof bound === "string") throw new Error("the server listens nowhere");
+  if (bound === undefined || typeof bound === "string") throw new Error("the server has no address");
   return `http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`;
 }
 
-/** Records of operations are forgotten after their time: at start, and every hour. */
+/** Records of operations are purged after their time: at start, and every hour. */
 function startPurge(store: HubStore, { keep }: HubOptions, log: Logger, clock: Clock): () => Promise<void> {
   const closing = new AbortController();
   const run = async () => {
     do {
       const nowMs = clock.now().epochMilliseconds;
       try {
-        // An operation stays for its key, and would look unfinished without its outcome.
+        // An operation stays as long as its key, and would look unfinished without its outcome.
         const outcomes = Math.max(keep.outcomes, keep.idempotencyKeys);
         await store.operations.purge(nowMs - keep.idempotencyKeys, nowMs - outcomes);
         await store.usage.purge(isoOfMs(nowMs - USAGE_MS).slice(0, 10));

@@ -1,4 +1,4 @@
-/** Prometheus metrics of the hub, at a listener of their own: nothing of them is at the address that clients use. */
+/** Prometheus metrics of the hub, on a separate listener: clients of the hub cannot see them. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import Fastify, { type FastifyInstance } from "fastify";
 import { Gauge, Histogram, Registry } from "prom-client";
@@ -11,7 +11,7 @@ import type { HubStore } from "./store/store.ts";
 const SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
 export interface HubMetrics {
-  /** Counts the requests of this server from now on; before its routes are added. */
+  /** Counts the requests of this server from now on; called before its routes are added. */
   watch(app: FastifyInstance): void;
   /** Returns the URL, or null where no listener is configured. */
   listen(): Promise<string | null>;
@@ -66,7 +66,7 @@ export function createMetrics(
   };
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 function isBearer(authorization: string | undefined, token: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));

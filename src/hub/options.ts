@@ -62,7 +62,8 @@ const user = z.strictObject({
     .array(z.enum(ROLES))
     .default(["User"])
     .describe(
-      "User reads; Datapusher (or the right datapusher.standard) pushes; Manager has all rights on its accounts; Admin sees all accounts.",
+      "User reads; Datapusher (or the right datapusher.standard) pushes; Manager has all rights on " +
+        "its accounts; Admin sees all accounts.",
     ),
 });
 
@@ -90,13 +91,16 @@ const webhook = z.strictObject({
     .positive()
     .default(8)
     .describe(
-      "Deliveries at one time, at most a quarter of them to one host, and three quarters for one account; 8 by default.",
+      "Deliveries at one time, at most a quarter of them to one host, and three quarters for one " +
+        "account; 8 by default.",
     ),
   hosts: z
     .array(z.string().min(1))
     .default([])
     .describe(
-      "Hosts that outcomes may be sent to beside public addresses at port 443 (https): `host` opens every port of it, also without TLS, `host:port` one. A gateway in the hub's own network is to be named here. None by default.",
+      "Hosts that outcomes may be sent to beside public addresses at port 443 (https): `host` opens " +
+        "every port of it, also without TLS, `host:port` one. A gateway in the hub's own network is to " +
+        "be named here. None by default.",
     )
     .meta({ examples: [["gateway.example.org", "10.0.0.7:8080"]] }),
 });
@@ -110,7 +114,8 @@ const limits = z.strictObject({
     .default(7)
     .describe("Versions kept for a point, tagged and untagged counted apart; 7 by default."),
   futureHorizon: duration("1096d").describe(
-    "How far in the future a reading may be dated; later ones are discarded, and the outcome says so. 1096d, three years, by default.",
+    "How far in the future a reading may be dated; later ones are discarded, and the outcome says so. " +
+      "1096d, three years, by default.",
   ),
   discards: z
     .int()
@@ -157,7 +162,9 @@ const tokenThrottle = z.strictObject({
 
 const keep = z.strictObject({
   idempotencyKeys: duration("90d").describe(
-    "How long an Idempotency-Key is remembered, at least as long as the longest outage that senders sit out; the keys of failed operations stay until these are applied again or dropped. 90d by default.",
+    "How long an Idempotency-Key is remembered, at least as long as the longest outage after which " +
+      "senders retry; the keys of failed operations stay until these are applied again or dropped. 90d " +
+      "by default.",
   ),
   outcomes: duration("90d").describe(
     "How long the outcome of an operation can be asked for, at least as long as keys are remembered; 90d by default.",
@@ -219,7 +226,7 @@ export const hubOptions = z
     signingKeys: signingKeys.prefault({}).describe("Keys that sign the access tokens."),
     tokenThrottle: tokenThrottle
       .prefault({})
-      .describe("Slows down whoever tries credentials, or asks for tokens, again and again."),
+      .describe("Slows down callers that repeatedly try credentials or request tokens."),
     customerLimits: customerLimits
       .prefault({})
       .describe("Limits of every account that has none of its own; what is absent has no limit."),
@@ -231,7 +238,8 @@ export const hubOptions = z
         listen: listenAddress
           .optional()
           .describe(
-            "Address of a listener of its own for `GET /metrics` (Prometheus) and `GET /health`, such as 127.0.0.1:9465; nothing listens when absent.",
+            "Address of a listener of its own for `GET /metrics` (Prometheus) and `GET /health`, such " +
+              "as 127.0.0.1:9465; nothing listens when absent.",
           ),
         token: z
           .string()

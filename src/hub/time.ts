@@ -12,20 +12,20 @@ export function isoOfUs(us: number): string {
 }
 
 export type ReadInstant =
-  /** `beyond`: decimals of the second beyond the millisecond, which are cut, without zeros at their end. */
+  /** `beyond`: decimals of the second beyond the millisecond, which are cut, without trailing zeros. */
   | { readonly kind: "instant"; readonly ms: number; readonly beyond: string }
   | { readonly kind: "refused"; readonly reason: string };
 
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
-/** What a local time means that a change of the clocks repeats or skips. */
+/** Meaning of a local time that a change of the clocks repeats or skips. */
 export interface LocalRule {
   readonly repeated: "earlier" | "later";
   readonly skipped: "refuse" | "shift";
 }
 
-/** Pushed readings: the repeated hour is its second pass (platform facts, *Time*); a time that never was is no time. */
+/** Pushed readings: a repeated time is in the second pass (platform facts, *Time*); a skipped time is invalid. */
 export const READING_RULE: LocalRule = { repeated: "later", skipped: "refuse" };
 /** Bounds of a period: the same choice for both, so that adjoining periods neither overlap nor leave a gap. */
 export const PERIOD_RULE: LocalRule = { repeated: "earlier", skipped: "shift" };
@@ -56,7 +56,8 @@ export function readInstant(text: string, zone: string, rule: LocalRule): ReadIn
     +fraction.slice(0, 3).padEnd(3, "0"),
   );
   const back = new Date(utc);
-  // Date.UTC rolls 30 February over into March; a date that rolls is none. Years 0 to 99 it takes for 1900 and later.
+  // Date.UTC turns 30 February into a day of March; such a date is invalid. Date.UTC maps years 0 to 99 to 1900 and
+  // later.
   const whole =
     back.getUTCFullYear() === +year && back.getUTCMonth() === +month - 1 && back.getUTCDate() === +day;
   if (!whole || +hour > 23 || +minute > 59 || +second > 59) return refused("the date does not exist");
@@ -70,14 +71,17 @@ export function readInstant(text: string, zone: string, rule: LocalRule): ReadIn
 let dayKey = -1;
 let dayMs = Number.NaN;
 
-/** `2026-03-01T00:15:00Z`, with or without milliseconds, as nearly all readings are dated; NaN: not of this form, see `readInstant`. */
+/**
+ * `2026-03-01T00:15:00Z`, with or without milliseconds, as nearly all readings are dated; NaN: another form, see
+ * `readInstant`.
+ */
 export function plainInstantMs(text: string): number {
   const { length } = text;
   if ((length !== 20 && length !== 24) || text.charCodeAt(length - 1) !== 90) return Number.NaN;
   if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":")
     return Number.NaN;
   if (length === 24 && text[19] !== ".") return Number.NaN;
-  // Not a digit anywhere makes the sum NaN.
+  // A character other than a digit makes the sum NaN.
   const key = (digits(text, 0, 4) * 100 + digits(text, 5, 2)) * 100 + digits(text, 8, 2);
   const hour = digits(text, 11, 2);
   const minute = digits(text, 14, 2);
@@ -101,7 +105,10 @@ function digits(text: string, from: number, count: number): number {
   return number;
 }
 
-/** `key`: the digits yyyymmdd as a number. NaN for a day that does not exist, and for the first century, which Date.UTC takes for 1900 and later. */
+/**
+ * `key`: the digits yyyymmdd as a number. NaN for a day that does not exist, and for the first century, which Date.UTC
+ * maps to 1900 and later.
+ */
 function dayOf(key: number): number {
   const day = key % 100;
   const month = Math.floor(key / 100) % 100;
@@ -132,14 +139,16 @@ export function offsetMsAt(ms: number, zone: string): number {
 const DAY_MS = 86_400_000;
 const TWO = Array.from({ length: 60 }, (_, index) => String(index).padStart(2, "0"));
 
-/** Writes instants in one zone, `2026-03-29T03:00:00+02:00`; remembers the offset until the next change of the clocks. */
+/**
+ * Writes instants in one zone, `2026-03-29T03:00:00+02:00`; remembers the offset until the next change of the clocks.
+ */
 export class ZoneWriter {
   private readonly zone: string;
   private fromMs = Number.POSITIVE_INFINITY;
   private untilMs = Number.NEGATIVE_INFINITY;
   private offsetMs = 0;
   private suffix = "";
-  /** The local day that was written last, `2026-03-29T`, since the next point mostly is of the same. */
+  /** The latest local day as text, `2026-03-29T`, since the next point mostly has the same. */
   private day = "";
   private dayMs = Number.NaN;
 
@@ -158,7 +167,7 @@ export class ZoneWriter {
     return `${this.day}${TWO[Math.floor(minutes / 60)]}:${TWO[minutes % 60]}:${TWO[seconds % 60]}${this.suffix}`;
   }
 
-  /** Of another day than before, or with milliseconds. */
+  /** Writes a point of another day than the one before, or with milliseconds. */
   private writeFresh(local: number): string {
     const text = new Date(local).toISOString();
     const end = text.indexOf("T") + 1;
@@ -173,7 +182,8 @@ export class ZoneWriter {
     const since = at.add({ nanoseconds: 1 }).getTimeZoneTransition("previous");
     this.fromMs = since?.epochMilliseconds ?? Number.NEGATIVE_INFINITY;
     this.untilMs = at.getTimeZoneTransition("next")?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
-    // ISO 8601 writes offsets in minutes: the seconds that they had in former times (Paris until 1911, Monrovia until 1972) stay with the time.
+    // ISO 8601 writes offsets in minutes: the seconds of historical offsets (Paris until 1911, Monrovia until 1972)
+    // stay with the time.
     this.offsetMs = Math.trunc(at.offsetNanoseconds / 60_000_000_000) * 60_000;
     this.suffix = at.offset.slice(0, 6);
   }

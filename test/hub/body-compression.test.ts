@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { packed, unpacked } from "../../src/hub/push/body-compression.ts";
+import { compressed, decompressed } from "../../src/hub/push/body-compression.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
@@ -9,17 +9,17 @@ beforeAll(async () => {
 });
 afterAll(() => hub.close());
 
-test("a body comes out of the queue as it went in, packed or not", async () => {
+test("a body leaves the queue as it entered, compressed or not", async () => {
   await fc.assert(
     fc.asyncProperty(fc.json(), fc.integer({ min: 1, max: 20_000 }), async (json, times) => {
       const body = Buffer.from(
         `[${Array.from({ length: Math.ceil(times / json.length) }, () => json).join(",")}]`,
       );
-      const waiting = await packed(body);
+      const waiting = await compressed(body);
       expect(waiting.byteLength).toBeLessThanOrEqual(body.byteLength);
-      expect(Buffer.from(unpacked(waiting)).equals(body)).toBe(true);
+      expect(Buffer.from(decompressed(waiting)).equals(body)).toBe(true);
       // One that a hub of before left in its queue.
-      expect(unpacked(body)).toBe(body);
+      expect(decompressed(body)).toBe(body);
     }),
     { numRuns: 50 },
   );
@@ -33,7 +33,7 @@ test("large bodies wait at a fraction of their size, and all of their readings a
   }));
   const body = [{ variableId: variableIds[0], data }];
   const bytes = Buffer.from(JSON.stringify(body));
-  expect((await packed(bytes)).byteLength).toBeLessThan(bytes.byteLength / 4);
+  expect((await compressed(bytes)).byteLength).toBeLessThan(bytes.byteLength / 4);
   expect(await hub.push(body)).toMatchObject({ received: 2_000, stored: 2_000 });
   const all = { VariableId: variableIds, Granularity: "All", Aggregation: "SUM" };
   expect(await hub.get("/data", all)).toEqual([{ sumValue: (1_999 * 2_000) / 2, unitId: 8 }]);

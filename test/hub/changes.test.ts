@@ -187,7 +187,7 @@ describe("a variable with data", () => {
 });
 
 describe("DELETE of structure", () => {
-  it("removes what holds no data, with everything below it", async () => {
+  it("removes entities without data, with everything below them", async () => {
     const { siteId, sourceId, variableIds } = await createChain(hub, { variables: [{}, {}] });
     expect(await hub.ok("DELETE", `/sites/${siteId}`)).toEqual({
       removed: { site: siteId, sources: 1, variables: 2, points: 0 },
@@ -226,7 +226,7 @@ describe("DELETE of structure", () => {
 });
 
 describe("DELETE /data", () => {
-  it("tells with WhatIf what it would remove, and then removes just that", async () => {
+  it("reports with WhatIf what it would remove, and then removes exactly that", async () => {
     const { variableIds } = await createChain(hub, { variables: [{}, { isVersioned: true }, {}] });
     const [plain = 0, versioned = 0, other = 0] = variableIds;
     for (const id of variableIds) await push(id);

@@ -11,7 +11,7 @@ const BEGIN = Date.UTC(2010, 0, 1);
 
 const dateOf = (step: number) => new Date(BEGIN + step * 900_000).toISOString();
 
-test("whatever is read while pushes are stored holds whole pushes, and nothing is missing at the end", async () => {
+test("every read during pushes returns whole pushes, and nothing is missing at the end", async () => {
   const hub = await startTestHub();
   try {
     const { variableIds } = await createChain(hub, {

@@ -38,7 +38,7 @@ describe("target units", () => {
     expect(shown).toEqual([1000, 2500, 4000].map((rawValue) => ({ rawValue, unitId: WATT_HOUR })));
   });
 
-  it("take the first of the list that is of the variable's family, for each variable", async () => {
+  it("use the first unit of the list in the variable's family, for each variable", async () => {
     const shown = await rows({
       VariableIds: [energy, temperature],
       TargetUnits: [WATT, FAHRENHEIT, MEGAWATT_HOUR, WATT_HOUR],

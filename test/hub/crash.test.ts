@@ -144,22 +144,26 @@ function dateOf(round: number, index: number): string {
   return new Date(Date.UTC(2026, round, 1) + index * 60_000).toISOString();
 }
 
-test("a hub killed when an operation has failed keeps its body, and stores it once when it is applied again", async () => {
-  const variableId = await prepare();
-  const { mended } = await breakStore(directory.path, 42);
-  const dying = await run("hub.ingest.failed");
-  await dying.post("/push/api/data", [{ variableId, data }], { query: { operationId: "op" } });
-  expect(await killed()).toBe("SIGKILL");
-  await mended();
-  const hub = await run();
-  expect(await until(async () => (await hub.get("/operations", { State: "failed" }))[0])).toMatchObject({
-    operationId: "op",
-    status: "failed",
-  });
-  expect(await hub.ok("POST", "/operations/op")).toMatchObject({ waiting: 1 });
-  await until(async () => ((await hub.get("/operations/op")).stored === 500 ? true : undefined));
-  await expectOnce(hub, variableId);
-});
+test(
+  "a hub killed when an operation has failed keeps its body, and stores it once when it is applied " +
+    "again",
+  async () => {
+    const variableId = await prepare();
+    const { mended } = await breakStore(directory.path, 42);
+    const dying = await run("hub.ingest.failed");
+    await dying.post("/push/api/data", [{ variableId, data }], { query: { operationId: "op" } });
+    expect(await killed()).toBe("SIGKILL");
+    await mended();
+    const hub = await run();
+    expect(await until(async () => (await hub.get("/operations", { State: "failed" }))[0])).toMatchObject({
+      operationId: "op",
+      status: "failed",
+    });
+    expect(await hub.ok("POST", "/operations/op")).toMatchObject({ waiting: 1 });
+    await until(async () => ((await hub.get("/operations/op")).stored === 500 ? true : undefined));
+    await expectOnce(hub, variableId);
+  },
+);
 
 test("SIGTERM ends the process cleanly in the middle of work", async () => {
   const variableId = await prepare();

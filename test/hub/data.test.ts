@@ -94,7 +94,7 @@ describe("the period", () => {
     ]);
   });
 
-  test("dates of times whose offset had seconds name the instant that they are of", async () => {
+  test("dates with an offset of seconds name the right instant", async () => {
     const { variableIds } = await createChain(hub);
     const instants = ["1900-01-01T00:00:00Z", "1960-06-01T12:00:00Z"];
     await hub.push([{ variableId: variableIds[0], data: instants.map((date) => ({ date, value: 1 })) }]);
@@ -231,7 +231,7 @@ describe("aggregates", () => {
     ]);
   });
 
-  test("what lies beyond the numbers of JSON is left out, and what only passes through there is not", async () => {
+  test("results beyond the range of JSON numbers are omitted, intermediate ones are not", async () => {
     const { variableIds } = await createChain(hub);
     const push = (day: number, values: number[]) =>
       hub.push([

@@ -1,4 +1,4 @@
-/** Operations that failed keep their bodies until somebody decides: nothing that was answered by 200 is lost. */
+/** Operations that failed keep their bodies until a person decides: nothing that was accepted with 200 is lost. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { breakStore, createChain, startReceiver, startTestHub, type TestHub, until } from "./fixture.ts";
 
@@ -40,7 +40,7 @@ const told = (operationId: string) =>
 const values = async () =>
   (await hub.get("/data", { VariableId: id })).map((row: { rawValue: number }) => row.rawValue);
 
-test("failed operations are listed with their reason, also after a restart, and the webhook tells it", async () => {
+test("failed operations are listed with their reason, also after a restart, and the webhook reports them", async () => {
   await hub.restart();
   expect(await failedNames()).toEqual(NAMES);
   expect(await hub.get("/operations", { State: "Failed" })).toMatchObject(
@@ -70,7 +70,7 @@ test("only managers of the account decide about a failed operation", async () =>
   expect(await failedNames()).toContain("theirs");
 });
 
-test("a failed operation that is applied again is stored, and the webhook tells so", async () => {
+test("a failed operation that is applied again is stored, and the webhook reports it", async () => {
   const again = await hub.call("POST", at("wanted/1"), { query: { operationTimeoutSec: 30 } });
   expect(again).toMatchObject({ status: 200, body: { operationId: "wanted/1", waiting: 1 } });
   expect(await hub.settled("wanted/1")).toMatchObject({ status: "stored", stored: 1, discarded: [] });
@@ -87,7 +87,7 @@ test("a failed operation that is dropped is discarded for good", async () => {
   expect(await failedNames()).toEqual(["theirs"]);
 });
 
-test("what has not failed is neither applied again nor dropped", async () => {
+test("operations that have not failed are neither applied again nor dropped", async () => {
   for (const method of ["POST", "DELETE"])
     for (const name of ["wanted/1", "unwanted"])
       expect(await hub.call(method, at(name))).toMatchObject({ status: 409, body: { code: "conflict" } });

@@ -60,7 +60,8 @@ export async function breakStore(directory: string, value: number): Promise<{ me
   };
   const table = `${schemaOf(directory)}.point`;
   await run(
-    `CREATE TRIGGER fault BEFORE INSERT ON point WHEN NEW.value = ${value} BEGIN SELECT RAISE(ABORT, 'on purpose'); END`,
+    `CREATE TRIGGER fault BEFORE INSERT ON point WHEN NEW.value = ${value} BEGIN SELECT RAISE(ABORT, ` +
+      "'on purpose'); END",
     `ALTER TABLE ${table} ADD CONSTRAINT fault CHECK (value <> ${value}) NOT VALID`,
   );
   return {

@@ -85,7 +85,8 @@ function contents(path: string): object {
   const points = database.prepare("SELECT * FROM point ORDER BY variable_id, at_ms").all();
   const versions = database
     .prepare(
-      "SELECT variable_id, at_ms, value, version, tags, batch_tags FROM point_version ORDER BY variable_id, at_ms, version_us",
+      "SELECT variable_id, at_ms, value, version, tags, batch_tags FROM point_version ORDER BY " +
+        "variable_id, at_ms, version_us",
     )
     .all();
   const outcomes = database
@@ -129,27 +130,31 @@ const dated = (list: readonly { data: readonly { minute: number; beyond: string 
     })),
   }));
 
-test("operations applied in groups leave the same points, versions and outcomes as operations applied one by one", async () => {
-  let round = 0;
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(elements, { maxLength: 8 }),
-      fc.integer({ min: 1, max: 300 }),
-      async (operations, capacity) => {
-        round += 1;
-        const grouped = await open(`grouped-${round}`, 2);
-        const alone = await open(`alone-${round}`, 2);
-        for (const { store } of [grouped, alone])
-          for (const list of operations) await accept(store, dated(list));
-        await drain(grouped, 1_000_000, capacity);
-        await drain(alone, 1, 1_000);
-        await Promise.all([grouped.close(), alone.close()]);
-        expect(contents(grouped.path)).toEqual(contents(alone.path));
-      },
-    ),
-    { numRuns: 20 },
-  );
-});
+test(
+  "operations applied in groups leave the same points, versions and outcomes as operations applied one " +
+    "by one",
+  async () => {
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(elements, { maxLength: 8 }),
+        fc.integer({ min: 1, max: 300 }),
+        async (operations, capacity) => {
+          round += 1;
+          const grouped = await open(`grouped-${round}`, 2);
+          const alone = await open(`alone-${round}`, 2);
+          for (const { store } of [grouped, alone])
+            for (const list of operations) await accept(store, dated(list));
+          await drain(grouped, 1_000_000, capacity);
+          await drain(alone, 1, 1_000);
+          await Promise.all([grouped.close(), alone.close()]);
+          expect(contents(grouped.path)).toEqual(contents(alone.path));
+        },
+      ),
+      { numRuns: 20 },
+    );
+  },
+);
 
 describe("a group", () => {
   const DATE = "2026-03-01T00:00:00Z";
@@ -179,7 +184,7 @@ describe("a group", () => {
     expect(contents(opened.path)).toMatchObject({ points: [{}, {}, {}], outcomes: [{}, {}, {}] });
   });
 
-  test("whose targets changed while it was gathered is gathered again", async () => {
+  test("whose targets changed while it was collected is collected again", async () => {
     const opened = await open("hub", 7);
     await push(opened, 1);
     const name = await push(opened, 2);
@@ -216,7 +221,7 @@ describe("limits", () => {
     const parts = { discardsMax: 10, horizon: HORIZON, clock, columns: new ReadingColumns(10) };
     const group = await opened.ingest.next(0, { readings: 1_000, bytes: 1_000_000 });
     await opened.ingest.apply(group, (...all) => applyOperations(...all, parts));
-    const reason = `the date lies beyond the future horizon of the account: "${dates[1]}"`;
+    const reason = `the date is beyond the future horizon of the account: "${dates[1]}"`;
     expect(await opened.store.operations.operation(1, name)).toMatchObject({
       outcome: { stored: 1, discarded: [{ target: "variableId=1", reason, count: 2 }] },
     });

@@ -74,7 +74,7 @@ test("a key is known for 90 days, and longer for an operation that failed; then 
   ]);
 });
 
-test("thousands of old operations go, and none that has not been told or applied yet", async () => {
+test("thousands of old operations are purged, and none that has not been delivered or applied yet", async () => {
   const store = await openStore(hubOptions.parse(rawOptions(directory.path)).store);
   try {
     await store.identity.putAccount({ id: 1, name: "First" });

@@ -46,7 +46,7 @@ describe("discovery", () => {
     expect(JSON.parse(text).keys[0]).not.toHaveProperty("d");
   });
 
-  test("client credentials may stand in a Basic header", async () => {
+  test("client credentials may be in a Basic header", async () => {
     const running = await start();
     const { client_id, client_secret, ...form } = FORM;
     const asked = (secret: string) =>

@@ -56,29 +56,33 @@ describe("rates of requests", () => {
 });
 
 describe("quotas of a day", () => {
-  test("let in what fits, then answer 429 until midnight; what was accepted before is answered again and costs nothing", async () => {
-    const { variableIds } = await createChain(hub);
-    const push = (count: number, key: string) =>
-      hub.call("POST", "/push/api/data", {
-        body: [{ variableId: variableIds[0], data: points(count) }],
-        headers: { "idempotency-key": key },
-      });
-    expect(await push(6, "a")).toMatchObject({ status: 200 });
-    const second = await push(4, "b");
-    expect(second).toMatchObject({ status: 200 });
-    expect(await push(1, "c")).toMatchObject({ status: 429, body: { code: "quota-exceeded" } });
-    await hub.settled(second.body.operationId);
-    for (const _repeat of [1, 2])
-      expect(await push(4, "b")).toMatchObject({ status: 200, body: second.body });
-    expect(await push(3, "b")).toMatchObject({ status: 422, body: { code: "idempotency-conflict" } });
-    await hub.restart();
-    const refused = await push(1, "c");
-    expect(refused.status).toBe(429);
-    expect(seconds(refused)).toBeGreaterThan(0);
-    expect(seconds(refused)).toBeLessThanOrEqual(86_400);
-  });
+  test(
+    "accept pushes that fit, then respond 429 until midnight; a repeat of an accepted push costs " +
+      "nothing",
+    async () => {
+      const { variableIds } = await createChain(hub);
+      const push = (count: number, key: string) =>
+        hub.call("POST", "/push/api/data", {
+          body: [{ variableId: variableIds[0], data: points(count) }],
+          headers: { "idempotency-key": key },
+        });
+      expect(await push(6, "a")).toMatchObject({ status: 200 });
+      const second = await push(4, "b");
+      expect(second).toMatchObject({ status: 200 });
+      expect(await push(1, "c")).toMatchObject({ status: 429, body: { code: "quota-exceeded" } });
+      await hub.settled(second.body.operationId);
+      for (const _repeat of [1, 2])
+        expect(await push(4, "b")).toMatchObject({ status: 200, body: second.body });
+      expect(await push(3, "b")).toMatchObject({ status: 422, body: { code: "idempotency-conflict" } });
+      await hub.restart();
+      const refused = await push(1, "c");
+      expect(refused.status).toBe(429);
+      expect(seconds(refused)).toBeGreaterThan(0);
+      expect(seconds(refused)).toBeLessThanOrEqual(86_400);
+    },
+  );
 
-  test("answer 413 to what no day would be enough for, so that senders split it", async () => {
+  test("answer 413 to a push that exceeds a whole day's quota, so that senders split it", async () => {
     const many = await hub.call("POST", "/push/api/data", { body: [{ variableId: 1, data: points(11) }] });
     expect(many).toMatchObject({ status: 413, body: { code: "too-large" } });
     const long = await hub.call("POST", "/push/api/data", { raw: `[${" ".repeat(5_000)}]` });
@@ -119,7 +123,7 @@ describe("the token interface", () => {
     expect(statuses).toEqual([401, 401, 200, 401, 401, 200]);
   });
 
-  test("answers 429 to whoever asks for a token at every call", async () => {
+  test("answers 429 to a client that requests a token at every call", async () => {
     const statuses = [];
     for (let call = 0; call < 9; call += 1)
       statuses.push((await wrong({ username: "second", password: "second-password" })).status);

@@ -105,7 +105,7 @@ describe("/openapi.json", () => {
   });
 });
 
-test("every example works as it stands", async () => {
+test("every example works as given", async () => {
   await createChain(hub);
   const order = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   const routes = shown()

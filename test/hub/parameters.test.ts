@@ -22,7 +22,7 @@ const points = async (VariableId: number) => (await hub.get("/data", { VariableI
 const remove = (query: Record<string, string | number>, body?: object) =>
   hub.call("DELETE", "/data", { query, ...(body === undefined ? {} : { body }) });
 
-describe("a parameter that the address does not know", () => {
+describe("an unknown parameter", () => {
   test("is named by a warning, and known ones in any case are not", async () => {
     expect(await warning("/variables?MappingConfig=kWh&sourceids=1")).toMatch(/ignored.*: MappingConfig$/);
     expect(await warning("/sites?serialnumber=1&n%C3%A4me=x")).toMatch(/: serialnumber, n\?me$/);
@@ -32,7 +32,7 @@ describe("a parameter that the address does not know", () => {
     expect(headers.get("x-headgate-warning")).toMatch(/: Period; not converted/);
   });
 
-  test("may be named as what JavaScript gives every object", async () => {
+  test("may have the name of a property that every object has", async () => {
     for (const name of ["constructor", "toString", "hasOwnProperty"]) {
       const answer = await hub.call("POST", "/data", { body: { VariableId: id, [name]: "x" } });
       expect(answer).toMatchObject({ status: 200 });
@@ -40,14 +40,14 @@ describe("a parameter that the address does not know", () => {
     }
   });
 
-  test("stops a removal, which would otherwise take all", async () => {
+  test("stops a removal, which would otherwise remove everything", async () => {
     const answer = await remove({ VariableIds: id, From: "2030-01-01", To: "2031-01-01" });
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining("From, To") } });
     expect(await points(id)).toBe(3);
   });
 });
 
-describe("a parameter that stands in the address and in the body", () => {
+describe("a parameter in both the address and the body", () => {
   test("is never the one of them in silence", async () => {
     const query = { VariableIds: id, WhatIf: "true" };
     for (const body of [{ WhatIf: false }, { whatif: false }])

@@ -148,7 +148,7 @@ test("points lie in partitions of one month, and far ones in two of their own", 
   }
 });
 
-test("texts with half a surrogate pair do not stand in the way of filters", async () => {
+test("texts with half a surrogate pair do not break filters", async () => {
   const hub = await start();
   const source = { tags: ["half \ud83d", "whole"], clientData: { Form: { Main: { Note: "half \ude00" } } } };
   const { sourceId } = await createChain(hub, { source });
@@ -174,7 +174,7 @@ describe("a store that cannot be opened", () => {
       "ConfigError",
     ],
     ["a port where nothing listens", (url: URL) => (url.port = "1"), "ECONNREFUSED", "TransientError"],
-  ])("%s is told without the password", async (_what, change, words, name) => {
+  ])("%s is reported without the password", async (_what, change, words, name) => {
     const starting = startHub(optionsWith(storeWith(change)), { log });
     await expect(starting).rejects.toMatchObject({
       name,
@@ -184,7 +184,7 @@ describe("a store that cannot be opened", () => {
     });
   });
 
-  test("a schema written by a newer version is refused and left alone", async () => {
+  test("a schema written by a newer version is refused and not changed", async () => {
     await (await startHub(optionsWith(), { log })).close();
     const { store } = optionsWith();
     const schema = store.kind === "postgres" ? store.schema : "";
@@ -193,12 +193,13 @@ describe("a store that cannot be opened", () => {
   });
 });
 
-test("a hub goes on when the server ended its connections, and what it had accepted is stored", async () => {
+test("a hub continues after the server ended its connections, and its accepted pushes are stored", async () => {
   const hub = await start();
   const { variableIds } = await createChain(hub);
   const end = () =>
     database.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'headgate-hub'",
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND " +
+        "application_name = 'headgate-hub'",
     );
   // More than one of them waits in the pool.
   await Promise.all(Array.from({ length: 8 }, () => hub.get("/sites", {})));
@@ -269,7 +270,7 @@ test("a push that the store refuses does not count towards the quota", async () 
   expect(await calls.push(body)).toMatchObject({ stored: data.length });
 });
 
-test("troubles of the server are told from faults of the data", () => {
+test("failures of the server are distinguished from faults of the data", () => {
   const withCode = (code: string) => Object.assign(new Error("of the database"), { code });
   for (const code of ["57P01", "08006", "53100", "40P01", "55P03", "25006", "ECONNREFUSED", "ECONNRESET"])
     expect(isDatabaseTrouble(withCode(code)), code).toBe(true);

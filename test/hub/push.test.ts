@@ -126,22 +126,26 @@ describe("targets", () => {
     expect(await read(third.variableIds[0])).toHaveLength(0);
   });
 
-  test("one kind of identifier a call: the first kind met is used, the others are discarded with the reason", async () => {
-    const { variableIds } = await createChain(hub, {
-      source: { serialNumber: "KIND" },
-      variables: [{ mappingConfig: "kWh" }],
-    });
-    const outcome = await hub.push([
-      { sourceSerialNumber: "KIND", mappingConfig: "kWh", data },
-      { variableId: variableIds[0], data },
-      { sourceSerialNumber: "KIND", data },
-    ]);
-    expect(outcome).toMatchObject({ received: 3, stored: 1, status: "partly-discarded" });
-    expect(outcome.discarded).toMatchObject([
-      { target: `variableId=${variableIds[0]}`, reason: expect.stringContaining("one kind"), count: 1 },
-      { target: "sourceSerialNumber=KIND", reason: expect.stringContaining("mappingConfig"), count: 1 },
-    ]);
-  });
+  test(
+    "one kind of identifier a call: the first kind met is used, the others are discarded with the " +
+      "reason",
+    async () => {
+      const { variableIds } = await createChain(hub, {
+        source: { serialNumber: "KIND" },
+        variables: [{ mappingConfig: "kWh" }],
+      });
+      const outcome = await hub.push([
+        { sourceSerialNumber: "KIND", mappingConfig: "kWh", data },
+        { variableId: variableIds[0], data },
+        { sourceSerialNumber: "KIND", data },
+      ]);
+      expect(outcome).toMatchObject({ received: 3, stored: 1, status: "partly-discarded" });
+      expect(outcome.discarded).toMatchObject([
+        { target: `variableId=${variableIds[0]}`, reason: expect.stringContaining("one kind"), count: 1 },
+        { target: "sourceSerialNumber=KIND", reason: expect.stringContaining("mappingConfig"), count: 1 },
+      ]);
+    },
+  );
 
   test("a variable that does not exist is answered by 200 and discarded with its count", async () => {
     const outcome = await hub.push([
@@ -168,25 +172,29 @@ describe("targets", () => {
 });
 
 describe("readings", () => {
-  test("a designator is binding; without one the source's zone reads the date, the repeated hour as its second pass", async () => {
-    const { variableIds } = await createChain(hub, {
-      zone: "UTC",
-      source: { timeZoneId: "Romance Standard Time" },
-    });
-    const dates = [
-      "2026-07-01T00:00:00",
-      "2026-07-01T00:00:00+05:30",
-      "2026-10-25T02:30:00",
-      "2026-12-01T00:00:00.0000000Z",
-    ];
-    await hub.push([{ variableId: variableIds[0], data: dates.map((date, value) => ({ date, value })) }]);
-    expect((await read(variableIds[0])).map((row: { date: string }) => row.date)).toEqual([
-      "2026-06-30T18:30:00+00:00",
-      "2026-06-30T22:00:00+00:00",
-      "2026-10-25T01:30:00+00:00",
-      "2026-12-01T00:00:00+00:00",
-    ]);
-  });
+  test(
+    "a designator is binding; without one the source's zone reads the date, the repeated hour as its " +
+      "second pass",
+    async () => {
+      const { variableIds } = await createChain(hub, {
+        zone: "UTC",
+        source: { timeZoneId: "Romance Standard Time" },
+      });
+      const dates = [
+        "2026-07-01T00:00:00",
+        "2026-07-01T00:00:00+05:30",
+        "2026-10-25T02:30:00",
+        "2026-12-01T00:00:00.0000000Z",
+      ];
+      await hub.push([{ variableId: variableIds[0], data: dates.map((date, value) => ({ date, value })) }]);
+      expect((await read(variableIds[0])).map((row: { date: string }) => row.date)).toEqual([
+        "2026-06-30T18:30:00+00:00",
+        "2026-06-30T22:00:00+00:00",
+        "2026-10-25T01:30:00+00:00",
+        "2026-12-01T00:00:00+00:00",
+      ]);
+    },
+  );
 
   test("dates and values that cannot be stored are discarded one by one, with reason, count and an example", async () => {
     const { variableIds } = await createChain(hub);
@@ -249,7 +257,8 @@ describe("readings", () => {
     { isVersioned: true, versions: ["a", "a"], points: 0 },
     { isVersioned: true, versions: ["a", "b"], points: 2 },
   ])(
-    "dates that are the same once cut are discarded, both, where their values differ (versioned: $isVersioned, versions $versions)",
+    "dates that are the same once cut are discarded, both, where their values differ (versioned: " +
+      "$isVersioned, versions $versions)",
     async ({ isVersioned, versions, points }) => {
       const { variableIds } = await createChain(hub, { zone: "UTC", variables: [{ isVersioned }, {}] });
       const [variableId, other] = variableIds;

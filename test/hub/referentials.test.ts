@@ -53,7 +53,7 @@ describe("a referential of ids and names", () => {
     expect(byId).toMatchObject(anchors);
   });
 
-  it("lists the source type of what is fed through push once, under its name", async () => {
+  it("lists the source type of pushed data once, under its name", async () => {
     const rows = await list<Named[]>("/sourceTypes");
     expect(rows.filter(({ name }) => name === "Pushed Data")).toHaveLength(1);
   });

@@ -53,16 +53,20 @@ const statusesOf = (answers: readonly Answer[]) => {
 const sixty = <T>(make: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: 60 }, (_, index) => make(index)));
 
-test("of 60 wrong secrets of a client at once, 10 are hashed, and the right one signs in meanwhile from another address", async () => {
-  hub = await startTestHub();
-  const guesses = sixty((index) => signIn({ client_secret: `guess-${index}` }, "127.0.0.2"));
-  expect(await signIn({}, "127.0.0.3")).toMatchObject({ status: 200 });
-  const answers = await guesses;
-  expect(statusesOf(answers)).toEqual({ 401: 10, 429: 50 });
-  for (const { status, retryAfter } of answers) if (status === 429) expect(retryAfter).toBeGreaterThan(0);
-  expect(await signIn({}, "127.0.0.3")).toMatchObject({ status: 200 });
-  expect(await signIn({}, "127.0.0.2")).toMatchObject({ status: 429 });
-});
+test(
+  "of 60 wrong secrets of a client at once, 10 are hashed, and the right one signs in meanwhile from " +
+    "another address",
+  async () => {
+    hub = await startTestHub();
+    const guesses = sixty((index) => signIn({ client_secret: `guess-${index}` }, "127.0.0.2"));
+    expect(await signIn({}, "127.0.0.3")).toMatchObject({ status: 200 });
+    const answers = await guesses;
+    expect(statusesOf(answers)).toEqual({ 401: 10, 429: 50 });
+    for (const { status, retryAfter } of answers) if (status === 429) expect(retryAfter).toBeGreaterThan(0);
+    expect(await signIn({}, "127.0.0.3")).toMatchObject({ status: 200 });
+    expect(await signIn({}, "127.0.0.2")).toMatchObject({ status: 429 });
+  },
+);
 
 test("of 60 wrong passwords by Basic at once, 10 are hashed, and the right one pushes from another address", async () => {
   hub = await startTestHub();
@@ -85,7 +89,7 @@ test("60 right calls at once, from the first one on, are all answered", async ()
   expect(statusesOf(await sixty(() => push("pusher:pusher-password", "127.0.0.2")))).toEqual({ 200: 60 });
 });
 
-test("no more sign-ins wait for their hash than the queue takes; the others are answered 429 at once", async () => {
+test("only as many sign-ins wait for their hash as the queue holds; the others get 429 at once", async () => {
   hub = await startTestHub({ tokenThrottle: { failures: 100, addressFailures: 100, queue: 5 } });
   const answers = await sixty((index) => push(`user-${index}:guess`, "127.0.0.2"));
   const counts = statusesOf(answers);

@@ -41,7 +41,7 @@ test("a store in use by another hub is refused, and free again when that one end
   await (await startHub(optionsWith(), { log })).close();
 });
 
-test("a hub that is told to close answers what it is being asked, and waits for nobody who may ask again", async () => {
+test("a hub that shuts down completes running requests, and does not wait for idle clients", async () => {
   const hub = await startHub(optionsWith(), { log });
   const authorization = `Bearer ${await callsOf(() => hub.url).token()}`;
   const headers = { authorization, "content-type": "application/json", expect: "100-continue" };
@@ -80,7 +80,7 @@ test("a hub that is closed twice closes once", async () => {
   await hub.close();
 });
 
-test("a store written by a newer version is refused and left alone", async () => {
+test("a store written by a newer version is refused and not changed", async () => {
   await (await startHub(optionsWith(), { log })).close();
   const database = new DatabaseSync(`${directory.path}/hub.sqlite`);
   database.exec("PRAGMA user_version = 999");

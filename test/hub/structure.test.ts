@@ -161,7 +161,7 @@ describe("filters", () => {
     });
   });
 
-  test("what does not exist is a 404 problem", async () => {
+  test("a missing entity is a 404 problem", async () => {
     expect(await hub.call("GET", "/nowhere")).toMatchObject({ status: 404, body: { code: "not-found" } });
     expect(await hub.call("GET", "/sources/999999")).toMatchObject({ status: 404 });
     expect(await hub.call("GET", "/sources/abc")).toMatchObject({ status: 400 });

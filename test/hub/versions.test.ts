@@ -68,23 +68,27 @@ describe("versioning on", () => {
     });
   });
 
-  test("a VersionTag is copied into the point's tags; of the element's and the reading's the reading's applies", async () => {
-    const id = await versioned();
-    await hub.push([
-      {
-        variableId: id,
-        version: "element",
-        data: [
-          { date: DATE, value: 1 },
-          { date: DATE, value: 2, version: "reading" },
-        ],
-      },
-    ]);
-    expect(await history(id)).toMatchObject([
-      { version: "element", tags: { version: "element" } },
-      { version: "reading", tags: { version: "reading" } },
-    ]);
-  });
+  test(
+    "a VersionTag is copied into the point's tags; of the element's and the reading's the reading's " +
+      "applies",
+    async () => {
+      const id = await versioned();
+      await hub.push([
+        {
+          variableId: id,
+          version: "element",
+          data: [
+            { date: DATE, value: 1 },
+            { date: DATE, value: 2, version: "reading" },
+          ],
+        },
+      ]);
+      expect(await history(id)).toMatchObject([
+        { version: "element", tags: { version: "element" } },
+        { version: "reading", tags: { version: "reading" } },
+      ]);
+    },
+  );
 
   test("tags of the element and of the reading are independent: neither replaces the other", async () => {
     const id = await versioned();
@@ -160,7 +164,7 @@ describe("how many versions are kept", () => {
     };
   };
 
-  test("is 7 of each kind, or what its account says, or what the variable itself says", async () => {
+  test("is 7 of each kind, or the limit of its account or of the variable", async () => {
     const accounts = [
       { id: 1, name: "First", limits: { versions: 3 } },
       { id: 2, name: "Second" },

@@ -143,7 +143,7 @@ const words = (body: unknown) =>
     .replaceAll(new RegExp(Object.values(NAMED).join("|"), "g"), NOWHERE.text)
     .replaceAll(/\d+/g, "#");
 
-test("no route shows, changes or even confirms what belongs to another account", async () => {
+test("no route shows, changes or even confirms data of another account", async () => {
   const before = await everything();
   expect(JSON.stringify(before).split(HIDDEN).length).toBeGreaterThan(9);
   const routes = hub.routes.filter(({ facts }) => facts.access !== "open" && facts.status !== 501);

@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(() => hub.close());
 
 /** All that a caller is told, whatever the receiver did: anything more would tell about the network of the hub. */
-const NOT_TAKEN = "the receiver did not take it";
+const NOT_TAKEN = "the receiver did not accept it";
 const readings = (value: number) => [{ date: "2026-03-01T00:00:00Z", value }];
 const signatureOf = ({ headers }: Received) => String(headers[SIGNATURE_HEADER]);
 
@@ -64,7 +64,7 @@ test("the outcome of a push is delivered to its webhookUrl, signed", async () =>
   }
 });
 
-test("a delivery that fails is tried again until the receiver takes it", async () => {
+test("a delivery that fails is tried again until the receiver accepts it", async () => {
   const receiver = await startReceiver([503, 500]);
   try {
     await hub.post("/push/api/data", [], { query: { operationId: "op-2", webhookUrl: receiver.url } });
@@ -76,7 +76,7 @@ test("a delivery that fails is tried again until the receiver takes it", async (
   }
 });
 
-test("after the configured attempts a delivery is given up, and the operation says so", async () => {
+test("after the configured attempts a delivery has failed for good, and the operation says so", async () => {
   const receiver = await startReceiver([500, 500, 500, 500]);
   try {
     await hub.post("/push/api/data", [], { query: { operationId: "op-3", webhookUrl: receiver.url } });
@@ -112,7 +112,7 @@ test.each(["ftp://127.0.0.1/x", "nonsense"])("the webhookUrl %s is refused by 40
   });
 });
 
-test("an answer that points elsewhere, and none within the timeout, count as failures", async () => {
+test("a redirect, and no response within the timeout, count as failures", async () => {
   const receiver = await startReceiver([302]);
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));

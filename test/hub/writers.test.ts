@@ -65,7 +65,8 @@ async function close({ store, ingest }: Opened): Promise<void> {
 
 async function empty(): Promise<void> {
   await database.query(
-    `TRUNCATE ${["point", "point_version", "operation", "body", "outcome"].map((table) => `${SCHEMA}.${table}`).join(", ")}`,
+    "TRUNCATE " +
+      `${["point", "point_version", "operation", "body", "outcome"].map((table) => `${SCHEMA}.${table}`).join(", ")}`,
   );
 }
 
@@ -142,7 +143,8 @@ const element = fc.record({
   data: fc.oneof(fc.array(reading, { maxLength: 12 }), run),
 });
 
-test("groups on PostgreSQL leave the points, versions and counts that operations applied one by one leave on SQLite", async () => {
+test("groups on PostgreSQL leave the points, versions and counts that operations applied one by one leave " +
+  "on SQLite", async () => {
   let round = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -173,7 +175,7 @@ const partition = `${SCHEMA}.point_2026_06`;
 const count = async () =>
   (await database.query(`SELECT count(*)::int AS total FROM ${SCHEMA}.point`))[0]?.["total"];
 
-test("a month whose partition an administrator dropped is made again, and what comes for it is stored", async () => {
+test("a month whose partition an administrator dropped is created again, and its readings are stored", async () => {
   await apply(postgres, [[{ variableId: 2, data: monthOf(10, 5) }]], 1, 100);
   await database.query(`DROP TABLE ${partition}`);
   expect(await count()).toBe(0);
@@ -194,7 +196,8 @@ test("a partition that was detached keeps its name and its points, and the month
 
 test("months that an administrator put together in one partition stay so", async () => {
   await database.query(
-    `CREATE TABLE ${SCHEMA}.point_2019 PARTITION OF ${SCHEMA}.point FOR VALUES FROM ('${Date.UTC(2019, 0)}') TO ('${Date.UTC(2020, 0)}')`,
+    `CREATE TABLE ${SCHEMA}.point_2019 PARTITION OF ${SCHEMA}.point FOR VALUES FROM ` +
+      `('${Date.UTC(2019, 0)}') TO ('${Date.UTC(2020, 0)}')`,
   );
   const data = [{ date: "2019-03-01T00:00:00Z", value: 1 }];
   await apply(postgres, [[{ variableId: 2, data }]], 1, 100);

@@ -1,11 +1,13 @@
-/** Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years as the calendar there has them. */
+/**
+ * Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years by the calendar of the zone.
+ */
 import type { Aggregate, DataRow, Granularity } from "../../wire/index.ts";
 import { offsetMsAt } from "../time.ts";
 
 export interface Bucket {
-  /** Included; null: open (Granularity=All). */
+  /** Inclusive; null: open (Granularity=All). */
   readonly startMs: number | null;
-  /** Excluded. */
+  /** Exclusive. */
   readonly endMs: number;
 }
 
@@ -20,7 +22,7 @@ export function bucketOf(ms: number, granularity: Span | "All", zone: string): B
   const next = first.add(LENGTHS[granularity]);
   const endMs = startOfDay(next, zone);
   if (ms < endMs) return { startMs: startOfDay(first, zone), endMs };
-  // Clocks set back across midnight return to the day before; what comes twice belongs to the day that had begun.
+  // Clocks set back across midnight return to the previous day; a repeated time belongs to the day that had begun.
   return { startMs: endMs, endMs: startOfDay(next.add(LENGTHS[granularity]), zone) };
 }
 
@@ -37,7 +39,7 @@ function startOfDay(date: Temporal.PlainDate, zone: string): number {
   return date.toZonedDateTime(zone).epochMilliseconds;
 }
 
-/** Both passes of a repeated hour are hours of their own. */
+/** Both passes of a repeated hour are separate hours. */
 function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): Bucket {
   const lengthMs = granularity === "Minute" ? 60_000 : 3_600_000;
   const at = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone);
@@ -56,13 +58,16 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
 
 type Aggregated = Exclude<Aggregate, "None">;
 
-/** Values beyond it, whose squares have no double, are counted in the smaller unit from then on; a power of two, so that nothing is rounded. */
+/**
+ * Above this value, whose square has no double, sums use the smaller unit; a power of two, so that nothing is rounded.
+ */
 const HUGE = 1e150;
 const SMALL_UNIT = 2 ** -600;
 
 /**
- * Running aggregates of one period. Variance by Welford's method, of a sample (n - 1), as databases' VAR and STDEV. What lies beyond the
- * doubles in the end (a sum of 2e308) is left out, since JSON has no number for it; what only passes through there is not.
+ * Running aggregates of one period. Variance by Welford's method, of a sample (n - 1), as databases' VAR and STDEV. A
+ * final result beyond the range of doubles (a sum of 2e308) is omitted, since JSON has no number for it; intermediate
+ * results may exceed it.
  */
 export class Accumulator {
   private unit = 1;

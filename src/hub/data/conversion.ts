@@ -1,24 +1,24 @@
 /**
- * `TargetUnits`: values in the first unit of the list that is of the variable's family (specification, *Data endpoints* and *Unit*).
- * Where none is, nothing happens, as specified; a header of ours says so.
+ * `TargetUnits`: values in the first unit of the list that belongs to the variable's family (specification, *Data
+ * endpoints* and *Unit*). Without such a unit values stay unconverted, as specified; a header of Headgate says so.
  */
 import { convertUnit, UNITS, type Unit } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import type { VariableFacts } from "../store/store.ts";
 
-/** Ids that a warning names; further ones are counted. */
+/** Limit on the ids that a warning names; further ones are counted. */
 const NAMED_MAX = 20;
 
 const unitsById = new Map(UNITS.map((unit) => [unit.id, unit]));
 
 export interface Conversion {
-  /** Of the values that are shown. */
+  /** Unit of the returned values. */
   readonly unitId: number;
   /** Null: as stored. */
   readonly convert: ((value: number) => number) | null;
 }
 
-/** Throws a 400 for an id that is no unit. */
+/** Throws a 400 for an unknown unit id. */
 export function targetUnits(name: string, ids: readonly number[] | undefined): readonly Unit[] {
   return (ids ?? []).map((id) => {
     const unit = unitsById.get(id);
@@ -34,7 +34,7 @@ export function conversionOf({ unitId }: VariableFacts, targets: readonly Unit[]
   return { unitId: to.id, convert: to.id === from.id ? null : (value) => convertUnit(value, from, to) };
 }
 
-/** What a client should know of values that stay as they are; null when there are none. */
+/** Warning about unconverted values; null when there are none. */
 export function conversionWarning(
   variables: readonly VariableFacts[],
   targets: readonly Unit[],

@@ -1,4 +1,4 @@
-/** Parameters of /data (specification, *Data endpoints*): checked, combined, and made ready for the store. */
+/** Parameters of /data (specification, *Data endpoints*): checked, combined, and prepared for the store. */
 import {
   type Aggregate,
   type DataDisplayLevel,
@@ -64,7 +64,10 @@ function refuse(query: DataQuery): void {
     throw invalidField("TimeZoneId", `${query.TimeZoneId} is neither an IANA nor a Windows time zone`);
 }
 
-/** "Administrators only; others take the account from the token": another account is refused rather than silently replaced. */
+/**
+ * "Administrators only; others take the account from the token": another account is refused rather than silently
+ * replaced.
+ */
 function accountOf(query: DataQuery, { user, accountId }: Principal): number {
   const asked = query.AccountId;
   if (asked === undefined || asked === accountId) return accountId;
@@ -115,13 +118,15 @@ function instantUs(text: string): number {
 }
 
 export interface Zones {
-  /** In which From, To and the edges of aggregates are read. IANA. */
+  /** Zone of From, To and the edges of aggregates. IANA. */
   readonly period: string;
-  /** In which dates are written. Windows or IANA. */
+  /** Zone of the dates in the response. Windows or IANA. */
   readonly dates: string;
 }
 
-/** Without TimeZoneId and UseReportingTimezone: bounds in UTC, dates in the zone of the source (platform facts, *Time*). */
+/**
+ * Without TimeZoneId and UseReportingTimezone: bounds in UTC, dates in the zone of the source (platform facts, *Time*).
+ */
 export function zonesOf({ query }: DataRequest, variable: VariableFacts): Zones {
   const asked = query.UseReportingTimezone === true ? variable.siteZoneId : query.TimeZoneId;
   return {
@@ -130,12 +135,12 @@ export function zonesOf({ query }: DataRequest, variable: VariableFacts): Zones 
   };
 }
 
-/** `page` left out: everything. */
+/** Without `page`: everything. */
 export function rangeOf(request: DataRequest, zone: string, page: Page): PointRange {
   const { query, order, view } = request;
   const fromMs = boundMs("From", query.From, zone);
   const toMs = boundMs("To", query.To, zone);
-  if (fromMs !== null && toMs !== null && fromMs > toMs) throw invalidField("From", "lies after To");
+  if (fromMs !== null && toMs !== null && fromMs > toMs) throw invalidField("From", "is after To");
   const lastMs = toMs === null || query.IncludeToBoundary === true ? toMs : toMs - 1;
   return { fromMs, lastMs, order, page, view };
 }

@@ -1,10 +1,13 @@
-/** Raw points of variables, in their order. Short pages of many variables are read together, others one by one; memory holds one chunk. */
+/**
+ * Raw points of variables, in order. Short pages of many variables are read in one query, others one by one; memory
+ * holds one chunk.
+ */
 import type { HeadPage } from "../store/point-selection.ts";
 import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { type DataRequest, rangeOf, type Zones, zonesOf } from "./query.ts";
 
-/** Points that are read together at most, and of one variable. */
-const TOGETHER = 5_000;
+/** Limit on the points that one query reads for several variables, and for one. */
+const POINTS_PER_QUERY = 5_000;
 const SHORT = 50;
 
 export interface RawChunk {
@@ -14,7 +17,7 @@ export interface RawChunk {
   readonly points: readonly PointRow[];
 }
 
-/** Without `labels`, dates and values alone are asked for. */
+/** Without `labels`, only dates and values are read. */
 export async function* readRaw(
   points: PointStore,
   request: DataRequest,
@@ -34,7 +37,7 @@ export async function* readRaw(
     }
     return;
   }
-  const size = Math.floor(TOGETHER / Math.max(1, short.page.offset + short.page.limit));
+  const size = Math.floor(POINTS_PER_QUERY / Math.max(1, short.page.offset + short.page.limit));
   for (let first = 0; first < variables.length; first += size) {
     const asks = variables.slice(first, first + size).map(askOf);
     const periods = asks.map(({ variable, range: { fromMs, lastMs } }) => ({ variable, fromMs, lastMs }));
@@ -46,7 +49,7 @@ export async function* readRaw(
   }
 }
 
-/** Null: not short. */
+/** Null: the page is not short. */
 function headPageOf({ order, page: { offset, limit }, view }: DataRequest): HeadPage | null {
   if (limit === null || offset + limit > SHORT || view.kind === "all") return null;
   return { order, page: { offset, limit }, view };

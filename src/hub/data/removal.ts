@@ -1,4 +1,7 @@
-/** DELETE {base_url}/data (specification, *Data endpoints*): with WhatIf nothing is removed and the answer tells what would be. */
+/**
+ * DELETE {base_url}/data (specification, *Data endpoints*): with WhatIf nothing is removed, and the response says what
+ * would be.
+ */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger, unknownNames } from "../../wire/caseless.ts";
@@ -41,7 +44,8 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
   const unknown = unknownNames(removalQuery, Object.keys(parameters));
   if (unknown.length > 0)
     throw invalidRequest(
-      `DELETE /data takes VariableIds, FromDateUtc, ToDateUtc and WhatIf, not ${unknown.slice(0, 20).join(", ")}; nothing was removed`,
+      "DELETE /data takes VariableIds, FromDateUtc, ToDateUtc and WhatIf, not " +
+        `${unknown.slice(0, 20).join(", ")}; nothing was removed`,
     );
   const query = parsed(removalQuery, parameters);
   const ids = [...new Set([...(query.VariableIds ?? []), ...(query.VariableId ?? [])])];
@@ -49,11 +53,11 @@ async function removeData({ store }: HubContext, request: FastifyRequest): Promi
   const fromMs = boundMs("FromDateUtc", query.FromDateUtc);
   const toMs = boundMs("ToDateUtc", query.ToDateUtc);
   if (fromMs !== null && toMs !== null && fromMs > toMs)
-    throw invalidField("FromDateUtc", "lies after ToDateUtc");
+    throw invalidField("FromDateUtc", "is after ToDateUtc");
   const variables = await store.points.select(principal.accountId, { ids });
   const known = new Set(variables.map(({ id }) => id));
   const strange = ids.filter((id) => !known.has(id));
-  // All or nothing of what was named: a typing error must not look like an empty variable.
+  // All or nothing of the named variables: a typing error must not look like an empty variable.
   if (strange.length > 0)
     throw invalidField(
       "VariableIds",

@@ -59,7 +59,7 @@ async function answer(
 ): Promise<FastifyReply> {
   const principal = callerOf(request);
   const asked = readDataRequest(input, principal);
-  // Faults of the period are told also when nothing is selected.
+  // Faults of the period are reported even when no variable is selected.
   rangeOf(asked, "UTC", asked.page);
   const variables = await store.points.select(asked.accountId, asked.filter);
   for (const variable of variables) rangeOf(asked, zonesOf(asked, variable).period, asked.page);

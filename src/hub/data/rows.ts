@@ -1,4 +1,7 @@
-/** Rows of /data, variable by variable in order of id, streamed: memory holds one chunk. Paging counts within each variable (rule 5). */
+/**
+ * Rows of /data, variable by variable in order of id, streamed: memory holds one chunk. Paging counts within each
+ * variable (rule 5).
+ */
 import type { DataDisplayLevel, DataRow } from "../../wire/index.ts";
 import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";
@@ -18,7 +21,7 @@ export async function* readRows(
   else for (const variable of variables) yield* aggregatedRows(points, request, variable);
 }
 
-/** What pages count, all of it: points, also where each is shown with its versions, or periods. */
+/** Counts all items of the pages: points, also where each is shown with its versions, or periods. */
 export async function countRows(
   points: PointStore,
   request: DataRequest,
@@ -84,7 +87,7 @@ async function* aggregatedRows(
         rows.push(...finished());
         open = { bucket: bucketOf(point.atMs, granularity, zones.period), sums: new Accumulator() };
       }
-      // Each value for itself: a sum of temperatures cannot be converted afterwards.
+      // Converts each value separately: a sum of temperatures cannot be converted afterwards.
       open.sums.add(convert === null ? point.value : convert(point.value), point.atMs);
     }
     if (rows.length > 0) yield rows;
@@ -94,7 +97,7 @@ async function* aggregatedRows(
   if (rest.length > 0) yield rest;
 }
 
-/** Left out where the target unit makes more of a value than JSON has numbers for. */
+/** Omitted where the value in the target unit exceeds the range of JSON numbers. */
 function rawColumn(value: number): Partial<DataRow> {
   return Number.isFinite(value) ? { rawValue: value } : {};
 }
@@ -117,7 +120,7 @@ function discriminants(
   return { unitId, variableId, date: date(), sourceId };
 }
 
-/** Both levels of tags stay apart; `tags` shows them together, the reading's own before the element's. */
+/** Both levels of tags stay separate; `tags` shows both, the reading's own before the element's. */
 function versionColumns({ version, versionUs, tags, batchTags }: PointRow): Partial<DataRow> {
   return {
     version,

@@ -1,4 +1,7 @@
-/** Rows of /data as JSON. The rows of raw values, of which a year has 35,000 a variable, are put together from their few fields. */
+/**
+ * Rows of /data as JSON. Rows of raw values, of which a year has 35,000 a variable, are assembled from their few
+ * fields.
+ */
 import type { PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { ZoneWriter } from "../time.ts";
 import { conversionOf } from "./conversion.ts";
@@ -6,7 +9,7 @@ import type { DataRequest } from "./query.ts";
 import { readRaw } from "./raw.ts";
 import { readRows } from "./rows.ts";
 
-/** Small answers of many variables are sent together. */
+/** Short pieces of many variables are sent in one write. */
 const PIECE_CHARACTERS = 65_536;
 
 /** The array in pieces; memory holds one chunk of points. */

@@ -1,4 +1,7 @@
-/** The expressions of a query: `CustomFilter`, and `OdmSqlFilter`, which takes the same ones over the documented model. */
+/**
+ * The expressions of a query: `CustomFilter`, and `OdmSqlFilter`, which accepts the same syntax over the documented
+ * model.
+ */
 import type { FilterEntity, FilterNode } from "../store/filter.ts";
 import { parseFilter } from "./parse.ts";
 
@@ -7,7 +10,7 @@ export interface ExpressionQuery {
   readonly OdmSqlFilter?: string | undefined;
 }
 
-/** All of them hold. Throws a 400 that names the parameter and the position. */
+/** All of the tests must hold. Throws a 400 that names the parameter and the position. */
 export function expressions(entity: FilterEntity, query: ExpressionQuery): FilterNode[] {
   return (["CustomFilter", "OdmSqlFilter"] as const).flatMap((parameter) => {
     const expression = query[parameter];

@@ -67,7 +67,7 @@ export function fieldNamed(
   return found === undefined ? undefined : { name: found[0], type: found[1] };
 }
 
-/** The fields of an entity, the likeliest first, in words. */
+/** The fields of an entity, the most similar first, as text. */
 export function nearestFields(entity: FilterEntity, name: string): string {
   const names = Object.keys(FILTER_FIELDS[entity]);
   const far = (field: string) => leven(field.toLowerCase(), name.toLowerCase());

@@ -37,7 +37,7 @@ const TEXT_OPERATORS: ReadonlySet<FilterOperator> = new Set(["like", "contains",
 
 interface NamedField {
   readonly field: FilterField;
-  /** Null: whatever the form holds. */
+  /** Null: any type, for a form field. */
   readonly type: FieldType | null;
   readonly words: string;
 }
@@ -134,7 +134,7 @@ class Parser {
     const value = literalOf(token);
     if (value === undefined)
       throw this.#fault(token, `a value is expected after ${sign.text}, not ${shown(token)}`);
-    // An empty text is what a field without a value shows as.
+    // An empty text is the value of a field without a value.
     if (value === "" && operator === "=") return { kind: "empty", field };
     if (TEXT_OPERATORS.has(operator)) {
       if (type === "number" || type === "boolean")

@@ -1,4 +1,4 @@
-/** Words of a filter expression, each with its position. */
+/** Tokens of a filter expression, each with its position. */
 import { invalidField } from "../http/problems.ts";
 
 export type TokenKind = "word" | "quoted" | "text" | "number" | "sign" | "end";
@@ -7,7 +7,7 @@ export interface Token {
   readonly kind: TokenKind;
   /** Without its quotes. */
   readonly text: string;
-  /** Of the first character, from 1. */
+  /** Position of the first character, from 1. */
   readonly at: number;
 }
 
@@ -17,10 +17,13 @@ const NUMBER = /[+-]?\d+(?:\.\d+)?(?![\p{L}\p{N}_])/uy;
 const SIGN = /<>|!=|!~|>=|<=|==|&&|\|\||[=<>().!~]/y;
 const WORD = /[\p{L}_][\p{L}\p{N}_-]*/uy;
 
-/** `'text'` is a value; `"name"` is a level of a form field, or a value where one is expected. A quote inside is doubled. */
+/**
+ * `'text'` is a value; `"name"` is a level of a form field, or a value where one is expected. A quote inside is
+ * doubled.
+ */
 const QUOTES = { "'": "text", '"': "quoted" } as const;
 
-/** Why an expression cannot be read, where, and what would do. */
+/** Why an expression cannot be read, the position, and the expected syntax. */
 export function filterFault(parameter: string, at: number, message: string): Error {
   return invalidField(parameter, `at position ${at}: ${message}`);
 }

@@ -1,6 +1,6 @@
 /**
- * What a route asks of its caller: one table for all of them, judged before a byte of the body is read
- * (specification, *Authentication* 3 to 7, and *Errors*).
+ * Access rules of the routes: one table for all of them, checked before a byte of the body is read (specification,
+ * *Authentication* 3 to 7, and *Errors*).
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Guard, Principal } from "../token/guard.ts";
@@ -8,17 +8,17 @@ import type { Right } from "../token/rights.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";
 
 export interface AccessRule {
-  /** One of them is enough. */
+  /** Any of them is enough. */
   readonly scopes: readonly string[];
   /** Null: the scope is enough. */
   readonly right: Right | null;
-  /** User name and password instead of a token. */
+  /** Accepts user name and password instead of a token. */
   readonly basic: boolean;
 }
 
 const BASE = { scopes: ["datahub-api"], basic: false } as const;
 
-/** Null: nobody has to say who they are. */
+/** Null: no authentication. */
 export const ACCESS = {
   open: null,
   read: { ...BASE, right: null },
@@ -27,7 +27,7 @@ export const ACCESS = {
   follow: { scopes: ["push-data", "datahub-api"], right: null, basic: false },
 } as const satisfies Record<string, AccessRule | null>;
 
-/** Of the page that shows the interface. */
+/** Path of the documentation page. */
 export const DOCUMENTATION_PATH = "/docs";
 const PAGE_FILE: RouteFacts = { access: "open", tag: "Hub", summary: "A file of the page", hidden: true };
 
@@ -42,30 +42,32 @@ declare module "fastify" {
   }
 }
 
-/** Before any route is added: from here on a route without facts fails the start. The list grows as routes are added. */
+/**
+ * Called before any route is added: from here on a route without facts fails the start. The list grows as routes are
+ * added.
+ */
 export function installAccess(app: FastifyInstance, guard: Guard): readonly HubRoute[] {
   const routes: HubRoute[] = [];
   app.decorateRequest("principal", null);
   app.addHook("onRoute", (route) => {
     const { method, url } = route;
-    // The page of the documentation brings routes of its own, which say nothing about themselves.
+    // The documentation plug-in adds routes of its own, without facts.
     if (url.startsWith(DOCUMENTATION_PATH)) route.config = { ...route.config, facts: PAGE_FILE };
     const facts = route.config?.facts;
-    if (facts === undefined)
-      throw new Error(`the route ${String(method)} ${url} does not say who may call it`);
+    if (facts === undefined) throw new Error(`the route ${String(method)} ${url} declares no access rule`);
     for (const one of [method].flat()) routes.push({ method: one, url, facts });
   });
   app.addHook("onRequest", async (request) => {
     const access = request.routeOptions.config.facts?.access;
-    // Without facts: nothing answers at this address, which is told to everybody.
+    // Without facts: no route has this address, and every caller may learn that.
     const rule = access === undefined ? null : ACCESS[access];
     if (rule !== null) request.principal = await guard.admit(request, rule);
   });
   return routes;
 }
 
-/** Who calls a route that is not open. */
+/** The caller of a route that is not open. */
 export function callerOf(request: FastifyRequest): Principal {
-  if (request.principal === null) throw new Error(`${request.url} is open: nobody said who calls`);
+  if (request.principal === null) throw new Error(`${request.url} is open: it has no caller`);
   return request.principal;
 }

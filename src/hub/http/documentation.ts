@@ -1,4 +1,4 @@
-/** `/openapi.json`, and the page to browse it at `/docs`: nothing on it comes from another address. */
+/** `/openapi.json`, and the page to browse it at `/docs`, which loads nothing from other addresses. */
 import swagger, { type StaticDocumentSpec } from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyInstance } from "fastify";
@@ -15,7 +15,7 @@ const DOCUMENT: RouteFacts = {
   answer: z.looseObject({}),
 };
 
-/** After every other route: the document names those that are there. */
+/** Called after every other route: the document names the existing ones. */
 export async function documentationRoutes(
   app: FastifyInstance,
   { options }: HubContext,

@@ -1,4 +1,4 @@
-/** The document of the interface (OpenAPI 3.1), derived from the routes and the schemas that judge their input. */
+/** The document of the interface (OpenAPI 3.1), derived from the routes and their schemas. */
 import { z } from "zod";
 import {
   API_VERSION,
@@ -62,7 +62,9 @@ export function openApi(routes: readonly HubRoute[], { url }: { readonly url: st
       title: "Headgate hub",
       version: API_VERSION,
       description:
-        "Measurement data of accounts: sites, sources, variables and their points. Names of query parameters and body fields are matched without regard to case, unknown body fields are ignored.",
+        "Measurement data of accounts: sites, sources, variables and their points. Names of query " +
+        "parameters and body fields are matched without regard to case, unknown body fields are " +
+        "ignored.",
     },
     servers: [{ url }],
     tags: [...new Set(routes.filter(shown).map(({ facts }) => facts.tag))].map((name) => ({ name })),
@@ -103,7 +105,7 @@ const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
 
 const shown = ({ facts }: HubRoute): boolean => facts.hidden !== true;
 
-/** `/sources/:id` as `/sources/{id}`; what a wildcard takes is called `rest`. */
+/** `/sources/:id` as `/sources/{id}`; the wildcard parameter is named `rest`. */
 function templateOf({ url, facts }: HubRoute): string {
   return url.replace(/:(\w+)/g, "{$1}").replace(/\*$/, `{${facts.rest ?? "rest"}}`);
 }
@@ -227,13 +229,13 @@ function problemExample(status: number): z.infer<typeof problem> {
   };
 }
 
-/** Integers are those that a double holds; as bounds of each they would only be in the way. */
+/** Integers are limited to the safe range of doubles; showing these bounds on each would only distract. */
 function withoutSafeBounds(name: string, value: unknown): unknown {
   const isBound = name === "minimum" || name === "maximum";
   return isBound && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER ? undefined : value;
 }
 
-/** Named schemas go to the components, and are referred to. */
+/** Named schemas go to the components and are referenced. */
 function schemaOf(schema: z.ZodType, schemas: Record<string, unknown>): Json {
   const whole = z.toJSONSchema(schema, {
     io: "input",

@@ -1,10 +1,10 @@
-/** Parameters that stand in the address, in a JSON body, or in both. */
+/** Parameters in the address, in a JSON body, or in both. */
 import type { FastifyRequest } from "fastify";
 import { invalidRequest } from "./problems.ts";
 
 /**
- * One that differs between the two is given twice: a list where lists are taken, an error elsewhere, and never one of the two in silence.
- * Null: not given. `Paging` may be an object in the body.
+ * A parameter that differs between the two counts as given twice: a list where lists are allowed, an error elsewhere;
+ * neither is silently dropped. Null: not given. `Paging` may be an object in the body.
  */
 export function parametersOf(request: FastifyRequest): Record<string, unknown> {
   const body = request.body ?? {};

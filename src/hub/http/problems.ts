@@ -1,4 +1,4 @@
-/** Error answers of the hub: problem details (RFC 9457) with a stable `code`; shape in `wire/problem.ts`. */
+/** Error responses of the hub: problem details (RFC 9457) with a stable `code`; shape in `wire/problem.ts`. */
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
@@ -42,12 +42,12 @@ export const TITLES: Readonly<Record<number, string>> = {
 
 export type ProblemErrors = NonNullable<Problem["errors"]>;
 
-/** An answer that ends a request; thrown by handlers and written by the error handler. */
+/** A response that ends a request; thrown by handlers and written by the error handler. */
 export class HttpProblem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
   readonly errors: ProblemErrors | undefined;
-  /** Of the header `Retry-After`. */
+  /** Value of the header `Retry-After`. */
   readonly retryAfterSec: number | undefined;
 
   constructor(
@@ -90,10 +90,10 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, input: unknown)
   throw invalidRequest(errors.map((error) => `${error.path || "body"}: ${error.message}`).join("; "), errors);
 }
 
-/** Far beyond any form; what judges and stores a body calls itself at each level. */
+/** Far beyond any form; the code that checks and stores a body recurses at each level. */
 const DEPTH_MAX = 64;
 
-/** Why a body or a query can neither be judged nor stored; null when it can. Calls itself at no level. */
+/** Why a body or a query can neither be checked nor stored; null when it can. Not recursive. */
 export function unfit(input: unknown): string | null {
   const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: input, depth: 0 }];
   for (let at = rest.pop(); at !== undefined; at = rest.pop()) {
@@ -110,7 +110,7 @@ export function unfit(input: unknown): string | null {
   return null;
 }
 
-/** Details quote what came; of a long text its beginning is enough. */
+/** Details quote the input; a long text is cut to its beginning. */
 const DETAIL_MAX = 2_000;
 
 function bodyOf(thrown: HttpProblem): string {
@@ -131,7 +131,10 @@ export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyRe
   return reply.code(thrown.status).type("application/problem+json").send(bodyOf(thrown));
 }
 
-/** Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect: logged, 500. */
+/**
+ * Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect: logged,
+ * 500.
+ */
 export function installProblems(app: FastifyInstance, log: Logger): void {
   app.addHook("onRequest", async (request) => {
     if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
@@ -155,7 +158,10 @@ export function installProblems(app: FastifyInstance, log: Logger): void {
   );
 }
 
-/** What is refused before a route is found (Fastify's options): addresses that cannot be read, and what is no HTTP. */
+/**
+ * Requests that are refused before a route is found (Fastify's options): unreadable addresses, and input that is not
+ * HTTP.
+ */
 export const belowRoutes = {
   frameworkErrors: (thrown: FastifyError, _request: FastifyRequest, reply: FastifyReply): void => {
     const status = thrown.statusCode ?? 400;
@@ -170,7 +176,9 @@ export const belowRoutes = {
     const [status, code, detail] = CLIENT_ERRORS[thrown.code ?? ""] ?? UNREADABLE;
     const body = bodyOf(new HttpProblem(status, code, detail));
     socket.end(
-      `HTTP/1.1 ${status} ${TITLES[status]}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${status} ${TITLES[status]}\r\nContent-Type: ` +
+        `application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: ` +
+        `close\r\n\r\n${body}`,
     );
   },
 };
@@ -182,7 +190,7 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, stri
     "too-large",
     "the address and the headers are too long; POST /data takes its parameters in a body",
   ],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid-request", "the request did not come to its end in time"],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid-request", "the request did not end in time"],
 };
 
 function fastifyCode(status: number): ProblemCode {

@@ -1,4 +1,7 @@
-/** Rates of requests, for each account and for each client (specification, *Limits*: customer-level, configurable). Counted by each node for itself. */
+/**
+ * Rates of requests, for each account and for each client (specification, *Limits*: customer-level, configurable). Each
+ * node counts separately.
+ */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { HubOptions } from "../options.ts";
@@ -12,7 +15,7 @@ interface Limit {
   readonly max: number;
 }
 
-/** After `installAccess`: who calls is known here. */
+/** Called after `installAccess`, when the caller is known. */
 export function installRates(app: FastifyInstance, options: HubOptions): void {
   const limitsOf = (principal: Principal): Limit[] => {
     const { accountId, clientId } = principal;

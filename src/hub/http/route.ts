@@ -1,4 +1,4 @@
-/** What is said of each route beside its handler: who may call it, and what its page of the documentation shows. */
+/** Facts about each route beside its handler: its access rule, and its entry in the documentation. */
 import type { z } from "zod";
 import type { Access } from "./access.ts";
 
@@ -25,22 +25,22 @@ export interface RouteFacts {
   readonly body?: z.ZodType;
   /** `application/json` when absent. */
   readonly bodyType?: string;
-  /** Absent: without a body (204), or of a type that `answerType` names. */
+  /** Absent: without a body (204), or of the type in `answerType`. */
   readonly answer?: z.ZodType;
   readonly answerType?: string;
   /** 200 when absent. */
   readonly status?: 200 | 204 | 501;
-  /** Works as it stands in an account that holds a site 1, a source 1 and a variable 1. */
+  /** Works as given in an account that holds a site 1, a source 1 and a variable 1. */
   readonly example?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown };
-  /** What the wildcard at the end of the address takes, in a word. */
+  /** Name of the wildcard at the end of the address. */
   readonly rest?: string;
-  /** Left out of the documentation: files of its own page. */
+  /** Omitted from the documentation: files of its own page. */
   readonly hidden?: true;
 }
 
 export interface HubRoute {
   readonly method: string;
-  /** As Fastify writes it: `/sources/:id`, `/storage/*`. */
+  /** In the syntax of Fastify: `/sources/:id`, `/storage/*`. */
   readonly url: string;
   readonly facts: RouteFacts;
 }

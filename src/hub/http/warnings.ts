@@ -1,20 +1,20 @@
-/** What an answer of 200 should still tell its client: a header of ours, since the specification has no place for it. */
+/** Warnings on a 200: a header of Headgate, since the specification has no place for them. */
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { unknownNames } from "../../wire/caseless.ts";
 import { WARNING_HEADER } from "../../wire/index.ts";
 
-/** Names that a warning quotes, and the characters of each; further ones are counted. */
+/** Limits on the names that a warning quotes, and on the characters of each; further names are counted. */
 const NAMED_MAX = 10;
 const CHARACTERS_MAX = 60;
 
-/** Several warnings of one answer share the header. In ASCII, as headers are. */
+/** Several warnings of one response share the header. In ASCII, as headers require. */
 export function warn(reply: FastifyReply, warning: string): void {
   const before = reply.getHeader(WARNING_HEADER);
   const text = warning.replaceAll(/[^ -~]/g, "?");
   void reply.header(WARNING_HEADER, before === undefined ? text : `${before}; ${text}`);
 }
 
-/** A filter that nobody knows filters nothing, and the whole list would look like what was asked for. */
+/** An unknown filter filters nothing, and the full list would look like the filtered one. */
 export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[]): void {
   if (unknown.length === 0) return;
   const named = unknown.slice(0, NAMED_MAX).map((name) => name.slice(0, CHARACTERS_MAX));
@@ -22,7 +22,7 @@ export function warnOfUnknown(reply: FastifyReply, unknown: readonly string[]): 
   warn(reply, `ignored, since this address knows no such parameter: ${named.join(", ")}${more}`);
 }
 
-/** Of every GET that says which parameters it takes. */
+/** For every GET that declares its parameters. */
 export function installWarnings(app: FastifyInstance): void {
   app.addHook("preHandler", async (request, reply) => {
     const schema = request.routeOptions.config.facts?.query;

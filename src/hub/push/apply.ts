@@ -1,12 +1,12 @@
 /**
- * Applies a group of operations: resolves targets, judges readings, writes points, counts what became of each.
- * `received = stored + discarded`, always; what is discarded has a reason.
+ * Applies a group of operations: resolves targets, checks readings, writes points, counts the results. `received =
+ * stored + discarded`, always; each discarded reading has a reason.
  */
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { type PushElement, type PushReading, readPushParts } from "../../wire/index.ts";
 import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
-import { unpacked } from "./body-compression.ts";
+import { decompressed } from "./body-compression.ts";
 import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
 import { Discards } from "./discards.ts";
 import type { Horizon } from "./ingestion.ts";
@@ -16,7 +16,7 @@ export interface ApplyParts {
   readonly discardsMax: number;
   readonly horizon: Horizon;
   readonly clock: Clock;
-  /** Where readings are gathered until they are written; cleared first. */
+  /** Collects readings until they are written; cleared first. */
   readonly columns: ReadingColumns;
 }
 
@@ -40,7 +40,7 @@ export async function applyOperations(
     const { accountId, timeoutSec } = operation;
     check = timeoutCheck(clock, timeoutSec);
     tallies.push(
-      await gatherOperation(transaction, operation, {
+      await collectOperation(transaction, operation, {
         index,
         columns,
         write,
@@ -74,7 +74,7 @@ export class OperationTimeout extends Error {
   }
 }
 
-/** The time that an operation waits for its turn does not count. */
+/** Time in the queue does not count. */
 function timeoutCheck(clock: Clock, timeoutSec: number): () => void {
   const lastMs = clock.monotonicMs() + timeoutSec * 1_000;
   return () => {
@@ -90,8 +90,8 @@ interface Tally {
   readonly started: string;
 }
 
-interface Gathering {
-  /** Of the operation in its group. */
+interface CollectParts {
+  /** Index of the operation in its group. */
   readonly index: number;
   readonly columns: ReadingColumns;
   readonly discardsMax: number;
@@ -104,63 +104,73 @@ interface Gathering {
   check(): void;
 }
 
-/** Nearly all operations are gathered at once; one with finer dates, or larger than the columns, once it is known which dates collide. */
-async function gatherOperation(
+/**
+ * Most operations are collected in one pass; an operation with finer dates, or larger than the columns, is collected
+ * when its colliding dates are known.
+ */
+async function collectOperation(
   transaction: IngestTransaction,
   operation: QueuedOperation,
-  gathering: Gathering,
+  parts: CollectParts,
 ): Promise<Tally> {
-  const { columns, lastMs, check } = gathering;
+  const { columns, lastMs, check } = parts;
   const begin = columns.length;
-  const tally = await gather(transaction, operation, gathering, null);
+  const tally = await collect(transaction, operation, parts, null);
   if (tally !== null) return tally;
   columns.truncate(begin);
   const colliding = await findColliding(transaction, operation, lastMs);
   check();
-  const known = await gather(transaction, operation, gathering, colliding);
-  if (known === null) throw new RangeError("an operation whose collisions are known was not gathered");
+  const known = await collect(transaction, operation, parts, colliding);
+  if (known === null) throw new RangeError("an operation whose collisions are known was not collected");
   return known;
 }
 
-/** `colliding`: readings to discard, by their order among those that can be stored; null: not known. The result is null when it must be. */
-async function gather(
+/**
+ * `colliding`: indexes of readings to discard, among those that can be stored; null: not known. The result is null when
+ * the indexes are needed.
+ */
+async function collect(
   transaction: IngestTransaction,
   { accountId, body }: QueuedOperation,
-  gathering: Gathering,
+  parts: CollectParts,
   colliding: ReadonlySet<number> | null,
 ): Promise<Tally | null> {
-  const discards = new Discards(gathering.discardsMax);
+  const discards = new Discards(parts.discardsMax);
   const cut = new CutNotice();
   const resolve = createResolver(transaction, accountId);
-  const taking = { ...gathering, discards, cut, colliding, storable: 0 };
+  const collecting = { ...parts, discards, cut, colliding, storable: 0 };
   let received = 0;
   let stored = 0;
-  for (const element of readPushParts(unpacked(body))) {
+  for (const element of readPushParts(decompressed(body))) {
     received += element.data.length;
     const variable = await resolve(element);
     if (typeof variable === "string") {
       discards.add(wordsOf(element), variable, element.data.length);
       continue;
     }
-    const count = await take(element, variable, taking);
+    const count = await take(element, variable, collecting);
     if (count === null) return null;
     stored += count;
   }
   const notice = cut.words();
-  return { received, stored, discards, notices: notice === null ? [] : [notice], started: gathering.started };
+  return { received, stored, discards, notices: notice === null ? [] : [notice], started: parts.started };
 }
 
-interface Taking extends Gathering {
+interface Collecting extends CollectParts {
   readonly discards: Discards;
   readonly cut: CutNotice;
   readonly colliding: ReadonlySet<number> | null;
-  /** Readings so far that can be stored. */
+  /** Number of storable readings so far. */
   storable: number;
 }
 
-/** Adds the readings of an element that can be stored; returns how many. Null: as `gather`. */
-async function take(element: PushElement, variable: VariableFacts, taking: Taking): Promise<number | null> {
-  const { index, columns, discards, cut, colliding, write, check, lastMs } = taking;
+/** Adds the storable readings of an element and returns their number. Null: as `collect`. */
+async function take(
+  element: PushElement,
+  variable: VariableFacts,
+  collecting: Collecting,
+): Promise<number | null> {
+  const { index, columns, discards, cut, colliding, write, check, lastMs } = collecting;
   const batchTags = element.tags === undefined ? null : JSON.stringify(element.tags);
   const isBare = batchTags === null && element.version === undefined;
   const judge = new ReadingJudge(element, variable, lastMs);
@@ -173,8 +183,8 @@ async function take(element: PushElement, variable: VariableFacts, taking: Takin
       continue;
     }
     if (colliding === null && (judge.beyond !== "" || columns.isFull)) return null;
-    taking.storable += 1;
-    if (colliding?.has(taking.storable - 1) === true) {
+    collecting.storable += 1;
+    if (colliding?.has(collecting.storable - 1) === true) {
       discards.add(wordsOf(element), COLLIDING, 1, reading.date);
       continue;
     }
@@ -195,7 +205,7 @@ async function take(element: PushElement, variable: VariableFacts, taking: Takin
 }
 
 function labelsOf(element: PushElement, reading: PushReading, batchTags: string | null): Labels {
-  // A tag with half a surrogate pair would be stored as another than the one that is compared.
+  // A tag with half a surrogate pair would be stored as another text than the compared one.
   const version = versionOf(element, reading)?.toWellFormed() || null;
   // "A VersionTag … is copied into the data point's tags" (Data versioning, 1).
   const tags = version === null ? reading.tags : { ...reading.tags, version };

@@ -1,12 +1,13 @@
 /**
- * Bodies are packed while they wait in the queue: what an answer waits for is that they are durable, and a tenth of the bytes is so sooner.
- * JSON never begins as a frame of Zstandard does, so that bodies which stand in a queue unpacked are told from others.
+ * Bodies are compressed while they wait in the queue: a response waits until they are durable, and a tenth of the bytes
+ * takes less time. JSON never begins with the magic bytes of Zstandard, so that uncompressed bodies in a queue are
+ * recognised.
  */
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompressSync } from "node:zlib";
 
-/** Below, packing costs more than it saves. */
-const PACKED_FROM_BYTES = 16_384;
+/** Below this size, compression costs more than it saves. */
+const COMPRESSED_FROM_BYTES = 16_384;
 const FRAME = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const FAST = {
   chunkSize: 262_144,
@@ -15,12 +16,12 @@ const FAST = {
 
 const compress = promisify(zstdCompress);
 
-/** In a thread of its own; the body is left as it is. */
-export async function packed(body: Uint8Array): Promise<Uint8Array> {
-  return body.byteLength < PACKED_FROM_BYTES ? body : compress(body, FAST);
+/** Runs in a thread of the pool; does not change the body. */
+export async function compressed(body: Uint8Array): Promise<Uint8Array> {
+  return body.byteLength < COMPRESSED_FROM_BYTES ? body : compress(body, FAST);
 }
 
-export function unpacked(bytes: Uint8Array): Uint8Array {
-  const isPacked = FRAME.every((byte, index) => bytes[index] === byte);
-  return isPacked ? zstdDecompressSync(bytes) : bytes;
+export function decompressed(bytes: Uint8Array): Uint8Array {
+  const isCompressed = FRAME.every((byte, index) => bytes[index] === byte);
+  return isCompressed ? zstdDecompressSync(bytes) : bytes;
 }

@@ -1,34 +1,34 @@
-/** The body of a push, refused as a problem that names the path. */
+/** Reads the body of a push; a refusal is a problem that names the path. */
 import { PushBodyFault, readPushParts, scanReadings } from "../../wire/index.ts";
 import { HttpProblem, invalidRequest } from "../http/problems.ts";
 
-/** Others have their turn at the event loop after so many elements and readings: some milliseconds. */
-const BREATH = 10_000;
+/** The event loop runs after so many elements and readings: some milliseconds. */
+const YIELD_EVERY = 10_000;
 
-/** How many readings it holds. Throws a 400 that names the path. */
+/** Number of readings. Throws a 400 that names the path. */
 export async function countReadings(bytes: Uint8Array): Promise<number> {
-  // Most bodies are of the form that is counted at a third of the cost of parsing.
+  // Most bodies have the form that is counted at a third of the cost of parsing.
   const scan = scanReadings(bytes);
   for (let turn = scan.next(); ; turn = scan.next()) {
-    if (turn.done !== true) await othersTurn();
+    if (turn.done !== true) await yieldTurn();
     else if (turn.value === null) break;
     else return turn.value;
   }
   return countParsed(bytes);
 }
 
-const othersTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function countParsed(bytes: Uint8Array): Promise<number> {
   let received = 0;
-  let breathless = 0;
+  let sinceYield = 0;
   try {
     for (const { data } of readPushParts(bytes)) {
       received += data.length;
-      breathless += 1 + data.length;
-      if (breathless < BREATH) continue;
-      breathless = 0;
-      await othersTurn();
+      sinceYield += 1 + data.length;
+      if (sinceYield < YIELD_EVERY) continue;
+      sinceYield = 0;
+      await yieldTurn();
     }
     return received;
   } catch (thrown) {

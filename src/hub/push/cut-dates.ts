@@ -1,11 +1,11 @@
 /**
- * Dates are stored to the millisecond; finer ones are cut to it. Two dates that differ, are the same once cut, and bring different values
- * would overwrite each other by chance: such readings of one operation are discarded, all of them.
+ * Dates are stored to the millisecond; finer ones are cut to it. Two different dates that become equal by the cut, with
+ * different values, would overwrite each other by chance: such readings of one operation are all discarded.
  */
 import { readPushParts } from "../../wire/index.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, QueuedOperation } from "../store/store.ts";
-import { unpacked } from "./body-compression.ts";
+import { decompressed } from "./body-compression.ts";
 import { createResolver, ReadingJudge, versionOf } from "./judgement.ts";
 
 export const COLLIDING =
@@ -13,7 +13,7 @@ export const COLLIDING =
 
 const EXAMPLE_CHARACTERS = 60;
 
-/** Of the outcome: said once. Null: none was cut. */
+/** Notice in the outcome, given once. Null: no date was cut. */
 export class CutNotice {
   #count = 0;
   #first = "";
@@ -33,13 +33,13 @@ export class CutNotice {
   }
 }
 
-/** Which of the readings that can be stored, counted in their order, collide. Reads the operation twice at most. */
+/** The indexes of colliding readings among the storable ones. Reads the operation twice at most. */
 export async function findColliding(
   transaction: IngestTransaction,
   operation: QueuedOperation,
   lastMs: number,
 ): Promise<ReadonlySet<number>> {
-  const body = unpacked(operation.body);
+  const body = decompressed(operation.body);
   const { count, hasFiner } = survey(body);
   if (!hasFiner) return new Set();
   const columns = new ReadingColumns(count);
@@ -61,7 +61,7 @@ export async function findColliding(
   return collidingIn(columns, beyond);
 }
 
-/** A date that may be finer than a millisecond, whatever else it is. */
+/** A text with more than three decimals, which may be a date finer than a millisecond. */
 const MAYBE_FINER = /[.,]\d{4}/;
 
 function survey(body: Uint8Array): { readonly count: number; readonly hasFiner: boolean } {
@@ -95,7 +95,7 @@ function isSamePoint({ variable, atMs }: ReadingColumns, one: number, other: num
   return variable[one] === variable[other] && atMs[one] === atMs[other];
 }
 
-/** Of one exact date the last value counts, as ever; those of different dates must be the same. */
+/** Of one exact date the last value counts, as always; values of different dates must be equal. */
 function differ({ value }: ReadingColumns, beyond: readonly string[], indices: readonly number[]): boolean {
   const last = new Map(indices.map((index) => [beyond[index], value[index]]));
   return new Set(last.values()).size > 1;

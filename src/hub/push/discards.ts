@@ -3,7 +3,9 @@ import type { Outcome } from "../store/store.ts";
 type Discarded = Outcome["discarded"][number];
 const EXAMPLE_CHARACTERS = 60;
 
-/** Counts by target and reason. Beyond the limit of entries, targets are summed up by reason, so that no count is lost. */
+/**
+ * Counts by target and reason. Beyond the limit of entries, targets are summed up by reason, so that no count is lost.
+ */
 export class Discards {
   private readonly entries = new Map<string, Discarded>();
   private readonly entriesMax: number;
@@ -12,7 +14,7 @@ export class Discards {
     this.entriesMax = entriesMax;
   }
 
-  /** `example`: the offending text; the first one is told. */
+  /** `example`: the offending text; only the first one is reported. */
   add(target: string, reason: string, count: number, example?: string): void {
     if (count === 0) return;
     if (this.entries.size < this.entriesMax || this.entries.has(keyOf(target, reason)))

@@ -1,4 +1,4 @@
-/** The main thread's side of ingestion: starts the worker, wakes it, notes what it finished. */
+/** The main thread's side of ingestion: starts the worker, wakes it, records the operations that it finished. */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
@@ -11,20 +11,20 @@ export interface WorkerData {
   readonly retention: Retention;
   readonly discardsMax: number;
   readonly horizon: Horizon;
-  /** A fault point to arm in the thread, for tests; null ordinarily. */
+  /** A fault point to arm in the thread, for tests; otherwise null. */
   readonly fault: string | null;
 }
 
-/** How far in the future readings may be dated, in milliseconds. */
+/** Limit on dates in the future, in milliseconds. */
 export interface Horizon {
   readonly byDefault: number;
-  /** By the id of the account. */
+  /** Limits by the id of the account. */
   readonly byAccount: ReadonlyMap<number, number>;
 }
 
 export type ToWorker =
   | { readonly type: "wake" }
-  /** An operation that was applied once waits again, before those that were looked at since. */
+  /** An operation that was applied before waits again, ahead of operations that were read since. */
   | { readonly type: "again" }
   | { readonly type: "stop" };
 export type FromWorker =
@@ -38,11 +38,11 @@ export type FromWorker =
     };
 
 export interface Ingestion {
-  /** Something waits in the queue. */
+  /** Called when an operation waits in the queue. */
   wake(): void;
-  /** A failed operation waits again. */
+  /** Called when a failed operation waits again. */
   again(): void;
-  /** The operation in hand is completed first. */
+  /** Completes the current operation first. */
   close(): Promise<void>;
 }
 
@@ -55,23 +55,23 @@ export interface IngestionParts {
   readonly log: Logger;
   readonly clock: Clock;
   readonly fault: string | null;
-  /** Called after outcomes have been noted: webhooks may be due. */
+  /** Called after outcomes were recorded: webhooks may be due. */
   onFinished(): void;
 }
 
 export function startIngestion(parts: IngestionParts): Ingestion {
   const { log, clock } = parts;
-  const notes = createNotes(parts);
+  const recorder = createRecorder(parts);
   const closing = new AbortController();
-  let worker = startWorker(parts, notes.add);
+  let worker = startWorker(parts, recorder.add);
 
-  /** A thread that dies is replaced; what it had in hand still stands in the queue. */
+  /** A dead thread is replaced; its current operation is still in the queue. */
   const watch = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       const code = await exitOf(worker);
       if (closing.signal.aborted) return;
       log.error({ code }, "the ingestion thread ended; it is started again");
-      if (await clock.sleep(RESTART_MS, closing.signal)) worker = startWorker(parts, notes.add);
+      if (await clock.sleep(RESTART_MS, closing.signal)) worker = startWorker(parts, recorder.add);
     }
   };
   const watching = watch();
@@ -83,7 +83,7 @@ export function startIngestion(parts: IngestionParts): Ingestion {
       closing.abort();
       worker.postMessage({ type: "stop" } satisfies ToWorker);
       await watching;
-      await notes.flush();
+      await recorder.flush();
     },
   };
 }
@@ -106,7 +106,7 @@ function startWorker(
   const retention: Retention = limitOf("versions");
   const horizon: Horizon = limitOf("futureHorizon");
   const workerData: WorkerData = { store, retention, discardsMax: limits.discards, horizon, fault };
-  // Compiled, this file is JavaScript and so is the worker beside it.
+  // In the compiled package, this file is JavaScript and so is the worker beside it.
   const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
   const worker = new Worker(new URL(file, import.meta.url), { workerData });
   worker.on("error", (thrown) => log.error({ err: thrown }, "the ingestion thread failed"));
@@ -123,8 +123,11 @@ function startWorker(
   return worker;
 }
 
-/** Notes several finished operations in one commit. Losing a note is harmless: the worker finds the outcome and tells again. */
-function createNotes({ operations, log, onFinished }: IngestionParts) {
+/**
+ * Records several finished operations in one commit. Losing a record is harmless: the worker finds the outcome and
+ * reports it again.
+ */
+function createRecorder({ operations, log, onFinished }: IngestionParts) {
   let finished: number[] = [];
   let timer: NodeJS.Timeout | null = null;
   let writing: Promise<void> = Promise.resolve();
@@ -139,7 +142,7 @@ function createNotes({ operations, log, onFinished }: IngestionParts) {
         await operations.finish(batch);
         onFinished();
       } catch (thrown) {
-        log.error({ err: thrown }, "finished operations could not be noted; this is tried again");
+        log.error({ err: thrown }, "finished operations could not be recorded; this is tried again");
         finished = [...batch, ...finished];
         timer ??= setTimeout(flush, RESTART_MS);
       }

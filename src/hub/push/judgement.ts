@@ -1,4 +1,7 @@
-/** What of an operation can be stored: which variable an element names, and which readings have a date and a value. */
+/**
+ * Decides which parts of an operation can be stored: the variable of each element, and the readings with a valid date
+ * and value.
+ */
 import {
   type IdentifierKind,
   ianaZone,
@@ -10,7 +13,10 @@ import {
 import type { IngestTransaction, VariableFacts } from "../store/store.ts";
 import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 
-/** The variable that an element names, or why it names none. The elements of one operation in their order: the first settles the kind. */
+/**
+ * The variable that an element names, or why it names none. Called in the order of the elements of one operation: the
+ * first settles the kind.
+ */
 export type Resolve = (element: PushElement) => Promise<VariableFacts | string>;
 
 export function createResolver(transaction: IngestTransaction, accountId: number): Resolve {
@@ -20,7 +26,7 @@ export function createResolver(transaction: IngestTransaction, accountId: number
     kindOfCall ??= kind;
     if (kind === null) return incomplete(element);
     const value = kind === kindOfCall ? element[kind] : undefined;
-    // "One kind of source identifier a call": the kind met first is used (platform facts, *Push*).
+    // "One kind of source identifier a call": the first kind counts (platform facts, *Push*).
     if (value === undefined) return `one kind of identifier a call: this call began with ${kindOfCall}`;
     const { mappingConfig, variableTypeId } = element;
     const variable = await transaction.findVariable(accountId, {
@@ -49,9 +55,9 @@ export interface ReadingFault {
   readonly example?: string;
 }
 
-const BEYOND_HORIZON = "the date lies beyond the future horizon of the account";
+const BEYOND_HORIZON = "the date is beyond the future horizon of the account";
 
-/** Of the readings of one element; what it found of the latest stands in its fields, to spare an object a reading. */
+/** Checks the readings of one element; the result for the latest is in its fields, to save an object a reading. */
 export class ReadingJudge {
   /** Milliseconds since 1970 in UTC. */
   atMs = Number.NaN;

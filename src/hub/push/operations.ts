@@ -1,4 +1,4 @@
-/** What became of pushes, and what may be done about those that failed (ours, `docs/hub-choices.md`, *Outcomes*). */
+/** Outcomes of pushes, and the commands for failed ones (extensions of Headgate, `docs/hub-choices.md`, *Outcomes*). */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { operationAgainQuery, operationsQuery } from "../../wire/index.ts";
@@ -24,7 +24,7 @@ const OPTIONS = {
   one: described({
     access: "follow",
     tag: "Push",
-    summary: "What became of a push",
+    summary: "The outcome of a push",
     rest: "operationId",
     answer: shown,
   }),
@@ -42,7 +42,8 @@ const OPTIONS = {
     tag: "Push",
     summary: "Applies a failed operation again",
     description:
-      "Its readings overwrite what later pushes brought for the same dates. Its webhook tells the outcome anew. The answer counts the operations of that id.",
+      "Its readings overwrite those that later pushes brought for the same dates. Its webhook reports " +
+      "the outcome again. The answer counts the operations of that id.",
     rest: "operationId",
     query: operationAgainQuery,
     answer: z.object({ operationId: z.string(), waiting: z.int() }),
@@ -103,14 +104,14 @@ function notFailed(operationId: string): HttpProblem {
   );
 }
 
-/** In seconds; undefined: not said. */
+/** In seconds; undefined: not set. */
 export function timeoutOf(query: { readonly operationTimeoutSec?: number | undefined }): number | undefined {
   const timeout = query.operationTimeoutSec;
   if (timeout !== undefined && timeout < 1) throw invalidField("operationTimeoutSec", "is at least 1");
   return timeout;
 }
 
-/** The body of the webhook with the state in a word. */
+/** The body of the webhook with the state as a word. */
 function shownOperation(operation: OperationRecord) {
   const { operationId, accountId, received, acceptedMs, webhook, outcome } = operation;
   return {

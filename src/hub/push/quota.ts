@@ -1,4 +1,7 @@
-/** Quotas of an account for a day (UTC): points and bytes pushed (specification, *Limits*: customer-level, configurable). */
+/**
+ * Quotas of an account for a day (UTC): points and bytes pushed (specification, *Limits*: customer-level,
+ * configurable).
+ */
 import type { HubContext } from "../context.ts";
 import { HttpProblem } from "../http/problems.ts";
 
@@ -9,7 +12,10 @@ export interface Amount {
   readonly bytes: number;
 }
 
-/** Takes the amount from what is left of today; the result gives it back. Throws a 429 until tomorrow, a 413 when no day is enough. */
+/**
+ * Takes the amount from the rest of today's quota; the result returns it. Throws a 429 until tomorrow, a 413 when a
+ * whole day is not enough.
+ */
 export async function takeQuota(
   { options, store, clock }: HubContext,
   accountId: number,
@@ -26,7 +32,8 @@ export async function takeQuota(
     throw new HttpProblem(
       413,
       "too-large",
-      `${amount.points} points in ${amount.bytes} bytes are more than the account may push in a day (${words(points, bytes)}): send less at a time`,
+      `${amount.points} points in ${amount.bytes} bytes are more than the account may push in a day ` +
+        `(${words(points, bytes)}): send less at a time`,
     );
   const nowMs = clock.now().epochMilliseconds;
   const day = new Date(nowMs).toISOString().slice(0, 10);

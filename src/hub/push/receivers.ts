@@ -1,13 +1,13 @@
 /**
- * Where outcomes may be sent to. A `webhookUrl` is a caller's word, and the hub stands inside a network: by default public addresses at
- * port 443 (https) alone are reached; `webhook.hosts` opens more.
+ * Allowed receivers of outcomes. A `webhookUrl` is an untrusted input, and the hub is inside a network: by default only
+ * public addresses at port 443 (https) are reached; `webhook.hosts` allows more.
  */
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import { Agent } from "undici";
 
-/** Listed: the operator opened it. Public: whatever it resolves to is checked when the connection is made. */
+/** Listed: the operator allowed it. Public: its resolved addresses are checked when the connection is made. */
 export type Reach = "listed" | "public" | "refused";
 
 export function reachOf(url: URL, hosts: readonly string[]): Reach {
@@ -19,15 +19,15 @@ export function reachOf(url: URL, hosts: readonly string[]): Reach {
   return name.includes(".") && !INTERNAL.test(name) ? "public" : "refused";
 }
 
-/** Names that only networks of their own resolve. */
+/** Names that only private networks resolve. */
 const INTERNAL = /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)$/;
 
-/** `host` opens every port of it, `host:port` one. */
+/** `host` allows every port, `host:port` one. */
 function isListed(host: string, name: string, port: string): boolean {
   return host === name || host === `[${name}]` || host === `${name}:${port}` || host === `[${name}]:${port}`;
 }
 
-/** Without the brackets of an IPv6 address, and without the dot that may end a name. */
+/** Without the brackets of an IPv6 address, and without a trailing dot. */
 function nameOf({ hostname }: URL): string {
   return hostname
     .toLowerCase()
@@ -35,7 +35,9 @@ function nameOf({ hostname }: URL): string {
     .replace(/\.$/, "");
 }
 
-/** The addresses of IPv6 that are given out so far; all else in it is for special ends, or old forms that carry an IPv4 address. */
+/**
+ * The globally assigned IPv6 addresses; all others have special purposes, or are old forms that carry an IPv4 address.
+ */
 const GLOBAL_IPV6 = ipaddr.parseCIDR("2000::/3");
 
 export function isPublic(text: string): boolean {
@@ -44,7 +46,7 @@ export function isPublic(text: string): boolean {
   return address.range() === "unicast" && (address.kind() === "ipv4" || address.match(GLOBAL_IPV6));
 }
 
-/** How `lookup` of `node:dns` answers all addresses of a name. */
+/** The signature of `lookup` of `node:dns` with all addresses of a name. */
 export type LookUpAll = (
   name: string,
   options: { readonly all: true },
@@ -55,8 +57,8 @@ export type LookUpAll = (
 ) => void;
 
 /**
- * For connections to public receivers: every address of the name must be public, and the connection goes to one of those that were checked.
- * A literal address is never looked up; `reachOf` has judged it.
+ * For connections to public receivers: every address of the name must be public, and the connection uses one of the
+ * checked addresses. A literal address is never looked up; `reachOf` has checked it.
  */
 export function publicLookup(lookUpAll: LookUpAll = lookup as LookUpAll): LookupFunction {
   return (name, options, done) =>
@@ -72,7 +74,7 @@ export function publicLookup(lookUpAll: LookUpAll = lookup as LookUpAll): Lookup
     });
 }
 
-/** Connections to receivers, by how far they may reach. Redirects are followed by none. */
+/** Connections to receivers, by their reach. None of them follows redirects. */
 export function createReceivers(lookUpAll?: LookUpAll) {
   const agents = {
     public: new Agent({ connect: { lookup: publicLookup(lookUpAll) } }),

@@ -1,4 +1,7 @@
-/** POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*): durable first, then answered, then applied. */
+/**
+ * POST {push_url}/api/data (specification, *Push endpoints*; platform facts, *Push*): made durable first, then
+ * confirmed, then applied.
+ */
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { faultPoint } from "../../support/faults.ts";
@@ -19,7 +22,7 @@ import { warn } from "../http/warnings.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
 import type { Principal } from "../token/guard.ts";
 import { countReadings } from "./body.ts";
-import { packed } from "./body-compression.ts";
+import { compressed } from "./body-compression.ts";
 import { timeoutOf } from "./operations.ts";
 import { takeQuota } from "./quota.ts";
 import { reachOf } from "./receivers.ts";
@@ -27,7 +30,7 @@ import { reachOf } from "./receivers.ts";
 const KEY_CHARACTERS_MAX = 400;
 
 export async function pushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
-  // Whatever the content type says, the bytes are kept as they came.
+  // Any content type: the bytes are kept as received.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 
@@ -47,7 +50,7 @@ const PUSH: RouteFacts = {
   tag: "Push",
   summary: "Accepts readings; they are stored afterwards",
   description:
-    "200 means accepted, not stored: what became of the readings is told by GET /operations/{operationId} and by the webhook.",
+    "200 means accepted, not stored: the outcome is reported by GET /operations/{operationId} and by the webhook.",
   query: pushQuery,
   body: pushBody,
   answer: pushAccepted,
@@ -80,7 +83,7 @@ async function receive(
     idempotencyKey: key,
     digest: createHash("sha256").update(body).digest("hex"),
   };
-  // A repeat costs nothing, so that a used-up quota never refuses what was accepted before.
+  // A repeat costs nothing, so that a used-up quota never refuses a push that was accepted before.
   const before = await context.store.operations.earlier(keyed);
   if (before !== null) return answerEarlier(before);
   const giveBack = await takeQuota(context, principal.accountId, {
@@ -123,7 +126,7 @@ function answerEarlier(acceptance: EarlierAcceptance): PushAccepted {
 }
 
 async function acceptPacked({ store }: HubContext, operation: NewOperation): Promise<Acceptance> {
-  return store.operations.accept({ ...operation, body: await packed(operation.body) });
+  return store.operations.accept({ ...operation, body: await compressed(operation.body) });
 }
 
 /** Older clients send the operation id as a bare query string, `?<id>` with no name. */
@@ -152,7 +155,7 @@ function idempotencyKey(request: FastifyRequest): string | null {
   return key;
 }
 
-/** Null, and a warning: the push is taken, and its outcome is told by GET /operations/{operationId} alone. */
+/** Null, and a warning: the push is accepted, and its outcome is available by GET /operations/{operationId} alone. */
 function readWebhookUrl(
   text: string | undefined,
   hosts: readonly string[],
@@ -165,7 +168,8 @@ function readWebhookUrl(
   if (reachOf(url, hosts) !== "refused") return url.href;
   warn(
     reply,
-    `${WEBHOOK_WARNING} the outcome will not be sent to ${url.host}: this hub sends outcomes to public addresses at port 443 (https), and to the hosts of its webhook.hosts`,
+    `${WEBHOOK_WARNING} the outcome will not be sent to ${url.host}: this hub sends outcomes to ` +
+      "public addresses at port 443 (https), and to the hosts of its webhook.hosts",
   );
   return null;
 }

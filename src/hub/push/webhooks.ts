@@ -1,6 +1,7 @@
 /**
- * Delivers outcomes to the `webhookUrl` of their push: signed, retried with growing waits, resumed after a restart. Each account and each of
- * its hosts has a share of the deliveries, so that receivers that are dead delay their own outcomes alone.
+ * Delivers outcomes to the `webhookUrl` of their push: signed, retried with growing waits, resumed after a restart.
+ * Each account and each of its hosts has a share of the deliveries, so that unreachable receivers delay only their own
+ * outcomes.
  */
 import { request } from "undici";
 import type { Clock } from "../../support/clock.ts";
@@ -12,7 +13,7 @@ import type { DueWebhook, OperationStore } from "../store/store.ts";
 import { createReceivers, type LookUpAll, reachOf } from "./receivers.ts";
 
 export interface Webhooks {
-  /** Looks for what is due. */
+  /** Checks for due deliveries. */
   wake(): void;
   close(): Promise<void>;
 }
@@ -20,7 +21,7 @@ export interface Webhooks {
 export interface WebhookParts {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Of names of receivers; the system's when absent. */
+  /** Resolver for names of receivers; the system's when absent. */
   readonly lookUpAll?: LookUpAll | undefined;
 }
 
@@ -41,7 +42,7 @@ export function startWebhooks(
   };
   const shares = createShares(options.concurrency, wake);
 
-  /** `askedMs`: nothing more was due then. */
+  /** `askedMs`: the time of the query that found no more due deliveries. */
   const rest = async (askedMs: number): Promise<void> => {
     const next = shares.left === 0 ? null : await operations.nextWebhookMs(askedMs);
     const wait = next === null ? IDLE_MS : Math.max(1, next - clock.now().epochMilliseconds);
@@ -53,7 +54,7 @@ export function startWebhooks(
       woken = false;
       try {
         const nowMs = clock.now().epochMilliseconds;
-        // One at a time, since each that begins changes who has had a share.
+        // Started one at a time, since each start changes the shares.
         const due = shares.left === 0 ? [] : await operations.dueWebhooks(nowMs, 1, shares.busy());
         for (const webhook of due) shares.begin(webhook, () => deliver(webhook));
         if (due.length === 0) await rest(nowMs);
@@ -70,24 +71,24 @@ export function startWebhooks(
     } catch (thrown) {
       log.error(
         { err: thrown },
-        "what became of the delivery of an outcome could not be noted; it is made again",
+        "the result of the delivery of an outcome could not be recorded; it is made again",
       );
       await clock.sleep(options.backoff, closing.signal);
     }
   };
   const note = async (webhook: DueWebhook, failure: string | null): Promise<void> => {
-    // A delivery that was cut short by closing counts as none: it is made again after the restart.
+    // A delivery that the shutdown interrupts does not count: it is made again after the restart.
     if (failure !== null && closing.signal.aborted) return;
     if (failure === null) return operations.webhookDelivered(webhook.seq);
     const tried = webhook.attempts + 1;
     const wait = Math.min(options.backoff * 2 ** Math.min(webhook.attempts, 30), options.backoffMax);
     const nextMs = tried < options.attempts ? clock.now().epochMilliseconds + wait : null;
     const facts = { operationId: webhook.body.operationId, url: webhook.url, attempt: tried, failure };
-    if (nextMs === null) log.error(facts, "the delivery of an outcome is given up");
+    if (nextMs === null) log.error(facts, "the delivery of an outcome has failed for good");
     else log.warn(facts, "an outcome could not be delivered; it is tried again");
-    await operations.webhookFailed(webhook.seq, NOT_TAKEN, nextMs);
+    await operations.webhookFailed(webhook.seq, NOT_ACCEPTED, nextMs);
   };
-  /** Null when the receiver took it (2xx), otherwise why not. */
+  /** Null when the receiver accepted it (2xx), otherwise the reason. */
   const post = async ({ url, body }: DueWebhook): Promise<string | null> => {
     const target = URL.parse(url);
     const reach = target === null ? "refused" : reachOf(target, options.hosts);
@@ -125,10 +126,13 @@ export function startWebhooks(
   };
 }
 
-/** All that a caller is told: which of the ways to fail it was would tell about the hub's network. The hub's log says more. */
-const NOT_TAKEN = "the receiver did not take it";
+/**
+ * The only reason that a caller gets: the kind of failure would reveal details of the hub's network. The hub's log has
+ * more.
+ */
+const NOT_ACCEPTED = "the receiver did not accept it";
 
-/** Deliveries under way, and who has had a fair share of them. */
+/** Running deliveries, and the shares that accounts and hosts have used. */
 function createShares(concurrency: number, onEnd: () => void) {
   const perHost = Math.max(1, Math.floor(concurrency / 4));
   const perAccount = Math.max(1, Math.floor((concurrency * 3) / 4));

@@ -1,7 +1,8 @@
 /**
- * The thread that applies operations in the order of their answers, so that pushes to one variable are stored in that order. What waits
- * is applied in groups: readings of many operations, written in the order of the table, cost a fraction of writing each operation alone.
- * It sleeps until told that something waits, and tells what it finished.
+ * The thread that applies operations in the order of their acceptance, so that pushes to one variable are stored in
+ * that order. Waiting operations are applied in groups: readings of many operations, written in the order of the table,
+ * cost a fraction of writing each operation alone. The thread sleeps until it is woken, and reports each finished
+ * operation.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { isoInstant, systemClock } from "../../support/clock.ts";
@@ -14,7 +15,7 @@ import { applyOperations, OperationTimeout } from "./apply.ts";
 import type { FromWorker, ToWorker, WorkerData } from "./ingestion.ts";
 
 const RETRY_MS = 1_000;
-/** What is in memory at one time; a larger operation is a group of its own, written in parts within its transaction. */
+/** Limit on the group in memory; a larger operation is a group of its own, written in parts within its transaction. */
 const GROUP: GroupLimits = { readings: 524_288, bytes: 64 * 1024 * 1024 };
 
 const port = parentPort;
@@ -23,7 +24,7 @@ const { store: storeOptions, retention, discardsMax, horizon, fault } = workerDa
 if (fault !== null) armFault(fault);
 
 const store = await openIngestStore(storeOptions, retention, systemClock);
-const tell = (message: FromWorker) => port.postMessage(message);
+const report = (message: FromWorker) => port.postMessage(message);
 const columns = new ReadingColumns(GROUP.readings);
 let stopping = false;
 let wake: (() => void) | null = null;
@@ -49,8 +50,8 @@ async function pause(ms: number | null): Promise<void> {
   wake = null;
 }
 
-/** Messages (stop, above all) are heard between two operations. */
-const breathe = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Messages (above all stop) are received between two operations. */
+const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function drain(): Promise<void> {
   let after = 0;
@@ -66,11 +67,11 @@ async function drain(): Promise<void> {
     } catch (thrown) {
       if (!isDatabaseTrouble(thrown)) throw thrown;
       // A full disk or a busy store: nothing is lost, the operations wait.
-      tell({ type: "trouble", message: wordsOf(thrown) });
+      report({ type: "trouble", message: wordsOf(thrown) });
       woken = false;
       await pause(RETRY_MS);
     }
-    await breathe();
+    await yieldTurn();
   }
 }
 
@@ -82,17 +83,17 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
     );
   } catch (thrown) {
     if (isDatabaseTrouble(thrown)) throw thrown;
-    // A defect must not stop the queue: the operation that has it is found by applying each alone.
+    // A defect must not stop the queue: applying each operation alone finds the one that has it.
     const [first, second] = group;
     if (first !== undefined && second === undefined) await fail(first, thrown);
     else for (const operation of group) await applyGroup([operation]);
     return;
   }
   faultPoint("hub.ingest.after");
-  tell({ type: "finished", seqs: group.map(({ seq }) => seq) });
+  report({ type: "finished", seqs: group.map(({ seq }) => seq) });
 }
 
-/** Nothing of the operation is stored, its outcome says why, and its body is kept: somebody may have it applied again. */
+/** Nothing of the operation is stored, its outcome says why, and its body is kept so that it can be applied again. */
 async function fail(operation: QueuedOperation, thrown: unknown): Promise<void> {
   const message = wordsOf(thrown);
   const reason =
@@ -113,7 +114,7 @@ async function fail(operation: QueuedOperation, thrown: unknown): Promise<void> 
   );
   faultPoint("hub.ingest.failed");
   const { seq, operationId } = operation;
-  tell({ type: "failed", seq, operationId, message });
+  report({ type: "failed", seq, operationId, message });
 }
 
 await drain();

@@ -18,7 +18,7 @@ import { applyPatch, type Fields } from "./json-patch.ts";
 import { requireKnown } from "./known.ts";
 import { notFound, ONE, pathId } from "./pages.ts";
 
-/** What a request makes of the fields as they are. */
+/** A function from the current fields to the requested ones. */
 type Edit = (current: Fields) => Fields;
 
 const SCHEMAS = { site: siteBody, source: sourceBody, variable: variableBody } as const;
@@ -172,17 +172,21 @@ async function change(
   return result;
 }
 
-/** What stored points bear of a change; throws where they bear none. */
+/** Checks a change against the stored points; throws where they do not allow it. */
 function settle(current: StoredVariable, body: z.output<typeof variableBody>, points: number): string | null {
   if (points === 0) return null;
   if ((body.isVersioned ?? false) !== current.isVersioned)
     throw new HttpProblem(
       409,
       "conflict",
-      `the variable ${current.id} has ${points} points, and its history begins or ends with IsVersioned: remove its data first, or make another variable`,
+      `the variable ${current.id} has ${points} points, and its history begins or ends with ` +
+        "IsVersioned: remove its data first, or make another variable",
     );
   if (body.unitId === current.unitId) return null;
-  return `unitId of variable ${current.id} is ${body.unitId} now; the ${points} values stored so far were pushed in unit ${current.unitId} and are not converted`;
+  return (
+    `unitId of variable ${current.id} is ${body.unitId} now; the ${points} values stored so far were ` +
+    `pushed in unit ${current.unitId} and are not converted`
+  );
 }
 
 async function remove(
@@ -196,7 +200,7 @@ async function remove(
   let removal = await store.structure.remove(accountId, entity, id, false);
   let removedBefore = 0;
   if (removal.kind === "holds-points" && withPoints) {
-    // Points first, in transactions of bounded size, so that neither pushes nor reads wait for a whole site.
+    // Removes points first, in transactions of bounded size, so that neither pushes nor reads wait for a whole site.
     for (const variable of await variablesBelow(store, accountId, entity, id))
       removedBefore += (await store.points.remove(variable, null, null)).points;
     removal = await store.structure.remove(accountId, entity, id, true);
@@ -206,7 +210,8 @@ async function remove(
     throw new HttpProblem(
       409,
       "conflict",
-      `the ${entity} ${id} holds ${removal.points} points in ${removal.variables} variables, and a removal cannot be undone: add WithData=true to remove them too`,
+      `the ${entity} ${id} holds ${removal.points} points in ${removal.variables} variables, and a ` +
+        "removal cannot be undone: add WithData=true to remove them too",
     );
   const { sources, variables, points } = removal;
   return { removed: { [entity]: id, sources, variables, points: points + removedBefore } };
@@ -232,11 +237,11 @@ function bodyId(body: unknown): number {
     ? Object.entries(body).find(([name]) => name.toLowerCase() === "id")
     : undefined;
   if (typeof entry?.[1] !== "number" || !Number.isSafeInteger(entry[1]))
-    throw invalidField("id", "the body names what is to be changed by its id");
+    throw invalidField("id", "the body must name the entity to change by its id");
   return entry[1];
 }
 
-/** The fields of the body; what it leaves out or gives as null stays as it is. */
+/** The fields of the body; absent and null fields stay as they are. */
 function given(body: unknown): Edit {
   if (!isObject(body)) throw invalidRequest("the body must be a JSON object");
   return (current) =>

@@ -1,6 +1,7 @@
 /**
- * Applies a JSON Patch (RFC 6902) to the fields of an entity. Paths reach own properties alone, never what JavaScript gives every object,
- * and growth is counted at each operation, since a row of `copy` doubles a document again and again.
+ * Applies a JSON Patch (RFC 6902) to the fields of an entity. Paths reach only own properties, never those that
+ * JavaScript gives every object, and growth is limited at each operation, since a series of `copy` operations doubles a
+ * document again and again.
  */
 import jsonPatch, { type Operation } from "fast-json-patch";
 import { invalidRequest } from "../http/problems.ts";
@@ -12,9 +13,9 @@ const OPERATIONS_MAX = 1_000;
 /** Names of the prototype chain; as the name of a field each would mislead the code that reads it. */
 const RESERVED: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 /** Operations whose path must exist already. */
-const AT_WHAT_IS_THERE: ReadonlySet<string> = new Set(["remove", "replace", "test"]);
+const AT_EXISTING: ReadonlySet<string> = new Set(["remove", "replace", "test"]);
 
-/** `bytesMax`: what the document may grow to. Throws a 400 that names the operation; the fields given are left as they are. */
+/** `bytesMax`: size limit of the document. Throws a 400 that names the operation; the given fields are not changed. */
 export function applyPatch(current: Fields, operations: readonly Operation[], bytesMax: number): Fields {
   if (operations.length > OPERATIONS_MAX)
     throw invalidRequest(
@@ -44,7 +45,7 @@ function applyOne(document: Fields, operation: Operation, index: number): void {
   }
 }
 
-/** An upper bound: what an operation takes away is not counted. */
+/** An upper bound: bytes that an operation removes are not subtracted. */
 function growthBy(document: Fields, operation: Operation): number {
   if (operation.op === "add" || operation.op === "replace") return sizeOf(operation.value);
   return operation.op === "copy" ? sizeOf(valueAt(document, stepsOf(operation.from))) : 0;
@@ -54,7 +55,7 @@ function sizeOf(value: unknown): number {
   return (JSON.stringify(value) ?? "").length;
 }
 
-/** What is no pointer at all is left to the library, which says so. */
+/** A text that is not a pointer is left to the library, which reports it. */
 function requireOwn(document: Fields, operation: Operation, index: number): void {
   if (typeof operation !== "object" || operation === null) return;
   const refuse = (path: string, why: string) =>
@@ -67,7 +68,7 @@ function requireOwn(document: Fields, operation: Operation, index: number): void
     if (reserved !== undefined) throw refuse(pointer, `names ${reserved}, which is no name of a field`);
     if (steps.length === 0 && operation.op !== "test")
       throw refuse('""', "is the whole entity; name its fields");
-    const mayBeNew = pointer === path && !AT_WHAT_IS_THERE.has(operation.op);
+    const mayBeNew = pointer === path && !AT_EXISTING.has(operation.op);
     const known = mayBeNew ? steps.slice(0, -1) : steps;
     if (valueAt(document, known) === undefined) throw refuse(pointer, "leads to nothing");
   }
@@ -80,7 +81,7 @@ function stepsOf(pointer: string): string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** Undefined: there is nothing. */
+/** Undefined: there is no value. */
 function valueAt(document: Fields, steps: readonly string[]): unknown {
   let value: unknown = document;
   for (const step of steps) {

@@ -1,4 +1,4 @@
-/** Ids of referentials in bodies: one that no list holds would be stored in silence and mean nothing to anybody. */
+/** Checks ids of referentials in bodies: an unknown id would be stored silently without a meaning. */
 import {
   AGGREGATE_NAMES,
   ENERGY_TYPES,
@@ -38,7 +38,10 @@ const REFERENTIALS: Readonly<Record<StructureEntity, Readonly<Record<string, Ref
   },
 };
 
-/** Throws a 400 that names the field and where its values are listed. What was there before (`current`) is left as it is. */
+/**
+ * Throws a 400 that names the field and the list of its values. Values that the entity already had (`current`) are not
+ * checked.
+ */
 export function requireKnown(entity: StructureEntity, body: object, current: object = {}): void {
   const before = new Map(Object.entries(current));
   for (const [field, value] of Object.entries(body)) {

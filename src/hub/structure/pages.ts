@@ -28,7 +28,7 @@ export function pageOf(query: PagingQuery): Page {
   return { offset, limit };
 }
 
-/** By `IncludeItemsCount`, or by the request header that some clients send. */
+/** Requested by `IncludeItemsCount`, or by the request header that some clients send. */
 export function wantsCount(request: FastifyRequest, query: PagingQuery): boolean {
   return query.IncludeItemsCount === true || request.headers["x-total-count"] === "true";
 }
@@ -37,7 +37,7 @@ export function sendCount(reply: FastifyReply, total: number): void {
   void reply.header("x-total-count", String(total));
 }
 
-/** Singular and plural forms of a filter together; undefined when neither is given. */
+/** Singular and plural forms of a filter, joined; undefined when neither is given. */
 export function both<Value>(
   one: readonly Value[] | undefined,
   many: readonly Value[] | undefined,

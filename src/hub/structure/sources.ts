@@ -101,12 +101,12 @@ export async function sourceRoutes(app: FastifyInstance, { store }: HubContext):
   });
 }
 
-/** States are a closed list, of which there is one so far (`docs/hub-choices.md`), and match in any case as others do. */
+/** States are a closed list with a single entry so far (`docs/hub-choices.md`), and match in any case. */
 function spelledState(state: string): string {
   return state.toLowerCase() === "enabled" ? "Enabled" : state;
 }
 
-/** What each level adds is "not shown" in the specification: `docs/hub-choices.md`. */
+/** The fields that each level adds are "not shown" in the specification: `docs/hub-choices.md`. */
 async function shown(
   structure: StructureStore,
   accountId: number,

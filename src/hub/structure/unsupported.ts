@@ -1,4 +1,7 @@
-/** What the specification names and this hub does not do yet is answered by 501 with a reason, never by an empty success. */
+/**
+ * Parts of the specification that this hub does not support yet respond with 501 and a reason, never with an empty
+ * success.
+ */
 import type { FastifyInstance } from "fastify";
 import { notSupported } from "../http/problems.ts";
 import { described } from "../http/route.ts";

@@ -88,7 +88,7 @@ async function list(
   const { accountId } = callerOf(request);
   const query = parsed(variablesQuery, request.query);
   displayLevel(query.DisplayLevel, LEVELS, "Normal");
-  // No variable of this hub is calculated (a body that says so is refused), so none is impacted by any input.
+  // No variable of this hub is calculated (a body that says so is refused), so no input impacts any.
   const impacted = query["CalculatedFilter.ImpactingVariableId"] !== undefined;
   if (impacted) warn(reply, "this hub has no calculated variables yet");
   const filter = {
@@ -102,7 +102,7 @@ async function list(
   return rows;
 }
 
-/** The source of the path, when there is one, goes before that of the body. */
+/** The source of the path, when there is one, overrides that of the body. */
 async function create({ store }: HubContext, request: FastifyRequest, fixed: object): Promise<number> {
   const given = typeof request.body === "object" && request.body !== null ? Object.entries(request.body) : [];
   if (given.some(([field, value]) => field.toLowerCase() === "calculated" && value !== null))

@@ -1,4 +1,4 @@
-/** Views: named selections that `ViewId` uses again (ours, `docs/hub-choices.md`, *Views*). */
+/** Views: named selections that `ViewId` uses again (an extension of Headgate, `docs/hub-choices.md`, *Views*). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type View, view, viewBody, viewsQuery } from "../../wire/index.ts";
@@ -73,7 +73,10 @@ function entityOf(type: View["entityType"]): "site" | "source" {
   return type === "Site" ? "site" : "source";
 }
 
-/** What a `ViewId` selects. Throws a 400 when the account has no such view, since an unfiltered list would look like the view. */
+/**
+ * The selection of a `ViewId`. Throws a 400 when the account has no such view, since an unfiltered list would look like
+ * the view.
+ */
 export async function viewNodes(
   store: HubStore,
   accountId: number,

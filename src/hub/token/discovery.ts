@@ -1,4 +1,4 @@
-/** What standard clients of OpenID Connect look for: the document of the issuer, and its public keys. */
+/** Discovery for standard clients of OpenID Connect: the document of the issuer, and its public keys. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SCOPES } from "../../wire/index.ts";
@@ -23,7 +23,7 @@ const JWKS: RouteFacts = {
   answer: z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) }),
 };
 
-/** The issuer of a token is the address below which its discovery document lies, with the realm that was asked. */
+/** The issuer of a token is the address of its discovery document, with the requested realm. */
 export function issuerOf({ options }: HubContext, request: FastifyRequest): string {
   const base = options.publicUrl?.replace(/\/$/, "") ?? `${request.protocol}://${request.host}`;
   const realm = (request.params as { realm?: string } | undefined)?.realm;

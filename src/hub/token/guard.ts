@@ -1,11 +1,14 @@
-/** Who calls: Bearer tokens on both interfaces, Basic on push (specification, *Authentication* 4 to 7, and *Errors*). */
+/**
+ * Authenticates callers: Bearer tokens on both interfaces, Basic on push (specification, *Authentication* 4 to 7, and
+ * *Errors*).
+ */
 import type { FastifyRequest } from "fastify";
 import { API_VERSION } from "../../wire/index.ts";
 import type { AccessRule } from "../http/access.ts";
 import { HttpProblem } from "../http/problems.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import type { Passwords } from "./passwords.ts";
-import { defaultAccount, hasRight, mayEnter, RIGHT_WORDS } from "./rights.ts";
+import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
 import { generationOf, type Tokens } from "./tokens.ts";
 
 export interface Principal {
@@ -16,7 +19,7 @@ export interface Principal {
 }
 
 export interface Guard {
-  /** Bearer with one of the scopes, or Basic where the rule takes it: 401 otherwise; without the right 403. */
+  /** Bearer with one of the scopes, or Basic where the rule allows it: 401 otherwise; without the right 403. */
   admit(request: FastifyRequest, rule: AccessRule): Promise<Principal>;
 }
 
@@ -39,7 +42,7 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
       identity.userById(claims.userId),
       identity.client(claims.clientId),
     ]);
-    if (user === null || !mayEnter(user, claims.accountId))
+    if (user === null || !mayAccess(user, claims.accountId))
       throw unauthenticated("the user of the access token may no longer enter its account");
     if (client === null || generationOf(user, client) !== claims.generation)
       throw unauthenticated("the client of the access token was removed, or its password or secret changed");
@@ -85,7 +88,9 @@ function authorization(request: FastifyRequest): [scheme: string, rest: string] 
   return [match?.[1]?.toLowerCase() ?? "", match?.[2] ?? ""];
 }
 
-/** Without the header a call follows the newest version, which is this one; another version would be read wrongly in silence. */
+/**
+ * Without the header a call uses the newest version, which is this one; another version would silently be read wrongly.
+ */
 function checkApiVersion(request: FastifyRequest): void {
   const version = request.headers["api-version"];
   if (version !== undefined && version !== API_VERSION)

@@ -1,6 +1,6 @@
 /**
- * Keys that sign access tokens (ES256), kept in the store, so that tokens outlive a restart and every node takes them.
- * A key signs until it is renewed, and verifies until the last token that it signed has lapsed.
+ * Keys that sign access tokens (ES256), kept in the store, so that tokens survive a restart and every node accepts
+ * them. A key signs until it is renewed, and verifies until the last token that it signed has expired.
  */
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
@@ -9,23 +9,23 @@ import type { HubOptions } from "../options.ts";
 import type { IdentityStore } from "../store/store.ts";
 
 export const ALGORITHM = "ES256";
-/** Other nodes may sign with an old key until they have looked into the store again. */
+/** Other nodes may sign with an old key until they have reloaded the store. */
 const RELOAD_MS = 60_000;
 /** Tokens with made-up key ids must not read the store at every call. */
 const RELOAD_AGAIN_MS = 1_000;
 
 export interface KeyRing {
   signer(): Promise<{ readonly kid: string; readonly key: CryptoKey }>;
-  /** Of a key whose tokens may still be alive; null when there is no such key. */
+  /** A key whose tokens may still be valid; null when there is no such key. */
   verifier(kid: string): Promise<CryptoKey | null>;
-  /** Public parts, the signing one first. */
+  /** Public keys, the signing one first. */
   published(): Promise<readonly JWK[]>;
 }
 
 interface Key {
   readonly kid: string;
   readonly createdMs: number;
-  /** When the key after it was made; null: it signs. */
+  /** When the next key was made; null: this key signs. */
   readonly renewedMs: number | null;
   readonly privateKey: CryptoKey;
   readonly publicKey: CryptoKey;

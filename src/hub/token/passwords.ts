@@ -1,10 +1,13 @@
-/** Passwords and client secrets: argon2id, a salt each, as PHC strings. Hashing is slow on purpose, so a verified pair is remembered for a while. */
+/**
+ * Passwords and client secrets: argon2id, a salt each, as PHC strings. Hashing is slow on purpose, so a verified pair
+ * is cached for a while.
+ */
 import { type Argon2Parameters, argon2, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import type { Clock } from "../../support/clock.ts";
 import type { Attempt, SignInThrottle } from "../../support/sign-in-throttle.ts";
 
-/** What a hash takes, of whoever makes one and of whoever guesses. */
+/** Cost of one hash, for the hub and for an attacker. */
 export interface HashCost {
   /** In kibibytes. */
   readonly memory: number;
@@ -45,14 +48,14 @@ function base64(bytes: Buffer): string {
 
 const REMEMBERED_MAX = 1_000;
 const REMEMBERED_MS = 300_000;
-/** Hashes at one time; more would only take each other's memory and the thread pool. */
+/** Limit on concurrent hashes; more would only compete for memory and the thread pool. */
 const HASHING_MAX = 2;
-/** With a full queue, the next place is free after some hashes. */
+/** With a full queue, a place is free after some hashes. */
 const BUSY_SEC = 2;
 
 export type Verdict =
   | { readonly kind: "right" | "wrong" }
-  /** Nothing was compared. */
+  /** The password was not compared. */
   | { readonly kind: "later"; readonly why: string; readonly seconds: number };
 
 export interface Passwords {
@@ -89,12 +92,12 @@ export async function createPasswords(
     }
   };
   return {
-    // Nothing is waited for between the count and what follows from it: else attempts at one time would see each other's counts.
+    // There is no wait between the count and its use: otherwise concurrent attempts would see each other's counts.
     check(attempt, password, encoded) {
       const digest = createHmac("sha256", key)
         .update(JSON.stringify([attempt.name, password, encoded]))
         .digest("base64");
-      // The same guess from the same address again is no second guess: a client may begin with many calls at once.
+      // The same guess from the same address is not a second guess: a client may begin with many concurrent calls.
       const asked = JSON.stringify([attempt.address, digest]);
       const running = checking.get(asked);
       if (running !== undefined) return running;
@@ -124,7 +127,10 @@ function later(why: string, seconds: number): Promise<Verdict> {
   return Promise.resolve({ kind: "later", why, seconds });
 }
 
-/** So many at one time; of those that wait, one of each caller in turn, so that a caller with many delays no other. */
+/**
+ * Runs a limited number of tasks; the waiting ones of each caller in turn, so that a caller with many does not delay
+ * the others.
+ */
 class FairQueue {
   readonly #most: number;
   readonly #waitingMax: number;

@@ -21,12 +21,12 @@ export function hasRight(user: UserRecord, right: Right): boolean {
   return user.roles.some((role) => RIGHTS[role]?.includes(right) === true);
 }
 
-/** Admins enter every account; others those that they were given. */
-export function mayEnter(user: UserRecord, accountId: number): boolean {
+/** Admins access every account; other users those that they were given. */
+export function mayAccess(user: UserRecord, accountId: number): boolean {
   return user.accounts.includes(accountId) || hasRight(user, "every-account");
 }
 
 export function defaultAccount(user: UserRecord): number | undefined {
   const last = user.lastAccountId;
-  return last !== null && mayEnter(user, last) ? last : user.accounts[0];
+  return last !== null && mayAccess(user, last) ? last : user.accounts[0];
 }

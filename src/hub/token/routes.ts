@@ -14,7 +14,7 @@ import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";
 import { issuerOf } from "./discovery.ts";
-import { defaultAccount, mayEnter } from "./rights.ts";
+import { defaultAccount, mayAccess } from "./rights.ts";
 import { generationOf } from "./tokens.ts";
 
 const TOKEN: RouteFacts = {
@@ -77,7 +77,7 @@ async function chosenAccount(
     return accountId;
   }
   const accountId = /^\d{1,15}$/.test(account) ? Number(account) : Number.NaN;
-  if (!mayEnter(user, accountId) || (await store.identity.account(accountId)) === null)
+  if (!mayAccess(user, accountId) || (await store.identity.account(accountId)) === null)
     throw accountRefused(account);
   if (user.lastAccountId !== accountId) await store.identity.touchAccount(user.id, accountId);
   return accountId;

@@ -1,4 +1,4 @@
-/** Accounts, clients and users of the configuration, brought into the store at start. */
+/** Writes accounts, clients and users of the configuration to the store at start. */
 import { ConfigError } from "../../support/errors.ts";
 import type { HubOptions } from "../options.ts";
 import type { IdentityStore } from "../store/store.ts";
@@ -24,7 +24,7 @@ export async function seedIdentities(
   );
   for (const account of accounts) await identity.putAccount(account);
   refuseUnknownAccounts(await unknownAccounts(identity, options));
-  // Hashing is slow on purpose: all at once, as many as there are threads.
+  // Hashing is slow on purpose: all hashes run concurrently, up to the number of threads.
   const secrets = clients.map(async ({ id, secret }) =>
     hashOf(secret, (await identity.client(id))?.secretHash, cost),
   );

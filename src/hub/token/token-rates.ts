@@ -1,11 +1,13 @@
-/** Slows down programs that ask for a token at every call (specification, *Authentication* 2). In memory, for each node. */
+/**
+ * Slows down programs that ask for a token at every call (specification, *Authentication* 2). In memory, for each node.
+ */
 import type { Clock } from "../../support/clock.ts";
 
 const WINDOW_MS = 60_000;
 const KEYS_MAX = 10_000;
 
 export interface TokenRates {
-  /** Counts a token for whom it was issued to. Seconds to wait for the next; 0: it may be issued. */
+  /** Counts a token for its recipient. Returns the seconds to wait for the next; 0: it may be issued. */
   issuing(name: string): number;
 }
 

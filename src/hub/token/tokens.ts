@@ -1,4 +1,4 @@
-/** Access tokens: JWT (ES256) of a key of the ring. */
+/** Access tokens: JWT (ES256) signed by a key of the ring. */
 import { hash, randomUUID } from "node:crypto";
 import { type JWTPayload, jwtVerify, SignJWT } from "jose";
 import { JOSEError } from "jose/errors";
@@ -12,18 +12,21 @@ export interface TokenClaims {
   readonly accountId: number;
   readonly scopes: readonly string[];
   readonly clientId: string;
-  /** Of the password and the client secret that it was issued for (`generationOf`); tokens of earlier versions have none. */
+  /**
+   * Generation of the password and the client secret that it was issued for (`generationOf`); absent in tokens of
+   * earlier versions.
+   */
   readonly generation?: string | undefined;
 }
 
-/** Another one when the password or the client secret is changed. What it is made of is salted and hashed, and tells nothing. */
+/** Changes when the password or the client secret is changed. It is a salted hash and reveals nothing about them. */
 export function generationOf(user: { passwordHash: string }, client: { secretHash: string }): string {
   return hash("sha256", `${user.passwordHash} ${client.secretHash}`, "base64url").slice(0, 22);
 }
 
 export interface Tokens {
   issue(claims: TokenClaims, facts: { readonly username: string; readonly issuer: string }): Promise<string>;
-  /** Null when it is not ours, altered or expired. */
+  /** Null when the token is not ours, altered or expired. */
   verify(token: string): Promise<TokenClaims | null>;
 }
 

@@ -25,7 +25,8 @@ async function expectNamed(path: string) {
 }
 const map = (...labels: [number, string][]) => Object.fromEntries(labels);
 const PATHS =
-  "sitetypes sourceTypes energyTypes energyUsages gatewayTypes variableTypes units unitFamily quantityTypes granularity timePeriods aggregates timezones";
+  "sitetypes sourceTypes energyTypes energyUsages gatewayTypes variableTypes units unitFamily " +
+  "quantityTypes granularity timePeriods aggregates timezones";
 
 rule("referentials.full", async () => {
   for (const path of PATHS.split(" ")) {
@@ -105,7 +106,10 @@ rule("referentials.site-types", async () => {
 rule("referentials.energy-type-ids", async () => {
   const found = await names("/energyTypes");
   const known =
-    "Solar, Electricity, Gas, Water, Fuel, Heat, Temperature, Carbon dioxide, Humidity, Particulate Matter, Volatil Compounds, Pollution, , Waste, Electric Charge, Noise, Atmospheric Pressure, Data, Cold, Electricity_bis, Hot Water, Oil, Environmental sensor, , Steam, Nitrogen, Compressed air, Services, Sewer";
+    "Solar, Electricity, Gas, Water, Fuel, Heat, Temperature, Carbon dioxide, Humidity, Particulate " +
+    "Matter, Volatil Compounds, Pollution, , Waste, Electric Charge, Noise, Atmospheric Pressure, " +
+    "Data, Cold, Electricity_bis, Hot Water, Oil, Environmental sensor, , Steam, Nitrogen, Compressed " +
+    "air, Services, Sewer";
   const labels = known.split(", ").map((name, id): [number, string] => [id, name]);
   expect(found).toEqual(map(...labels.filter(([, name]) => name !== "")));
 });
@@ -116,7 +120,8 @@ rule("referentials.electricity", async () => {
 });
 rule("referentials.usage-ids", async () => {
   const known =
-    "Ventilation, Heat, Lighting, Cooling, Plumbing, Others, General Purpose, Electricity Main, Paper, Plastic, Green, Production, Area lighting, Barrel, Fire Protection, Stormwater, Sewer";
+    "Ventilation, Heat, Lighting, Cooling, Plumbing, Others, General Purpose, Electricity Main, " +
+    "Paper, Plastic, Green, Production, Area lighting, Barrel, Fire Protection, Stormwater, Sewer";
   const labels = known.split(", ").map((name, index): [number, string] => [index + 1, name]);
   expect(await names("/energyUsages")).toEqual(map(...labels));
 });
