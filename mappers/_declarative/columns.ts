@@ -2,27 +2,27 @@
 import { FileError } from "headgate/mapper";
 
 export interface Columns {
-  /** Position from 0. Throws a `FileError` that says which columns there are, or which may be meant. */
+  /** Position from 0. Throws a `FileError` that lists the columns, or suggests a similar one. */
   find(reference: string | number): number;
-  /** As errors name it. */
+  /** The name in errors. */
   name(at: number): string;
   /** Names with their positions, for patterns. */
   entries(): readonly { readonly name: string; readonly at: number }[];
-  /** Cells that a row has to have, or undefined when nothing says so. */
+  /** Required number of cells of a row; undefined without a header. */
   readonly width: number | undefined;
 }
 
 const NAMES_SHOWN = 12;
 
 /**
- * Columns under one or several rows of names. A column's name is its names from above to below, joined by a blank; one of them is
- * enough where no other column has it.
+ * Columns under one or several rows of names. A column's name is its names from top to bottom, joined by a blank; one
+ * of them is enough where no other column has it.
  */
 export function headedColumns(rows: readonly (readonly string[])[]): Columns {
   const width = Math.max(0, ...rows.map((row) => row.length));
   const stacks = Array.from({ length: width }, (_, at) => rows.map((row) => (row[at] ?? "").trim()));
   const names = stacks.map((stack) => stack.filter((name) => name !== "").join(" "));
-  // A delimiter at the end of the header makes a column that is none.
+  // A delimiter at the end of the header makes an empty column, which does not count.
   const needed = names.findLastIndex((name) => name !== "") + 1;
   return {
     width: needed,
@@ -59,7 +59,10 @@ export function numberedColumns(): Columns {
   };
 }
 
-/** The one column of that name; then the one with that name in one of its rows; then without regard to case and blanks. */
+/**
+ * The single column of that name; then the one with that name in one of its rows; then a match without regard to case
+ * and blanks.
+ */
 function placeOf(
   reference: string,
   names: readonly string[],
@@ -112,7 +115,7 @@ function shownNames(names: readonly string[]): string {
   return names.slice(0, NAMES_SHOWN).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** The name with the fewest differing letters, if it is near enough to be meant. */
+/** The name with the fewest differing letters, if it is similar enough. */
 export function nearest(wanted: string, names: readonly string[]): string | undefined {
   const plain = plainOf(wanted);
   let best: string | undefined;
@@ -127,7 +130,7 @@ export function nearest(wanted: string, names: readonly string[]): string | unde
   return best;
 }
 
-/** Letters to add, drop or change to make one text of the other (Levenshtein). */
+/** Number of letters to add, drop or change to turn one text into the other (Levenshtein). */
 function differences(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (let at = 1; at <= one.length; at += 1) {

@@ -1,4 +1,7 @@
-/** The date of a row: texts in one of several formats, typed cells of a workbook, serials and epochs, to instants. */
+/**
+ * Converts the date of a row to an instant: texts in one of several formats, typed cells of a workbook, serials and
+ * epochs.
+ */
 import {
   type CellValue,
   type DstPolicy,
@@ -12,11 +15,11 @@ import { type DateSettings, durationMs, formatsOf, type Layout } from "./setting
 import { bindTemplate, type Cells, cellText, type Scope, type Template } from "./template.ts";
 
 export interface DateReader {
-  /** Column of the date, as errors name it. */
+  /** Column of the date, for errors. */
   readonly column: string;
   /**
-   * `series` tells rows of different series apart, for `byOrder`. Throws a `RowError`, or a `FileError` for a local time without a
-   * zone.
+   * `series` separates rows of different series, for `byOrder`. Throws a `RowError`, or a `FileError` for a local time
+   * without a zone.
    */
   read(cells: Cells, series: string): Reading["date"];
 }
@@ -63,13 +66,15 @@ export function bindDate(time: TimeTools, settings: Settings, scope: Scope): Dat
   };
 }
 
-/** Passed on as it is: `emit` reads it faster than a detour would. Days that some months lack take the detour, for an error with column. */
+/**
+ * Passed on unchanged: `emit` reads it faster. Days that some months lack are parsed here, for an error with column.
+ */
 const INSTANT =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 const OFFSET_FROM_UTC = /^(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?$/;
 
-/** Offsets as exports write them, such as `UTC+1` and `GMT+01:00`, in the form `+01:00`. */
+/** Offsets in the spelling of exports, such as `UTC+1` and `GMT+01:00`, in the form `+01:00`. */
 function zoneName(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const match = OFFSET_FROM_UTC.exec(text);
@@ -113,7 +118,7 @@ function isSerial(cell: CellValue | undefined): cell is Extract<CellValue, { rea
   return typeof cell === "object" && cell !== null;
 }
 
-/** Numbers as they are written, since they may be serials and epochs. */
+/** Numbers as written, since they may be serials and epochs. */
 function plainText(cell: CellValue | undefined, column: string): string {
   return typeof cell === "number" ? String(cell) : cellText(cell, column);
 }
@@ -158,7 +163,7 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
         return parseAs(time, format, text, zone, policy);
       } catch (thrown) {
         if (!(thrown instanceof RowError)) throw thrown;
-        // Of the faults of several formats, the one of the format that fits tells what is wrong.
+        // Of the faults of several formats, the one of the format that fits is the helpful one.
         if (tried.length === 1 || fits(time, format, text, zone)) throw thrown;
       }
     }
@@ -168,7 +173,7 @@ function parser(time: TimeTools, formats: readonly string[]): Parse {
   };
 }
 
-/** 03/04/2026 is a date both day first and month first: which of two formats is meant cannot be told row by row. */
+/** 03/04/2026 is a date both day first and month first: no row alone decides between the two formats. */
 function refuseAmbiguous(
   time: TimeTools,
   formats: readonly string[],
@@ -212,7 +217,7 @@ const EPOCHS: ReadonlyMap<string, number> = new Map([
   ["unix", 1000],
   ["unixMs", 1],
 ]);
-/** Day 0 of a spreadsheet's serials, as days before 1970; workbooks of old Macintoshes count from 1904. */
+/** Day 0 of a spreadsheet's serials, as days before 1970; old Macintosh workbooks count from 1904. */
 const SERIAL_ZERO_DAYS: ReadonlyMap<string, number> = new Map([
   ["serial", 25_569],
   ["serial1904", 24_107],
@@ -247,7 +252,7 @@ function serialWall(text: string, zeroDays: number): string {
   return new Date(Math.round((serial - zeroDays) * 86_400) * 1000).toISOString().slice(0, -1);
 }
 
-/** Decimals beyond the millisecond are cut by `time.iso`, as those of other texts are. */
+/** `time.iso` cuts decimals beyond the millisecond, as for other texts. */
 function fromEpoch(time: TimeTools, text: string, factor: number): Temporal.Instant | Date {
   const decimals = factor === 1 ? /^(\d+)(\d{3})\.(\d+)$/.exec(text) : /^(\d+)()\.(\d{4,})$/.exec(text);
   const ms = Math.round(Number(text) * factor);
@@ -267,13 +272,15 @@ function noZone(text: string): Error {
   if (!/\d/.test(text)) return new RowError(`"${text.slice(0, 60)}" is not a date`, { text });
   return new FileError(`the date "${text.slice(0, 60)}" has no designator, and no time zone is set`, {
     text,
-    hint: "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: Europe/Brussels`",
+    hint:
+      "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: " +
+      "Europe/Brussels`",
   });
 }
 
 export type Shift = (date: Temporal.Instant | Date, zone: string | undefined) => Temporal.Instant | Date;
 
-/** Days are days of the zone's calendar, so that midnight stays midnight. */
+/** Days are calendar days of the zone, so that midnight stays midnight. */
 export function createShift(time: TimeTools, duration: string | undefined): Shift {
   if (duration === undefined) return (date) => date;
   const ms = durationMs(duration);

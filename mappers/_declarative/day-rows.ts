@@ -10,7 +10,7 @@ import { eachCell, joined, matchingColumns, valueSettings } from "./wide.ts";
 
 type PlanDay = ReturnType<typeof createDayPlanner>;
 
-/** A column of the day, and the one with the status of its value. */
+/** A column of the day, and the column with the status of its value. */
 export interface DayColumn {
   readonly at: number;
   readonly flag?: number | undefined;
@@ -24,7 +24,7 @@ export function bindDay(
   columnsOf: (cells: Cells) => readonly DayColumn[] = dayColumns(layout.day as DaySettings, scope),
 ): (cells: Cells, tags: Tags | undefined) => void {
   const day = layout.day as DaySettings;
-  // The day is read as a date of the calendar, which no zone shifts.
+  // The day is read as a calendar date, which no zone shifts.
   const date = bindDate(
     tools.time,
     { date: layout.date, timeZone: "UTC", dst: "reject", shift: undefined },
@@ -46,7 +46,7 @@ export function bindDay(
     const filled = columns.findLastIndex(({ at }) => !isEmpty(cells[at])) + 1;
     const zone = zoneOf.read(cells);
     const plan = planned(() => planOf(zone)(text, columns.length, filled), date.column);
-    // First, since a value too many leaves open to which interval each of the others belongs.
+    // Checked first, since a surplus value makes the interval of all others uncertain.
     columns.forEach(({ at }, index) => {
       if (!Number.isNaN(plan.starts[index] ?? Number.NaN) || isEmpty(cells[at])) return;
       const value = quantity.value(cells, at);
@@ -130,7 +130,7 @@ function dayColumns(day: DaySettings, scope: Scope): (cells: Cells) => readonly 
   return columnsFrom(scope.columns.find(day.from ?? 1), last, hasFlags, scope);
 }
 
-/** Columns from the first to the last, or to the end of the header or the row; each followed by its status, if there are any. */
+/** Columns from the first to the last, or to the end of the header or the row; each followed by its status, if any. */
 export function columnsFrom(
   first: number,
   last: number | undefined,
@@ -174,7 +174,7 @@ function unclear(day: string, column: string, zone: string): RowError {
     `the interval ${column} of ${day} occurs twice in ${zone}, and only one of the two is there`,
     {
       column,
-      hint: "Say by `dst` which of the two the file means: `earlier` or `later`.",
+      hint: "Set `dst` to the pass that the file has: `earlier` or `later`.",
     },
   );
 }

@@ -1,4 +1,4 @@
-/** Rows of whole days: the instant of each column, right on days of 23 and 25 hours. */
+/** Rows of whole days: the instant of each column, also on days of 23 and 25 hours. */
 import { RowError, type TimeTools } from "headgate/mapper";
 
 const DAY_MS = 86_400_000;
@@ -7,20 +7,20 @@ export interface DayRules {
   readonly zone: string;
   readonly intervalMs: number;
   readonly changeDays: "reject" | "order" | "clock";
-  /** Of a repeated hour that has only one set of columns. */
+  /** Policy for a repeated hour that has only one set of columns. */
   readonly dst: "reject" | "earlier" | "later";
 }
 
 export interface DayPlan {
-  /** Start of the interval of each column in epoch milliseconds; NaN for a column that has no interval on that day. */
+  /** Start of the interval of each column in epoch milliseconds; NaN for a column without an interval on that day. */
   readonly starts: readonly number[];
-  /** Columns of repeated intervals, of which none says which pass it is. */
+  /** Columns of repeated intervals whose pass is not known. */
   readonly unclear: ReadonlySet<number>;
 }
 
 /**
- * Instants of the columns of a day. `day` is the local date `yyyy-MM-dd`; `filled` how many columns hold anything, which tells whether
- * further columns hold a second pass. Throws a `RowError` for a day that the rules refuse.
+ * Instants of the columns of a day. `day` is the local date `yyyy-MM-dd`; `filled` is the number of filled columns,
+ * which shows whether further columns hold a second pass. Throws a `RowError` for a day that the rules refuse.
  */
 export function createDayPlanner(
   time: TimeTools,
@@ -39,14 +39,19 @@ export function createDayPlanner(
     if (!inOrder && rules.changeDays === "reject")
       throw new RowError(`the day ${day} has ${minutes / 60} hours in ${zone}`, {
         text: day,
-        hint: "Say by `changeDays` how the file writes such days: `order` when columns follow each other without a gap, `clock` when they are times of the clock.",
+        hint:
+          "Set `changeDays` to the way in which the file writes such days: `order` when columns follow " +
+          "each other without a gap, `clock` when they are times of the clock.",
       });
     if (inOrder && count > perDay && !hasExtra)
       throw new RowError(
         `the day ${day} has ${count} intervals in ${zone}, but only ${Math.min(columns, perDay)} columns hold values`,
         {
           text: day,
-          hint: "Columns that follow each other without a gap fill further ones on such a day. If they are times of the clock instead, set `changeDays: clock`; if the file never changes its clock, set a `timeZone` that does not either.",
+          hint:
+            "Columns that follow each other without a gap fill further ones on such a day. If they are " +
+            "times of the clock instead, set `changeDays: clock`; if the file never changes its clock, " +
+            "set a `timeZone` that does not either.",
         },
       );
     if (inOrder) {
@@ -58,7 +63,7 @@ export function createDayPlanner(
     return byClock(day, columns, count > perDay, hasExtra);
   }
 
-  /** Columns of a day with a change of the clock, read as times of the clock. */
+  /** Columns of a day with a change of the clock, read as clock times. */
   function byClock(day: string, columns: number, isLong: boolean, hasExtra: boolean): DayPlan {
     const midnight = Date.parse(`${day}T00:00:00Z`);
     const starts: number[] = [];

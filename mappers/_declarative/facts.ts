@@ -1,4 +1,4 @@
-/** What the name of a file and the lines before its header say, for templates. */
+/** Facts from the name of a file and from the lines before its header, for templates. */
 import { FileError, type MapContext } from "headgate/mapper";
 import type { Counts } from "./values.ts";
 
@@ -27,7 +27,9 @@ export function preambleFacts(
     if (match === undefined || match === null)
       throw new FileError(`no line before the header fits the pattern ${pattern}`, {
         ...(lines[0] === undefined ? {} : { text: lines[0] }),
-        hint: `There ${lines.length === 1 ? "is 1 line" : `are ${lines.length} lines`} before the header, as \`headerAt\` or the lines to skip say.`,
+        hint:
+          `There ${lines.length === 1 ? "is 1 line" : `are ${lines.length} lines`} before the header, ` +
+          `as \`headerAt\` or the lines to skip say.`,
       });
     withGroups(facts, match);
   }
@@ -41,8 +43,8 @@ function withGroups(facts: Map<string, string>, match: RegExpExecArray): Map<str
   return facts;
 }
 
-/** Says what was left out as the settings told, so that nothing goes in silence. */
-export function tellCounts(log: MapContext<unknown>["log"], { missing, dropped }: Counts): void {
+/** Logs the counts of values that the settings leave out, so that no omission is silent. */
+export function logCounts(log: MapContext<unknown>["log"], { missing, dropped }: Counts): void {
   if (missing > 0) log.info(`${missing} cells stand for no value, as \`missing\` says`);
   if (dropped > 0) log.info(`${dropped} readings were dropped by their status`);
 }

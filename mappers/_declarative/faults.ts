@@ -1,7 +1,7 @@
-/** Row faults that know their column, and those that wait. */
+/** Row faults with their column, and deferred row faults. */
 import { RowError } from "headgate/mapper";
 
-/** Says in which column the fault is, and what would help if nothing else is said. */
+/** Adds the column to the fault, and the hint if it has none. */
 export function inColumn(thrown: unknown, column: string, hint?: string): unknown {
   if (!(thrown instanceof RowError)) return thrown;
   const { text } = thrown;
@@ -13,7 +13,7 @@ export function inColumn(thrown: unknown, column: string, hint?: string): unknow
   });
 }
 
-/** Does it now, and gives or throws what came of it when asked for. */
+/** Runs the work now; the returned function returns or throws its result. */
 export function attempt<Result>(work: () => Result): () => Result {
   try {
     const result = work();

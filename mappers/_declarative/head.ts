@@ -1,4 +1,4 @@
-/** What stands before the data of a text file. */
+/** Reads the lines before the data of a text file. */
 import { FileError, type MapperFile } from "headgate/mapper";
 import { preambleFacts } from "./facts.ts";
 
@@ -10,15 +10,15 @@ export interface HeadSettings {
 }
 
 export interface Head {
-  /** Lines before the header. */
+  /** Number of lines before the header. */
   readonly lines: number;
   readonly facts: ReadonlyMap<string, string>;
 }
 
-/** Lines within which the header is looked for. */
+/** Number of lines that are searched for the header. */
 const HEAD_LINES_MAX = 1000;
 
-/** Where the header begins, and what the lines before it say. */
+/** Position of the header, and the content of the lines before it. */
 export async function readHead(file: MapperFile, settings: HeadSettings): Promise<Head> {
   const { headerAt, skipLines, preamble, encoding } = settings;
   if (headerAt === undefined && preamble === undefined) return { lines: skipLines, facts: new Map() };

@@ -1,4 +1,4 @@
-/** Rows that are no data: legends, totals, and whatever follows the data. */
+/** Filters rows without data: legends, totals, and everything after the data. */
 import { z } from "headgate/mapper";
 import { pattern } from "./settings-text.ts";
 import type { Cells } from "./template.ts";
@@ -21,7 +21,7 @@ interface Filters {
 /** Why a row is left out: it fits `skipRows`, or comes after the data. */
 export type LeftOut = "skipped" | "ended" | undefined;
 
-/** Whether a row is to be left out; undefined when none is. */
+/** Whether a row is left out; undefined when the settings filter no rows. */
 export function rowFilter(
   { skipRows, endAt }: Filters,
   delimiter: string,

@@ -1,4 +1,4 @@
-/** Rows to readings, as the settings say: everything that a file decides once is bound before the first row. */
+/** Converts rows to readings by the settings: decisions for the whole file are bound before the first row. */
 import { type Reading, RowError } from "headgate/mapper";
 import { bindDate } from "./dates.ts";
 import { bindDay } from "./day-rows.ts";
@@ -19,7 +19,10 @@ import { eachCell, joined, matchingColumns, valueSettings } from "./wide.ts";
 /** Takes one row; throws a `RowError` for a row to be refused. */
 export interface TakeRow {
   (cells: Cells): void;
-  /** Only tells where its series stands in a repeated hour; for rows that are left out. Absent where nothing follows the order of rows. */
+  /**
+   * Only reports the position of the row's series in a repeated hour; for rows that are left out. Absent where no
+   * policy follows the order of rows.
+   */
   readonly follow?: (cells: Cells) => void;
 }
 
@@ -34,7 +37,7 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
     };
   }
   const { dateOf, take } = bindValues(tools, layout, scope, counts);
-  // A row that is dropped or refused tells all the same where its series stands in the repeated hour, but its date may be none.
+  // A dropped or refused row still shows the position of its series in the repeated hour, but its date may be invalid.
   const isFollowed = layout.dst === "byOrder";
   const takeRow = (cells: Cells) => {
     const date = isFollowed ? attempt(() => dateOf(cells)) : undefined;
@@ -43,17 +46,17 @@ export function bindRows(tools: Tools, layout: Layout, scope: Scope, counts: Cou
     else take(cells, date === undefined ? dateOf(cells) : date(), tags);
   };
   if (!isFollowed) return takeRow;
-  // What is left out may be no row of data at all, and then it tells nothing.
+  // A row that is left out may hold no data at all, and then it is ignored.
   return Object.assign(takeRow, { follow: (cells: Cells) => void attempt(() => dateOf(cells)) });
 }
 
-/** What a row may have less or more than the header. */
+/** Allowed differences of a row's length from the header. */
 export interface Raggedness {
   readonly mayBeShort: boolean;
   readonly mayBeLong: boolean;
 }
 
-/** Refuses rows that were cut off, or whose cells slipped; leaves out those that hold nothing. */
+/** Refuses rows that were cut off or whose cells are shifted; leaves out empty ones. */
 export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedness): TakeRow {
   const { width } = columns;
   const checked = (cells: Cells) => {
@@ -64,8 +67,10 @@ export function checkedWidth(take: TakeRow, { columns }: Scope, ragged: Raggedne
         take.follow?.(cells);
         throw new RowError(`the row has ${cells.length} cells where the header has ${width}`, {
           hint: isLong
-            ? "A cell that holds the delimiter has to be quoted; if such rows are as they should be, set `ragged: allow`."
-            : "Was the file cut off here, or are these lines after the data? Name those by `endAt` or `skipRows`, or set `ragged: allow`.",
+            ? "A cell that holds the delimiter has to be quoted; if such rows are as they should be, " +
+              "set `ragged: allow`."
+            : "Was the file cut off here, or are these lines after the data? Name those by `endAt` or " +
+              "`skipRows`, or set `ragged: allow`.",
         });
       }
     } else if (isEmpty(cells[0]) && cells.every(isEmpty)) return;
@@ -82,12 +87,12 @@ function isEmpty(cell: Cells[number] | undefined): boolean {
 
 interface BoundColumn extends TargetColumn {
   readonly quantity: Quantity;
-  /** Columns that its target is made of. */
+  /** Columns that make up the target. */
   readonly series: readonly number[];
 }
 
 interface BoundValues {
-  /** Once a row, in their order. */
+  /** Called once a row, in order. */
   readonly dateOf: (cells: Cells) => Reading["date"];
   readonly take: (cells: Cells, when: Reading["date"], tags: Tags | undefined) => void;
 }
@@ -95,7 +100,7 @@ interface BoundValues {
 function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts): BoundValues {
   const date = bindDate(tools.time, layout, scope);
   const columns = boundColumns(tools, layout, scope);
-  // Rows of one series are those whose targets are made of the same cells.
+  // Rows of one series have targets made of the same cells.
   const series = layout.dst === "byOrder" ? [...new Set(columns.flatMap(({ series }) => series))] : [];
   const [only] = columns;
   const emitRow = mayShareTargets(columns, scope) ? createRowEmitter(tools, scope) : undefined;
@@ -131,7 +136,7 @@ function bindValues(tools: Tools, layout: Layout, scope: Scope, counts: Counts):
     });
   }
 
-  /** The columns whose readings are good are compared, whatever is wrong with the others. */
+  /** Columns with good readings are compared, even when other columns are faulty. */
   function takeCompared(
     when: Reading["date"],
     cells: Cells,

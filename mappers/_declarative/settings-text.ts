@@ -1,10 +1,10 @@
-/** Texts of settings that are written in a small language of their own, with their faults in words. */
+/** Settings with a small syntax of their own, with their faults as text. */
 import { z } from "headgate/mapper";
 import { parseTemplate } from "./template-parts.ts";
 
 const text = z.string().min(1);
 
-/** A text in which names in braces stand for cells. */
+/** A text in which names in braces are replaced by cells. */
 export const templateText = text.superRefine((value, check) => {
   const parsed = parseTemplate(value);
   if (typeof parsed === "string") check.addIssue({ code: "custom", message: parsed });

@@ -1,4 +1,6 @@
-/** Settings that the declarative mappers share: where date, target and values of a row stand, and how they are read. */
+/**
+ * Settings that the declarative mappers share: the place of date, target and values in a row, and how they are read.
+ */
 import { z } from "headgate/mapper";
 import { pattern, templateText } from "./settings-text.ts";
 import { lookupSettings } from "./tables.ts";
@@ -28,7 +30,9 @@ export const targetSchema = z
     variableTypeId: identifier.describe("Type of the variable, instead of mappingConfig."),
   })
   .describe(
-    `What names the variable: \`variableId\`, or one \`source…\` or \`meterNumber\` with \`mappingConfig\` or \`variableTypeId\`. Texts are templates: ${TEMPLATE}, \`{column}\` for the name of the value's column.`,
+    `What names the variable: \`variableId\`, or one \`source…\` or \`meterNumber\` with ` +
+      `\`mappingConfig\` or \`variableTypeId\`. Texts are templates: ${TEMPLATE}, \`{column}\` for the ` +
+      "name of the value's column.",
   );
 
 const date = z
@@ -51,7 +55,8 @@ const date = z
       .union([text, z.array(text).min(1)])
       .default("iso")
       .describe(
-        "Format, or formats of which one has to fit each date: in letters such as `dd/MM/yyyy HH:mm`, or `iso`, `unix` (seconds), `unixMs`, `serial` (days of a spreadsheet), `serial1904`.",
+        "Format, or formats of which one has to fit each date: in letters such as `dd/MM/yyyy HH:mm`, " +
+          "or `iso`, `unix` (seconds), `unixMs`, `serial` (days of a spreadsheet), `serial1904`.",
       ),
   })
   .superRefine((value, check) => {
@@ -59,7 +64,7 @@ const date = z
     if (given.length !== 1)
       check.addIssue({ code: "custom", message: "give exactly one of column, columns and text" });
   })
-  .describe("Where the date of a row stands, and how it is written.");
+  .describe("Place and format of the date of a row.");
 
 const ACTION = /^(?:keep|drop|reject|[^:|]+:[^|]*(?:\|[^:|]+:[^|]*)*)$/;
 const action = z
@@ -70,16 +75,16 @@ export const actionShape = {
   values: z
     .record(z.string(), action)
     .describe(
-      "What becomes of a reading by its status: `keep`, `drop`, `reject`, or tags for it as `name:value|name:value`.",
+      "Action for a reading by its status: `keep`, `drop`, `reject`, or tags for it as `name:value|name:value`.",
     ),
-  otherwise: action.default("reject").describe("What becomes of a reading with any other status."),
+  otherwise: action.default("reject").describe("Action for a reading with any other status."),
 };
 
 const status = z
   .array(z.strictObject({ column: reference.describe("Column of the status."), ...actionShape }))
   .describe("Columns whose value keeps, drops, refuses or tags the row.");
 
-/** How a value is read; on top of the settings for all values, and beside each entry of `values` for that one. */
+/** Settings for reading a value; for all values, and beside each entry of `values` for that entry. */
 const valueShape = {
   unit: templateText
     .optional()
@@ -112,7 +117,8 @@ const values = z
       match: pattern
         .optional()
         .describe(
-          "Regular expression on the names of columns, for every column that it fits; its named groups may be used in templates.",
+          "Regular expression on the names of columns, for every column that it fits; its named " +
+            "groups may be used in templates.",
         ),
       target: targetSchema.optional().describe("Fields of the target that hold for this column."),
       ...valueShape,
@@ -140,13 +146,17 @@ const day = z
       .enum(["empty", "zero"])
       .default("empty")
       .describe(
-        "What columns hold that have no interval on a short day: nothing, or zeros to be left out. Anything else is refused.",
+        "What columns hold that have no interval on a short day: nothing, or zeros to be left out. " +
+          "Anything else is refused.",
       ),
     changeDays: z
       .enum(["reject", "order", "clock"])
       .default("reject")
       .describe(
-        "Days of 23 and 25 hours. `order`: columns follow each other without a gap, so that a short day ends early and a long one fills further columns. `clock`: columns are times of the clock; those of the skipped hour are empty, and further columns at the end hold the second pass of the repeated hour. `reject` refuses the row.",
+        "Days of 23 and 25 hours. `order`: columns follow each other without a gap, so that a short " +
+          "day ends early and a long one fills further columns. `clock`: columns are times of the " +
+          "clock; those of the skipped hour are empty, and further columns at the end hold the second " +
+          "pass of the repeated hour. `reject` refuses the row.",
       ),
   })
   .describe(
@@ -158,7 +168,8 @@ export const layoutShape = {
   timeZone: templateText
     .optional()
     .describe(
-      "Zone of dates without designator, such as Europe/Brussels or +10:00; no default. May be a template such as `{Zone}`.",
+      "Zone of dates without designator, such as Europe/Brussels or +10:00; no default. May be a " +
+        "template such as `{Zone}`.",
     ),
   dst: z
     .enum(["reject", "earlier", "later", "byOrder"])
@@ -195,7 +206,7 @@ export type ValueSettings = Pick<
 
 type Check = { addIssue(issue: { code: "custom"; path: (string | number)[]; message: string }): void };
 
-/** What one field alone cannot tell. */
+/** Checks that involve several fields. */
 export function checkLayout(layout: Layout, check: Check): void {
   const fault = (path: (string | number)[], message: string) =>
     check.addIssue({ code: "custom", path, message });
@@ -217,7 +228,7 @@ export function checkLayout(layout: Layout, check: Check): void {
     fault(["timeZone"], "a date format in letters needs the zone of the dates, such as Europe/Brussels");
 }
 
-/** Formats that can tell an instant without a zone. */
+/** Formats that give an instant without a zone. */
 const ZONELESS: ReadonlySet<string> = new Set(["iso", "unix", "unixMs"]);
 
 function checkDay(layout: Layout, fault: (path: (string | number)[], message: string) => void): void {
@@ -227,7 +238,7 @@ function checkDay(layout: Layout, fault: (path: (string | number)[], message: st
   if ((day?.from === undefined) === (day?.match === undefined)) fault(["day"], "give either from or match");
   if (day !== undefined && !Number.isInteger(86_400_000 / durationMs(day.interval)))
     fault(["day", "interval"], "it does not divide a day into equal parts");
-  if (layout.dst === "byOrder") fault(["dst"], "byOrder says nothing of a row that holds the whole day");
+  if (layout.dst === "byOrder") fault(["dst"], "byOrder does not apply to a row that holds the whole day");
 }
 
 const IDENTIFIERS = [

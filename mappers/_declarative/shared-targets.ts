@@ -1,11 +1,11 @@
-/** Columns of one row that name the same target: one value would replace the other, so neither is taken. */
+/** Columns of one row that name the same target: one value would replace the other, so both are refused. */
 import { FileError, type Reading, RowError, type Target } from "headgate/mapper";
 import type { Field } from "./targets.ts";
 import type { Cells, Scope, Template } from "./template.ts";
 import type { Tools } from "./values.ts";
 import { eachCell } from "./wide.ts";
 
-/** A column of values, with what its target and version are made of. */
+/** A column of values, with the parts of its target and version. */
 export interface TargetColumn {
   readonly at: number;
   readonly fields: readonly Field[];
@@ -13,8 +13,8 @@ export interface TargetColumn {
 }
 
 /**
- * Whether a row may bring two of the columns to one target, so that rows have to be compared. Throws a `FileError` for columns that
- * have the same target in every row.
+ * Whether a row may map two of the columns to one target, so that rows have to be compared. Throws a `FileError` for
+ * columns that have the same target in every row.
  */
 export function mayShareTargets(columns: readonly TargetColumn[], { columns: names }: Scope): boolean {
   const bySource = new Map<string, TargetColumn>();
@@ -47,7 +47,10 @@ export function mayShareTargets(columns: readonly TargetColumn[], { columns: nam
 function sharedAlways(one: number, other: number, names: Scope["columns"]): FileError {
   return new FileError(`${columnWords(one, other, names)} become the same target`, {
     column: `${names.name(one)} and ${names.name(other)}`,
-    hint: "One value would replace the other. Tell them apart in `target`, for example by `{column}`, the name of the value's column; columns of equal names by an entry of `values` each, with the number as `column`. Leave out those that are not wanted.",
+    hint:
+      "One value would replace the other. Tell them apart in `target`, for example by `{column}`, the " +
+      "name of the value's column; columns of equal names by an entry of `values` each, with the number " +
+      "as `column`. Leave out those that are not wanted.",
   });
 }
 
@@ -63,7 +66,7 @@ export interface ColumnReading {
   readonly reading: Reading;
 }
 
-/** Emits the readings of one row, and refuses those whose target and version another column of the row has too. */
+/** Emits the readings of one row, and refuses those whose target and version another column of the row also has. */
 export function createRowEmitter(tools: Tools, { columns: names }: Scope) {
   const keys = new WeakMap<Target, string>();
   const keyOf = ({ target, version = "" }: Reading): string => {

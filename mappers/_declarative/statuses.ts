@@ -1,4 +1,4 @@
-/** Status columns: what they say keeps, drops, refuses or tags a row. */
+/** Status columns: their values keep, drop, refuse or tag a row. */
 import { RowError } from "headgate/mapper";
 import { nearest } from "./columns.ts";
 import type { ActionSettings, StatusSettings } from "./settings.ts";
@@ -29,7 +29,7 @@ export function bindStatus(settings: StatusSettings | undefined, scope: Scope): 
   };
 }
 
-/** What the text of a status means. Throws a `RowError` that names the column for one to be refused. */
+/** The meaning of a status text. Throws a `RowError` that names the column for a status to be refused. */
 export function bindActions({
   values,
   otherwise,
@@ -55,7 +55,7 @@ function actionOf(action: string): Action {
   );
 }
 
-/** Tags of two columns together; made once, so that rows share them. */
+/** Joined tags of two columns; cached, so that rows share them. */
 function merge(merged: Map<Tags, Map<Tags, Tags>>, one: Tags, other: Tags): Tags {
   const known = merged.get(one) ?? new Map<Tags, Tags>();
   merged.set(one, known);

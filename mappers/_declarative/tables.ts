@@ -1,4 +1,7 @@
-/** Lookup tables in templates: `{tags.variable}` is the column `variable` of the row that the table `tags` has for this row's key. */
+/**
+ * Lookup tables in templates: `{tags.variable}` is the column `variable` of the row that the table `tags` has for this
+ * row's key.
+ */
 import { FileError, type Lookup, type MapContext, z } from "headgate/mapper";
 import { nearest } from "./columns.ts";
 import { templateText } from "./settings-text.ts";
@@ -14,11 +17,9 @@ export const lookupSettings = z
     unknown: z
       .enum(["reject", "drop"])
       .default("reject")
-      .describe("What becomes of readings whose key the table does not have."),
+      .describe("Action for readings whose key is not in the table."),
   })
-  .describe(
-    "Table from which templates take what the file does not say, such as targets, units and factors.",
-  );
+  .describe("Table from which templates take facts that the file lacks, such as targets, units and factors.");
 
 export type LookupSettings = z.output<typeof lookupSettings>;
 
@@ -35,7 +36,10 @@ export async function openTable(
   return settings === undefined ? undefined : { settings, rows: await lookup(settings.table) };
 }
 
-/** The cell of the table that `name` means; undefined for a name that is not the table's. Reading throws a `RowError` for an unknown key. */
+/**
+ * The cell of the table for `name`; undefined for a name of another kind. Reading throws a `RowError` for an unknown
+ * key.
+ */
 export function bindTableCell(
   name: string,
   table: Table | undefined,

@@ -1,4 +1,4 @@
-/** Targets of rows: made once for each combination of the texts that they are made of, and frozen, so that rows share them. */
+/** Targets of rows: created once for each combination of their texts, and frozen, so that rows share them. */
 import { RowError, type Target } from "headgate/mapper";
 import { inColumn } from "./faults.ts";
 import type { TargetSettings } from "./settings.ts";
@@ -13,7 +13,7 @@ export interface Field {
   readonly template: Template;
 }
 
-/** The fields that a target of this file has. */
+/** The fields of the target in this file. */
 export function targetFields(settings: TargetSettings, scope: Scope): readonly Field[] {
   return Object.entries(settings).flatMap(([name, text]) =>
     text === undefined ? [] : [{ name, template: bindTemplate(text, scope) }],
@@ -33,7 +33,7 @@ export function bindTarget(settings: TargetSettings, scope: Scope): TargetReader
     };
   }
   return (cells) => {
-    // Numbers are told apart from the texts that look like them: only one of the two may be refused.
+    // Numbers and texts that look the same have different keys: only one of the two may be refused.
     let key = keyOf(cells[first]);
     for (let at = 1; at < uses.length; at += 1) key += `\n${keyOf(cells[uses[at] ?? 0])}`;
     let target = known.get(key);
@@ -45,7 +45,7 @@ export function bindTarget(settings: TargetSettings, scope: Scope): TargetReader
   };
 }
 
-/** Columns that tell series of the file apart. */
+/** Columns that separate the series of the file. */
 export function seriesColumns(settings: TargetSettings, scope: Scope): readonly number[] {
   return [...new Set(targetFields(settings, scope).flatMap(({ template }) => template.uses))];
 }

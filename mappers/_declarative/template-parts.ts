@@ -1,10 +1,10 @@
-/** The little language of templates, such as `{meter}-{channel}`. */
+/** The syntax of templates, such as `{meter}-{channel}`. */
 
 export type Part =
   | string
   | { readonly name: string /** Digits to fill up to with zeros at the left. */; readonly digits: number };
 
-/** The parts of a template, or what is wrong with it. `{{` and `}}` are braces, `{name|0000}` has at least four digits. */
+/** The parts of a template, or its fault. `{{` and `}}` are braces, `{name|0000}` has at least four digits. */
 export function parseTemplate(template: string): readonly Part[] | string {
   const parts: Part[] = [];
   const pieces = template.matchAll(/\{\{|\}\}|\{([^{}]*)\}|[^{}]+|[{}]/g);

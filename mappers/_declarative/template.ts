@@ -1,4 +1,7 @@
-/** Templates such as `{meter}-{channel}`: texts in which names in braces stand for cells of the row or for facts of the file. */
+/**
+ * Templates such as `{meter}-{channel}`: texts in which names in braces are replaced by cells of the row or by facts of
+ * the file.
+ */
 import { type CellValue, RowError } from "headgate/mapper";
 import type { Columns } from "./columns.ts";
 import { bindTableCell, type Table } from "./tables.ts";
@@ -6,28 +9,28 @@ import { type Part, parseTemplate } from "./template-parts.ts";
 
 export type Cells = readonly CellValue[];
 
-/** What templates of one file may name. */
+/** Names that templates of one file may use. */
 export interface Scope {
   readonly columns: Columns;
-  /** Named groups of patterns, and other facts of the file; they go before columns of the same name. */
+  /** Named groups of patterns, and other facts of the file; they have precedence over columns of the same name. */
   readonly facts: ReadonlyMap<string, string>;
   readonly table?: Table | undefined;
 }
 
 export interface Template {
-  /** Columns that it reads. */
+  /** Columns that the template reads. */
   readonly uses: readonly number[];
-  /** The column, when it is nothing but its cell. */
+  /** The column, when the template is a single cell. */
   readonly only?: number;
-  /** Its text, when no row changes it. */
+  /** The text, when it is the same for every row. */
   readonly constant?: string;
-  /** What it is made of, with the facts of the file filled in: equal for templates that always give equal texts. */
+  /** The template with the facts of the file filled in: equal for templates that always give equal texts. */
   readonly source: string;
   /** Throws a `RowError` for a cell that is not text. */
   read(cells: Cells): string;
 }
 
-/** Binds the names of a template to the columns of a file. Throws a `FileError` for a name that is nowhere. */
+/** Binds the names of a template to the columns of a file. Throws a `FileError` for an unknown name. */
 export function bindTemplate(template: string | number, scope: Scope): Template {
   const parsed = parseTemplate(String(template));
   const parts = typeof parsed === "string" ? [parsed] : parsed;
@@ -50,7 +53,7 @@ export function bindTemplate(template: string | number, scope: Scope): Template 
   };
 }
 
-/** What a name in braces stands for: a fact, a cell of the table, a column. */
+/** The meaning of a name in braces: a fact, a cell of the table, a column. */
 function bindPart({ name, digits }: Exclude<Part, string>, scope: Scope): Template | string {
   const fact = scope.facts.get(name);
   if (fact !== undefined) return fact.padStart(digits, "0");

@@ -1,4 +1,4 @@
-/** Values of one quantity: which cells hold none, what number a cell is, in which unit, with which tags and version. */
+/** Values of one quantity: empty cells, number format, unit, tags and version. */
 import { type CellValue, type MapContext, RowError, type Target } from "headgate/mapper";
 import { inColumn } from "./faults.ts";
 import type { Layout, TargetSettings, ValueSettings } from "./settings.ts";
@@ -8,7 +8,7 @@ import { bindTemplate, type Cells, type Scope } from "./template.ts";
 
 export type Tools = Pick<MapContext<unknown>, "emit" | "reject" | "time" | "number" | "unit" | "log">;
 
-/** What is left out as the settings say; told at the end, so that it is not silent. */
+/** Counts of values that the settings leave out; logged at the end, so that the omission is not silent. */
 export interface Counts {
   missing: number;
   dropped: number;
@@ -17,9 +17,9 @@ export interface Counts {
 /** A quantity of a row, bound to the file's columns. Every function throws `RowError`s. */
 export interface Quantity {
   readonly target: (cells: Cells) => Target;
-  /** Whether the lookup table has the row's key; without it there is no need to know. */
+  /** Whether the lookup table has the row's key; undefined when no setting needs it. */
   readonly isKnown: ((cells: Cells) => boolean) | undefined;
-  /** Undefined for a cell that stands for no value. `at` is the cell's position. */
+  /** Undefined for a cell without a value. `at` is the cell's position. */
   value(cells: Cells, at: number): number | undefined;
   readonly unit: ((cells: Cells) => string) | undefined;
   readonly tags: ((cells: Cells) => Tags | undefined) | undefined;
@@ -139,7 +139,7 @@ function bindTags(
   };
 }
 
-/** Whether the table has a row's key, where rows without are to be dropped. */
+/** Whether the table has a row's key, where rows without one are dropped. */
 function bindKnown(scope: Scope): ((cells: Cells) => boolean) | undefined {
   const { table } = scope;
   if (table === undefined || table.settings.unknown === "reject") return undefined;

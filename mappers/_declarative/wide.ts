@@ -1,11 +1,17 @@
-/** What wide layouts share: columns by pattern, settings on top of settings, and rows in which one bad cell hides no other. */
+/**
+ * Shared parts of wide layouts: columns by pattern, merged settings, and rows in which one bad cell does not hide
+ * others.
+ */
 import { FileError, RowError } from "headgate/mapper";
 import type { Layout, ValueSettings } from "./settings.ts";
 import type { Tags } from "./statuses.ts";
 import type { Scope } from "./template.ts";
 import type { Tools } from "./values.ts";
 
-/** Takes every cell of a row, so that one bad cell hides no other: all faults but the last are reported, and the last is thrown. */
+/**
+ * Takes every cell of a row, so that one bad cell does not hide others: all faults but the last are reported, and the
+ * last is thrown.
+ */
 export function eachCell<Column>(
   tools: Tools,
   row: object,
@@ -41,7 +47,7 @@ export function joined(...all: readonly (Tags | undefined)[]): Tags | undefined 
   return tags;
 }
 
-/** The settings for all values, and on top of them those of one entry; a row's own status was looked at before. */
+/** The settings for all values, overridden by those of one entry; the row's own status was checked before. */
 export function valueSettings(layout: Layout, entry: ValueSettings): ValueSettings {
   const { unit, convertTo, scale, missing, tags, version } = layout;
   const given = Object.entries(entry).filter(([, setting]) => setting !== undefined);

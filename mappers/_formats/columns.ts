@@ -1,7 +1,7 @@
-/** Faults with the column that they are in. */
+/** Faults with their column. */
 import { RowError } from "headgate/mapper";
 
-/** Says in which column the fault is that `read` throws. */
+/** Adds the column to a fault that `read` throws. */
 export function inColumn<Value>(column: string, text: string, read: (text: string) => Value): Value {
   try {
     return read(text);

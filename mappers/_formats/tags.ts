@@ -1,11 +1,11 @@
-/** Tags made once for all readings that share them, which `emit` takes fastest. */
+/** Tags created once for all readings that share them, which `emit` takes fastest. */
 
 export type Tags = Readonly<Record<string, string>>;
 
-/** Texts of a file may differ from row to row, and must not pile up. */
+/** Limit on the cached tags: texts of a file may differ from row to row. */
 const KEPT_MAX = 1000;
 
-/** Gives the tags of a key, which `make` makes when they are not kept. No tags at all are undefined. */
+/** Returns the tags of a key; `make` creates them when they are not cached. Undefined stands for no tags. */
 export function tagKeeper(): (key: string, make: () => Tags) => Tags | undefined {
   const kept = new Map<string, Tags | undefined>();
   return (key, make) => {

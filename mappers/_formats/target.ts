@@ -1,4 +1,7 @@
-/** The setting `target` of mappers of fixed formats: which identifiers of a file name the variables, as texts with `{placeholders}`. */
+/**
+ * The setting `target` of mappers of fixed formats: which identifiers of a file name the variables, as texts with
+ * `{placeholders}`.
+ */
 import { RowError, type Target, type TargetFields, z } from "headgate/mapper";
 
 const PLACEHOLDER = /\{([^{}]*)\}/g;
@@ -8,12 +11,12 @@ const SELECTORS: ReadonlySet<string> = new Set(["mappingConfig", "variableTypeId
 /** Fields of a target: texts with `{placeholders}`, or numbers. */
 export type TargetTemplate = { readonly [Field in keyof TargetFields]?: string | number | undefined };
 
-/** What a template may name, by placeholder. */
+/** Values for the placeholders of a template. */
 export type Identifiers = Readonly<Record<string, string>>;
 
 /**
- * Schema of the setting: one identifier, with mappingConfig or variableTypeId unless it is variableId.
- * `placeholders` are what a template may name; `standard` is the default.
+ * Schema of the setting: one identifier, with mappingConfig or variableTypeId unless it is variableId. `placeholders`
+ * are the names that a template may use; `standard` is the default.
  */
 export function targetSetting(placeholders: readonly string[], standard: TargetTemplate) {
   const field = z.union([z.string().min(1), z.int()]).optional();
@@ -43,7 +46,8 @@ export function targetSetting(placeholders: readonly string[], standard: TargetT
     })
     .default(standard)
     .describe(
-      `What names a variable: one identifier with mappingConfig or variableTypeId, as texts that may hold ${braced(placeholders)}.`,
+      "What names a variable: one identifier with mappingConfig or variableTypeId, as texts that may " +
+        `hold ${braced(placeholders)}.`,
     );
 }
 
@@ -74,9 +78,9 @@ function templateFault(template: TargetTemplate): string | null {
 }
 
 /**
- * Makes targets of a template. `rename` replaces a filled mappingConfig that it names; `suffix` is appended to it afterwards. Equal values
- * give the same frozen object, which `emit` takes fastest. Throws a `RowError` when a value that the template needs is empty, or is no
- * whole number where one is needed.
+ * Makes targets of a template. `rename` replaces a filled mappingConfig that it names; `suffix` is appended to it
+ * afterwards. Equal values give the same frozen object, which `emit` takes fastest. Throws a `RowError` when a required
+ * value is empty, or is not a whole number where one is needed.
  */
 export function targetMaker(
   template: TargetTemplate,
@@ -111,7 +115,7 @@ function fill(
     else if (field !== "mappingConfig") target[field] = filled;
     else target[field] = (Object.hasOwn(rename, filled) ? rename[filled] : filled) + suffix;
   }
-  // The schema saw to it that the fields name a variable.
+  // The schema guarantees that the fields name a variable.
   return target as unknown as Target;
 }
 

@@ -1,4 +1,4 @@
-/** The setting `units` of mappers of fixed formats: into which units values are converted. */
+/** The setting `units` of mappers of fixed formats: the units into which values are converted. */
 import { type MapContext, z } from "headgate/mapper";
 
 export function unitsSetting(example: string) {
@@ -11,7 +11,7 @@ export function unitsSetting(example: string) {
 }
 
 export interface Converter {
-  /** The unit that values given in `from` are handed out in. */
+  /** The unit of emitted values that the file gives in `from`. */
   unitOf(from: string): string;
   /** Throws a `RowError` for units of different families. */
   convert(value: number, from: string): number;

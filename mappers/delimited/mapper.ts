@@ -1,7 +1,7 @@
-/** CSV and its kin, described by settings alone. */
+/** CSV and similar formats, described by settings alone. */
 import { defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, tellCounts } from "../_declarative/facts.ts";
+import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
@@ -9,7 +9,7 @@ import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { pattern } from "../_declarative/settings-text.ts";
 import { openTable } from "../_declarative/tables.ts";
 
-/** Value of `delimiter` for columns that any number of blanks keeps apart. */
+/** Value of `delimiter` for columns that are separated by any number of blanks. */
 const BLANKS = "blanks";
 
 const settings = z
@@ -41,13 +41,16 @@ const settings = z
       .max(20)
       .default(1)
       .describe(
-        "Rows of names. Of several, a column's name is its names joined by a blank, and any one of them finds it where it is the only one; 0 when there is no header: columns then go by number.",
+        "Rows of names. Of several, a column's name is its names joined by a blank, and any one of " +
+          "them finds it where it is the only one; 0 when there is no header: columns then go by " +
+          "number.",
       ),
     preamble: z
       .array(pattern)
       .optional()
       .describe(
-        "Regular expressions that have to be found in lines before the header; their named groups may be used in templates.",
+        "Regular expressions that have to be found in lines before the header; their named groups may " +
+          "be used in templates.",
       ),
     fixed: z
       .array(
@@ -108,7 +111,7 @@ export default defineMapper({
     await eachCells(context, head.lines, (cells) => {
       if (header.length < headerRows) {
         header.push([...cells]);
-        // A column that is missing is told even when no row follows.
+        // A missing column is reported even when no row follows.
         if (header.length === headerRows) take = begin();
         return;
       }
@@ -125,11 +128,11 @@ export default defineMapper({
       throw new FileError(
         header.length === 0 ? "the file is empty: it has no header" : "the file ends inside its header",
       );
-    tellCounts(context.log, counts);
+    logCounts(context.log, counts);
   },
 });
 
-/** The rows of the file as cells, after so many lines. */
+/** The rows of the file as cells, from the given line on. */
 async function eachCells(
   { file, settings, eachRow }: MapContext<Settings>,
   skipLines: number,

@@ -1,4 +1,7 @@
-/** Rows of an Enedis export: heads that tell of the point of delivery, headers of columns, and what each column is. */
+/**
+ * Rows of an Enedis export: heads that describe the point of delivery, headers of columns, and the meaning of each
+ * column.
+ */
 import type { CellValue } from "headgate/mapper";
 
 export type Cells = readonly CellValue[];
@@ -9,7 +12,7 @@ export function textAt(cells: Cells, at: number | undefined): string {
   return (typeof cell === "object" ? cell.local : String(cell)).trim();
 }
 
-/** Names are written with and without accents, from one export to the next. */
+/** Accents in names vary from one export to the next. */
 export function plain(text: string): string {
   return text
     .normalize("NFD")
@@ -19,7 +22,7 @@ export function plain(text: string): string {
     .toLowerCase();
 }
 
-/** What a head says of the values below it. */
+/** Facts of a head about the values below it. */
 export interface Head {
   readonly prm: string;
   readonly type: string;
@@ -27,7 +30,7 @@ export interface Head {
   readonly business: string;
   readonly stage: string;
   readonly unit: string;
-  /** Minutes; 0 when not told. */
+  /** Minutes; 0 when not given. */
   readonly step: number;
 }
 
@@ -67,9 +70,9 @@ const TAGS: Readonly<Record<string, string>> = {
 /** Columns of the rows below a header. */
 export interface Layout {
   readonly date: number;
-  /** Of a date and a time in columns of their own. */
+  /** Column of the time, when date and time are separate. */
   readonly time: number | undefined;
-  /** The rows are days. */
+  /** Whether the rows are days. */
   readonly isDay: boolean;
   readonly values: readonly { readonly at: number; readonly name: string; readonly unit: string }[];
   readonly head: readonly { readonly at: number; readonly field: HeadField }[];
@@ -81,7 +84,7 @@ const DATE = /^(?:horodate\b|date de la mesure$|date$)/;
 const INDEX = /^ea[sip] [fdt]\d*$/;
 const VALUE = /^(?:valeur|puissance moyenne|energie|consommation|production)\b/;
 
-/** The layout that a row declares, or undefined when it is no header of columns. */
+/** The layout that a row declares, or undefined when it is not a header of columns. */
 export function layoutOf(cells: Cells): Layout | undefined {
   const names = cells.map((_, at) => plain(textAt(cells, at)));
   const date = names.findIndex((name) => DATE.test(name));
@@ -113,7 +116,7 @@ function fieldsIn<Found>(
   });
 }
 
-/** A row that names what a head tells: names alone, with the values in the next row, or names and values by turns. */
+/** A row with the names of a head: names alone, with the values in the next row, or names and values alternating. */
 export function headNames(cells: Cells): readonly (HeadField | undefined)[] | undefined {
   const fields = cells.map((_, at) => {
     const name = plain(textAt(cells, at));
@@ -122,7 +125,7 @@ export function headNames(cells: Cells): readonly (HeadField | undefined)[] | un
   return fields.some((field) => field === "prm" || field === "type") ? fields : undefined;
 }
 
-/** The head of a row of names and values by turns; undefined when its values are in the next row. */
+/** The head of a row of alternating names and values; undefined when its values are in the next row. */
 export function headInline(cells: Cells, fields: readonly (HeadField | undefined)[]): Head | undefined {
   if (fields[0] === undefined || fields[1] !== undefined) return undefined;
   let head = NO_HEAD;
@@ -152,7 +155,7 @@ function wordOf(text: string): string {
 export function withField(head: Head, field: HeadField, text: string): Head {
   if (text === "") return head;
   if (field === "step") return { ...head, step: minutes(text) };
-  // The kind of counting of the account's daily export tells both: "Consommation Quotidienne".
+  // The label of the account's daily export contains both: "Consommation Quotidienne".
   if (field === "type" && head.business === "") {
     const business = /^(consommation|production)\b/.exec(plain(text))?.[1];
     if (business !== undefined)
@@ -164,7 +167,7 @@ export function withField(head: Head, field: HeadField, text: string): Head {
   };
 }
 
-/** `30`, `PT30M`, `PT1H`, `P1D`; 0 for what is none. */
+/** `30`, `PT30M`, `PT1H`, `P1D`; 0 for any other text. */
 function minutes(text: string): number {
   const match = /^(?:(\d+)|PT(\d+)M|PT(\d+)H|P(\d+)D)$/.exec(text);
   if (match === null) return 0;

@@ -18,10 +18,10 @@ import { settings } from "./settings.ts";
 import { Values } from "./values.ts";
 
 type State =
-  /** Between sections: heads and headers are looked for. */
+  /** Between sections: the next head or header is expected. */
   | { readonly kind: "head"; readonly names: ReturnType<typeof headNames> }
   | { readonly kind: "values"; readonly layout: Layout }
-  /** The calendar of the supplier, which follows on indexes. */
+  /** The calendar of the supplier, which follows indexes. */
   | { readonly kind: "calendar" };
 
 export default defineMapper({
@@ -53,7 +53,7 @@ export default defineMapper({
       const layout = layoutOf(cells);
       if (layout !== undefined) {
         layouts += 1;
-        // Rows that name their own point of delivery take nothing from a head above.
+        // Rows that name their own point of delivery do not use a head above.
         if (layout.head.some(({ field }) => field === "prm")) head = none;
         state = { kind: "values", layout };
         return;
@@ -96,7 +96,7 @@ export default defineMapper({
   },
 });
 
-/** Workbooks are ZIP archives, whatever they are called. */
+/** Workbooks are ZIP archives, whatever their name. */
 async function isArchive(file: MapperFile): Promise<boolean> {
   for await (const bytes of file.bytes())
     return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;

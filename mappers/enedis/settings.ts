@@ -18,7 +18,7 @@ export const settings = z.strictObject({
   business: z
     .enum(["CONS", "PROD"])
     .optional()
-    .describe("Consumption or production, of a file that does not tell which it holds."),
+    .describe("Consumption or production, for a file that does not say which it holds."),
   units: unitsSetting("W: kW"),
   meanPower: z
     .enum(["keep", "energy"])
@@ -29,7 +29,7 @@ export const settings = z.strictObject({
     .min(1)
     .max(1440)
     .optional()
-    .describe("Step of load curves whose file does not tell it, for `meanPower: energy` and `stamp`."),
+    .describe("Step of load curves whose file does not give it, for `meanPower: energy` and `stamp`."),
   horodate: z
     .enum(["end", "start"])
     .default("end")

@@ -22,9 +22,9 @@ export class Values {
   /** The stage of processing by target: raw and corrected values of one step would overwrite each other. */
   readonly #stages = new Map<Target, string>();
   #layout: Layout | undefined;
-  /** The column of each target of the row at hand. */
+  /** The column of each target of the current row. */
   readonly #columns = new Map<Target, string>();
-  /** Cells that each row below the header must have. */
+  /** Required number of cells of each row below the header. */
   #cells = 0;
   missing = 0;
 
@@ -32,7 +32,7 @@ export class Values {
     this.#tools = tools;
   }
 
-  /** Emits the values of a row, and gives back the head, which the row may have changed. Throws a `RowError`. */
+  /** Emits the values of a row, and returns the head, which the row may have changed. Throws a `RowError`. */
   take(cells: Cells, layout: Layout, before: Head): Head {
     let head = before;
     for (const { at, field } of layout.head) head = withField(head, field, textAt(cells, at));
@@ -43,7 +43,10 @@ export class Values {
     return head;
   }
 
-  /** Some exports leave out the delimiters of empty cells at the end, but then in every row; workbooks end rows at the last filled cell. */
+  /**
+   * Some exports leave out trailing delimiters of empty cells, but then in every row; workbooks end rows at the last
+   * filled cell.
+   */
   #checkWidth(cells: Cells, layout: Layout): void {
     if (this.#tools.isSheet) return;
     if (layout !== this.#layout) {
@@ -73,11 +76,12 @@ export class Values {
     const energyUnit = asEnergy ? `${unit}h` : unit;
     const isMissing = MISSING.has(text.toUpperCase());
     if (isMissing && (isIndex || OFFSET.test(textAt(cells, layout.date)))) {
-      // Registers that the tariff does not use are no gaps.
+      // Registers that the tariff does not use are not gaps.
       if (!isIndex) this.missing += 1;
       return;
     }
-    // Also a row without a value tells where its series stands in the repeated hour of autumn, unless it is no row of values at all.
+    // A row without a value also shows the position of its series in the repeated hour of autumn, unless it holds no
+    // values at all.
     const place = attempt(() => {
       const target = this.#targetOf(head, isIndex ? column.name : energyUnit || column.name, energyUnit);
       return { target, date: this.#dateOf(cells, layout, head, target, isIndex) };
@@ -144,7 +148,7 @@ export class Values {
     const { business, target } = this.#tools.settings;
     if (business !== undefined || !Object.values(target).some((text) => String(text).includes("{business}")))
       return business ?? "";
-    throw new RowError("the file does not tell whether it holds consumption or production", {
+    throw new RowError("the file does not say whether it holds consumption or production", {
       column: "Grandeur metier",
       hint: "Add to the trigger's metadata which it is: `business: CONS` or `business: PROD`",
     });
@@ -198,7 +202,7 @@ export class Values {
   #stepOf(head: Head): number {
     const step = head.step || (this.#tools.settings.stepMinutes ?? 0);
     if (step > 0) return step;
-    throw new RowError("the step of the load curve is not known: the file does not tell it", {
+    throw new RowError("the step of the load curve is not known: the file does not give it", {
       column: "Pas",
       hint: "Set `stepMinutes` if the whole file has one step, such as 30.",
     });

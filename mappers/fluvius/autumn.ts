@@ -1,13 +1,14 @@
 /**
- * The repeated hour of autumn. Fluvius writes both passes of an interval one after the other (02:00, 02:00, 02:15, 02:15, …), so the
- * rows of a series are held until it leaves the hour, and then told apart by how often each time came.
+ * The repeated hour of autumn. Fluvius writes both passes of an interval one after the other (02:00, 02:00, 02:15,
+ * 02:15, …), so the rows of a series are held until it leaves the hour; the number of rows for each time then decides
+ * their pass.
  */
 import { RowError } from "headgate/mapper";
 
 /** A row at a time that occurs twice. */
 interface Held<Row> {
   readonly row: Row;
-  /** As it was written. */
+  /** The text as written. */
   readonly text: string;
   readonly earlier: number;
   readonly later: number;
@@ -19,7 +20,7 @@ interface Series<Row> {
   before: number;
 }
 
-/** Rows held of a series; a quarter-hour file has eight. */
+/** Limit on the rows held of a series; a quarter-hour file has eight. */
 const HELD_MAX = 1000;
 
 export class AutumnHour<Row> {
@@ -32,7 +33,7 @@ export class AutumnHour<Row> {
     this.#refuse = refuse;
   }
 
-  /** A row whose time occurs once: what was held of its series is settled. */
+  /** A row whose time occurs once: the held rows of its series are settled. */
   pass(name: string, start: number): void {
     const series = this.#seriesOf(name);
     if (series.held.length > 0) this.#settle(series, start);
@@ -84,7 +85,9 @@ function unpaired(text: string, count: number): RowError {
       : `"${text}" occurs twice because of daylight saving, and the file has ${count} rows of it`,
     {
       text,
-      hint: "Nothing tells which pass of the hour a row is of; download the file again with the whole day.",
+      hint:
+        "The file does not show which pass of the hour a row belongs to; download the file again with " +
+        "the whole day.",
     },
   );
 }

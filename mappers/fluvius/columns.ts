@@ -35,7 +35,7 @@ const REQUIRED: readonly ColumnName[] = ["fromDate", "ean", "register", "volume"
 
 export interface Columns {
   readonly width: number;
-  /** As the file writes it, for errors. */
+  /** The name in the file, for errors. */
   name(column: ColumnName): string;
   has(column: ColumnName): boolean;
   /** Trimmed; empty where there is no such column. */
@@ -52,7 +52,7 @@ export function plain(text: string): string {
     .toLowerCase();
 }
 
-/** Throws a `FileError` that names what is missing. */
+/** Throws a `FileError` that names the missing columns. */
 export function findColumns(header: TextCells, own: Readonly<Partial<Record<ColumnName, string>>>): Columns {
   const names = header.map(plain);
   const places = new Map<ColumnName, number>();

@@ -34,7 +34,7 @@ export default defineMapper({
       }
     }, refuse);
 
-    /** A row that is not the one at hand. */
+    /** Refuses a row other than the current one. */
     function refuse(cells: TextCells, { message, column, hint }: RowError): void {
       reject(cells, {
         message,
@@ -113,7 +113,7 @@ export default defineMapper({
       } else autumn.hold(series, { row: cells, ...start });
     }
 
-    // Identifiers are written as formulas (="…"), which is no quoting.
+    // Identifiers are written as formulas (="…"), which are not quoted cells.
     await eachRow(file.csv({ delimiter: ";", quote: null, encoding: settings.encoding }), takeRow);
     if (columns === undefined) throw new FileError("the file is empty: it has no header");
     autumn.finish();
@@ -121,7 +121,7 @@ export default defineMapper({
   },
 });
 
-/** `="541448800000000000"`, which keeps spreadsheets from changing it, is the code inside. Throws a `RowError`. */
+/** The code inside `="541448800000000000"`, a formula that keeps spreadsheets from changing it. Throws a `RowError`. */
 function eanOf(text: string, column: string): string {
   const ean = text.replace(/^=?\s*"?/, "").replace(/"$/, "");
   if (/^\d{18}$/.test(ean)) return ean;

@@ -37,8 +37,8 @@ export class Times {
   }
 
   /**
-   * End of the interval that begins at `start`. Within the repeated hour the file's end may be of either pass (02:45 to 02:00), so the
-   * length of the interval counts. Throws a `RowError`.
+   * End of the interval that begins at `start`. Within the repeated hour the end in the file may be in either pass
+   * (02:45 to 02:00), so the length of the interval counts. Throws a `RowError`.
    */
   endOf(cells: TextCells, start: number): number {
     const { text, format } = this.#wall(cells, "untilDate", "untilTime");
@@ -50,7 +50,7 @@ export class Times {
       const minutes =
         minutesOf(this.#columns.text(cells, "untilTime")) - minutesOf(this.#columns.text(cells, "fromTime"));
       const plain = this.#time.local(text, format, this.#zone, "earlier").epochMilliseconds;
-      // Quarter-hours and hours are told by their length; what is longer ends outside of the repeated hour.
+      // The length identifies quarter-hours and hours; a longer interval ends outside of the repeated hour.
       if (plain - start > 2 * 60 * MINUTE_MS) return plain;
       return start + (minutes > 0 ? minutes : minutes + 60) * MINUTE_MS;
     });
@@ -73,7 +73,7 @@ export class Times {
   }
 }
 
-/** Told by where the four digits of the year stand: 20-10-2021 begins like a year, and is none. */
+/** Decided by the position of the four digits of the year: 20-10-2021 begins like a year, but does not. */
 function dayFormatOf(day: string): string {
   if (/^\d{4}-/.test(day)) return "yyyy-MM-dd";
   return day.includes("/") ? "dd/MM/yyyy" : "dd-MM-yyyy";

@@ -28,7 +28,7 @@ const REGISTER_WORDS: Readonly<Record<string, string>> = {
   piekvermogen: "peak-power",
 };
 
-/** `Afname Dag` is `offtake-day`; words that are not known stay, in lower case. */
+/** `Afname Dag` is `offtake-day`; unknown words stay, in lower case. */
 export function registerOf(text: string): string {
   return plain(text)
     .split(" ")
@@ -51,7 +51,7 @@ const STATUSES: Readonly<Record<string, string>> = {
   "pas de consommation": "no-consumption",
 };
 
-/** What the status says; words that are not known stay, in lower case. */
+/** The status as a word; unknown words stay, in lower case. */
 export function statusOf(text: string): string {
   const word = plain(text);
   return Object.hasOwn(STATUSES, word) ? (STATUSES[word] ?? word) : word;

@@ -56,7 +56,7 @@ export const KINDS: Readonly<Record<string, string>> = {
 /** Kind of a reading type that holds money. */
 export const CURRENCY_KIND = "3";
 
-/** As the customer's meter sees it: forward is delivered to the customer. */
+/** From the view of the customer's meter: forward is delivered to the customer. */
 export const FLOWS: Readonly<Record<string, string>> = {
   "0": "none",
   "1": "delivered",
@@ -82,7 +82,7 @@ export const QUALITIES: Readonly<Record<string, string>> = {
   "19": "revenue-quality",
 };
 
-/** Qualities that say that nothing is wrong. */
+/** Qualities that report no problem. */
 export const GOOD: ReadonlySet<string> = new Set(["0", "17", "18", "19"]);
 
 /** Codes that a list lacks stay numbers. */

@@ -1,4 +1,4 @@
-/** Entries of the Atom feed, and how their links make a tree: usage point, meter reading, reading type, interval blocks. */
+/** Entries of the Atom feed, and the tree of their links: usage point, meter reading, reading type, interval blocks. */
 import type { XmlElement } from "headgate/mapper";
 
 export const ESPI = "http://naesb.org/espi";
@@ -40,7 +40,7 @@ export interface Node {
   readonly resource: XmlElement;
 }
 
-/** What was found of the tree so far. Entries come in any order, so a reading may have to wait for the end of the file. */
+/** The known part of the tree. Entries come in any order, so a reading may have to wait for the end of the file. */
 export class Tree {
   readonly usagePoints = new Nodes();
   readonly meterReadings = new Nodes();
@@ -76,7 +76,7 @@ export class Nodes {
     for (const href of related) this.#byRelated.set(href, node);
   }
 
-  /** The only one, for feeds that link nothing. */
+  /** The only node, for feeds without links. */
   get only(): Node | undefined {
     return this.all.length === 1 ? this.all[0] : undefined;
   }
@@ -85,7 +85,7 @@ export class Nodes {
     return this.#bySelf.get(self);
   }
 
-  /** The node that the entry stands below: by its `related` links, or because the entry's own path continues the node's. */
+  /** The node above the entry: by its `related` links, or because the entry's own path continues the node's. */
   above(entry: Entry): Node | undefined {
     const related = this.#byRelated.get(entry.self) ?? this.#byRelated.get(entry.up);
     if (related !== undefined) return related;

@@ -29,11 +29,11 @@ export default defineMapper({
       const duration = durationOf(period, series);
       const value = inColumn("value", reading.textOf("value") ?? "", integer);
       if (Number.isNaN(from))
-        throw new RowError("the reading has no timePeriod, and nothing tells its start");
+        throw new RowError("the reading has no timePeriod, and no default gives its start");
       if (settings.stamp === "end" && duration === 0)
         throw new RowError("the reading has no duration, so its end is not known", { column: "duration" });
       const { target } = series;
-      // By its decimal text, so that 703 with a power of -3 is 0.703 and nothing beside it.
+      // Scaled by its decimal text, so that 703 with a power of -3 is exactly 0.703.
       const scaled = Number(`${value}e${series.power}`);
       emit({
         target,
@@ -64,7 +64,7 @@ export default defineMapper({
       }
     }
 
-    /** False when the entry has to wait until the whole feed was seen. */
+    /** False when the entry has to wait until the whole feed was read. */
     function takeBlocks(entry: Entry, atEnd: boolean): boolean {
       const blocks = entry.resources.filter(({ name }) => name === "IntervalBlock");
       if (blocks.length === 0) return true;
@@ -85,7 +85,9 @@ export default defineMapper({
     });
     if (entries === 0)
       throw new FileError("the file holds no Atom entry, so it is no Green Button file", {
-        hint: "Green Button files are XML with a <feed> of <entry> elements; what utilities offer as CSV under that name takes the mapper `delimited`.",
+        hint:
+          "Green Button files are XML with a <feed> of <entry> elements; what utilities offer as CSV " +
+          "under that name takes the mapper `delimited`.",
       });
     let again = 0;
     if (waiting.size > 0)
@@ -124,7 +126,8 @@ function unlinked(entry: Entry, tree: Tree): RowError {
       },
     );
   return new RowError(
-    `the meter reading "${reading.entry.title}" of line ${reading.entry.element.row} names no reading type of the file, so the unit of its values is not known`,
+    `the meter reading "${reading.entry.title}" of line ${reading.entry.element.row} names no reading ` +
+      "type of the file, so the unit of its values is not known",
     { column: "link", text: reading.entry.related.join(" ") },
   );
 }

@@ -15,7 +15,7 @@ export interface Series {
   readonly meterReading: Node;
 }
 
-/** What became of the search for the series of an interval block. */
+/** Result of the search for the series of an interval block. */
 export type Found = Series | "money" | "unknown";
 
 export class SeriesFinder {
@@ -30,8 +30,9 @@ export class SeriesFinder {
   }
 
   /**
-   * The series that an interval block belongs to; `unknown` while its meter reading or reading type were not seen. With `atEnd`,
-   * when all entries were, a feed with a single one of a kind needs no links. Throws a `RowError` for what cannot be pushed.
+   * The series of an interval block; `unknown` while its meter reading or reading type was not read. With `atEnd`, when
+   * all entries were read, a feed with a single one of a kind needs no links. Throws a `RowError` for a series that
+   * cannot be pushed.
    */
   find(block: Entry, atEnd: boolean): Found {
     const { meterReadings, readingTypes, usagePoints } = this.#tree;
@@ -41,7 +42,7 @@ export class SeriesFinder {
     if (known !== undefined) return known;
     const type = this.#tree.readingTypeOf(meterReading) ?? (atEnd ? readingTypes.only : undefined);
     const usagePoint = usagePoints.above(meterReading.entry) ?? (atEnd ? usagePoints.only : undefined);
-    // A feed may lack the usage point; one that comes later is waited for.
+    // A feed may lack the usage point, or give it later.
     if (type === undefined || (usagePoint === undefined && !atEnd)) return "unknown";
     const found = this.#make(meterReading, type.resource, usagePoint);
     this.#known.set(meterReading, found);
@@ -81,15 +82,21 @@ export class SeriesFinder {
     };
   }
 
-  /** Two meter readings of one target, such as hourly and daily sums, would overwrite each other where their dates meet. */
+  /**
+   * Two meter readings of one target, such as hourly and daily sums, would overwrite each other where their dates meet.
+   */
   #claim(target: Target, meterReading: Node): void {
     const other = this.#takenBy.get(target);
     if (other !== undefined)
       throw new FileError(
-        `two meter readings have the same target: "${other.entry.title}" (line ${other.entry.element.row}) and "${meterReading.entry.title}" (line ${meterReading.entry.element.row})`,
+        `two meter readings have the same target: "${other.entry.title}" (line ` +
+          `${other.entry.element.row}) and "${meterReading.entry.title}" (line ` +
+          `${meterReading.entry.element.row})`,
         {
           row: meterReading.entry.element.row,
-          hint: "Tell them apart in the setting `target`, for example by {intervalLength} or {meterReading} in mappingConfig.",
+          hint:
+            "Tell them apart in the setting `target`, for example by {intervalLength} or {meterReading} " +
+            "in mappingConfig.",
         },
       );
     this.#takenBy.set(target, meterReading);

@@ -6,7 +6,7 @@ import type { Settings } from "./settings.ts";
 
 const keep = tagKeeper();
 
-/** The same tags are the same object. */
+/** Equal tags are the same object. */
 export function tagsOf(
   reading: XmlElement,
   defaultQuality: string,
@@ -17,12 +17,12 @@ export function tagsOf(
   const tou = reading.textOf("tou") ?? "0";
   const tier = reading.textOf("consumptionTier") ?? "0";
   return keep(`${qualities}|${tou}|${tier}|${which}`, () => {
-    const told = qualities
+    const notable = qualities
       .split("+")
       .filter((code) => which === "all" || (which === "notValid" && !GOOD.has(code)))
       .map((code) => named(QUALITIES, code));
     return {
-      ...(told.length === 0 ? {} : { quality: told.join("+") }),
+      ...(notable.length === 0 ? {} : { quality: notable.join("+") }),
       ...(tou === "0" ? {} : { tou }),
       ...(tier === "0" ? {} : { tier }),
     };

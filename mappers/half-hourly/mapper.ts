@@ -2,7 +2,7 @@
 import { defineMapper, FileError, type MapContext, RowError, z } from "headgate/mapper";
 import { type Columns, headedColumns, numberedColumns } from "../_declarative/columns.ts";
 import { bindDay, columnsFrom, type DayColumn } from "../_declarative/day-rows.ts";
-import { fileFacts, tellCounts } from "../_declarative/facts.ts";
+import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { readHead } from "../_declarative/head.ts";
 import { filterShape, rowFilter } from "../_declarative/row-filter.ts";
 import { checkedWidth, type TakeRow } from "../_declarative/rows.ts";
@@ -53,7 +53,8 @@ const settings = z
     first: reference
       .optional()
       .describe(
-        "First column of the half hours; by default they are found by their names. All that follows belongs to them, to the end of the row.",
+        "First column of the half hours; by default they are found by their names. All that follows " +
+          "belongs to them, to the end of the row.",
       ),
     flagged: z
       .boolean()
@@ -75,7 +76,10 @@ const settings = z
       .enum(["order", "clock"])
       .optional()
       .describe(
-        "Days of 46 and 50 half hours. `order`: settlement periods, which count on without a gap (by default for numbered columns). `clock`: times of the clock, those of the skipped hour without values, the second pass of the repeated hour in columns at the end (by default for columns named by times).",
+        "Days of 46 and 50 half hours. `order`: settlement periods, which count on without a gap (by " +
+          "default for numbered columns). `clock`: times of the clock, those of the skipped hour " +
+          "without values, the second pass of the repeated hour in columns at the end (by default for " +
+          "columns named by times).",
       ),
     dst: z
       .enum(["reject", "earlier", "later"])
@@ -152,14 +156,14 @@ export default defineMapper({
       else if (isLeftOut?.(cells) === undefined) take(cells);
     });
     if (take === undefined) throw new FileError("the file is empty: it has no header");
-    tellCounts(context.log, counts);
+    logCounts(context.log, counts);
   },
 });
 
 function bind(context: Context, scope: Scope, counts: Counts): TakeRow {
   const { settings } = context;
   const { columns } = scope;
-  // Looked for when a template asks for it: the meter may also stand in the name of the file.
+  // Searched only when a template needs it: the meter may also be in the name of the file.
   const meter = () => columnOf(columns, settings.meter, METER_NAMES, "meter");
   const day = columnOf(columns, settings.day, DAY_NAMES, "day");
   const named = {
@@ -185,7 +189,7 @@ function bind(context: Context, scope: Scope, counts: Counts): TakeRow {
     if (tags === "drop") counts.dropped += 1;
     else take(cells, tags);
   };
-  // A short day may end its row early; where an empty cell is a fault, so is a row that was cut off.
+  // A short day may end its row early; where an empty cell is a fault, a row that was cut off is one too.
   const isAllowed = settings.ragged === "allow";
   const mayBeShort = isAllowed || settings.missing?.includes("") !== true;
   return checkedWidth(takeDay, inner, { mayBeShort, mayBeLong: isAllowed });
@@ -229,7 +233,7 @@ function plainOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]/g, "");
 }
 
-/** The settings as those of a row a day. */
+/** The settings in the form of a row a day. */
 function layoutOf(settings: Settings, dayColumn: number, byLabels: "order" | "clock"): Layout {
   const { dst, skippedHour, flags, stamp } = settings;
   return {

@@ -1,10 +1,10 @@
-/** The columns of a day of half hours, found by the ways in which exports name them. */
+/** The columns of a day of half hours, found by the names that exports use. */
 import { FileError } from "headgate/mapper";
 import type { DayColumn } from "../_declarative/day-rows.ts";
 
 export interface Periods {
   readonly columns: readonly DayColumn[];
-  /** Whether the columns are settlement periods, which count, or times of the clock. */
+  /** Whether the columns are settlement periods, which count, or clock times. */
   readonly labels: "periods" | "clock";
 }
 
@@ -23,7 +23,7 @@ const CLOCK =
   /^(?:hh|t|kwh)?[ _]*(\d{1,2})(?::(\d\d)(?::00)?|(00|30))(?:\s*(?:-|–|to)\s*\d{1,2}:?\d\d(?::00)?)?[ _.-]*(?:kwh|value)?$/i;
 const FLAG = /[ _.-]*\(?(?:a\/e|ae|flag|type|status|quality|estimated\??|indicator)\)?[ _.-]*/i;
 
-/** Throws a `FileError` when the header has no full day of half hours, or in an order that leaves open which is which. */
+/** Throws a `FileError` when the header has no full day of half hours, or has them in an ambiguous order. */
 export function findPeriods(names: readonly Name[]): Periods {
   const clock = names.flatMap(({ name, at }) => withLabel(at, minutesOf(name)));
   const numbered = names.flatMap(({ name, at }) => withLabel(at, numberOf(name)));
@@ -33,7 +33,9 @@ export function findPeriods(names: readonly Name[]): Periods {
     return { columns: flagged(byNumber(numbered), names, numberOf), labels: "periods" };
   throw new FileError("the header has no 48 columns of half hours", {
     text: names.map(({ name }) => name).join(", "),
-    hint: "Known are names such as HH01 to HH48, 1 to 48, 00:00 to 23:30 and 00:30 to 24:00. Is the delimiter right? For other names use the mapper `delimited` with its setting `day`.",
+    hint:
+      "Known are names such as HH01 to HH48, 1 to 48, 00:00 to 23:30 and 00:30 to 24:00. Is the " +
+      "delimiter right? For other names use the mapper `delimited` with its setting `day`.",
   });
 }
 
@@ -51,7 +53,7 @@ function numberOf(name: string): number | undefined {
   return digits === undefined || Number(digits) > PERIODS_MAX ? undefined : Number(digits);
 }
 
-/** Minutes after midnight that a name tells. */
+/** Minutes after midnight in a name. */
 function minutesOf(name: string): number | undefined {
   const [, hours, minutes, bare] = CLOCK.exec(name.trim()) ?? [];
   if (hours === undefined || (bare !== undefined && hours.length < 2)) return undefined;
@@ -70,7 +72,7 @@ function byNumber(found: readonly Labelled[]): readonly Labelled[] {
   );
 }
 
-/** Columns named by when they begin or by when they end; further ones hold the second pass of the repeated hour. */
+/** Columns named by their beginning or by their end; further ones hold the second pass of the repeated hour. */
 function byClock(found: readonly Labelled[], numbered: readonly Labelled[]): readonly Labelled[] {
   const day = found.slice(0, PER_DAY);
   const [first] = day;
@@ -85,7 +87,7 @@ function byClock(found: readonly Labelled[], numbered: readonly Labelled[]): rea
   return [...day, ...extra.sort((one, other) => one.at - other.at)];
 }
 
-/** Finds the column with the status of each half hour: named after it, or the one that follows it. */
+/** Finds the column with the status of each half hour: named after it, or the next column. */
 function flagged(
   found: readonly Labelled[],
   names: readonly Name[],

@@ -1,7 +1,7 @@
 /** Daily exports of Helios loggers: `Zeitpunkt;Zähler;Wirkarbeit kWh;Status`, local time, decimal comma. */
 import { defineMapper, z } from "headgate/mapper";
 
-/** What the logger writes into the column `Status`, and what becomes of the row. */
+/** Values of the column `Status`, and what follows for the row. */
 const STATUS: Readonly<Record<string, "good" | "substituted" | "failed">> = {
   G: "good",
   E: "substituted",
@@ -32,7 +32,8 @@ export default defineMapper({
     const rows = file.csv({ columns: true, delimiter: ";", encoding: settings.encoding });
     await eachRow(rows, (row) => {
       const meter = row["Zähler"] ?? "";
-      // The file tells the passes of the repeated autumn hour apart only by the order of its rows, those without a reading included.
+      // Only the order of the rows distinguishes the passes of the repeated autumn hour, including rows without a
+      // reading.
       const date = time.local(row["Zeitpunkt"] ?? "", "dd.MM.yyyy HH:mm:ss", settings.timeZone, {
         byOrder: meter,
       });
@@ -46,7 +47,7 @@ export default defineMapper({
         return;
       }
       if (status === "failed") {
-        // The logger had no reading, and says so: the row holds nothing to push.
+        // The logger reported that it had no reading: the row holds nothing to push.
         failed += 1;
         return;
       }

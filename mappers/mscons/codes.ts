@@ -27,7 +27,7 @@ const UNITS: Readonly<Record<string, string>> = {
   HTZ: "Hz",
 };
 
-/** The symbol of a unit code; a code that the list lacks stays as it is, so that the check of units tells of it. */
+/** The symbol of a unit code; an unknown code stays as it is, so that the check of units reports it. */
 export function unitSymbol(code: string): string {
   const upper = code.toUpperCase();
   return Object.hasOwn(UNITS, upper) ? (UNITS[upper] ?? code) : code;
@@ -46,7 +46,7 @@ const QUALITIES: Readonly<Record<string, string>> = {
   Z18: "preliminary",
 };
 
-/** Quantities that a meter measured, or energies that were settled: nothing is to be said about them. */
+/** Quantities that a meter measured, or energies that were settled: they need no quality tag. */
 export const GOOD: ReadonlySet<string> = new Set(["220", "136", "79"]);
 
 export function qualityOf(qualifier: string): string {

@@ -1,12 +1,12 @@
 /** Dates of DTM segments by their format code (code list 2379). */
 import { RowError, type TimeTools } from "headgate/mapper";
 
-/** What DTM says: an instant, or a period. Epoch milliseconds. */
+/** The value of DTM: an instant, or a period. Epoch milliseconds. */
 export interface Moment {
   readonly from: number;
   /** End of a period; the same as `from` for an instant. */
   readonly to: number;
-  /** Where the format has days alone: end of the day that `to` begins. */
+  /** For formats with days alone: end of the day that `to` begins. */
   readonly dayEnd?: number;
 }
 
@@ -67,7 +67,9 @@ function local(text: string, code: string, { zone, time }: Zones): number {
   if (zone === undefined)
     throw new RowError(`the date "${text}" has no offset, and no time zone is set`, {
       text,
-      hint: "Add to the trigger's metadata the zone of such dates, for example `timeZone: Europe/Berlin`, or `+01:00` for a market that has no daylight saving.",
+      hint:
+        "Add to the trigger's metadata the zone of such dates, for example `timeZone: Europe/Berlin`, " +
+        "or `+01:00` for a market that has no daylight saving.",
     });
   const format = FORMATS.get(code) ?? "";
   return (code === "102" ? time.dayStart(text, format, zone) : time.local(text, format, zone))

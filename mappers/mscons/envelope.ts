@@ -1,4 +1,7 @@
-/** The frame of an interchange: UNB and UNZ around it, UNH and UNT around each message, with their references and counts. */
+/**
+ * The frame of an interchange: UNB and UNZ around it, UNH and UNT around each message, with their references and
+ * counts.
+ */
 import { FileError } from "headgate/mapper";
 import { component, type Segment } from "./segments.ts";
 
@@ -13,12 +16,11 @@ export class Envelope {
   #group: { readonly reference: string; readonly from: number } | undefined;
   #last: Segment | undefined;
 
-  /** Follows the frame. True for segments within a message, UNH and UNT included. Throws a `FileError`. */
+  /** Checks the frame. True for segments within a message, UNH and UNT included. Throws a `FileError`. */
   take(segment: Segment): boolean {
     this.#last = segment;
     if (segment.tag === "UNB") return this.#open(segment);
-    if (this.#interchange === undefined)
-      throw fault(segment, `${segment.tag} stands outside of an interchange`);
+    if (this.#interchange === undefined) throw fault(segment, `${segment.tag} is outside of an interchange`);
     if (segment.tag === "UNZ") return this.#close(segment);
     if (segment.tag === "UNG") {
       this.#group = { reference: component(segment, 4), from: this.#messages };
@@ -32,13 +34,13 @@ export class Envelope {
       this.#messages += 1;
       this.#segments = 0;
     }
-    if (this.#message === undefined) throw fault(segment, `${segment.tag} stands outside of a message`);
+    if (this.#message === undefined) throw fault(segment, `${segment.tag} is outside of a message`);
     this.#segments += 1;
     if (segment.tag === "UNT") this.#closeMessage(segment);
     return true;
   }
 
-  /** The file has to end with an interchange that is closed. Throws a `FileError`. */
+  /** The file has to end with a closed interchange. Throws a `FileError`. */
   finish(): void {
     const last = this.#last;
     if (last === undefined) throw new FileError("the file is empty");
@@ -70,11 +72,11 @@ export class Envelope {
         `UNT names the message "${component(segment, 1)}", and UNH "${this.#message ?? ""}"`,
         CUT_OFF,
       );
-    const told = component(segment, 0);
-    if (Number(told) !== this.#segments || told === "")
+    const declared = component(segment, 0);
+    if (Number(declared) !== this.#segments || declared === "")
       throw fault(
         segment,
-        `the message ${this.#message} has ${this.#segments} segments, and UNT counts ${told}`,
+        `the message ${this.#message} has ${this.#segments} segments, and UNT counts ${declared}`,
         CUT_OFF,
       );
     this.#message = undefined;
@@ -101,12 +103,12 @@ export class Envelope {
   #close(segment: Segment): false {
     if (this.#message !== undefined)
       throw fault(segment, `the interchange ends within the message ${this.#message}`, CUT_OFF);
-    const told = component(segment, 0);
+    const declared = component(segment, 0);
     const counted = this.#groups > 0 ? this.#groups : this.#messages;
-    if (Number(told) !== counted || told === "")
+    if (Number(declared) !== counted || declared === "")
       throw fault(
         segment,
-        `the interchange has ${counted} ${this.#groups > 0 ? "groups" : "messages"}, and UNZ counts ${told}`,
+        `the interchange has ${counted} ${this.#groups > 0 ? "groups" : "messages"}, and UNZ counts ${declared}`,
         CUT_OFF,
       );
     if (component(segment, 1) !== this.#interchange)

@@ -7,7 +7,7 @@ import { Message } from "./message.ts";
 import { component, readSegments, type Segment } from "./segments.ts";
 import { settings } from "./settings.ts";
 
-/** BGM function of a message that takes an earlier one back. */
+/** BGM function of a message that cancels an earlier one. */
 const CANCELLATION = "1";
 
 export default defineMapper({
@@ -59,6 +59,6 @@ export default defineMapper({
 
     await eachRow(segments.chunks, takeSegment);
     envelope.finish();
-    if (unusable > 0) log.info(`${unusable} quantities that the sender calls unusable were left out`);
+    if (unusable > 0) log.info(`${unusable} quantities that the sender marked as unusable were left out`);
   },
 });

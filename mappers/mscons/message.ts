@@ -47,7 +47,7 @@ export class Message {
   readonly #locationDates: Dates = new Map();
   readonly #productDates: Dates = new Map();
   #quantity: Quantity | undefined;
-  /** Within a product: after LIN. */
+  /** Inside a product: after LIN. */
   #inProduct = false;
   unusable = 0;
 
@@ -121,8 +121,8 @@ export class Message {
   }
 
   /**
-   * Of several locations of a point, the metering point names it: 172 (EDI@Energy), 90 (Ediel), else the first. A location after products
-   * begins the next point.
+   * Of several locations of a point, the metering point has precedence: 172 (EDI@Energy), 90 (Ediel), else the first. A
+   * location after products begins the next point.
    */
   #takeLocation(segment: Segment): void {
     if (this.#inProduct) this.#beginPoint();
@@ -145,7 +145,7 @@ export class Message {
         refused: false,
       };
     } catch (thrown) {
-      // What follows belongs to the quantity that was refused, and not to its product.
+      // The following segments belong to the refused quantity, not to its product.
       this.#quantity = { ...REFUSED, segment, dates: new Map(), status: [], refused: true };
       throw thrown;
     }
@@ -173,12 +173,12 @@ export class Message {
     const qualifier = component(segment, 0);
     const text = component(segment, 0, 1);
     const code = component(segment, 0, 2);
-    // Ediel: the offset in hours that the dates of the message are in.
+    // Ediel: the offset in hours of the dates of the message.
     if (qualifier === "ZZZ" && code === "805") {
       this.#zone = offsetZone(text);
       return;
     }
-    // Those of the header tell what the message as a whole is about.
+    // Dates of the header describe the message as a whole.
     if (!DATES.has(qualifier) || !this.#detail) return;
     const dates = this.#quantity?.dates ?? (this.#inProduct ? this.#productDates : this.#locationDates);
     try {
@@ -195,7 +195,7 @@ export class Message {
     if (last !== undefined) status?.push(`${last}=${value}`);
   }
 
-  /** Hands out the quantity whose segments are complete. */
+  /** Emits the quantity whose segments are complete. */
   finish(): void {
     const quantity = this.#quantity;
     this.#quantity = undefined;
@@ -250,7 +250,9 @@ function endOf({ to, dayEnd }: Moment, settings: Settings): number {
   if (dayEnd === undefined) return to;
   if (settings.endDays === undefined)
     throw new RowError("the end of the period is written as a day, and may mean its beginning or its end", {
-      hint: "Ask the sender, and set `endDays: inclusive` (the last day of the period) or `endDays: exclusive` (the day after), or `stamp: start`.",
+      hint:
+        "Ask the sender, and set `endDays: inclusive` (the last day of the period) or `endDays: " +
+        "exclusive` (the day after), or `stamp: start`.",
     });
   return settings.endDays === "exclusive" ? to : dayEnd;
 }
@@ -266,9 +268,9 @@ const keep = tagKeeper();
 
 function tagsOf({ qualifier, status }: Quantity, { qualityTags }: Settings): Tags | undefined {
   if (qualityTags === "none") return undefined;
-  const told = status.join(" ");
-  return keep(`${qualifier}|${told}|${qualityTags}`, () => ({
+  const statusText = status.join(" ");
+  return keep(`${qualifier}|${statusText}|${qualityTags}`, () => ({
     ...(qualityTags === "all" || !GOOD.has(qualifier) ? { quality: qualityOf(qualifier) } : {}),
-    ...(told === "" ? {} : { status: told }),
+    ...(statusText === "" ? {} : { status: statusText }),
   }));
 }

@@ -1,7 +1,9 @@
-/** Segments of an EDIFACT interchange (ISO 9735), streamed, with the separators that its service string advice declares. */
+/**
+ * Segments of an EDIFACT interchange (ISO 9735), streamed, with the separators that its service string advice declares.
+ */
 import { FileError } from "headgate/mapper";
 
-/** `row`, `column` and `text` are what errors name as its place. */
+/** Errors name `row`, `column` and `text` as its place. */
 export interface Segment {
   readonly tag: string;
   /** Data elements after the tag, each as its components. */
@@ -10,7 +12,7 @@ export interface Segment {
   readonly row: number;
   /** Tag and position, such as `QTY, segment 17`. */
   readonly column: string;
-  /** As it was written. */
+  /** The text as written. */
   readonly text: string;
 }
 
@@ -30,7 +32,7 @@ export interface Separators {
 
 const STANDARD: Separators = { component: ":", element: "+", decimal: ".", release: "?", terminator: "'" };
 const ADVICE_CHARACTERS = 9;
-/** Longest segment; a terminator that is never found would swallow the file. */
+/** Limit on the length of a segment; a missing terminator would swallow the file. */
 const SEGMENT_CHARACTERS_MAX = 256 * 1024;
 const SEGMENTS_A_CHUNK = 512;
 const HEAD_BYTES = 256;
@@ -48,7 +50,7 @@ const CHARACTER_SETS: Readonly<Record<string, string>> = {
 };
 
 export interface Segments {
-  /** Known when the first segment was handed out. */
+  /** Known after the first segment. */
   readonly separators: Separators;
   readonly chunks: AsyncIterable<readonly Segment[]>;
 }
@@ -72,7 +74,7 @@ class SegmentReader {
 
   async *read(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Segment[]> {
     for await (const read of withHead(bytes)) {
-      // A byte order mark is no part of the interchange, whatever character set that declares.
+      // A byte order mark is not part of the interchange, whatever character set it declares.
       const chunk = this.#decoder === undefined ? withoutMark(read) : read;
       this.#decoder ??= this.#begin(chunk);
       this.#text += this.#decode(chunk, true);
@@ -113,7 +115,9 @@ class SegmentReader {
         row: 1,
         column: "UNA",
         text,
-        hint: "After UNA stand the separators of components and elements, the decimal mark, the release character, a blank and the end of a segment.",
+        hint:
+          "After UNA come the separators of components and elements, the decimal mark, the release " +
+          "character, a blank and the end of a segment.",
       });
     return {
       component,
@@ -155,7 +159,7 @@ class SegmentReader {
     if (found.length > 0) yield found;
   }
 
-  /** Position of the next terminator that no release character takes its meaning from; -1 when there is none yet. */
+  /** Position of the next terminator without a release character before it; -1 when there is none yet. */
   #terminatorAfter(from: number): number {
     const { terminator, release } = this.separators;
     // The advice itself holds every separator.
@@ -190,7 +194,7 @@ class SegmentReader {
     this.#count += 1;
     if (text === "") return undefined;
     if (text.startsWith("UNA") && this.#count === 1) return undefined;
-    // Some systems break lines after so many characters; where a line end ends the segment, it is no such break.
+    // Some systems break lines after a number of characters; where a line end ends the segment, it is not such a break.
     const joined =
       this.separators.terminator === "\n" ? text.replace(/\r$/, "") : text.replace(/[\r\n]+/g, "");
     const [first = [], ...elements] = this.#split(joined);
@@ -225,7 +229,7 @@ class SegmentReader {
   }
 }
 
-/** The first chunk holds at least the service string advice and the syntax identifier, however the bytes come. */
+/** The first chunk holds at least the service string advice and the syntax identifier, however the bytes arrive. */
 async function* withHead(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Uint8Array | undefined = new Uint8Array();
   for await (const chunk of bytes) {

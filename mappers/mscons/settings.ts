@@ -14,7 +14,8 @@ export const settings = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Zone of dates without an offset (formats 102, 203, 204), such as Europe/Berlin or +01:00. No default; format 303 carries its own.",
+      "Zone of dates without an offset (formats 102, 203, 204), such as Europe/Berlin or +01:00. No " +
+        "default; format 303 carries its own.",
     ),
   stamp: z
     .enum(["end", "start"])
@@ -26,7 +27,8 @@ export const settings = z.strictObject({
     .enum(["inclusive", "exclusive"])
     .optional()
     .describe(
-      "What the end of a period means that is written as a day (format 102): the last day of the period, or the day after. No default.",
+      "What the end of a period means that is written as a day (format 102): the last day of the " +
+        "period, or the day after. No default.",
     ),
   qualityTags: z
     .enum(["notActual", "all", "none"])
@@ -37,7 +39,7 @@ export const settings = z.strictObject({
   unusable: z
     .enum(["drop", "keep"])
     .default("drop")
-    .describe("Quantities that the sender calls unusable (qualifier 20): leave them out, or push them."),
+    .describe("Quantities that the sender marks as unusable (qualifier 20): leave them out, or push them."),
 });
 
 export type Settings = z.output<typeof settings>;

@@ -1,4 +1,7 @@
-/** NEM13: 250 holds the previous and the current read of a register and the quantity between; 550 the orders behind them. */
+/**
+ * NEM13: 250 holds the previous and the current read of a register and the quantity between; 550 names the orders
+ * behind them.
+ */
 import { FileError, RowError } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
 import { momentOf } from "./dates.ts";
@@ -64,7 +67,10 @@ export class AccumulationReader {
     });
   }
 
-  /** Read, date, quality, reason and its text, from field `at` on. The read may be empty, when only the quantity is known. */
+  /**
+   * Read, date, quality, reason and its text, from field `at` on. The read may be empty, when only the quantity is
+   * known.
+   */
   #readAt(record: Record, at: number, which: "Previous" | "Current") {
     const quality = qualityOf(record, at + 2, `${which}QualityMethod`, "ASEFN");
     const read = field(record, at);

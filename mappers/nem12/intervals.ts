@@ -1,4 +1,7 @@
-/** NEM12: 200 names a data stream, 300 holds a day of it, 400 the qualities of its parts, 500 reads of the meter's index. */
+/**
+ * NEM12: 200 names a data stream, 300 holds a day of it, 400 the qualities of its parts, 500 reads of the meter's
+ * index.
+ */
 import { FileError, RowError, type Target } from "headgate/mapper";
 import { inColumn } from "../_formats/columns.ts";
 import type { Identifiers } from "../_formats/target.ts";
@@ -9,7 +12,7 @@ import { qualityTags } from "./tags.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
-/** The specification has 5, 15 and 30; the others divide an hour as well, and are written by loggers and portals. */
+/** The specification has 5, 15 and 30; loggers and portals also write the others, which divide an hour too. */
 const LENGTHS: ReadonlySet<number> = new Set([1, 5, 10, 15, 30, 60]);
 const FIRST_VALUE = 2;
 
@@ -33,9 +36,9 @@ interface Day {
 
 /** A day whose qualities come in 400 records. */
 interface VariableDay extends Day {
-  /** Interval up to which 400 records have told the quality. */
-  told: number;
-  /** The day was refused, so what is still told of it is not emitted. */
+  /** Interval up to which 400 records have given the quality. */
+  covered: number;
+  /** The day was refused, so its remaining records emit nothing. */
   refused: boolean;
 }
 
@@ -70,14 +73,14 @@ export class IntervalReader {
     else this.#takeIndex(record);
   }
 
-  /** Ends the day before: its 400 records must have told the quality of every interval. */
+  /** Ends the day before: its 400 records must have given the quality of every interval. */
   finish(): void {
     const day = this.#variable;
     this.#variable = undefined;
-    if (day === undefined || day.refused || day.told === day.stream.count) return;
+    if (day === undefined || day.refused || day.covered === day.stream.count) return;
     this.#tools.reject(day.record.line, {
       column: "QualityMethod",
-      message: `the quality is V, but 400 records tell it for ${day.told} of ${day.stream.count} intervals only`,
+      message: `the quality is V, but 400 records give it for ${day.covered} of ${day.stream.count} intervals only`,
       hint: "Each interval of a day with quality V belongs to one 400 record; a part of the file may be missing.",
     });
   }
@@ -132,11 +135,11 @@ export class IntervalReader {
     const quality = this.#qualityAfterValues(record, stream);
     const day: Day = { record, stream, start, values: this.#valuesOf(record, count) };
     this.#refusedDay = false;
-    if (quality.flag === "V") this.#variable = { ...day, told: 0, refused: false };
+    if (quality.flag === "V") this.#variable = { ...day, covered: 0, refused: false };
     else this.#emit(day, 1, count, quality, field(record, at + 1), field(record, at + 2));
   }
 
-  /** The field after the values is the quality only if there are as many values as the interval length asks for. */
+  /** The field after the values is the quality only if the number of values matches the interval length. */
   #qualityAfterValues(record: Record, { count, length, row }: Stream): Quality {
     if (/^\s*[ASEFNV](?:\d\d)?\s*$/i.test(record.fields[FIRST_VALUE + count] ?? ""))
       return qualityOf(record, FIRST_VALUE + count, "QualityMethod", "ASEFNV");
@@ -172,7 +175,7 @@ export class IntervalReader {
       const { from, to } = rangeOf(record, day);
       const quality = qualityOf(record, 3, "QualityMethod", "ASEFN");
       this.#emit(day, from, to, quality, field(record, 4), field(record, 5));
-      day.told = to;
+      day.covered = to;
     } catch (thrown) {
       day.refused = true;
       throw thrown;
@@ -217,13 +220,14 @@ export class IntervalReader {
   }
 }
 
-/** StartInterval and EndInterval, which follow on the record before without a gap. */
-function rangeOf(record: Record, { told, stream: { count } }: VariableDay): { from: number; to: number } {
+/** StartInterval and EndInterval, which continue the record before without a gap. */
+function rangeOf(record: Record, { covered, stream: { count } }: VariableDay): { from: number; to: number } {
   const from = field(record, 1);
   const to = field(record, 2);
-  if (Number(from) !== told + 1 || !/^\d+$/.test(from))
+  if (Number(from) !== covered + 1 || !/^\d+$/.test(from))
     throw new RowError(
-      `the 400 record begins at interval "${from}", and ${told === count ? "the day is already complete" : `${told + 1} is due`}`,
+      `the 400 record begins at interval "${from}", and ` +
+        `${covered === count ? "the day is already complete" : `${covered + 1} is due`}`,
       { column: "StartInterval", text: from },
     );
   if (!/^\d+$/.test(to) || Number(to) < Number(from) || Number(to) > count)

@@ -9,7 +9,7 @@ import { settings } from "./settings.ts";
 
 const HEADER = "100";
 const END = "900";
-/** Records that a file without its first line begins with. */
+/** First records of a file without its first line. */
 const KINDS: ReadonlySet<string> = new Set(["200", "300", "400", "500", "250", "550", END]);
 
 export default defineMapper({

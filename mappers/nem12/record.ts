@@ -1,4 +1,7 @@
-/** Records: lines of comma-separated fields, where text fields may be quoted although the specification needs no quotes. */
+/**
+ * Records: lines of comma-separated fields, in which text fields may be quoted although the specification needs no
+ * quotes.
+ */
 import { type Line, RowError } from "headgate/mapper";
 import type { Identifiers } from "../_formats/target.ts";
 
@@ -6,9 +9,9 @@ export interface Record {
   /** RecordIndicator: 100 to 900. */
   readonly kind: string;
   readonly row: number;
-  /** With the RecordIndicator as the first. */
+  /** Fields, with the RecordIndicator as the first. */
   readonly fields: readonly string[];
-  /** What `at` of a reading takes. */
+  /** The value for `at` of a reading. */
   readonly line: Line;
 }
 
@@ -48,7 +51,7 @@ export interface Quality {
 
 const QUALITY = /^([ASEFNV])(\d\d)?$/i;
 
-/** Throws a `RowError` for what is not a quality; `allowed` are the flags that the record may have. */
+/** Throws a `RowError` for a text that is not a quality; `allowed` are the flags that the record may have. */
 export function qualityOf(record: Record, at: number, column: string, allowed: string): Quality {
   const text = field(record, at);
   const match = QUALITY.exec(text);
@@ -67,7 +70,7 @@ const UNITS = [
 ];
 const UNIT_BY_NAME = new Map(UNITS.map((unit) => [unit.toLowerCase(), unit]));
 
-/** UOM: as the specification spells it, whatever case the file has it in. Throws a `RowError`. */
+/** UOM in the spelling of the specification, whatever the case in the file. Throws a `RowError`. */
 export function unitOf(record: Record, at: number): string {
   const text = field(record, at);
   const unit = UNIT_BY_NAME.get(text.toLowerCase());
@@ -79,7 +82,7 @@ export function unitOf(record: Record, at: number): string {
   });
 }
 
-/** What targets are made of: fields 2 to 7 of 200 and 250 records. Throws a `RowError` for what is no NMI. */
+/** Parts of targets: fields 2 to 7 of 200 and 250 records. Throws a `RowError` for an invalid NMI. */
 export function identifiersOf(record: Record): Identifiers {
   const nmi = field(record, 1);
   if (!/^[A-Z0-9]{10,11}$/i.test(nmi))

@@ -21,7 +21,8 @@ export const settings = z.strictObject({
     .enum(["reads", "quantity", "both"])
     .default("reads")
     .describe(
-      "What NEM13 gives: the register's previous and current reads, the consumed quantity at the date of the current read, or both.",
+      "What NEM13 gives: the register's previous and current reads, the consumed quantity at the date " +
+        "of the current read, or both.",
     ),
   quantitySuffix: z
     .string()
@@ -35,7 +36,8 @@ export const settings = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Appended to the mappingConfig of the index reads of 500 records, such as `-index`. Without it 500 records give no reading.",
+      "Appended to the mappingConfig of the index reads of 500 records, such as `-index`. Without it " +
+        "500 records give no reading.",
     ),
   qualityTags: z
     .enum(["notActual", "all", "none"])
@@ -44,21 +46,19 @@ export const settings = z.strictObject({
   nullData: z
     .enum(["drop", "keep"])
     .default("drop")
-    .describe(
-      "Intervals of quality N, which have no data: leave them out, or push the value that stands there.",
-    ),
+    .describe("Intervals of quality N, which have no data: leave them out, or push the value in the file."),
   frame: z
     .enum(["required", "optional"])
     .default("required")
     .describe(
-      "Whether 100 and 900 records must be there. Without a 900 record a cut-off file goes unnoticed.",
+      "Whether 100 and 900 records are required. Without a 900 record a cut-off file goes unnoticed.",
     ),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a file without a byte order mark."),
 });
 
 export type Settings = z.output<typeof settings>;
 
-/** What the readers of records work with. */
+/** Tools for the readers of records. */
 export interface Tools
   extends Pick<MapContext<Settings>, "settings" | "emit" | "reject" | "number" | "time"> {
   readonly targetOf: ReturnType<typeof targetMaker>;

@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const keep = tagKeeper();
 
-/** `quality`, and where the file has them `method`, `reason`, `reasonText`. The same tags are the same object. */
+/** `quality`, and where the file has them `method`, `reason`, `reasonText`. Equal tags are the same object. */
 export function qualityTags(
   { flag, method }: Quality,
   reason: string,

@@ -1,4 +1,7 @@
-/** The body of a push (specification, *Push endpoints*): what the gateway's own HTTP intake takes at `POST /api/data`. */
+/**
+ * The body of a push (specification, *Push endpoints*), as the gateway's own HTTP intake accepts it at `POST
+ * /api/data`.
+ */
 import { defineMapper, FileError, type Reading, RowError, type Target, z } from "headgate/mapper";
 
 const settings = z.strictObject({
@@ -15,7 +18,7 @@ const settings = z.strictObject({
     ),
 });
 
-/** In the order in which the service looks for them. */
+/** The order in which the service checks them. */
 const IDENTIFIERS = [
   "variableId",
   "sourceId",
@@ -46,7 +49,9 @@ export default defineMapper({
       if (timeZone === undefined)
         throw new FileError(`the date "${text}" has no designator, and no time zone is set`, {
           text,
-          hint: "Set `timeZone` for the user of the intake that sends such dates, for example: `timeZone: Europe/Brussels`",
+          hint:
+            "Set `timeZone` for the user of the intake that sends such dates, for example: `timeZone: " +
+            "Europe/Brussels`",
         });
       return time.iso(text, timeZone, dst === "byOrder" ? { byOrder: series } : dst);
     }
@@ -94,7 +99,7 @@ function elementsOf(text: string): readonly unknown[] {
   throw new FileError("the body is no array of elements");
 }
 
-/** By their names in lower case, since the service matches names so; nulls are ignored. */
+/** Fields by their names in lower case, since the service matches names so; nulls are ignored. */
 function fieldsOf(value: unknown, where: string): Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new FileError(`${where} is not an object`);

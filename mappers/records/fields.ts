@@ -1,4 +1,4 @@
-/** The fields of records that settings name, as the columns of a row. */
+/** The record fields that settings name, as the columns of a row. */
 import { type CellValue, FileError, RowError } from "headgate/mapper";
 import { type Columns, nearest } from "../_declarative/columns.ts";
 import type { Cells } from "../_declarative/template.ts";
@@ -6,7 +6,7 @@ import { type Path, parsePath, type RecordAt, valueAt } from "./paths.ts";
 
 interface Field {
   readonly name: string;
-  /** Levels to go up first. */
+  /** Number of levels to go up first. */
   readonly ups: number;
   /** Null for the name or index of the record itself. */
   readonly path: Path | null;
@@ -15,7 +15,7 @@ interface Field {
 
 export interface Fields {
   readonly columns: Columns;
-  /** The row of a record. Throws a `RowError` for a field that is no single value. */
+  /** The row of a record. Throws a `RowError` for a field that is not a single value. */
   cells(record: RecordAt): Cells;
   /** Throws a `FileError` for a field that none of the records had: it is misspelt more often than absent. */
   check(records: number): void;
@@ -53,14 +53,15 @@ export function fieldColumns(optional: readonly string[]): Fields {
         column: lost.name,
         hint:
           near === undefined
-            ? `The first record has: ${(known ?? []).slice(0, 20).join(", ")}. If the field may be absent, add it to \`optional\`.`
+            ? `The first record has: ${(known ?? []).slice(0, 20).join(", ")}. If the field may be ` +
+              `absent, add it to \`optional\`.`
             : `Is ${JSON.stringify(near)} meant? If the field may be absent, add it to \`optional\`.`,
       });
     },
   };
 }
 
-/** `../` goes up to what is around the record, `.` is the record itself, `@` its name or index. */
+/** `../` goes up to the enclosing value, `.` is the record itself, `@` its name or index. */
 function fieldOf(name: string): Field {
   const [, climb = "", rest = ""] = /^((?:\.\.\/)*)(.*)$/s.exec(name) ?? [];
   const ups = climb.length / 3;
@@ -69,7 +70,9 @@ function fieldOf(name: string): Field {
   if (typeof path === "string" || path.includes(null) || rest.startsWith("$"))
     throw new FileError(`"${name}" is no path of one field`, {
       column: name,
-      hint: "Fields are named from the record, such as meter.id, values[0], ../serial, `.` for the record itself, or `@` for its name or index.",
+      hint:
+        "Fields are named from the record, such as meter.id, values[0], ../serial, `.` for the record " +
+        "itself, or `@` for its name or index.",
     });
   return { name, ups, path, wasThere: false };
 }
@@ -105,7 +108,7 @@ function itemOf(
   });
 }
 
-/** Paths of the fields of a record, and of those around it. */
+/** Paths of the fields of a record, and of the enclosing ones. */
 function fieldNames(record: RecordAt): readonly string[] {
   const names: string[] = [];
   let climb = "";

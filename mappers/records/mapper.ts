@@ -1,6 +1,6 @@
 /** JSON and NDJSON, described by settings alone. */
 import { defineMapper, FileError, type JsonItem, type MapContext, RowError, z } from "headgate/mapper";
-import { fileFacts, tellCounts } from "../_declarative/facts.ts";
+import { fileFacts, logCounts } from "../_declarative/facts.ts";
 import { bindRows } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
 import { openTable } from "../_declarative/tables.ts";
@@ -24,7 +24,8 @@ const settings = z
     records: rootPath
       .optional()
       .describe(
-        "Path of the records from the root, such as `$.data[*]` or `$.meters[*].readings[*]`; `[*]` stands for every item, `.*` for every field. `$` is the whole document.",
+        "Path of the records from the root, such as `$.data[*]` or `$.meters[*].readings[*]`; `[*]` " +
+          "stands for every item, `.*` for every field. `$` is the whole document.",
       ),
     lines: z
       .boolean()
@@ -35,12 +36,14 @@ const settings = z
     each: path
       .optional()
       .describe(
-        "Path inside a record of the items that are one reading each, such as `readings[*]`; their fields are named from the item, those around it by `../`.",
+        "Path inside a record of the items that are one reading each, such as `readings[*]`; their " +
+          "fields are named from the item, those around it by `../`.",
       ),
     zip: path
       .optional()
       .describe(
-        "Field that holds an array, whose items are one reading each; other fields that hold arrays of the same length go along item by item.",
+        "Field that holds an array, whose items are one reading each; other fields that hold arrays " +
+          "of the same length go along item by item.",
       ),
     facts: z
       .record(z.string().min(1), rootPath)
@@ -101,11 +104,11 @@ export default defineMapper({
       takeRecords(context, item, records, (record) => take(fields.cells(record)));
     });
     fields.check(count);
-    tellCounts(context.log, counts);
+    logCounts(context.log, counts);
   },
 });
 
-/** Takes the records of an item; one with a fault hides no other. */
+/** Takes the records of an item; a faulty one does not hide others. */
 function takeRecords(
   context: Context,
   item: JsonItem,
@@ -118,7 +121,7 @@ function takeRecords(
     } catch (thrown) {
       if (!(thrown instanceof RowError)) throw thrown;
       const { text, hint } = thrown;
-      // The line tells little of a document that is one line.
+      // The line number does not help in a document of one line.
       const column = [`${item.path}${record.where}`, thrown.column]
         .filter((part) => part !== undefined)
         .join(" ");

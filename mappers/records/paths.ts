@@ -1,4 +1,4 @@
-/** Paths into records, and the records that they lead to. */
+/** Paths into records, and the records at their ends. */
 import { type JsonItem, RowError } from "headgate/mapper";
 
 /** Names and indexes as text; null for any. */
@@ -6,7 +6,7 @@ export type Path = readonly (string | null)[];
 
 const SEGMENT = /\.?\*|\[\*\]|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\['([^']*)'\]|\.?([^.[\]*"'\s][^.[\]*"']*)/y;
 
-/** The segments of a path, or what is wrong with it. Begins at the root `$`, or inside a record. */
+/** The segments of a path, or its fault. Begins at the root `$`, or inside a record. */
 export function parsePath(path: string): Path | string {
   const segments: (string | null)[] = [];
   let at = path.startsWith("$") ? 1 : 0;
@@ -29,15 +29,15 @@ export function pathOf(path: string): Path {
   return typeof parsed === "string" ? [path] : parsed;
 }
 
-/** A value with what is around it: `up` goes from the items of an array to what holds the array. */
+/** A value with its enclosing values: `up` goes from the items of an array to the holder of the array. */
 export interface RecordAt {
   readonly value: unknown;
-  /** Its name or index in what is around it. */
+  /** Its name or index in the enclosing value. */
   readonly key: string;
-  /** Where it is inside the item of the file, such as `.readings[3]`. */
+  /** Its position inside the item of the file, such as `.readings[3]`. */
   readonly where: string;
   readonly up: RecordAt | undefined;
-  /** Where in arrays that go along item by item, and how long these are. */
+  /** Position in arrays that are read item by item, and their length. */
   readonly along?: { readonly index: number; readonly length: number } | undefined;
 }
 
@@ -47,14 +47,14 @@ interface Expansion {
   readonly zip?: string | undefined;
 }
 
-/** The records of an item of the file. Throws a `RowError` for one that has not what the paths name. */
+/** The records of an item of the file. Throws a `RowError` for an item without the named paths. */
 export function expand(item: JsonItem, { records, each, zip }: Expansion): readonly RecordAt[] {
   const top = itemRecord(item, records);
   if (each !== undefined) return inside(top, pathOf(each), each);
   return zip === undefined ? [top] : zipped(top, zip);
 }
 
-/** An item with the keys of what is around it, of which no more is known. */
+/** An item with the keys of its enclosing values, whose content is not known. */
 function itemRecord(item: JsonItem, records: string | undefined): RecordAt {
   const concrete = pathOf(item.path);
   const keys = pathOf(records ?? "$").flatMap((segment, at) =>
@@ -70,7 +70,7 @@ function inside(top: RecordAt, path: Path, text: string): readonly RecordAt[] {
   let isFresh = true;
   for (const segment of path) {
     level = level.flatMap((record) => {
-      // Between wildcards the way goes down, and what is around stays the same.
+      // Between wildcards the path goes down, and the enclosing value stays the same.
       const holder = isFresh ? record : record.up;
       if (segment === null) return items(record, holder);
       const value = fieldOf(record.value, segment);

@@ -1,7 +1,7 @@
-/** Columns of the standard data file, found by name without regard to case and underscores, and the target that a row names. */
+/** Columns of the standard data file, found by name without regard to case and underscores, and the target of a row. */
 import { type CellValue, FileError, RowError, type Target } from "headgate/mapper";
 
-/** Identifiers in the order in which they are preferred when a row fills several: the narrowest first. */
+/** Identifiers in order of preference when a row fills several: the narrowest first. */
 const IDENTIFIERS = [
   ["variableid", "variableId"],
   ["sourceid", "sourceId"],
@@ -13,7 +13,7 @@ const IDENTIFIERS = [
 ] as const;
 
 export interface Columns {
-  /** As the file writes them. */
+  /** Names as the file writes them. */
   readonly names: readonly string[];
   readonly width: number;
   /** Positions from 0. */
@@ -26,7 +26,7 @@ export interface Columns {
   readonly tags: number | undefined;
 }
 
-/** Throws a `FileError` that names what is missing or there twice. */
+/** Throws a `FileError` that names missing and repeated columns. */
 export function findColumns(header: readonly string[]): Columns {
   const names = header.map((name) => name.trim());
   const places = new Map<string, number>();
@@ -87,20 +87,23 @@ function missingColumns(missing: readonly string[], names: readonly string[]): F
     hint:
       delimiter === undefined
         ? `The columns found are: ${names.join(", ")}.`
-        : `The whole header is one column: add to the trigger's metadata the delimiter of the file: \`delimiter: ${JSON.stringify(delimiter)}\``,
+        : "The whole header is one column: add to the trigger's metadata the delimiter of the file: " +
+          `\`delimiter: ${JSON.stringify(delimiter)}\``,
   });
 }
 
-/** From here on a spreadsheet has replaced the last digits of a number by zeros, and nobody can tell. */
+/** From here on a spreadsheet has replaced the last digits of a number by zeros, without a trace. */
 const DIGITS_LOST_FROM = 1e15;
 
-/** Whether a cell is text, or a number whose digits are surely those that somebody typed. */
+/** Whether a cell is text, or a number whose digits are certainly the typed ones. */
 function isText(cell: CellValue | undefined): boolean {
   if (typeof cell === "number") return Number.isInteger(cell) && Math.abs(cell) < DIGITS_LOST_FROM;
   return typeof cell !== "object" || cell === null;
 }
 
-/** The text of a cell in a column of names. Throws a `RowError` when the spreadsheet may have changed what was typed. */
+/**
+ * The text of a cell in a column of names. Throws a `RowError` when the spreadsheet may have changed the typed text.
+ */
 export function textOf(cell: CellValue | undefined, column: string): string {
   if (isText(cell)) return String(cell ?? "");
   const isDate = typeof cell === "object" && cell !== null;
@@ -123,10 +126,10 @@ export interface RowTarget {
   readonly series: string;
 }
 
-/** Targets that are kept; beyond that they are made again, so that a file with a target a row takes no more memory. */
+/** Limit on the cached targets, so that a file with a target a row does not use more memory. */
 const TARGETS_KEPT = 20_000;
 
-/** Reads the target of a row. Targets are made once and frozen, so that rows of one target share them. */
+/** Reads the target of a row. Targets are created once and frozen, so that rows of one target share them. */
 export function targetReader(columns: Columns): (cells: readonly CellValue[]) => RowTarget {
   const parts = [
     columns.mappingConfig,
@@ -135,7 +138,9 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
   ].filter((at) => at !== undefined);
   const [selector, name] = parts.length === 2 ? parts : [undefined, parts[0]];
   const isPlain = name !== undefined && parts.length <= 2;
-  /** By selector and name: finding two texts costs less than joining them. Other rows by all texts, under one selector. */
+  /**
+   * By selector and name: two lookups cost less than joining the texts. Other rows by all texts, under one selector.
+   */
   const known = new Map<string, Map<string, RowTarget>>();
   let count = 0;
 
@@ -152,7 +157,7 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
     let series = "";
     for (const at of parts) {
       const text = String(cells[at] ?? "");
-      // With its length, and marked when it is to be refused, so that no cells are taken for others that look the same in a row.
+      // With its length, and marked when it will be refused, so that different cells never give equal keys.
       series += `${text.length}${isText(cells[at]) ? "" : "?"}:${text}`;
     }
     return series;
@@ -166,7 +171,7 @@ export function targetReader(columns: Columns): (cells: readonly CellValue[]) =>
     const first = selector === undefined ? "" : cells[selector];
     const second = isPlain ? cells[name] : undefined;
     if (typeof first === "string" && typeof second === "string") {
-      // Rows of one target mostly follow each other, and to compare a text costs less than to find it.
+      // Consecutive rows mostly share a target, and comparing a text costs less than a lookup.
       if (latest === undefined || second !== latestSecond || first !== latestFirst) {
         latest = known.get(first)?.get(second) ?? keep(first, second, cells, joined(cells));
         latestFirst = first;

@@ -32,14 +32,16 @@ const settings = z.strictObject({
 });
 
 /**
- * Passed on as it is: `emit` reads it faster than a detour would. What may be no date takes the detour, so that its fault is told
+ * Passed on unchanged: `emit` reads it faster. A text that may be invalid is parsed here, so that its fault is reported
  * with its column.
  */
 const INSTANT =
   /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)$/;
 const DESIGNATOR = /(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$/;
 const DST_HINT =
-  "Add to the trigger's metadata which time is meant, for example: `dst: later` (or earlier, byOrder). A logger that never changes its clock needs a `timeZone` without daylight saving instead.";
+  "Add to the trigger's metadata which time is meant, for example: `dst: later` (or earlier, " +
+  "byOrder). A logger that never changes its clock needs a `timeZone` without daylight saving " +
+  "instead.";
 const TIME_OF_DAY = /[Tt ]\d\d:\d\d/;
 
 export default defineMapper({
@@ -70,7 +72,9 @@ export default defineMapper({
         throw new FileError(`the date "${text}" has no designator, and no time zone is set`, {
           column,
           text,
-          hint: "Add to the trigger's metadata the zone in which the file was written, for example: `timeZone: Europe/Brussels`",
+          hint:
+            "Add to the trigger's metadata the zone in which the file was written, for example: " +
+            "`timeZone: Europe/Brussels`",
         });
       try {
         return time.iso(text, timeZone, dst === "byOrder" ? { byOrder: series } : dst);
@@ -97,7 +101,7 @@ export default defineMapper({
         targetOf = targetReader(columns);
         return;
       }
-      // A short row of a text file is one that was cut off; sheets end each row at its last filled cell.
+      // A short row of a text file was cut off; sheets end each row at its last filled cell.
       const extra =
         cells.length > columns.width &&
         cells.slice(columns.width).some((cell) => cell !== "" && cell !== null);
@@ -146,23 +150,25 @@ export default defineMapper({
   },
 });
 
-/** Workbooks are ZIP archives, whatever they are called. */
+/** Workbooks are ZIP archives, whatever their name. */
 async function isArchive(file: MapperFile): Promise<boolean> {
   for await (const bytes of file.bytes())
     return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
   return false;
 }
 
-/** A fault of the header of a sheet, with the sheets that may have been meant. */
+/** A fault of the header of a sheet, with the names of other sheets. */
 async function otherSheets(fault: FileError, file: MapperFile, sheet: string | number): Promise<FileError> {
   const names = (await file.sheets()).map((name) => JSON.stringify(name)).join(", ");
   return new FileError(fault.message, {
-    hint: `The first filled row of sheet ${JSON.stringify(sheet)} is taken for the header. If another sheet is meant, name it in the trigger's metadata as \`sheet\`; there are ${names}.`,
+    hint:
+      `The first filled row of sheet ${JSON.stringify(sheet)} is taken for the header. If another sheet ` +
+      `is meant, name it in the trigger's metadata as \`sheet\`; there are ${names}.`,
     ...(fault.text === undefined ? {} : { text: fault.text }),
   });
 }
 
-/** The same fault, with the column that it is in. */
+/** The same fault, with its column. */
 function named({ message, text, hint }: RowError, column: string): RowError {
   return new RowError(message, {
     column,

@@ -8,7 +8,7 @@ export const HEADER_LINES = 4;
 export interface Field {
   readonly at: number;
   readonly name: string;
-  /** Symbol, or what the file has. */
+  /** Symbol, or the text in the file. */
   readonly unit: string;
   readonly identifiers: Identifiers;
 }

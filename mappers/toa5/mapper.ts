@@ -62,7 +62,7 @@ export default defineMapper({
       for (const column of columns) takeValue(cells, column, date);
     }
 
-    /** A fault of one value leaves the others of its record. */
+    /** A fault of one value does not affect the others of its record. */
     function takeValue(cells: TextCells, { at, name, unit, target }: Column, date: Temporal.Instant): void {
       const text = cells[at] ?? "";
       if (missing.has(text.trim().toLowerCase())) {
@@ -94,7 +94,7 @@ export default defineMapper({
     if (left.size > 0) log.info(`fields that hold times were left out: ${[...left].join(", ")}`);
     if (records.missing > 0)
       log.warn(`${records.missing} records are missing in the file, by the gaps between its record numbers`);
-    if (records.resets > 0) log.warn(`the record numbers begin anew ${records.resets} times`);
+    if (records.resets > 0) log.warn(`the record numbers restart ${records.resets} times`);
   },
 });
 

@@ -2,7 +2,7 @@
 import { RowError } from "headgate/mapper";
 import type { Settings } from "./settings.ts";
 
-/** Record numbers begin anew here. */
+/** Record numbers restart here. */
 const RECORDS = 2 ** 32;
 
 export class RecordNumbers {
@@ -15,7 +15,7 @@ export class RecordNumbers {
     this.#gaps = gaps;
   }
 
-  /** Throws a `RowError` for a gap where these are to be refused. */
+  /** Throws a `RowError` for a gap where gaps are refused. */
   take(text: string): void {
     if (this.#gaps === "ignore") return;
     const record = Number(text);

@@ -18,7 +18,8 @@ export const settings = z.strictObject({
     .string()
     .min(1)
     .describe(
-      "Zone of the logger's clock, such as Europe/Brussels, UTC, or +01:00 for one that stays on standard time. No default.",
+      "Zone of the logger's clock, such as Europe/Brussels, UTC, or +01:00 for one that stays on " +
+        "standard time. No default.",
     ),
   dst: z
     .enum(["reject", "earlier", "later", "byOrder"])
@@ -46,9 +47,7 @@ export const settings = z.strictObject({
   declareUnits: z
     .boolean()
     .default(true)
-    .describe(
-      "Whether readings carry the file's units to be checked; false where these are not to be relied on.",
-    ),
+    .describe("Whether readings carry the file's units to be checked; false where they are unreliable."),
   missing: z
     .array(z.string())
     .default(["NAN", "INF", "-INF", ""])
@@ -58,7 +57,7 @@ export const settings = z.strictObject({
   gaps: z
     .enum(["warn", "reject", "ignore"])
     .default("warn")
-    .describe("What jumps of the record number become: a warning in the log, a refused row, or nothing."),
+    .describe("Reaction to jumps of the record number: a warning in the log, a refused row, or nothing."),
   encoding: z.string().min(1).default("utf-8").describe("Encoding of a file without a byte order mark."),
 });
 

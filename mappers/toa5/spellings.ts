@@ -1,4 +1,4 @@
-/** Units as authors of logger programs write them: free text, of which some spellings are common. */
+/** Units as authors of logger programs write them: free text, with some common spellings. */
 
 const SPELLINGS: Readonly<Record<string, string>> = {
   c: "°C",
@@ -42,7 +42,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   mb: "mbar",
 };
 
-/** The symbol of a unit; what is not known stays as it is. */
+/** The symbol of a unit; an unknown unit stays as it is. */
 export function symbolOf(text: string, own: Readonly<Record<string, string>>): string {
   const trimmed = text.trim();
   if (Object.hasOwn(own, trimmed)) return own[trimmed] ?? trimmed;

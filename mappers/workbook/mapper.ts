@@ -1,7 +1,7 @@
 /** Workbooks (XLSX), described by settings alone. */
 import { type CellValue, defineMapper, FileError, type MapContext, z } from "headgate/mapper";
 import { headedColumns, nearest, numberedColumns } from "../_declarative/columns.ts";
-import { fileFacts, preambleFacts, tellCounts } from "../_declarative/facts.ts";
+import { fileFacts, logCounts, preambleFacts } from "../_declarative/facts.ts";
 import { filterShape, lineOf, rowFilter } from "../_declarative/row-filter.ts";
 import { bindRows, checkedWidth, type TakeRow } from "../_declarative/rows.ts";
 import { checkLayout, layoutShape } from "../_declarative/settings.ts";
@@ -18,7 +18,8 @@ const settings = z
     sheets: pattern
       .optional()
       .describe(
-        "Regular expression on the names of sheets, instead of `sheet`: every sheet that fits is read, `.*` for all. `{sheet}` in templates is the name.",
+        "Regular expression on the names of sheets, instead of `sheet`: every sheet that fits is " +
+          "read, `.*` for all. `{sheet}` in templates is the name.",
       ),
     headerRow: z
       .int()
@@ -38,19 +39,23 @@ const settings = z
       .max(20)
       .default(1)
       .describe(
-        "Rows of names. Of several, a column's name is its names joined by a blank, and any one of them finds it where it is the only one; 0 when there is no header: columns then go by number.",
+        "Rows of names. Of several, a column's name is its names joined by a blank, and any one of " +
+          "them finds it where it is the only one; 0 when there is no header: columns then go by " +
+          "number.",
       ),
     fillHeader: z
       .boolean()
       .default(true)
       .describe(
-        "Whether an empty cell in the upper of several rows of names takes the name at its left, as merged cells mean it.",
+        "Whether an empty cell in the upper of several rows of names takes the name at its left, as " +
+          "merged cells mean it.",
       ),
     preamble: z
       .array(pattern)
       .optional()
       .describe(
-        "Regular expressions that have to be found in rows before the header, their cells joined by `;`; their named groups may be used in templates.",
+        "Regular expressions that have to be found in rows before the header, their cells joined by " +
+          "`;`; their named groups may be used in templates.",
       ),
     ...filterShape,
     ragged: z
@@ -72,7 +77,7 @@ const settings = z
 type Settings = z.output<typeof settings>;
 type Context = MapContext<Settings>;
 
-/** Rows within which the header is looked for. */
+/** Number of rows that are searched for the header. */
 const HEAD_ROWS_MAX = 1000;
 const DELIMITER = ";";
 
@@ -87,7 +92,7 @@ export default defineMapper({
     const table = await openTable(context.lookup, context.settings.lookup);
     const counts = { missing: 0, dropped: 0 };
     for (const sheet of await wantedSheets(context)) await readSheet(context, sheet, table, counts);
-    tellCounts(context.log, counts);
+    logCounts(context.log, counts);
   },
 });
 
@@ -156,13 +161,14 @@ async function readSheet(
   if (header.length < headerRows)
     throw new FileError(
       found
-        ? `the sheet ${JSON.stringify(sheet)} ${header.length === 0 ? "is empty: it has no header" : "ends inside its header"}`
+        ? `the sheet ${JSON.stringify(sheet)} ` +
+            `${header.length === 0 ? "is empty: it has no header" : "ends inside its header"}`
         : `no row of the sheet ${JSON.stringify(sheet)} has a cell that begins with ${JSON.stringify(headerAt)}`,
       { sheet },
     );
 }
 
-/** Rows before the header as lines, when the settings want something from them. */
+/** Rows before the header as lines, when the settings use them. */
 async function rowsBefore({ file, settings }: Context, sheet: string): Promise<string[]> {
   const before: string[] = [];
   if (settings.preamble === undefined) return before;
@@ -187,7 +193,7 @@ function nameOf(cell: CellValue): string {
   return typeof cell === "object" ? (cell?.local ?? "") : String(cell).trim();
 }
 
-/** Names that reach over several columns, in every column that they reach over. */
+/** Names that span several columns, repeated in each of them. */
 function filled(header: readonly (readonly string[])[], fill: boolean): readonly (readonly string[])[] {
   const width = Math.max(0, ...header.map((names) => names.length));
   return header.map((names, row) => {
