@@ -143,6 +143,7 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
     call: /catch\s*(\([^)]*\))?\s*\{\s*\}/,
     instead: "handling the error, or a comment that says why it does not matter",
   },
+  { call: /[\w)]\._[a-z]\w*\(/, instead: "the public interface of the library" },
   { call: /\bas any\b|:\s*any\s*[;,)=\]}|>]|<any>/, instead: "unknown, and a check" },
   { call: /@ts-(ignore|expect-error|nocheck)/, instead: "types that are true" },
   // What is written for authors of mappers has their form.

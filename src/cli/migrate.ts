@@ -25,10 +25,11 @@ import { type SaidOptions, saidBy } from "./command-client.ts";
 import { leftAlone } from "./migrate/on-change.ts";
 import { measuredBefore } from "./migrate/push-rates.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
-import { type KnownMigration, knownMigrations, remakeReport, writeReport } from "./migrate/reports.ts";
+import { type KnownMigration, knownMigrations, writeReport } from "./migrate/reports.ts";
 import { assertOrderFits, emptyPatterns } from "./migrate/request-checks.ts";
 import { carryOut, type Ended } from "./migrate/run.ts";
 import { sampleOf, showPlan } from "./migrate/show-plan.ts";
+import { type ReportOptions, showReport } from "./migrate/show-report.ts";
 import { MigrationStructure, type ToldStructure } from "./migrate/structure.ts";
 import { printStructure, weightyWords } from "./migrate/structure-table.ts";
 import {
@@ -106,11 +107,15 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
   // The options of `migrate` itself are known here as well.
   addCommand(command, "report <id>", "Writes the report of a migration anew, and says where it is.", [
     "headgate migrate report 3f2a -c gateway.yaml",
-  ]).action(
-    action((id: string, _none: unknown, own: Command) =>
-      showReport(id, own.optsWithGlobals<MigrateOptions>()),
-    ),
-  );
+    "headgate migrate report 3f2a -c gateway.yaml --xlsx report.xlsx",
+  ])
+    .option("--xlsx <file>", "also as a workbook, with all files and all differences")
+    .action(
+      action((id: string, _none: unknown, own: Command) => {
+        const options = own.optsWithGlobals<MigrateOptions & ReportOptions>();
+        return showReport(configOf(options).spool.path, id, options);
+      }),
+    );
   addCommand(
     command,
     "undo <id>",
@@ -141,19 +146,6 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
 /** Not required by the parser, since the commands below share it. */
 function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
   return loadGatewayConfig(config);
-}
-
-async function showReport(id: string, options: MigrateOptions): Promise<number> {
-  const { report, page } = await remakeReport(configOf(options).spool.path, id);
-  if (options.json === true) printJson(report);
-  else {
-    for (const { by, begunAt, endedAt, points } of report.undone)
-      print(
-        `${endedAt === null ? "being undone since" : "undone at"} ${endedAt ?? begunAt} by ${by}: ${points} points removed`,
-      );
-    print(`report: ${page}`);
-  }
-  return 0;
 }
 
 async function listMigrations(options: MigrateOptions): Promise<number> {

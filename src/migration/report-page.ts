@@ -1,8 +1,7 @@
 /** The report as one HTML page that needs nothing else: it can be mailed, printed and kept. */
-
 import type { RunState } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
-import type { CoverageRow, MigrationReport, ReportedFile } from "./report.ts";
+import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
 import type { RecordedCreation } from "./structure-record.ts";
 
 const STYLE = `
@@ -77,8 +76,9 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
     .join("");
 }
 
-function totals({ files, points, coverage, reconciliation, findings: odd = [] }: MigrationReport): string {
-  const delivered = files.filter(({ state }) => RUN_STATES[state].standing === "delivered").length;
+function totals(report: MigrationReport): string {
+  const { files, points, coverage, reconciliation, findings: odd = [] } = report;
+  const delivered = deliveredFiles(report);
   const others = files.filter(({ reason, state }) => reason !== null && !isGood(state)).length;
   const cells: (readonly [string, string, string])[] = [
     ["files", count(files.length), ""],

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
 import { keptSegmentFiles } from "../spool/segment-files.ts";
 import { readFacts } from "../spool/target-index.ts";
-import { runStatesThat } from "../states.ts";
+import { RUN_STATES, runStatesThat } from "../states.ts";
 import { targetWords } from "../wire/index.ts";
 import { allRuns } from "./delivered.ts";
 import { DeliveredFindings } from "./delivered-findings.ts";
@@ -69,6 +69,11 @@ export interface MigrationReport {
   readonly structure?: StructureReport;
   /** What of its deliveries was taken away again, oldest first; the last may be under way. */
   readonly undone?: readonly Undone[];
+}
+
+/** Of how many files all readings were accepted. */
+export function deliveredFiles({ files }: Pick<MigrationReport, "files">): number {
+  return files.filter(({ state }) => RUN_STATES[state].standing === "delivered").length;
 }
 
 const READ_AT_ONCE = 200;

@@ -6,6 +6,22 @@ const DAY_MS = 86_400_000;
 const EPOCH_SERIAL = 25_569;
 const DAYS_1904 = 1462;
 
+/** Formats of dates and times that a workbook names by their number alone (ECMA-376, part 1, 18.8.30). */
+export const STANDARD_DATE_FORMATS: Readonly<Record<string, string>> = {
+  14: "mm-dd-yy",
+  15: "d-mmm-yy",
+  16: "d-mmm",
+  17: "mmm-yy",
+  18: "h:mm AM/PM",
+  19: "h:mm:ss AM/PM",
+  20: "h:mm",
+  21: "h:mm:ss",
+  22: "m/d/yy h:mm",
+  45: "mm:ss",
+  46: "[h]:mm:ss",
+  47: "mmss.0",
+};
+
 export function isDateFormat(format: string | undefined): boolean {
   if (format === undefined) return false;
   const marks = format.replace(/\[[^\]]*\]|"[^"]*"|\\.|[_*]./g, "");

@@ -1,39 +1,17 @@
-/**
- * What a workbook says about its sheets, by the readers of exceljs for its small parts: names, relations, number formats. Rows and shared
- * texts are followed here: exceljs keeps only the last run of a rich text in a cell, adds how a text is pronounced to it, takes the year
- * of a date in ISO 8601 for its number, and holds every text as an object.
- */
-import { Readable } from "node:stream";
-import { PART_BYTES_MAX, SHARED_PART_BYTES_MAX } from "./limits.ts";
+/** What a workbook says about its sheets (ECMA-376, part 1, 18.2 and 18.8): names, parts, number formats, and the texts of its cells. */
+import { PART_BYTES_MAX, PART_ELEMENTS_MAX, SHARED_PART_BYTES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
-import { isDateFormat } from "./serial-date.ts";
+import { isDateFormat, STANDARD_DATE_FORMATS } from "./serial-date.ts";
 import type { WorkbookArchive } from "./workbook-archive.ts";
-import { damagedPart, plainXml, SAVE_AGAIN } from "./xlsx-part.ts";
+import { damagedPart, PartParser, SAVE_AGAIN } from "./xlsx-part.ts";
 import type { SheetBook } from "./xlsx-sheet.ts";
 import { SharedStrings } from "./xlsx-strings.ts";
 
-/** Steps of the reader, which its types leave out. */
-interface BookReader {
-  readonly workbookRels?: readonly Relation[];
-  readonly model?: { readonly sheets?: readonly BookSheet[] };
-  readonly properties?: { readonly model?: { readonly date1904?: boolean } };
-  readonly styles: { getStyleModel(id: number): { readonly numFmt?: string } | null | undefined };
-  _parseRels(part: Readable): Promise<void>;
-  _parseWorkbook(part: Readable): Promise<void>;
-  _parseStyles(part: Readable): Promise<void>;
-}
-
-interface Relation {
-  readonly Id: string;
-  readonly Type?: string;
-  readonly Target: string;
-}
-
 export interface BookSheet {
   readonly name: string;
-  readonly rId: string;
-  /** `hidden` and `veryHidden` sheets are seen by no one. */
-  readonly state?: string | undefined;
+  readonly relation: string | undefined;
+  /** `hidden` and `veryHidden` sheets are not shown to people. */
+  readonly state: string | undefined;
 }
 
 export interface Book {
@@ -44,65 +22,112 @@ export interface Book {
   forCells(): Promise<SheetBook>;
 }
 
+interface Relation {
+  readonly id: string | undefined;
+  readonly type: string;
+  readonly target: string;
+}
+
+type Attributes = Readonly<Record<string, string>>;
+
 const WORKBOOK = "xl/workbook.xml";
 
 export async function openBook(archive: WorkbookArchive): Promise<Book> {
-  const { default: exceljs } = await import("exceljs");
-  const book = new exceljs.stream.xlsx.WorkbookReader(Readable.from([]), {
-    worksheets: "emit",
-    sharedStrings: "cache",
-    hyperlinks: "ignore",
-    styles: "cache",
-    entries: "ignore",
-  }) as unknown as BookReader;
-  const streamOf = (name: string) => Readable.from(plainXml(name, archive.text(name, PART_BYTES_MAX)));
   if (!archive.has(WORKBOOK))
     throw new UnreadableError("the file is an archive, but no workbook (.xlsx)", { hint: SAVE_AGAIN });
-  await parsing(WORKBOOK, async () => {
-    await book._parseRels(streamOf("xl/_rels/workbook.xml.rels"));
-    await book._parseWorkbook(streamOf(WORKBOOK));
-  });
-  const relations = book.workbookRels ?? [];
+  const relations = await readRelations(archive);
+  const { sheets, is1904 } = await readWorkbook(archive);
   const partByType = (type: string) =>
-    partName(relations.find(({ Type }) => Type?.endsWith(`/${type}`))?.Target ?? `${type}.xml`);
+    partName(relations.find((one) => one.type.endsWith(`/${type}`))?.target ?? `${type}.xml`);
   return {
-    sheets: book.model?.sheets ?? [],
+    sheets,
     partOf(sheet) {
-      const relation = relations.find(({ Id }) => Id === sheet.rId);
-      return relation === undefined ? undefined : partName(relation.Target);
+      const relation = relations.find(({ id }) => id !== undefined && id === sheet.relation);
+      return relation === undefined ? undefined : partName(relation.target);
     },
     async forCells() {
       const styles = partByType("styles");
-      if (archive.has(styles)) await parsing(styles, () => book._parseStyles(streamOf(styles)));
+      const formats = archive.has(styles) ? await readDateFormats(archive, styles) : [];
       const strings = partByType("sharedStrings");
       return {
         strings: await SharedStrings.read(strings, archive.text(strings, SHARED_PART_BYTES_MAX)),
-        is1904: book.properties?.model?.date1904 === true,
-        dateFormat: archive.has(styles) ? rememberFormats(book) : () => undefined,
+        is1904,
+        dateFormat: (style) => formats[style],
       };
     },
   };
 }
 
-async function parsing(part: string, parse: () => Promise<void>): Promise<void> {
-  try {
-    await parse();
-  } catch (cause) {
-    if (!(cause instanceof Error) || cause instanceof UnreadableError) throw cause;
-    throw damagedPart(part, cause.message);
-  }
+async function readRelations(archive: WorkbookArchive): Promise<readonly Relation[]> {
+  const relations: Relation[] = [];
+  await readElements(archive, "xl/_rels/workbook.xml.rels", (path, { Id, Type = "", Target = "" }) => {
+    if (path === "Relationships/Relationship") relations.push({ id: Id, type: Type, target: Target });
+  });
+  return relations;
 }
 
-function rememberFormats({ styles }: BookReader): SheetBook["dateFormat"] {
-  const formats = new Map<number, string | undefined>();
-  return (style) => {
-    if (!formats.has(style)) {
-      const format = styles.getStyleModel(style)?.numFmt;
-      formats.set(style, isDateFormat(format) ? format : undefined);
-    }
-    return formats.get(style);
-  };
+async function readWorkbook(archive: WorkbookArchive): Promise<{ sheets: BookSheet[]; is1904: boolean }> {
+  const sheets: BookSheet[] = [];
+  let is1904 = false;
+  await readElements(archive, WORKBOOK, (path, attributes) => {
+    if (path === "workbook/sheets/sheet") {
+      const { name = "", state } = attributes;
+      sheets.push({ name, state, relation: relationIn(attributes) });
+    } else if (path === "workbook/workbookPr")
+      is1904 = attributes["date1904"] === "1" || attributes["date1904"] === "true";
+  });
+  return { sheets, is1904 };
 }
+
+/** The prefix of the attribute is free; mostly it is `r:id`. */
+function relationIn(attributes: Attributes): string | undefined {
+  return Object.entries(attributes).find(([name]) => name.endsWith(":id"))?.[1];
+}
+
+/** By the number of a style: its format when that shows dates. */
+async function readDateFormats(
+  archive: WorkbookArchive,
+  part: string,
+): Promise<readonly (string | undefined)[]> {
+  const formats = new Map<string, string | undefined>();
+  const styles: (string | undefined)[] = [];
+  await readElements(archive, part, (path, { numFmtId = "", formatCode }) => {
+    if (path === "styleSheet/numFmts/numFmt") formats.set(numFmtId, formatCode);
+    else if (path === "styleSheet/cellXfs/xf") styles.push(numFmtId);
+  });
+  return styles.map((id = "") => {
+    const format = formats.get(id) ?? STANDARD_DATE_FORMATS[id];
+    return isDateFormat(format) ? format : undefined;
+  });
+}
+
+/** Calls for each element of a part that is read whole, with the names from the root. */
+async function readElements(
+  archive: WorkbookArchive,
+  part: string,
+  element: (path: string, attributes: Attributes) => void,
+): Promise<void> {
+  const names: string[] = [];
+  let elements = 0;
+  const parser = new PartParser(part, {
+    open(name, attributes) {
+      elements += 1;
+      if (elements > PART_ELEMENTS_MAX)
+        throw damagedPart(part, `it holds more than ${PART_ELEMENTS_MAX} elements`);
+      names.push(name);
+      if (names.length <= DEPTH_READ) element(names.join("/"), attributes);
+    },
+    close() {
+      names.pop();
+    },
+    text() {},
+  });
+  for await (const chunk of archive.text(part, PART_BYTES_MAX)) parser.write(chunk);
+  parser.end();
+}
+
+/** Elements deeper than this are not looked at. */
+const DEPTH_READ = 3;
 
 /** Targets are relative to `xl/`, or absolute. */
 function partName(target: string): string {

@@ -1,6 +1,6 @@
 /** The XML of one part of a workbook (ECMA-376), followed by saxes within limits. */
 import { SaxesParser } from "saxes";
-import { PART_ELEMENTS_MAX, TAG_CHARACTERS_MAX } from "./limits.ts";
+import { TAG_CHARACTERS_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
 
 export const SAVE_AGAIN =
@@ -81,42 +81,6 @@ export function damagedPart(part: string, why: string): UnreadableError {
   return new UnreadableError(`the file cannot be read as a workbook (.xlsx): ${part}: ${why}`, {
     hint: SAVE_AGAIN,
   });
-}
-
-/** The part without the prefixes of its names, for a reader that knows them only without. */
-export async function* plainXml(part: string, chunks: AsyncIterable<string>): AsyncGenerator<string> {
-  let xml = "";
-  let elements = 0;
-  const parser = new PartParser(part, {
-    open(name, attributes) {
-      elements += 1;
-      if (elements > PART_ELEMENTS_MAX)
-        throw damagedPart(part, `it holds more than ${PART_ELEMENTS_MAX} elements`);
-      xml += `<${name}`;
-      for (const [key, value] of Object.entries(attributes))
-        xml += ` ${name === "sheet" && key.endsWith(":id") ? "r:id" : key}="${escapeXml(value)}"`;
-      xml += ">";
-    },
-    close(name) {
-      xml += `</${name}>`;
-    },
-    text(text) {
-      xml += escapeXml(text);
-    },
-  });
-  for await (const chunk of chunks) {
-    parser.write(chunk);
-    if (xml !== "") yield xml;
-    xml = "";
-  }
-  parser.end();
-  if (xml !== "") yield xml;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-function escapeXml(text: string): string {
-  return text.replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
 }
 
 /** Undoes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */

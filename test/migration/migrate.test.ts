@@ -1,8 +1,10 @@
 /** `headgate migrate` as a real process, against a hub in this one. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { PATIENTLY } from "../e2e/wait.ts";
+import { collect, openFile } from "../mapping/kit.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { AMONG_OTHERS, headgate, main, migrate as migrateIn, type Result } from "./migrate-command.ts";
 
@@ -61,6 +63,17 @@ it("delivers what the patterns find, verifies it, and finds nothing to do when c
     points: { accepted: 672 },
     coverage: { from: "2025-01-01", targets: 2, rows: [{ points: 336 }, { points: 336 }] },
     reconciliation: { differences: [] },
+  });
+  const xlsx = join(rig.folder, "report.xlsx");
+  expect((await headgate(rig, "migrate", "report", id, "--xlsx", xlsx)).stdout).toContain(
+    `workbook: ${xlsx}`,
+  );
+  const { file } = await openFile(readFileSync(xlsx), "report.xlsx");
+  expect(await collect(file.xlsx({ sheet: "Files", columns: true }))).toHaveLength(24);
+  const nowhere = join(rig.folder, "absent", "report.xlsx");
+  expect(await headgate(rig, "migrate", "report", id, "--xlsx", nowhere)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("HG-MIGR-005"),
   });
 
   const again = await migrate("--verify");

@@ -263,6 +263,20 @@ describe("a workbook written by other programs", () => {
     ]);
   });
 
+  it("takes the name of a sheet and the count of days as they are written", async () => {
+    const bytes = zipOf({
+      "xl/workbook.xml": `<workbook><workbookPr date1904="true"/><sheets><sheet name="&amp;lt; 5 kW" r:id="R1"/></sheets></workbook>`,
+      "xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="R1" Type="x/worksheet" Target="sheet.xml"/></Relationships>`,
+      "xl/styles.xml": `<styleSheet><cellStyleXfs><xf numFmtId="0"/></cellStyleXfs><cellXfs><xf numFmtId="14"/></cellXfs><dxfs><dxf><numFmt numFmtId="14" formatCode="0"/></dxf></dxfs></styleSheet>`,
+      "xl/sheet.xml": cell(`<c s="0"><v>44538</v></c>`),
+    });
+    const { file } = await openFile(bytes, "book.xlsx");
+    expect(await file.sheets()).toEqual(["&lt; 5 kW"]);
+    expect(await collect(file.xlsx({ sheet: "&lt; 5 kW" }))).toEqual([
+      [{ kind: "date", local: "2025-12-09T00:00:00" }],
+    ]);
+  });
+
   it("reads rich texts whole, without how they are pronounced", async () => {
     const strings = `<sst><si><r><t>Zäh</t></r><r><t>ler</t></r></si><si><t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh></si>\n<si><t/></si></sst>`;
     const sheet = cell(`<c t="s"><v>0</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c><c><v>1</v></c>`);

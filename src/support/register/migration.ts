@@ -18,6 +18,10 @@ export const MIGRATION_ERRORS = {
     title: "files changed since they were delivered",
     hint: "Say what becomes of them: `--on-change again` delivers the new content, `--on-change skip` leaves what was delivered.",
   },
+  "HG-MIGR-005": {
+    title: "the workbook of the report cannot be written",
+    hint: "Name a file in a folder that exists and that this user may write to.",
+  },
   "HG-MIGR-010": {
     title: "there is no terminal to ask for confirmation",
     hint: "Check the effect with `--dry-run`, and then confirm with `--yes`.",
