@@ -114,7 +114,7 @@ async function takeAsKnown(
   if (before === null || !UNDELIVERED_STATES.includes(before.state)) {
     const message = `the same bytes came before at this path (${earlier.seenAt}) and were delivered or are under way`;
     await ledger.advanceArrival(arrival.id, "duplicate", message);
-    await cancel(run, steps, { code: "HG-RUN-001", message });
+    await cancel(run, steps, { code: "HG-RUN-001", message }, sha256);
     return REST;
   }
   const message = `the same bytes came before at this path (${earlier.seenAt}): run ${before.id} rests ${before.state}, ${before.points.accepted} of its ${before.points.mapped} readings were accepted, and none of them is sent again`;
@@ -137,7 +137,11 @@ function isTakenAway({ finishPlan, finishedAt }: Run): boolean {
 const TAKEN_AWAY: readonly string[] = ["source.archived", "source.aside", "source.deleted"];
 
 /** The earlier version itself is back: the drop had lost it for a while, and nobody sent it again. */
-async function isReturn(earlier: Arrival, arrival: Arrival, { ledger }: RunSteps): Promise<boolean> {
+export async function isReturn(
+  earlier: Arrival,
+  arrival: Arrival,
+  { ledger }: Pick<RunSteps, "ledger">,
+): Promise<boolean> {
   if (earlier.goneAt === null || earlier.size !== arrival.size || earlier.mtime !== arrival.mtime)
     return false;
   const events = await ledger.events(earlier.id);
@@ -214,6 +218,12 @@ async function cancel(
   run: Run,
   steps: RunSteps,
   reason: { code: string; message: string; hint?: string | undefined },
+  sha256?: string,
 ): Promise<void> {
-  await steps.ledger.advanceRun(run.id, run.state, "cancelled", { reason, detail: reason.message });
+  const known = sha256 === undefined ? {} : { sha256 };
+  await steps.ledger.advanceRun(run.id, run.state, "cancelled", {
+    ...known,
+    reason,
+    detail: reason.message,
+  });
 }

@@ -2,10 +2,11 @@
 
 import { finishFile, type SetAside, setFileAside } from "../drops/drop.ts";
 import type { RunChange } from "../ledger/ledger.ts";
-import type { End, FinishPlan, FinishResult, Run } from "../model.ts";
+import type { Arrival, End, FinishPlan, FinishResult, Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { onlyOne } from "../support/settled.ts";
+import { isReturn } from "./fetch-step.ts";
 import { asideEvent, beginWatch } from "./finish-guard.ts";
 import { containerOf, waitForDrop } from "./source.ts";
 import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -102,5 +103,19 @@ const PAST = { leave: "left", delete: "deleted", archive: "archived" } as const;
 async function endOf(run: Run, steps: RunSteps): Promise<End | null> {
   if (run.state !== "cancelled") return RUN_STATES[run.state].end;
   const arrival = await steps.ledger.arrival(run.arrivalId);
-  return arrival?.state === "duplicate" ? "duplicate" : null;
+  if (arrival?.state !== "duplicate") return null;
+  return (await isFinishedAsDelivered(arrival, steps)) ? "delivered" : "duplicate";
+}
+
+/**
+ * The file of a delivered run was missing when it was to be finished, and is back: nobody sent it again, so that it ends as
+ * delivered files do. Where that waits for the confirmation, the file stays as other duplicates do.
+ */
+async function isFinishedAsDelivered(arrival: Arrival, steps: RunSteps): Promise<boolean> {
+  const earlier = await steps.ledger.duplicateOf(arrival, arrival.sha256 ?? "");
+  if (earlier === null || !(await isReturn(earlier, arrival, steps))) return false;
+  const before = await steps.ledger.runOf(earlier.id);
+  const rule = steps.dropEntry(arrival.drop)?.finish.delivered;
+  if (before === null || rule === undefined || RUN_STATES[before.state].end !== "delivered") return false;
+  return !(RUN_STATES[before.state].isAwaited && steps.finishAfter(before, rule) === "confirmed");
 }

@@ -187,6 +187,39 @@ describe("a file that is missing for a moment", () => {
       expect(await rig.versions(variable)).toBe(1);
     }
   });
+
+  it("while it is to be archived is archived when it is back, and not delivered again", async () => {
+    const push = { guard: { remember: "50ms", recheck: "1h", recheckMax: "1h" } };
+    const drops = [drop("in", { finish: { delivered: { archive: "archive" } } })];
+    const row = "late,v,2026-03-01T00:00:00Z,1";
+    rig.put("in/late.csv", `source_serialnumber,mapping_config,date,value\n${row}\n`);
+    const gateway = await rig.open({ drops, triggers: [trigger("standard", { guard: "hold" })], push });
+    await until("it is held", async () => (await gateway.ledger.runsIn(["held"])).length === 1);
+    away("late.csv");
+    const variable = await rig.variable("late");
+    const [held] = await gateway.ledger.runsIn(["held"]);
+    const { code, stderr } = await headgate("recheck", held?.id ?? "", "-c", rig.config);
+    expect(code, stderr).toBe(0);
+    const eventsOf = async (arrivalId: number) =>
+      (await gateway.ledger.events(arrivalId)).map(({ what }) => what);
+    await until("it is missing at its end", async () =>
+      (await eventsOf(held?.arrivalId ?? 0)).includes("source.gone"),
+    );
+    back("late.csv");
+    await until("it is archived", async () => {
+      const arrivals = await gateway.ledger.arrivalsAt("late.csv");
+      const events = await Promise.all(arrivals.map(({ id }) => eventsOf(id)));
+      return events.flat().some((what) => what === "source.archived" || what === "source.aside");
+    });
+    await idle(gateway);
+    expect(await rig.stored(variable)).toEqual({ "2026-03-01": 1 });
+    expect((await gateway.ledger.recentRuns(9)).map(({ state, points }) => [state, points.accepted])).toEqual(
+      [
+        ["cancelled", 0],
+        ["confirmed", 1],
+      ],
+    );
+  });
 });
 
 describe("what was accepted of a file", () => {
