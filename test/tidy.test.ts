@@ -54,6 +54,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "spool",
     "segment",
     "operations",
+    "sql",
     "support",
     "wire",
     "hub/hub.ts",
@@ -81,7 +82,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   authoring: ["model.ts", "mapping", "readers", "segment", "wire", "support"],
   delivery: ["model.ts", "states.ts", "wire", "support"],
   provisioning: ["model.ts", "wire", "support"],
-  ledger: ["model.ts", "states.ts", "support"],
+  ledger: ["model.ts", "states.ts", "sql", "support"],
   runs: [
     "model.ts",
     "states.ts",
@@ -110,8 +111,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "wire",
   ],
   operations: ["model.ts", "states.ts", "ledger/ledger.ts", "support", "wire"],
-  hub: ["wire", "triggers", "mapping", "support"],
+  hub: ["wire", "triggers", "mapping", "sql", "support"],
   wire: ["support"],
+  sql: ["support"],
   support: [],
 };
 

@@ -1,7 +1,7 @@
 /** Configuration of `headgate hub -c FILE`. */
 import { z } from "zod";
+import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
 import { httpOptions } from "../support/http-options.ts";
-import { POSTGRES_LEAST } from "../support/postgres-version.ts";
 import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in-options.ts";
 import { SCOPES } from "../wire/index.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { POSTGRES_LEAST } from "../support/postgres-version.ts";
+import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
 import { duration } from "../support/quantities.ts";
 
 const keep = duration("90d").describe(

@@ -1,11 +1,12 @@
 /** Chooses the implementation of the store by its configured kind. */
+
+import { isPostgresTrouble } from "../../sql/postgres/faults.ts";
+import { isSqliteTrouble, sqliteCode } from "../../sql/sqlite/faults.ts";
 import type { Clock } from "../../support/clock.ts";
 import { type Logger, silentLog } from "../../support/log.ts";
 import type { HubOptions } from "../options.ts";
-import { isPostgresTrouble } from "./postgres/database.ts";
 import { openPostgresStore } from "./postgres/index.ts";
 import { openPostgresIngest } from "./postgres/ingest.ts";
-import { sqliteCode } from "./sqlite/database.ts";
 import { openSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import type { HubStore, IngestStore } from "./store.ts";
@@ -28,8 +29,5 @@ export async function openIngestStore(
 
 /** True when the database, not the data, stands in the way: the same again may work. */
 export function isDatabaseTrouble(thrown: unknown): boolean {
-  const code = sqliteCode(thrown);
-  // BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL.
-  if (code !== undefined) return [5, 6, 7, 8, 10, 13, 14, 15].includes(code);
-  return isPostgresTrouble(thrown);
+  return sqliteCode(thrown) === undefined ? isPostgresTrouble(thrown) : isSqliteTrouble(thrown);
 }

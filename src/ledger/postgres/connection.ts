@@ -1,8 +1,8 @@
 /** Connections to the ledger's database: one that writes, made again when it was lost, and a few that read. */
 import { Client, type ClientConfig, Pool, TypeOverrides } from "pg";
+import { commitDurably } from "../../sql/postgres/durability.ts";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import { commitDurably } from "../../support/postgres-durability.ts";
 
 export interface ConnectionOptions {
   /** `postgres://user:password@host:port/database`. */

@@ -1,7 +1,7 @@
 /** Drives a piece of work on the ledger over one connection. */
 import type { QueryResult } from "pg";
+import { columnsOf, insertEach, numbered, selectEach, storable } from "../../sql/postgres/translate.ts";
 import type { EachStatement, Statement, Steps } from "../records/store.ts";
-import { columnsOf, insertEach, numbered, selectEach, storable } from "./translate.ts";
 
 /** What of `pg`'s clients is used here. */
 export interface Asked {

@@ -1,9 +1,10 @@
 /** The ledger in a schema of a PostgreSQL database, which many nodes share. */
 import { hostname } from "node:os";
+import { durabilityRisks } from "../../sql/postgres/durability.ts";
+import { migrate } from "../../sql/postgres/migrate.ts";
 import type { Clock } from "../../support/clock.ts";
 import { HeadgateError, TransientError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
-import { durabilityRisks } from "../../support/postgres-durability.ts";
 import type { FleetWatch } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import type { PostgresLedgerOptions } from "../options.ts";
@@ -13,7 +14,7 @@ import { Connections } from "./connection.ts";
 import { aloneByLock } from "./exclusive-work.ts";
 import { faultOf, openFault } from "./faults.ts";
 import { postgresFleet } from "./fleet.ts";
-import { assertCurrent, migrate } from "./migrate.ts";
+import { assertCurrent, LEDGER_SCHEMA } from "./schema.ts";
 import { NodeSession, RENEWALS } from "./sessions.ts";
 import { sharedBytes } from "./shared.ts";
 import { PostgresStore } from "./store.ts";
@@ -99,7 +100,7 @@ async function joinFleet(
 }
 
 async function bringUp(connections: Connections, schema: string, log: Logger | undefined): Promise<void> {
-  const applied = await migrate(await connections.writer(), schema, connections.place);
+  const applied = await migrate(await connections.writer(), LEDGER_SCHEMA, schema, connections.place);
   if (applied.length > 0)
     log?.info({ ledger: connections.place, migrations: applied }, "the ledger's schema was brought up");
   for (const risk of await durabilityRisks(connections.readers))

@@ -1,11 +1,11 @@
 /** The session of a node: its lease, its renewal, and what becomes of the sessions of nodes that were not heard of. */
 import { hostname } from "node:os";
 import type { Pool } from "pg";
+import { isUniqueViolation } from "../../sql/postgres/faults.ts";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError, wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import type { FleetWatch } from "../fleet.ts";
-import { isUniqueViolation } from "./faults.ts";
 
 export interface SessionMeans {
   readonly pool: Pool;

@@ -1,9 +1,11 @@
 /** The bytes that nodes share, in the schema of the ledger. */
+
+import { isUniqueViolation } from "../../sql/postgres/faults.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { ContentKind, SharedBytes, SharedContent } from "../shared.ts";
 import { brokenInvariant } from "../transitions.ts";
 import type { Connections } from "./connection.ts";
-import { faultOf, isUniqueViolation } from "./faults.ts";
+import { faultOf } from "./faults.ts";
 import { intakeMethods } from "./shared-intake.ts";
 import { openFile, storeFile } from "./stored-files.ts";
 import { inTransaction, type Questioned } from "./transaction.ts";

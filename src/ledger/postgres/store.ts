@@ -5,6 +5,7 @@
  */
 import type { Client } from "pg";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import { isConflict, isLost } from "../../sql/postgres/faults.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { isLeaseLost, wordsOf } from "../../support/errors.ts";
 import { faultPoint } from "../../support/faults.ts";
@@ -25,7 +26,7 @@ import { brokenInvariant } from "../transitions.ts";
 import { type Connections, READERS_MAX } from "./connection.ts";
 import { postgresDialect } from "./dialect.ts";
 import { drive } from "./driver.ts";
-import { faultOf, isAgain, isLost, isSessionEnded } from "./faults.ts";
+import { faultOf, isSessionEnded } from "./faults.ts";
 import type { NodeSession } from "./sessions.ts";
 import { wasCommitted } from "./transaction.ts";
 
@@ -184,7 +185,7 @@ export class PostgresStore implements Store {
       } catch (thrown) {
         await this.#abandon(thrown);
         if (isSessionEnded(thrown) && fence !== null) await this.#means.session()?.lost(fence);
-        if (isAgain(thrown) && attempt < ATTEMPTS_MAX) continue;
+        if (isConflict(thrown) && attempt < ATTEMPTS_MAX) continue;
         const fault = this.#fault("write ledger", thrown);
         for (const write of group) write.fail(fault);
         return;
@@ -228,7 +229,7 @@ export class PostgresStore implements Store {
       return { write, value };
     } catch (thrown) {
       const fault = this.#fault("write ledger", thrown);
-      if (isAgain(thrown) || (fault !== thrown && !isLeaseLost(fault))) throw thrown;
+      if (isConflict(thrown) || (fault !== thrown && !isLeaseLost(fault))) throw thrown;
       await client.query("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one");
       this.#events.length = events;
       return { write, thrown: fault };

@@ -1,7 +1,7 @@
 /** A transaction beside the one that writes records: for bytes, which would keep the records waiting. */
 import type { Pool, PoolClient } from "pg";
+import { isLost } from "../../sql/postgres/faults.ts";
 import type { Clock } from "../../support/clock.ts";
-import { isLost } from "./faults.ts";
 
 const QUESTIONS_MAX = 20;
 const QUESTION_EVERY_MS = 250;

@@ -1,40 +1,28 @@
 /**
- * What the statements of a ledger are written against, so that they are written once: they run on SQLite, which answers at once,
- * and on PostgreSQL, which answers over a network. A piece of work is a generator that yields statements and is given what they
- * answer; the store of each database drives it. Text is SQL that both understand, with `?` for values in their order; where they
- * differ, it is put together by the `Dialect`.
+ * What the statements of a ledger are written against (`sql/statements.ts`): the store of each database drives them. Where the databases
+ * differ, the text is put together by the `Dialect`.
  */
 import type { Arrival, IsoInstant, LedgerEvent } from "../../model.ts";
+import type { Steps, Value } from "../../sql/statements.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { LedgerFault } from "../ledger.ts";
 
-export type Value = string | number | bigint | null;
-
-/** Types of columns, for statements that take many tuples at once. */
-export type ColumnType = "text" | "bigint";
-
-export interface OneStatement {
-  /**
-   * `cells`: rows as arrays, which cost a part of the memory of objects. `nothing`: the work goes on before the statement was
-   * answered, so that a network is not waited for; it fails with the whole work.
-   */
-  readonly want: "row" | "rows" | "cells" | "changes" | "nothing";
-  readonly sql: string;
-  readonly values: readonly Value[];
-}
-
-/** The same statement for each tuple; `row each` answers the first row of each as an array, or undefined. */
-export interface EachStatement {
-  readonly want: "row each" | "nothing each";
-  readonly sql: string;
-  readonly types: readonly ColumnType[];
-  readonly tuples: readonly (readonly Value[])[];
-}
-
-export type Statement = OneStatement | EachStatement;
-
-/** A piece of work on the ledger. What it answers counts only when it came to its end. It may be done again from its beginning. */
-export type Steps<T> = Generator<Statement, T, unknown>;
+export {
+  type ColumnType,
+  cells,
+  change,
+  type EachStatement,
+  execute,
+  executeEach,
+  NO_LIMIT,
+  type OneStatement,
+  row,
+  rowEach,
+  rows,
+  type Statement,
+  type Steps,
+  type Value,
+} from "../../sql/statements.ts";
 
 /** The file that an event is about. */
 export type EventFile = Pick<Arrival, "drop" | "path">;
@@ -95,48 +83,3 @@ export function perDialect(build: (dialect: Dialect) => string): (store: Store) 
     return text;
   };
 }
-
-export function* row<Row>(sql: string, ...values: Value[]): Steps<Row | undefined> {
-  return (yield { want: "row", sql, values }) as Row | undefined;
-}
-
-export function* rows<Row>(sql: string, ...values: Value[]): Steps<readonly Row[]> {
-  return (yield { want: "rows", sql, values }) as readonly Row[];
-}
-
-export function* cells<Row extends readonly unknown[]>(
-  sql: string,
-  ...values: Value[]
-): Steps<readonly Row[]> {
-  return (yield { want: "cells", sql, values }) as readonly Row[];
-}
-
-export function* execute(sql: string, ...values: Value[]): Steps<void> {
-  yield { want: "nothing", sql, values };
-}
-
-/** Answers how many rows it changed. */
-export function* change(sql: string, ...values: Value[]): Steps<number> {
-  return (yield { want: "changes", sql, values }) as number;
-}
-
-/** A SELECT for each of the tuples, in their order. */
-export function* rowEach<Row>(
-  sql: string,
-  types: readonly ColumnType[],
-  tuples: readonly (readonly Value[])[],
-): Steps<readonly (Row | undefined)[]> {
-  if (tuples.length === 0) return [];
-  return (yield { want: "row each", sql, types, tuples }) as readonly (Row | undefined)[];
-}
-
-/** An `INSERT … VALUES (?, …)` for each of the tuples. */
-export function* executeEach(
-  sql: string,
-  types: readonly ColumnType[],
-  tuples: readonly (readonly Value[])[],
-): Steps<void> {
-  if (tuples.length > 0) yield { want: "nothing each", sql, types, tuples };
-}
-
-export const NO_LIMIT = Number.MAX_SAFE_INTEGER;

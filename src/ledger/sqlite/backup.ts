@@ -3,13 +3,14 @@ import { chmodSync, copyFileSync, existsSync, linkSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { IsoInstant } from "../../model.ts";
+import { assertOurs } from "../../sql/sqlite/migrate.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import { PRIVATE_FILE } from "../../support/private-files.ts";
 import { openFault } from "./faults.ts";
-import { assertOurs } from "./migrate.ts";
 import { claim } from "./open.ts";
+import { LEDGER_SCHEMA } from "./schema.ts";
 import { row } from "./store.ts";
 
 /** What a copy holds. */
@@ -100,7 +101,7 @@ function closedFacts(path: string): Omit<LedgerCopy, "path"> | "empty" | null {
   try {
     const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     try {
-      if (assertOurs(db, path) === 0) return "empty";
+      if (assertOurs(db, LEDGER_SCHEMA, path) === 0) return "empty";
       db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       return factsOf(db);
     } finally {
@@ -121,7 +122,7 @@ function inspect(path: string): LedgerCopy {
       message: `there is no file ${path}`,
     });
   return reading(path, (db) => {
-    if (assertOurs(db, path) === 0)
+    if (assertOurs(db, LEDGER_SCHEMA, path) === 0)
       throw new ConfigError("HG-LEDG-002", {
         operation: "read ledger",
         subject: path,

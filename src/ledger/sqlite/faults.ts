@@ -1,21 +1,11 @@
 /** What SQLite's result codes mean for the caller. */
+
+import { isSqliteTrouble } from "../../sql/sqlite/faults.ts";
 import { type ConfigError, TransientError, wordsOf } from "../../support/errors.ts";
 import { startFault } from "../../support/start-fault.ts";
 
-/** The primary result code, or undefined when it is no error of SQLite. */
-export function sqliteCode(thrown: unknown): number | undefined {
-  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number")
-    return undefined;
-  return thrown.errcode & 0xff;
-}
-
-/** PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN: the disk or the machine, not the statement. */
-const PASSING: ReadonlySet<number> = new Set([3, 5, 6, 7, 8, 9, 10, 13, 14]);
-
 export function isPassing(thrown: unknown): boolean {
-  if (thrown instanceof TransientError) return true;
-  const code = sqliteCode(thrown);
-  return code !== undefined && PASSING.has(code);
+  return thrown instanceof TransientError || isSqliteTrouble(thrown);
 }
 
 export function writeFault(path: string, cause: unknown): TransientError {

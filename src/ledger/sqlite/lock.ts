@@ -1,8 +1,8 @@
 /** The locks beside the ledger: that of its owner, and those of works that one process at a time may do. */
 import { createHash } from "node:crypto";
+import { type ProcessLock, takeProcessLock } from "../../sql/process-lock.ts";
 import type { Clock } from "../../support/clock.ts";
 import { ConfigError } from "../../support/errors.ts";
-import { type ProcessLock, takeProcessLock } from "../../support/process-lock.ts";
 import { type Fleet, waitForTurn } from "../fleet.ts";
 import { openFault } from "./faults.ts";
 

@@ -2,19 +2,20 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { ProcessLock } from "../../sql/process-lock.ts";
+import { assertCurrent, migrate } from "../../sql/sqlite/migrate.ts";
 import type { Clock } from "../../support/clock.ts";
 import { syncDirectory } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 import { createPrivateFile, PRIVATE_FOLDER } from "../../support/private-files.ts";
-import type { ProcessLock } from "../../support/process-lock.ts";
 import { type Fleet, LONE_NODE } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import { ledgerMethods } from "../records/methods.ts";
 import { harmless, type OnEvent } from "../records/observers.ts";
 import { openFault } from "./faults.ts";
 import { aloneBeside, takeOwnerLock } from "./lock.ts";
-import { assertCurrent, migrate } from "./migrate.ts";
+import { LEDGER_SCHEMA } from "./schema.ts";
 import { SqliteStore } from "./store.ts";
 
 export interface SqliteLedgerMeans {
@@ -67,7 +68,7 @@ function openToWrite(path: string, log: Logger | undefined): DatabaseSync {
   const db = connect(path, false);
   try {
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
-    const applied = migrate(db, path);
+    const applied = migrate(db, LEDGER_SCHEMA, path);
     if (applied.length > 0) log?.info({ path, migrations: applied }, "the ledger's schema was brought up");
     // From here on the store syncs the log; SQLite does so before it brings pages over, which it does less often.
     db.exec(
@@ -90,7 +91,7 @@ function openToRead(path: string): DatabaseSync {
     });
   const db = connect(path, true);
   try {
-    assertCurrent(db, path);
+    assertCurrent(db, LEDGER_SCHEMA, path);
     return db;
   } catch (thrown) {
     db.close();

@@ -1,12 +1,14 @@
 /** Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and which errors may pass by themselves. */
 import pg from "pg";
-import { ConfigError, systemCode, wordsOf } from "../../../support/errors.ts";
+import { commitDurably, durabilityRisks } from "../../../sql/postgres/durability.ts";
+import { isDeadlock, isPostgresTrouble } from "../../../sql/postgres/faults.ts";
+import { numbered } from "../../../sql/postgres/translate.ts";
+import { ConfigError, wordsOf } from "../../../support/errors.ts";
 import type { Logger } from "../../../support/log.ts";
-import { commitDurably, durabilityRisks } from "../../../support/postgres-durability.ts";
 import { startFault } from "../../../support/start-fault.ts";
 import type { HubOptions } from "../../options.ts";
 import type { SqlValue } from "../filter-sql.ts";
-import { migrate } from "./migrate.ts";
+import { bringUp } from "./schema.ts";
 
 export type PostgresOptions = Extract<HubOptions["store"], { readonly kind: "postgres" }>;
 export type Row = Readonly<Record<string, unknown>>;
@@ -56,7 +58,7 @@ export async function openPool(options: PostgresOptions, log: Logger): Promise<p
   // Compiling a statement takes longer than any of ours.
   const pool = createPool(options, { max: options.pool, settings: { jit: "off" } });
   try {
-    await migrate(pool, options.schema, serverOf(options.url));
+    await bringUp(pool, options.schema, serverOf(options.url));
     for (const risk of await durabilityRisks(pool)) log.warn({ store: serverOf(options.url) }, risk);
     return pool;
   } catch (thrown) {
@@ -99,15 +101,6 @@ export function sqlOn(connection: pg.Pool | pg.PoolClient) {
 }
 export type Sql = ReturnType<typeof sqlOn>;
 
-/** No statement of ours has a question mark elsewhere. */
-function numbered(sql: string): string {
-  let count = 0;
-  return sql.replace(/\?/g, () => {
-    count += 1;
-    return `$${count}`;
-  });
-}
-
 /**
  * A connection that answers: those that the server had ended, and that the pool has not noticed yet, are thrown away. `ask` may be
  * done several times.
@@ -129,7 +122,6 @@ async function onLiving<T>(
 }
 
 const DEADLOCKS_MAX = 3;
-const DEADLOCK = "40P01";
 
 /** One transaction. Of two that wait for each other the server ends one, which is done again. */
 export async function transact<T>(pool: pg.Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
@@ -142,7 +134,7 @@ export async function transact<T>(pool: pg.Pool, work: (sql: Sql) => Promise<T>)
       return result;
     } catch (thrown) {
       await abandon(client);
-      if (systemCode(thrown) !== DEADLOCK || deadlocks >= DEADLOCKS_MAX) throw thrown;
+      if (!isDeadlock(thrown) || deadlocks >= DEADLOCKS_MAX) throw thrown;
     }
   }
 }
@@ -155,18 +147,4 @@ export async function abandon(client: pg.PoolClient): Promise<void> {
   } catch (thrown) {
     client.release(thrown instanceof Error ? thrown : true);
   }
-}
-
-/** SQLSTATE classes: connection, rollback, resources, wrong state (read-only, after a failover), operator, system. */
-const PASSING = /^(08|40|53|57|58|25006|55P03|28|3D)/;
-const NETWORK = /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_|NOTFOUND)/;
-/** What `pg` throws without a code. */
-const WORDS =
-  /^(Connection terminated|Client has encountered a connection error|timeout e(xceeded|xpired)|Query read timeout)/i;
-
-/** True when the server or the way to it, not the data, stands in the way. */
-export function isPostgresTrouble(thrown: unknown): boolean {
-  const code = systemCode(thrown);
-  if (code !== undefined) return PASSING.test(code) || NETWORK.test(code);
-  return thrown instanceof Error && WORDS.test(thrown.message);
 }

@@ -1,14 +1,17 @@
 /** Opening of SQLite files: migrations, durability, and waiting for the other writer without blocking the event loop. */
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { type ProcessLock, takeProcessLock } from "../../../sql/process-lock.ts";
+import { isBusy } from "../../../sql/sqlite/faults.ts";
+import { migrate, type SqliteSchema } from "../../../sql/sqlite/migrate.ts";
 import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
 import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-files.ts";
 import { startFault } from "../../../support/start-fault.ts";
+import { newerStore } from "../schema-faults.ts";
 
 const BUSY_WAIT_MS = 5;
 const BUSY_WAITS_MAX = 12_000;
-const SQLITE_BUSY = 5;
 
 export type Row = Record<string, null | number | bigint | string | Uint8Array>;
 
@@ -43,12 +46,21 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
     database.exec(
       `PRAGMA foreign_keys = ON; PRAGMA cache_size = -${cacheMegabytes * 1_000}; PRAGMA wal_autocheckpoint = ${checkpointPages}`,
     );
-    if (migrations !== null) migrate(database, migrations, path);
+    if (migrations !== null) migrate(database, schemaIn(migrations), path);
     return database;
   } catch (thrown) {
     if (thrown instanceof ConfigError) throw thrown;
     throw cannotOpen(path, thrown);
   }
+}
+
+function schemaIn(folder: "migrations" | "intake-migrations"): SqliteSchema {
+  return {
+    folder: join(import.meta.dirname, folder),
+    applicationId: null,
+    foreign: null,
+    otherVersion: newerStore,
+  };
 }
 
 function cannotOpen(path: string, cause: unknown): HeadgateError {
@@ -60,36 +72,17 @@ function cannotOpen(path: string, cause: unknown): HeadgateError {
   });
 }
 
-function migrate(database: DatabaseSync, folder: string, path: string): void {
-  const directory = new URL(`./${folder}/`, import.meta.url);
-  const files = readdirSync(directory)
-    .filter((name) => name.endsWith(".sql"))
-    .sort();
-  const version = Number((database.prepare("PRAGMA user_version").get() as Row)["user_version"]);
-  if (version > files.length) throw new ConfigError("HG-HUB-002", { operation: "open store", subject: path });
-  for (const [index, file] of files.entries()) {
-    if (index < version) continue;
-    database.exec(
-      `BEGIN IMMEDIATE; ${readFileSync(new URL(file, directory), "utf8")}; PRAGMA user_version = ${index + 1}; COMMIT`,
-    );
-  }
-}
-
-/** Held open while the hub runs: one hub at a time owns a store. Gone by itself when the process ends. */
-export function lockStore(path: string): DatabaseSync {
-  let lock: DatabaseSync | null = null;
+/** One hub at a time owns a store. */
+export function lockStore(path: string): ProcessLock {
+  let lock: ProcessLock | null;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
-    createPrivateFile(`${path}.lock`);
-    lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
-    lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
-    return lock;
+    lock = takeProcessLock(`${path}.lock`);
   } catch (thrown) {
-    lock?.close();
-    if (isBusy(thrown))
-      throw new ConfigError("HG-HUB-003", { operation: "open store", subject: path, cause: thrown });
     throw cannotOpen(path, thrown);
   }
+  if (lock === null) throw new ConfigError("HG-HUB-003", { operation: "open store", subject: path });
+  return lock;
 }
 
 /** One write transaction; waits for the writer of points between attempts, so that the event loop goes on. */
@@ -111,17 +104,6 @@ export async function write<T>(database: DatabaseSync, work: () => T): Promise<T
     if (database.isTransaction) database.exec("ROLLBACK");
     throw thrown;
   }
-}
-
-/** SQLite's own number of an error (`SQLITE_FULL`, `SQLITE_IOERR`, …); undefined when it did not come from SQLite. */
-export function sqliteCode(thrown: unknown): number | undefined {
-  return thrown instanceof Error && "errcode" in thrown && typeof thrown.errcode === "number"
-    ? thrown.errcode & 0xff
-    : undefined;
-}
-
-function isBusy(thrown: unknown): boolean {
-  return sqliteCode(thrown) === SQLITE_BUSY;
 }
 
 /** Clients write filters, so that the number of texts has no end of its own. */

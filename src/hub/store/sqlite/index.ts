@@ -24,9 +24,10 @@ export function intakePath(path: string): string {
 
 export async function openSqliteStore(path: string): Promise<HubStore> {
   const lock = lockStore(path);
-  const opened: DatabaseSync[] = [lock];
+  const opened: DatabaseSync[] = [];
   const close = once(async () => {
     for (const database of opened.toReversed()) database.close();
+    lock.release();
   });
   try {
     const open = (file: string, migrations: "migrations" | "intake-migrations") => {

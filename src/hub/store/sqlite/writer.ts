@@ -1,8 +1,9 @@
 /** Writes readings into the tables of points, many rows a statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { sqliteCode } from "../../../sql/sqlite/faults.ts";
 import type { Labels, ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
-import { type Statements, sqliteCode, statements } from "./database.ts";
+import { type Statements, statements } from "./database.ts";
 
 /** Measured: more rows a statement gain nothing, fewer lose a fifth. */
 const ROWS = 50;

@@ -1,7 +1,7 @@
-/** The ledger's statements as PostgreSQL takes them: numbered values, and one statement for many tuples. */
-import type { ColumnType, Value } from "../records/store.ts";
+/** Statements as PostgreSQL takes them: numbered values, and one statement for many tuples. */
+import type { ColumnType, Value } from "../statements.ts";
 
-/** `?` becomes `$1`, `$2`, … in order. No statement of the ledger has a question mark in a text or an operator. */
+/** `?` becomes `$1`, `$2`, … in order. No statement of ours has a question mark in a text or an operator. */
 export function numbered(sql: string): string {
   let count = 0;
   return sql.replaceAll("?", () => {

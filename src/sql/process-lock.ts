@@ -3,9 +3,8 @@
  * when the process ends, however it ends; the file stays.
  */
 import { DatabaseSync } from "node:sqlite";
-import { createPrivateFile } from "./private-files.ts";
-
-const BUSY = 5;
+import { createPrivateFile } from "../support/private-files.ts";
+import { isBusy } from "./sqlite/faults.ts";
 
 export interface ProcessLock {
   release(): void;
@@ -29,9 +28,4 @@ export function takeProcessLock(path: string): ProcessLock | null {
       if (held.isOpen) held.close();
     },
   };
-}
-
-function isBusy(thrown: unknown): boolean {
-  if (!(thrown instanceof Error) || !("errcode" in thrown)) return false;
-  return typeof thrown.errcode === "number" && (thrown.errcode & 0xff) === BUSY;
 }

@@ -1,0 +1,12 @@
+/** The schema of a ledger in an SQLite file. */
+import { join } from "node:path";
+import type { SqliteSchema } from "../../sql/sqlite/migrate.ts";
+import { foreignLedger, otherVersion } from "../schema-faults.ts";
+
+export const LEDGER_SCHEMA: SqliteSchema = {
+  folder: join(import.meta.dirname, "migrations"),
+  // `HGLD`
+  applicationId: 0x48474c44,
+  foreign: (path) => foreignLedger(path, `${path} is an SQLite file of something else, no ledger`),
+  otherVersion,
+};

@@ -1,0 +1,46 @@
+/**
+ * Brings an SQLite file up to date, one transaction for each migration; `user_version` is the number of the last one.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { assertNothingDue, dueFor, type Schema, textOf } from "../migrations.ts";
+
+export interface SqliteSchema extends Schema {
+  /** Tells the files of this schema from others; null: its files carry no mark. */
+  readonly applicationId: number | null;
+}
+
+/** Answers the names of the migrations that were applied. */
+export function migrate(db: DatabaseSync, schema: SqliteSchema, path: string): readonly string[] {
+  const due = dueFor(schema, assertOurs(db, schema, path), path);
+  const mark = schema.applicationId === null ? "" : `PRAGMA application_id = ${schema.applicationId};`;
+  for (const migration of due) {
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      db.exec(textOf(schema, migration));
+      db.exec(`${mark} PRAGMA user_version = ${migration.version}; COMMIT`);
+    } catch (thrown) {
+      if (db.isTransaction) db.exec("ROLLBACK");
+      throw thrown;
+    }
+  }
+  return due.map(({ file }) => file);
+}
+
+/** For a reader, which brings nothing up to date. */
+export function assertCurrent(db: DatabaseSync, schema: SqliteSchema, path: string): void {
+  assertNothingDue(schema, assertOurs(db, schema, path), path);
+}
+
+/** Answers the version of its schema; 0 for an empty file. */
+export function assertOurs(db: DatabaseSync, schema: SqliteSchema, path: string): number {
+  const version = pragma(db, "user_version");
+  const isMarked = schema.applicationId === null || pragma(db, "application_id") === schema.applicationId;
+  const tables = Number(db.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] ?? 0);
+  if (!isMarked && tables > 0 && schema.foreign !== null) throw schema.foreign(path);
+  dueFor(schema, version, path);
+  return version;
+}
+
+function pragma(db: DatabaseSync, name: string): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+}
