@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { countReadings } from "../../src/hub/push/body.ts";
 import { DUE_RECEIVERS } from "../../src/hub/store/operation-rows.ts";
-import { openDatabase } from "../../src/hub/store/sqlite/database.ts";
+import { openDatabase, statements } from "../../src/hub/store/sqlite/database.ts";
+import { sqliteDatabase } from "../../src/hub/store/sqlite/driver.ts";
 import { createPointStore } from "../../src/hub/store/sqlite/points.ts";
 import type { PointRange, VariableFacts } from "../../src/hub/store/store.ts";
 import { temporaryDirectory } from "./fixture.ts";
@@ -59,6 +60,10 @@ const variable = (id: number): VariableFacts => ({
   sourceZoneId: "UTC",
   siteZoneId: "UTC",
 });
+function storeOf(file: typeof database) {
+  const tools = statements(file);
+  return createPointStore(tools, sqliteDatabase(file, tools));
+}
 const WHOLE: PointRange = {
   fromMs: null,
   lastMs: null,
@@ -68,7 +73,7 @@ const WHOLE: PointRange = {
 };
 
 test("points of SQLite are read, counted and summed up in turns", async () => {
-  const points = createPointStore(database);
+  const points = storeOf(database);
   let read = 0;
   const reading = async () => {
     for await (const chunk of points.read(variable(1), WHOLE)) read += chunk.length;
@@ -80,7 +85,7 @@ test("points of SQLite are read, counted and summed up in turns", async () => {
 });
 
 test("a thousand variables without points are looked up in turns", async () => {
-  const points = createPointStore(database);
+  const points = storeOf(database);
   const reading = async () => {
     for (let id = 2; id < 1_002; id += 1)
       for await (const chunk of points.read(variable(id), WHOLE)) expect(chunk).toEqual([]);

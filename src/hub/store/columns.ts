@@ -1,6 +1,6 @@
 /**
- * Readings of a group of operations on their way into the store: columns of numbers, so that a quarter of a million of them
- * takes a few megabytes and no collection of garbage.
+ * Readings of a group of operations on their way into the store: columns of numbers, so that a quarter of a million of
+ * them takes a few megabytes and no collection of garbage.
  */
 import type { VariableFacts } from "./store.ts";
 
@@ -76,7 +76,8 @@ export class ReadingColumns {
   /** Indices in the order of variable id, date and arrival: the order of the table, in which writing is fastest. */
   order(): Uint32Array {
     const { length, variable, atMs } = this;
-    // Readings of a variable mostly arrive in order of date already: they are counted out, and sorted only where they must be.
+    // Readings of a variable mostly arrive in order of date already: they are counted out, and sorted only where they
+    // must be.
     const ends = this.beginsByVariable();
     const starts = ends.slice();
     const order = new Uint32Array(length);

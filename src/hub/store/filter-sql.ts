@@ -1,6 +1,6 @@
 /**
- * Filter expressions as parameterised SQL: every value is a parameter (`?`), every column comes from a table of our own. One compiler
- * for both stores; what their dialects say differently is a `SqlDialect`.
+ * Filter expressions as parameterised SQL: every value is a parameter (`?`), every column comes from a table of our
+ * own. One compiler for both stores; what their dialects say differently is a `SqlDialect`.
  */
 import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "./filter.ts";
 
@@ -20,7 +20,10 @@ export interface SqlDialect {
   folded(text: string): string;
   /** After LIKE, where the pattern has no escape character. */
   readonly unescaped: string;
-  /** Fields of forms in `source.client_data`; the one parameter is what `formPath` makes. Null where the field is of another type. */
+  /**
+   * Fields of forms in `source.client_data`; the one parameter is what `formPath` makes. Null where the field is of
+   * another type.
+   */
   readonly formText: string;
   /** true and false count as 1 and 0. */
   readonly formNumber: string;

@@ -11,8 +11,8 @@ export type FilterField =
 export type FilterOperator = "=" | ">" | ">=" | "<" | "<=" | "like" | "contains" | "startswith" | "endswith";
 
 /**
- * A test of a field that has no value is false, and its negation true: `not` is the exact complement, so that an expression and its
- * negation share out all rows. Texts compare without regard to case.
+ * A test of a field that has no value is false, and its negation true: `not` is the exact complement, so that an
+ * expression and its negation share out all rows. Texts compare without regard to case.
  */
 export type FilterNode =
   | { readonly kind: "and" | "or"; readonly nodes: readonly FilterNode[] }

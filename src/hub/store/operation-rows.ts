@@ -103,9 +103,9 @@ export function earlierAcceptance(holder: Row, { digest }: KeyedPush): EarlierAc
 }
 
 /**
- * The accounts and hosts that have due webhooks, found by one step of the index for each, however many are due: `at` is a row of each. The
- * text that follows selects from it. No comparison of (account_id, webhook_host) as one: SQLite would search by the account alone, and read
- * all of its hosts at each step.
+ * The accounts and hosts that have due webhooks, found by one step of the index for each, however many are due: `at` is
+ * a row of each. The text that follows selects from it. No comparison of (account_id, webhook_host) as one: SQLite
+ * would search by the account alone, and read all of its hosts at each step.
  */
 export const DUE_RECEIVERS = `WITH RECURSIVE at AS (
     SELECT * FROM (SELECT account_id, webhook_host FROM operation WHERE webhook_state = 'due'

@@ -67,7 +67,10 @@ export interface OperationStore {
   earlier(push: KeyedPush): Promise<EarlierAcceptance | null>;
   /** Durable when it resolves. The order of calls is the order in which operations are applied. */
   accept(operation: NewOperation): Promise<Acceptance>;
-  /** Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. What has no outcome is passed over. */
+  /**
+   * Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. What has no
+   * outcome is passed over.
+   */
   finish(seqs: readonly number[]): Promise<void>;
   /** The newest operation of that id. */
   operation(accountId: number, operationId: string): Promise<OperationRecord | null>;
@@ -77,7 +80,10 @@ export interface OperationStore {
   list(accountId: number, state: "accepted" | "failed", page: Page): Promise<Listing<OperationRecord>>;
   /** Failed operations of that id wait to be applied again, with another time when one is given; returns how many. */
   applyAgain(accountId: number, operationId: string, timeoutSec: number | null): Promise<number>;
-  /** Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay. Returns how many. */
+  /**
+   * Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay. Returns how
+   * many.
+   */
   dropFailed(accountId: number, operationId: string): Promise<number>;
   /** At most one of each account and host, the longest due first. */
   dueWebhooks(nowMs: number, limit: number, busy: BusyReceivers): Promise<readonly DueWebhook[]>;
@@ -86,6 +92,9 @@ export interface OperationStore {
   webhookDelivered(seq: number): Promise<void>;
   /** `nextMs` null: given up. */
   webhookFailed(seq: number, error: string, nextMs: number | null): Promise<void>;
-  /** Forgets the idempotency keys of done operations, and done operations without a key, accepted before these times. In small steps. */
+  /**
+   * Forgets the idempotency keys of done operations, and done operations without a key, accepted before these times. In
+   * small steps.
+   */
   purge(keysBeforeMs: number, outcomesBeforeMs: number): Promise<void>;
 }

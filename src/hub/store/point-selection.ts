@@ -8,7 +8,10 @@ export type HeadPage = PointPage & {
   readonly view: Exclude<PointView, { readonly kind: "all" }>;
 };
 
-/** One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest value. */
+/**
+ * One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest
+ * value.
+ */
 export function selection(
   variable: VariableFacts,
   view: PointView,

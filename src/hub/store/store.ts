@@ -1,7 +1,7 @@
 /**
- * The contract of the hub's store. Every method is atomic; all may run concurrently on the event loop and none blocks it for long.
- * They throw what the database throws (then the request is answered by 500 and logged), and `ConfigError` only when opening.
- * Ids of accounts are parameters everywhere: the store is where accounts are walls.
+ * The contract of the hub's store. Every method is atomic; all may run concurrently on the event loop and none blocks
+ * it for long. They throw what the database throws (then the request is answered by 500 and logged), and `ConfigError`
+ * only when opening. Ids of accounts are parameters everywhere: the store is where accounts are walls.
  */
 
 import type { SiteBody, SourceBody, VariableBody, View, ViewBody } from "../../wire/index.ts";
@@ -131,8 +131,8 @@ export interface StructureStore {
   /** Null when the source is not one of the account. */
   createVariable(accountId: number, body: VariableBody): Promise<number | null>;
   /**
-   * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`: no such entity in the account;
-   * `no-parent`: the site or source that it was moved to is not one of the account.
+   * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`: no such
+   * entity in the account; `no-parent`: the site or source that it was moved to is not one of the account.
    */
   changeSite(
     accountId: number,
@@ -173,7 +173,9 @@ export interface ViewStore {
 
 // ───────────────────────────────────────────────────────────── points
 
-/** What reading and writing the points of a variable needs to know of it. Zones are ids as configured, Windows or IANA. */
+/**
+ * What reading and writing the points of a variable needs to know of it. Zones are ids as configured, Windows or IANA.
+ */
 export interface VariableFacts {
   readonly id: number;
   readonly accountId: number;
@@ -238,7 +240,10 @@ export interface PointStore {
   count(variable: VariableFacts, range: PointRange): Promise<number>;
   /** What `remove` would remove. */
   holding(variableId: number, fromMs: number | null, toMs: number | null): Promise<Holding>;
-  /** Removes points with all their versions, from `fromMs` (included) to `toMs` (excluded), in transactions of bounded size. */
+  /**
+   * Removes points with all their versions, from `fromMs` (included) to `toMs` (excluded), in transactions of bounded
+   * size.
+   */
   remove(variableId: number, fromMs: number | null, toMs: number | null): Promise<Holding>;
 }
 
@@ -294,11 +299,14 @@ export interface TargetQuery {
 }
 
 export interface IngestTransaction {
-  /** The first in order of source and variable that matches, within the account. Answers are remembered until the structure changes. */
+  /**
+   * The first in order of source and variable that matches, within the account. Answers are remembered until the
+   * structure changes.
+   */
   findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
   /**
-   * Stores readings as though one after another; returns for each operation of the group how many of its readings replaced an
-   * earlier value or version. May be called several times; nothing of `readings` is kept.
+   * Stores readings as though one after another; returns for each operation of the group how many of its readings
+   * replaced an earlier value or version. May be called several times; nothing of `readings` is kept.
    */
   write(readings: ReadingColumns): Promise<readonly number[]>;
 }
@@ -310,14 +318,18 @@ export interface GroupLimits {
 }
 
 export interface IngestStore {
-  /** How often to look without being told that something waits, since other nodes fill the queue too; null: nobody else does. */
+  /**
+   * How often to look without being told that something waits, since other nodes fill the queue too; null: nobody else
+   * does.
+   */
   readonly pollMs: number | null;
   /** The first waiting operations after `seq`, in order; none: nothing waits. */
   next(afterSeq: number, limits: GroupLimits): Promise<readonly QueuedOperation[]>;
   /**
-   * Applies a group and records its outcomes in one transaction: all of it or nothing. Operations that were applied before are left out of what
-   * `work` gets. `work` returns their outcomes in that order, and may be called again from the start when the structure changed meanwhile.
-   * The same transaction makes them `done`, or `failed`: then their bodies are kept.
+   * Applies a group and records its outcomes in one transaction: all of it or nothing. Operations that were applied
+   * before are left out of what `work` gets. `work` returns their outcomes in that order, and may be called again from
+   * the start when the structure changed meanwhile. The same transaction makes them `done`, or `failed`: then their
+   * bodies are kept.
    */
   apply(
     operations: readonly QueuedOperation[],

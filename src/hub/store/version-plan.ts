@@ -1,6 +1,7 @@
 /**
- * What becomes of the versions of one point when submissions come (specification, *Data versioning*): one with the tag of an earlier
- * version replaces that entry, any other is a new version, and beyond the limit the oldest of its kind (tagged, untagged) goes.
+ * What becomes of the versions of one point when submissions come (specification, *Data versioning*): one with the tag
+ * of an earlier version replaces that entry, any other is a new version, and beyond the limit the oldest of its kind
+ * (tagged, untagged) goes.
  */
 import type { VariableFacts } from "./store.ts";
 

@@ -1,4 +1,7 @@
-/** Parameterised WHERE clauses (`?`) for either dialect; a list travels as one parameter, so that its length has no limit. */
+/**
+ * Parameterised WHERE clauses (`?`) for either dialect; a list travels as one parameter, so that its length has no
+ * limit.
+ */
 import type { FilterEntity, FilterNode } from "./filter.ts";
 import { conditionOf, type SqlDialect, type SqlValue } from "./filter-sql.ts";
 

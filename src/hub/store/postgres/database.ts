@@ -1,4 +1,7 @@
-/** Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and which errors may pass by themselves. */
+/**
+ * Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and which errors may pass by
+ * themselves.
+ */
 import pg from "pg";
 import { commitDurably, durabilityRisks } from "../../../sql/postgres/durability.ts";
 import { isDeadlock, isPostgresTrouble } from "../../../sql/postgres/faults.ts";
@@ -46,14 +49,18 @@ export function createPool(options: PostgresOptions, { max, settings = {} }: Poo
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(" "),
   });
-  // A connection that breaks while nobody uses it is replaced by the pool; the next who asks gets another. One that breaks in the
-  // middle of a transaction fails its next statement; its event, which nobody else listens to then, would end the process.
+  // A connection that breaks while nobody uses it is replaced by the pool; the next who asks gets another. One that
+  // breaks in the
+  // middle of a transaction fails its next statement; its event, which nobody else listens to then, would end the
+  // process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 
-/** Opens a pool and brings the schema up to date. Throws `ConfigError`, or `TransientError` while the server is away. */
+/**
+ * Opens a pool and brings the schema up to date. Throws `ConfigError`, or `TransientError` while the server is away.
+ */
 export async function openPool(options: PostgresOptions, log: Logger): Promise<pg.Pool> {
   // Compiling a statement takes longer than any of ours.
   const pool = createPool(options, { max: options.pool, settings: { jit: "off" } });
@@ -102,8 +109,8 @@ export function sqlOn(connection: pg.Pool | pg.PoolClient) {
 export type Sql = ReturnType<typeof sqlOn>;
 
 /**
- * A connection that answers: those that the server had ended, and that the pool has not noticed yet, are thrown away. `ask` may be
- * done several times.
+ * A connection that answers: those that the server had ended, and that the pool has not noticed yet, are thrown away.
+ * `ask` may be done several times.
  */
 async function onLiving<T>(
   pool: pg.Pool,

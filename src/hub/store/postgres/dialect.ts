@@ -1,14 +1,21 @@
 /** What PostgreSQL says differently in filters, and pages of rows. */
-import type { SqlDialect } from "../filter-sql.ts";
+import { change, row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
-import type { Sql } from "./database.ts";
 
 /** The value is named several times, but its path is one parameter. */
 const form = (value: string) =>
   `(SELECT ${value} FROM (SELECT source.client_data #> CAST(? AS TEXT[]) AS value) AS field)`;
 
-export const POSTGRES: SqlDialect = {
+export const POSTGRES: StoreDialect = {
+  users: "hub_user",
+  accountTables: ["lane", "structure_change"],
+  forUpdate: (table) => ` FOR UPDATE OF ${table}`,
+  forKeyShare: " FOR KEY SHARE",
+  page: pageOf,
+  noteChange,
+  holdLane,
+  holdVariable,
   among: (column) => `${column} = ANY (?)`,
   labels: (column) => `json_array_elements_text(${column}) AS held(value)`,
   // Whatever the locale of the database, texts are greater and less by their code points.
@@ -22,23 +29,32 @@ export const POSTGRES: SqlDialect = {
   formPath: (path) => path,
 };
 
-/** Rows of one page and the number of all, of one moment: in one statement, whose count is there also when the page is empty. */
-export async function listPage(
-  { all }: Sql,
-  select: { readonly columns: string; readonly from: string; readonly order: string },
-  where: Where,
-  page: Page,
-) {
+/** In one statement, whose count is there also when the page is empty. */
+function* pageOf(select: Selection, where: Where, page: Page) {
   const from = `FROM ${select.from} ${where.sql}`;
-  const listed = await all(
+  const listed = yield* rows(
     `SELECT counted.total AS listed_total, listed.* FROM (SELECT count(*) AS total ${from}) AS counted LEFT JOIN
-      (SELECT ${select.columns}, row_number() OVER (ORDER BY ${select.order}) AS listed_place ${from} ORDER BY ${select.order} LIMIT ? OFFSET ?) AS listed
+      (SELECT ${select.columns}, row_number() OVER (ORDER BY ${select.order}) AS listed_place ${from}
+        ORDER BY ${select.order} LIMIT ? OFFSET ?) AS listed
       ON TRUE ORDER BY listed_place`,
     ...where.values,
     ...where.values,
     page.limit,
     page.offset,
   );
-  const rows = listed.filter((row) => row["listed_place"] !== null);
-  return { rows, total: Number(listed[0]?.["listed_total"]) };
+  const found = listed.filter((one) => one["listed_place"] !== null);
+  return { rows: found, total: Number(listed[0]?.["listed_total"]) };
+}
+
+function* noteChange(accountId: number): Steps<void> {
+  yield* change("UPDATE structure_change SET changes = changes + 1 WHERE account_id = ?", accountId);
+}
+
+function* holdLane(accountId: number): Steps<void> {
+  yield* row("SELECT 1 FROM lane WHERE account_id = ? FOR UPDATE", accountId);
+}
+
+function* holdVariable(variableId: number): Steps<void> {
+  const variable = yield* row("SELECT account_id FROM variable WHERE id = ?", variableId);
+  if (variable !== undefined) yield* holdLane(Number(variable["account_id"]));
 }

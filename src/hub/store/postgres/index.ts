@@ -2,26 +2,28 @@
 
 import type { Logger } from "../../../support/log.ts";
 import { once } from "../../../support/once.ts";
+import { createIdentityStore } from "../identity.ts";
 import type { HubStore } from "../store.ts";
+import { createStructureStore } from "../structure.ts";
+import { createUsageStore } from "../usage.ts";
+import { createViewStore } from "../views.ts";
 import { openPool, type PostgresOptions } from "./database.ts";
-import { createIdentityStore } from "./identity.ts";
+import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
 import { createPointStore } from "./points.ts";
-import { createStructureStore } from "./structure.ts";
-import { createUsageStore } from "./usage.ts";
-import { createViewStore } from "./views.ts";
 
 /** Throws `ConfigError` when the database cannot be had, or was written by a newer version. */
 export async function openPostgresStore(options: PostgresOptions, log: Logger): Promise<HubStore> {
   const pool = await openPool(options, log);
-  const operations = createOperationStore(pool);
+  const database = postgresDatabase(pool);
+  const operations = createOperationStore(pool, database);
   return {
-    identity: createIdentityStore(pool),
-    structure: createStructureStore(pool),
-    views: createViewStore(pool),
-    points: createPointStore(pool),
+    identity: createIdentityStore(database),
+    structure: createStructureStore(database),
+    views: createViewStore(database),
+    points: createPointStore(pool, database),
     operations,
-    usage: createUsageStore(pool),
+    usage: createUsageStore(database),
     close: once(async () => {
       try {
         await operations.release();

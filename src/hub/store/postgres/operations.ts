@@ -1,22 +1,15 @@
 import type pg from "pg";
+import type { Database } from "../database.ts";
 import {
   DUE_RECEIVERS,
   dueWebhookOf,
-  earlierAcceptance,
-  KEY_HOLDER,
   NEW_OPERATION,
   newOperationValues,
   outcomeOf,
   recordOf,
 } from "../operation-rows.ts";
-import type {
-  Acceptance,
-  EarlierAcceptance,
-  KeyedPush,
-  NewOperation,
-  OperationRecord,
-  OperationStore,
-} from "../store.ts";
+import { earlierOf, purgeQueue, queueMethods } from "../queue.ts";
+import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
 import { type Row, type Sql, sqlOn, transact } from "./database.ts";
 
 const OUTCOME =
@@ -28,13 +21,14 @@ export interface PostgresOperations extends OperationStore {
   release(): Promise<void>;
 }
 
-export function createOperationStore(pool: pg.Pool): PostgresOperations {
+export function createOperationStore(pool: pg.Pool, database: Database): PostgresOperations {
   const sql = sqlOn(pool);
   return {
-    ...webhooks(sql),
-    earlier: (push) => earlier(sql, push),
-    accept: (operation) => accept(sql, operation),
-    // What became of them is known since their points were written; what is left is to drop bodies, without delaying the writer of points.
+    ...queueMethods(database),
+    ...webhooks(sql, queueMethods(database)),
+    accept: (operation) => accept(sql, database, operation),
+    // What became of them is known since their points were written; what is left is to drop bodies, without delaying
+    // the writer of points.
     async finish(seqs) {
       await sql.run(
         "DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done' AND body.seq = ANY (?)",
@@ -48,13 +42,6 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
         operationId,
       );
       return row === undefined ? null : recordWith(row);
-    },
-    async counts() {
-      const row = await sql.get(
-        `SELECT (SELECT count(*) FROM operation WHERE state = 'accepted') AS waiting,
-          (SELECT count(*) FROM operation WHERE state = 'failed') AS failed`,
-      );
-      return { waiting: Number(row?.["waiting"]), failed: Number(row?.["failed"]) };
     },
     async list(accountId, state, { offset, limit }) {
       const wanted = "WHERE account_id = ? AND state = ?";
@@ -95,25 +82,11 @@ export function createOperationStore(pool: pg.Pool): PostgresOperations {
       return Number(row?.["total"]);
     },
     async purge(keysBeforeMs, outcomesBeforeMs) {
-      await inSteps(() => sql.run(FORGET_KEYS, keysBeforeMs));
-      await inSteps(() => sql.run(FORGET_OPERATIONS, outcomesBeforeMs));
+      await purgeQueue(database, keysBeforeMs, outcomesBeforeMs);
       // Of operations whose node ended between applying and `finish`.
       await sql.run("DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done'");
     },
   };
-}
-
-/** Rows that one statement of `purge` changes, so that none holds its locks for long. */
-const PURGE_ROWS = 1_000;
-
-const FORGET_KEYS = `UPDATE operation SET idempotency_key = NULL WHERE seq IN (SELECT seq FROM operation
-  WHERE idempotency_key IS NOT NULL AND accepted_ms < ? AND state = 'done' LIMIT ${PURGE_ROWS})`;
-const FORGET_OPERATIONS = `DELETE FROM operation WHERE seq IN (SELECT seq FROM operation
-  WHERE accepted_ms < ? AND state = 'done' AND idempotency_key IS NULL
-    AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up')) LIMIT ${PURGE_ROWS})`;
-
-async function inSteps(step: () => Promise<number>): Promise<void> {
-  while ((await step()) === PURGE_ROWS);
 }
 
 const ACCEPT = `WITH accepted AS (
@@ -122,30 +95,21 @@ const ACCEPT = `WITH accepted AS (
   ) INSERT INTO body (seq, bytes) SELECT seq, ? FROM accepted RETURNING seq`;
 
 /** Each pass finds either room for the key, or who holds it. */
-async function accept(sql: Sql, operation: NewOperation): Promise<Acceptance> {
+async function accept(sql: Sql, database: Database, operation: NewOperation): Promise<Acceptance> {
   for (;;) {
     const row = await sql.get(ACCEPT, ...newOperationValues(operation), operation.body);
     if (row !== undefined) return { kind: "accepted", seq: Number(row["seq"]) };
-    const before = await earlier(sql, operation);
+    const before = await database.ask(() => earlierOf(operation));
     if (before !== null) return before;
   }
-}
-
-async function earlier({ get }: Sql, push: KeyedPush): Promise<EarlierAcceptance | null> {
-  if (push.idempotencyKey === null) return null;
-  const holder = await get(KEY_HOLDER, push.accountId, push.idempotencyKey);
-  return holder === undefined ? null : earlierAcceptance(holder, push);
 }
 
 /** How long a node may take to deliver what it took; then another one does. */
 const LEASE_MS = 120_000;
 
-type Webhooks = Pick<
-  PostgresOperations,
-  "dueWebhooks" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed" | "release"
->;
+type Webhooks = Pick<PostgresOperations, "dueWebhooks" | "webhookDelivered" | "webhookFailed" | "release">;
 
-function webhooks({ get, all, run }: Sql): Webhooks {
+function webhooks({ all, run }: Sql, queue: ReturnType<typeof queueMethods>): Webhooks {
   const taken = new Set<number>();
   return {
     async dueWebhooks(nowMs, limit, { seqs, hosts, accounts }) {
@@ -173,32 +137,12 @@ function webhooks({ get, all, run }: Sql): Webhooks {
         return dueWebhookOf(row, outcomeOf(row));
       });
     },
-    async nextWebhookMs(afterMs) {
-      const row = await get(
-        "SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due' AND webhook_next_ms > ?",
-        afterMs,
-      );
-      const next = row?.["next"];
-      return typeof next === "number" ? next : null;
-    },
-    // One that waits again meanwhile, to be told anew, is left alone.
     async webhookDelivered(seq) {
-      await run(
-        `UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1, webhook_error = NULL
-          WHERE seq = ? AND webhook_state = 'due'`,
-        seq,
-      );
+      await queue.webhookDelivered(seq);
       taken.delete(seq);
     },
     async webhookFailed(seq, error, nextMs) {
-      await run(
-        `UPDATE operation SET webhook_state = ?, webhook_attempts = webhook_attempts + 1, webhook_error = ?, webhook_next_ms = ?
-          WHERE seq = ? AND webhook_state = 'due'`,
-        nextMs === null ? "given-up" : "due",
-        error,
-        nextMs ?? 0,
-        seq,
-      );
+      await queue.webhookFailed(seq, error, nextMs);
       taken.delete(seq);
     },
     async release() {

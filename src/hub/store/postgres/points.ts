@@ -1,33 +1,19 @@
 import type pg from "pg";
+import type { Database } from "../database.ts";
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
 import { selection, versionsOfPoints } from "../point-selection.ts";
-import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
-import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
-import { Where } from "../where.ts";
-import { type Sql, sqlOn, transact } from "./database.ts";
-import { POSTGRES } from "./dialect.ts";
+import { pointMethods } from "../points.ts";
+import type { PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
+import { type Sql, sqlOn } from "./database.ts";
 import { readHeads } from "./heads.ts";
-import { holdLane } from "./lanes.ts";
 
 const CHUNK = 5_000;
+const REMOVED_AT_ONCE = 20_000;
 
-export function createPointStore(pool: pg.Pool): PointStore {
+export function createPointStore(pool: pg.Pool, database: Database): PointStore {
   const sql = sqlOn(pool);
   return {
-    ...removal(pool),
-    async select(accountId, filter) {
-      const where = new Where(POSTGRES)
-        .among("variable.id", filter.ids)
-        .among("variable.source_id", filter.sourceIds)
-        .among("variable.variable_type_id", filter.variableTypeIds)
-        .sharing("variable.tags", filter.tags);
-      if (accountId !== null) where.equal("variable.account_id", accountId);
-      const rows = await sql.all(
-        `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`,
-        ...where.values,
-      );
-      return rows.map(factsOf);
-    },
+    ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe: async () => {} }),
     read: (variable, range) => readChunks(sql, variable, range),
     heads: (asks, page) => readHeads(sql, asks, page),
     async count(variable, range) {
@@ -39,70 +25,9 @@ export function createPointStore(pool: pg.Pool): PointStore {
   };
 }
 
-/** Points that one transaction removes: pushes wait for it no longer than a moment. */
-const REMOVED_AT_ONCE = 20_000;
-const PERIOD = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
-
-function removal(pool: pg.Pool): Pick<PointStore, "holding" | "remove"> {
-  return {
-    holding: (id, fromMs, toMs) => holdingOf(sqlOn(pool), id, fromMs ?? -FAR_MS, toMs ?? FAR_MS),
-    async remove(id, fromMs, toMs) {
-      const all = { points: 0, versions: 0, firstMs: null as number | null, lastMs: null as number | null };
-      for (let low = fromMs ?? -FAR_MS; ; ) {
-        const part = await transact(pool, (sql) => removePart(sql, id, low, toMs ?? FAR_MS));
-        all.points += part.held.points;
-        all.versions += part.held.versions;
-        all.firstMs ??= part.held.firstMs;
-        all.lastMs = part.held.lastMs ?? all.lastMs;
-        if (part.nextMs === null) return all;
-        low = part.nextMs;
-      }
-    },
-  };
-}
-
-/** `nextMs`: where the next part begins; null: this was the last. */
-async function removePart(
-  sql: Sql,
-  id: number,
-  lowMs: number,
-  endMs: number,
-): Promise<{ held: Holding; nextMs: number | null }> {
-  const variable = await sql.get("SELECT account_id FROM variable WHERE id = ?", id);
-  if (variable !== undefined) await holdLane(sql, Number(variable["account_id"]));
-  const end = await sql.get(
-    `SELECT at_ms FROM point WHERE ${PERIOD} ORDER BY at_ms LIMIT 1 OFFSET ?`,
-    id,
-    lowMs,
-    endMs,
-    REMOVED_AT_ONCE,
-  );
-  const highMs = end === undefined ? endMs : Number(end["at_ms"]);
-  const held = await holdingOf(sql, id, lowMs, highMs);
-  for (const table of ["point_version", "point"])
-    await sql.run(`DELETE FROM ${table} WHERE ${PERIOD}`, id, lowMs, highMs);
-  return { held, nextMs: end === undefined ? null : highMs };
-}
-
-async function holdingOf({ get }: Sql, id: number, fromMs: number, toMs: number): Promise<Holding> {
-  const held = await get(
-    `SELECT count(*) AS points, min(at_ms) AS first, max(at_ms) AS last FROM point WHERE ${PERIOD}`,
-    id,
-    fromMs,
-    toMs,
-  );
-  const versions = await get(`SELECT count(*) AS total FROM point_version WHERE ${PERIOD}`, id, fromMs, toMs);
-  return {
-    points: Number(held?.["points"]),
-    versions: Number(versions?.["total"]),
-    firstMs: number(held?.["first"]),
-    lastMs: number(held?.["last"]),
-  };
-}
-
 /**
- * Each chunk continues after the last date, so that no connection and no snapshot is held for a reader who is slow. The server is at the
- * next one while one is being read.
+ * Each chunk continues after the last date, so that no connection and no snapshot is held for a reader who is slow. The
+ * server is at the next one while one is being read.
  */
 async function* readChunks(
   sql: Sql,
@@ -155,7 +80,10 @@ const fetchRows: Fetch = async (sql, from, values, order, { low, high, limit, of
   return (await sql.all(text, ...values, low, high, limit, offset)).map(pointOf);
 };
 
-/** Dates and values alone, as two texts that are JSON in other brackets: reading thousands of rows from the wire costs five times as much. */
+/**
+ * Dates and values alone, as two texts that are JSON in other brackets: reading thousands of rows from the wire costs
+ * five times as much.
+ */
 const fetchPacked: Fetch = async (sql, from, values, order, { low, high, limit, offset }) => {
   const text = `SELECT CAST(array_agg(at_ms) AS TEXT) AS dates, CAST(array_agg(value) AS TEXT) AS readings
     FROM (SELECT at_ms, value ${from} ${PAGE} ${order} LIMIT ? OFFSET ?) AS page`;

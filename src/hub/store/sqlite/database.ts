@@ -1,4 +1,6 @@
-/** Opening of SQLite files: migrations, durability, and waiting for the other writer without blocking the event loop. */
+/**
+ * Opening of SQLite files: migrations, durability, and waiting for the other writer without blocking the event loop.
+ */
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";

@@ -1,16 +1,24 @@
 /** What SQLite says differently in filters, and pages of rows. */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { foldedText, type SqlDialect, type SqlValue } from "../filter-sql.ts";
+import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
+import { foldedText, type SqlValue } from "../filter-sql.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
-import type { Statements } from "./database.ts";
 
 /** The path is named several times, but is one parameter. */
 const form = (value: string) =>
   `(SELECT CASE json_type(source.client_data, path) ${value} END FROM (SELECT ? AS path))`;
 const FORM_VALUE = "json_extract(source.client_data, path)";
 
-export const SQLITE: SqlDialect = {
+export const SQLITE: StoreDialect = {
+  users: "user",
+  accountTables: [],
+  forUpdate: () => "",
+  forKeyShare: "",
+  page: pageOf,
+  noteChange: nothing,
+  holdLane: nothing,
+  holdVariable: nothing,
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   labels: (column) => `json_each(${column}) held`,
   folded: (text) => `folded(${text})`,
@@ -36,22 +44,14 @@ export function bound(value: SqlValue | undefined): SQLInputValue {
   return value ?? null;
 }
 
-/** Rows of one page and the number of all. */
-export function listPage(
-  { all, get }: Statements,
-  select: { readonly columns: string; readonly from: string; readonly order: string },
-  where: Where,
-  page: Page,
-) {
+/** The one writer has the whole file, so that nothing is to be locked or announced. */
+function* nothing(): Steps<void> {}
+
+function* pageOf(select: Selection, where: Where, page: Page) {
   const from = `FROM ${select.from} ${where.sql}`;
-  const values = where.values.map(bound);
-  const rows = all(
-    `SELECT ${select.columns} ${from} ORDER BY ${select.order} LIMIT ? OFFSET ?`,
-    ...values,
-    page.limit ?? -1,
-    page.offset,
-  );
-  const whole = page.limit === null && page.offset === 0;
-  const total = whole ? rows.length : Number(get(`SELECT count(*) AS total ${from}`, ...values)?.["total"]);
-  return { rows, total };
+  const sql = `SELECT ${select.columns} ${from} ORDER BY ${select.order} LIMIT ? OFFSET ?`;
+  const found = yield* rows(sql, ...where.values, page.limit ?? -1, page.offset);
+  if (page.limit === null && page.offset === 0) return { rows: found, total: found.length };
+  const counted = yield* row(`SELECT count(*) AS total ${from}`, ...where.values);
+  return { rows: found, total: Number(counted?.["total"]) };
 }

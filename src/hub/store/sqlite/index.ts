@@ -1,17 +1,20 @@
 /** The embedded store: `<path>` holds structure, points and outcomes, `<path>.intake` the queue of operations. */
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
+import { createIdentityStore } from "../identity.ts";
 import type { HubStore } from "../store.ts";
-import { lockStore, openDatabase } from "./database.ts";
-import { createIdentityStore } from "./identity.ts";
+import { createStructureStore } from "../structure.ts";
+import { createUsageStore } from "../usage.ts";
+import { createViewStore } from "../views.ts";
+import { lockStore, openDatabase, statements } from "./database.ts";
+import { installFolding } from "./dialect.ts";
+import { sqliteDatabase } from "./driver.ts";
 import { createOperationStore, intakeId } from "./operations.ts";
 import { createPointStore } from "./points.ts";
-import { createStructureStore } from "./structure.ts";
-import { createUsageStore } from "./usage.ts";
-import { createViewStore } from "./views.ts";
 
 /**
- * The thread of ingestion puts the pages of both logs in their places, far from the event loop; here that happens only when it does not come to it.
+ * The thread of ingestion puts the pages of both logs in their places, far from the event loop; here that happens only
+ * when it does not come to it.
  */
 const CHECKPOINT_PAGES = { migrations: 65_536, "intake-migrations": 16_384 } as const;
 
@@ -42,12 +45,15 @@ export async function openSqliteStore(path: string): Promise<HubStore> {
     };
     const main = open(path, "migrations");
     const intake = open(intakePath(path), "intake-migrations");
+    installFolding(main);
+    const tools = statements(main);
+    const database = sqliteDatabase(main, tools);
     return {
-      identity: createIdentityStore(main),
-      structure: createStructureStore(main),
-      views: createViewStore(main),
-      points: createPointStore(main),
-      usage: createUsageStore(intake),
+      identity: createIdentityStore(database),
+      structure: createStructureStore(database),
+      views: createViewStore(database),
+      points: createPointStore(tools, database),
+      usage: createUsageStore(sqliteDatabase(intake, statements(intake))),
       operations: createOperationStore(intake, main, intakeId(intake)),
       close,
     };

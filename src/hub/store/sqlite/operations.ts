@@ -1,29 +1,21 @@
 /**
- * The queue of operations is a database of its own beside that of points and outcomes. The outcome is the truth: what has one was applied, or
- * failed; the queue learns of it a moment later, also when the process ended in between.
+ * The queue of operations is a database of its own beside that of points and outcomes. The outcome is the truth: what
+ * has one was applied, or failed; the queue learns of it a moment later, also when the process ended in between.
  */
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import {
-  earlierAcceptance,
-  KEY_HOLDER,
-  NEW_OPERATION,
-  newOperationValues,
-  outcomeOf,
-  recordOf,
-} from "../operation-rows.ts";
-import type {
-  Acceptance,
-  EarlierAcceptance,
-  KeyedPush,
-  NewOperation,
-  OperationRecord,
-  OperationStore,
-} from "../store.ts";
+import { change } from "../database.ts";
+import { NEW_OPERATION, newOperationValues, outcomeOf, recordOf } from "../operation-rows.ts";
+import { earlierOf, inSteps, PURGE_ROWS, purgeQueue, queueMethods } from "../queue.ts";
+import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
 import { type Row, type Statements, statements, write } from "./database.ts";
+import { drive, sqliteDatabase } from "./driver.ts";
 import { createWebhooks } from "./webhooks.ts";
 
-/** The id of the queue, made with it. Together with `seq` it names an operation for ever, also when the queue's file is made anew. */
+/**
+ * The id of the queue, made with it. Together with `seq` it names an operation for ever, also when the queue's file is
+ * made anew.
+ */
 export function intakeId(intake: DatabaseSync): string {
   const { get, run } = statements(intake);
   const known = get("SELECT id FROM intake")?.["id"];
@@ -49,12 +41,13 @@ export function createOperationStore(
 ): OperationStore {
   const both = { intake, main, queue: statements(intake), outcomes: statements(main), queueId };
   const { queue } = both;
+  const database = sqliteDatabase(intake, queue);
   return {
-    ...createWebhooks(intake, queue, (seq) => {
+    ...createWebhooks(queue, (seq) => {
       const row = outcomeRow(both, seq);
       return row === undefined ? null : outcomeOf(row);
     }),
-    earlier: async (push) => earlier(queue, push),
+    ...queueMethods(database),
     accept: acceptTogether(intake, queue),
     finish: (seqs) => finish(both, seqs),
     async operation(accountId, operationId) {
@@ -62,11 +55,6 @@ export function createOperationStore(
         "SELECT * FROM operation WHERE account_id = ? AND operation_id = ? ORDER BY seq DESC LIMIT 1";
       const row = queue.get(sql, accountId, operationId);
       return row === undefined ? null : recordWith(both, row);
-    },
-    async counts() {
-      const count = (state: string) =>
-        Number(queue.get(`SELECT count(*) AS total FROM operation WHERE state = '${state}'`)?.["total"]);
-      return { waiting: count("accepted"), failed: count("failed") };
     },
     async list(accountId, state, { offset, limit }) {
       const from = `FROM operation WHERE account_id = ? AND state = '${state}'`;
@@ -150,14 +138,6 @@ async function applyAgain(
   return write(intake, () => seqs.reduce((sum, seq) => sum + queue.run(sql, timeoutSec, seq).changes, 0));
 }
 
-/** Rows that one transaction of `purge` changes: pushes and requests have their turns between two of them. */
-const PURGE_ROWS = 1_000;
-
-const FORGET_KEYS = `UPDATE operation SET idempotency_key = NULL WHERE seq IN (SELECT seq FROM operation
-  WHERE idempotency_key IS NOT NULL AND accepted_ms < ? AND state = 'done' LIMIT ${PURGE_ROWS})`;
-const FORGET_OPERATIONS = `DELETE FROM operation WHERE seq IN (SELECT seq FROM operation
-  WHERE accepted_ms < ? AND state = 'done' AND idempotency_key IS NULL
-    AND (webhook_state IS NULL OR webhook_state IN ('delivered', 'given-up')) LIMIT ${PURGE_ROWS})`;
 const FORGET_OUTCOMES = `DELETE FROM outcome WHERE (intake_id, seq) IN (SELECT intake_id, seq FROM outcome
   WHERE finished_ms < ? AND (intake_id <> ? OR seq NOT IN (SELECT value FROM json_each(?))) LIMIT ${PURGE_ROWS})`;
 
@@ -166,18 +146,13 @@ async function purge(
   keysBeforeMs: number,
   outcomesBeforeMs: number,
 ): Promise<void> {
-  await inSteps(intake, () => queue.run(FORGET_KEYS, keysBeforeMs).changes);
-  await inSteps(intake, () => queue.run(FORGET_OPERATIONS, outcomesBeforeMs).changes);
+  await purgeQueue(sqliteDatabase(intake, queue), keysBeforeMs, outcomesBeforeMs);
   // Without the outcome of an operation that still stands in the queue, it would be applied again.
   const sql =
     "SELECT seq FROM operation WHERE accepted_ms < ? UNION SELECT seq FROM operation WHERE state = 'accepted'";
   const kept = JSON.stringify(queue.all(sql, outcomesBeforeMs).map((row) => Number(row["seq"])));
-  await inSteps(main, () => outcomes.run(FORGET_OUTCOMES, outcomesBeforeMs, queueId, kept).changes);
-}
-
-async function inSteps(database: DatabaseSync, step: () => number): Promise<void> {
-  while ((await write(database, step)) === PURGE_ROWS)
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  const step = () => change(FORGET_OUTCOMES, outcomesBeforeMs, queueId, kept);
+  await inSteps(sqliteDatabase(main, outcomes), step);
 }
 
 /** Operations that come at the same moment are durable by one commit: each costs the disk a few milliseconds. */
@@ -205,14 +180,8 @@ function acceptTogether(intake: DatabaseSync, queue: Statements): OperationStore
     });
 }
 
-function earlier({ get }: Statements, push: KeyedPush): EarlierAcceptance | null {
-  if (push.idempotencyKey === null) return null;
-  const holder = get(KEY_HOLDER, push.accountId, push.idempotencyKey);
-  return holder === undefined ? null : earlierAcceptance(holder, push);
-}
-
 function accept(queue: Statements, operation: NewOperation): Acceptance {
-  const before = earlier(queue, operation);
+  const before = drive(queue, earlierOf(operation));
   if (before !== null) return before;
   const values = newOperationValues(operation);
   const places = values.map(() => "?").join(", ");

@@ -1,13 +1,12 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { Database } from "../database.ts";
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
 import { selection, versionsOfPoints } from "../point-selection.ts";
-import type { Holding, PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
-import { factsOf, number, VARIABLE_FACTS } from "../structure-rows.ts";
-import { Where } from "../where.ts";
-import { type Statements, statements, write } from "./database.ts";
-import { bound, SQLITE } from "./dialect.ts";
+import { pointMethods } from "../points.ts";
+import type { PointRange, PointRow, PointStore, VariableFacts } from "../store.ts";
+import type { Statements } from "./database.ts";
 
 const CHUNK = 5_000;
+const REMOVED_AT_ONCE = 5_000;
 
 /** Reads are synchronous: others have their turn at the event loop after so many rows, which take some milliseconds. */
 const BREATH_ROWS = 5_000;
@@ -26,21 +25,10 @@ function createBreath(): Breathe {
   };
 }
 
-export function createPointStore(database: DatabaseSync): PointStore {
-  const tools = statements(database);
+export function createPointStore(tools: Statements, database: Database): PointStore {
   const breathe = createBreath();
   return {
-    ...removal(database, tools, breathe),
-    async select(accountId, filter) {
-      const where = new Where(SQLITE)
-        .among("variable.id", filter.ids)
-        .among("variable.source_id", filter.sourceIds)
-        .among("variable.variable_type_id", filter.variableTypeIds)
-        .sharing("variable.tags", filter.tags);
-      if (accountId !== null) where.equal("variable.account_id", accountId);
-      const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
-      return tools.all(sql, ...where.values.map(bound)).map(factsOf);
-    },
+    ...pointMethods(database, { removedAtOnce: REMOVED_AT_ONCE, breathe }),
     read: (variable, range) => readChunks(tools, variable, range, breathe),
     async heads(asks, page) {
       const heads: (readonly PointRow[])[] = [];
@@ -57,70 +45,6 @@ export function createPointStore(database: DatabaseSync): PointStore {
       const total = Number(row?.["total"]);
       await breathe(total);
       return total;
-    },
-  };
-}
-
-/** Points that one transaction removes: pushes wait for it no longer than a moment. */
-const REMOVED_AT_ONCE = 5_000;
-
-function removal(
-  database: DatabaseSync,
-  tools: Statements,
-  breathe: Breathe,
-): Pick<PointStore, "holding" | "remove"> {
-  const period = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
-  const holding = (id: number, fromMs: number, toMs: number): Holding => {
-    const held = tools.get(
-      `SELECT count(*) AS points, min(at_ms) AS first, max(at_ms) AS last FROM point WHERE ${period}`,
-      id,
-      fromMs,
-      toMs,
-    );
-    const versions = tools.get(
-      `SELECT count(*) AS total FROM point_version WHERE ${period}`,
-      id,
-      fromMs,
-      toMs,
-    );
-    return {
-      points: Number(held?.["points"]),
-      versions: Number(versions?.["total"]),
-      firstMs: number(held?.["first"]),
-      lastMs: number(held?.["last"]),
-    };
-  };
-  return {
-    async holding(id, fromMs, toMs) {
-      const held = holding(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS);
-      await breathe(held.points + held.versions);
-      return held;
-    },
-    async remove(id, fromMs, toMs) {
-      const all = { points: 0, versions: 0, firstMs: null as number | null, lastMs: null as number | null };
-      for (let low = fromMs ?? -FAR_MS; ; ) {
-        const part = await write(database, () => {
-          const end = tools.get(
-            `SELECT at_ms FROM point WHERE ${period} ORDER BY at_ms LIMIT 1 OFFSET ?`,
-            id,
-            low,
-            toMs ?? FAR_MS,
-            REMOVED_AT_ONCE,
-          );
-          const high = end === undefined ? (toMs ?? FAR_MS) : Number(end["at_ms"]);
-          const held = holding(id, low, high);
-          for (const table of ["point_version", "point"])
-            tools.run(`DELETE FROM ${table} WHERE ${period}`, id, low, high);
-          return { held, next: end === undefined ? null : high };
-        });
-        all.points += part.held.points;
-        all.versions += part.held.versions;
-        all.firstMs ??= part.held.firstMs;
-        all.lastMs = part.held.lastMs ?? all.lastMs;
-        if (part.next === null) return all;
-        low = part.next;
-        await new Promise((resolve) => setImmediate(resolve));
-      }
     },
   };
 }

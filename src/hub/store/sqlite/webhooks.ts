@@ -1,16 +1,14 @@
 /** Webhooks that are due, as the queue has them. */
-import type { DatabaseSync } from "node:sqlite";
 import { DUE_RECEIVERS, dueWebhookOf } from "../operation-rows.ts";
 import type { OperationStore, Outcome } from "../store.ts";
-import { type Statements, write } from "./database.ts";
+import type { Statements } from "./database.ts";
 
 const GONE = "the outcome is no longer in the store";
 
-type Webhooks = Pick<OperationStore, "dueWebhooks" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;
+type Webhooks = Pick<OperationStore, "dueWebhooks">;
 
 export function createWebhooks(
-  intake: DatabaseSync,
-  { get, all, run }: Statements,
+  { all, run }: Statements,
   outcomeWith: (seq: number) => Outcome | null,
 ): Webhooks {
   return {
@@ -35,25 +33,6 @@ export function createWebhooks(
         // Those that were given up stood in the place of others.
         if (due.length > 0 || rows.length === 0) return due;
       }
-    },
-    async nextWebhookMs(afterMs) {
-      const row = get(
-        "SELECT min(webhook_next_ms) AS next FROM operation WHERE webhook_state = 'due' AND webhook_next_ms > ?",
-        afterMs,
-      );
-      const next = row?.["next"];
-      return typeof next === "number" ? next : null;
-    },
-    // One that waits again meanwhile, to be told anew, is left alone.
-    async webhookDelivered(seq) {
-      const sql = `UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1, webhook_error = NULL
-        WHERE seq = ? AND webhook_state = 'due'`;
-      await write(intake, () => run(sql, seq));
-    },
-    async webhookFailed(seq, error, nextMs) {
-      const sql = `UPDATE operation SET webhook_state = ?, webhook_attempts = webhook_attempts + 1, webhook_error = ?, webhook_next_ms = ?
-        WHERE seq = ? AND webhook_state = 'due'`;
-      await write(intake, () => run(sql, nextMs === null ? "given-up" : "due", error, nextMs ?? 0, seq));
     },
   };
 }

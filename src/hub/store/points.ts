@@ -1,0 +1,98 @@
+/** Which variables a query selects, and the removal of points. How points are read differs by database. */
+import { change, type Database, row, rows, type Steps } from "./database.ts";
+import { FAR_MS } from "./point-rows.ts";
+import type { Holding, PointStore } from "./store.ts";
+import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
+import { Where } from "./where.ts";
+
+export interface RemovalLimits {
+  /** Points that one transaction removes: pushes wait for it no longer than a moment. */
+  readonly removedAtOnce: number;
+  /** After so many rows were read: others have their turn. */
+  readonly breathe: (rows: number) => Promise<void>;
+}
+
+const PERIOD = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
+
+export function pointMethods(
+  database: Database,
+  { removedAtOnce, breathe }: RemovalLimits,
+): Pick<PointStore, "select" | "holding" | "remove"> {
+  const { dialect } = database;
+  return {
+    select: (accountId, filter) =>
+      database.ask(function* () {
+        const where = new Where(dialect)
+          .among("variable.id", filter.ids)
+          .among("variable.source_id", filter.sourceIds)
+          .among("variable.variable_type_id", filter.variableTypeIds)
+          .sharing("variable.tags", filter.tags);
+        if (accountId !== null) where.equal("variable.account_id", accountId);
+        const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
+        return (yield* rows(sql, ...where.values)).map(factsOf);
+      }),
+    async holding(id, fromMs, toMs) {
+      const held = await database.ask(() => holdingOf(id, fromMs ?? -FAR_MS, toMs ?? FAR_MS));
+      await breathe(held.points + held.versions);
+      return held;
+    },
+    async remove(id, fromMs, toMs) {
+      const all = { points: 0, versions: 0, firstMs: null as number | null, lastMs: null as number | null };
+      for (let low = fromMs ?? -FAR_MS; ; ) {
+        const part = await database.write(function* () {
+          yield* dialect.holdVariable(id);
+          return yield* removePart(id, low, toMs ?? FAR_MS, removedAtOnce);
+        });
+        all.points += part.held.points;
+        all.versions += part.held.versions;
+        all.firstMs ??= part.held.firstMs;
+        all.lastMs = part.held.lastMs ?? all.lastMs;
+        if (part.nextMs === null) return all;
+        low = part.nextMs;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}
+
+/** Inside a write. `nextMs`: where the next part begins; null: this was the last. */
+function* removePart(
+  id: number,
+  lowMs: number,
+  endMs: number,
+  removedAtOnce: number,
+): Steps<{ readonly held: Holding; readonly nextMs: number | null }> {
+  const end = yield* row(
+    `SELECT at_ms FROM point WHERE ${PERIOD} ORDER BY at_ms LIMIT 1 OFFSET ?`,
+    id,
+    lowMs,
+    endMs,
+    removedAtOnce,
+  );
+  const highMs = end === undefined ? endMs : Number(end["at_ms"]);
+  const held = yield* holdingOf(id, lowMs, highMs);
+  for (const table of ["point_version", "point"])
+    yield* change(`DELETE FROM ${table} WHERE ${PERIOD}`, id, lowMs, highMs);
+  return { held, nextMs: end === undefined ? null : highMs };
+}
+
+function* holdingOf(id: number, fromMs: number, toMs: number): Steps<Holding> {
+  const held = yield* row(
+    `SELECT count(*) AS points, min(at_ms) AS first, max(at_ms) AS last FROM point WHERE ${PERIOD}`,
+    id,
+    fromMs,
+    toMs,
+  );
+  const versions = yield* row(
+    `SELECT count(*) AS total FROM point_version WHERE ${PERIOD}`,
+    id,
+    fromMs,
+    toMs,
+  );
+  return {
+    points: Number(held?.["points"]),
+    versions: Number(versions?.["total"]),
+    firstMs: number(held?.["first"]),
+    lastMs: number(held?.["last"]),
+  };
+}

@@ -1,0 +1,26 @@
+/** Drives the statements that both databases share over the connections to PostgreSQL. */
+import type pg from "pg";
+import type { Database, Steps } from "../database.ts";
+import { type Sql, sqlOn, transact } from "./database.ts";
+import { POSTGRES } from "./dialect.ts";
+
+export function postgresDatabase(pool: pg.Pool): Database {
+  const sql = sqlOn(pool);
+  return {
+    dialect: POSTGRES,
+    ask: (work) => drive(sql, work()),
+    run: sql.run,
+    write: (work) => transact(pool, (transaction) => drive(transaction, work())),
+  };
+}
+
+async function drive<T>({ get, all, run }: Sql, steps: Steps<T>): Promise<T> {
+  let next = steps.next();
+  while (next.done !== true) {
+    const { want, sql, values } = next.value;
+    if (want === "row") next = steps.next(await get(sql, ...values));
+    else if (want === "rows") next = steps.next(await all(sql, ...values));
+    else next = steps.next(await run(sql, ...values));
+  }
+  return next.value;
+}

@@ -1,0 +1,28 @@
+/** Drives the statements that both databases share over one SQLite file. */
+import type { DatabaseSync } from "node:sqlite";
+import type { Database, Statement, Steps } from "../database.ts";
+import { type Statements, write } from "./database.ts";
+import { bound, SQLITE } from "./dialect.ts";
+
+export function sqliteDatabase(file: DatabaseSync, tools: Statements): Database {
+  return {
+    dialect: SQLITE,
+    ask: async (work) => drive(tools, work()),
+    run: (sql, ...values) => write(file, () => tools.run(sql, ...values.map(bound)).changes),
+    write: (work) => write(file, () => drive(tools, work())),
+  };
+}
+
+/** Answers at once; inside a transaction where there is one. */
+export function drive<T>(tools: Statements, steps: Steps<T>): T {
+  let next = steps.next();
+  while (next.done !== true) next = steps.next(answer(tools, next.value));
+  return next.value;
+}
+
+function answer(tools: Statements, { want, sql, values }: Statement): unknown {
+  const given = values.map(bound);
+  if (want === "row") return tools.get(sql, ...given);
+  if (want === "rows") return tools.all(sql, ...given);
+  return tools.run(sql, ...given).changes;
+}

@@ -1,0 +1,92 @@
+/** Sites, sources and variables. */
+import { type Database, insert, row, type Steps } from "./database.ts";
+import type { StoredSource, StructureStore } from "./store.ts";
+import { ownedSource, structureChanges } from "./structure-changes.ts";
+import {
+  SOURCES,
+  siteColumns,
+  siteOf,
+  sourceColumns,
+  sourceOf,
+  variableColumns,
+  variableOf,
+} from "./structure-rows.ts";
+import { Where } from "./where.ts";
+
+const SITES = { columns: "*", from: "site", order: "id" };
+const VARIABLES = { columns: "*", from: "variable", order: "id" };
+
+export function createStructureStore(database: Database): StructureStore {
+  return { ...creators(database), ...structureChanges(database), ...lists(database) };
+}
+
+function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "variables"> {
+  const { dialect } = database;
+  return {
+    sites: (accountId, filter, page) =>
+      database.ask(function* () {
+        const where = new Where(dialect)
+          .equal("account_id", accountId)
+          .among("id", filter.ids)
+          .holding("site", filter.where);
+        const { rows, total } = yield* dialect.page(SITES, where, page);
+        return { rows: rows.map(siteOf), total };
+      }),
+    sources: (accountId, filter, page) =>
+      database.ask(function* () {
+        const where = new Where(dialect)
+          .equal("source.account_id", accountId)
+          .among("source.id", filter.ids)
+          .among("source.site_id", filter.siteIds)
+          .among("source.state", filter.states)
+          .among("source.ean", filter.eans)
+          .among("source.serial_number", filter.serialNumbers)
+          .among("source.meter_number", filter.meterNumbers)
+          .among("source.name", filter.names)
+          .sharing("source.tags", filter.tags)
+          .holding("source", filter.where);
+        const { rows, total } = yield* dialect.page(SOURCES, where, page);
+        return { rows: rows.map(sourceOf), total };
+      }),
+    variables: (accountId, filter, page) =>
+      database.ask(function* () {
+        const where = new Where(dialect)
+          .equal("account_id", accountId)
+          .among("id", filter.ids)
+          .among("source_id", filter.sourceIds)
+          .among("variable_type_id", filter.variableTypeIds)
+          .sharing("tags", filter.tags);
+        const { rows, total } = yield* dialect.page(VARIABLES, where, page);
+        return { rows: rows.map(variableOf), total };
+      }),
+  };
+}
+
+function creators(
+  database: Database,
+): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
+  const { dialect } = database;
+  /** Whether the parent is one of the account; it stays until the transaction ends. */
+  function* isOwned(table: "site" | "source", id: number, accountId: number): Steps<boolean> {
+    const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${dialect.forKeyShare}`;
+    return (yield* row(sql, id, accountId)) !== undefined;
+  }
+  return {
+    createSite: (accountId, body) =>
+      database.write(() => insert("site", { account_id: accountId, ...siteColumns(body) })),
+    createSource: (accountId, body) =>
+      database.write(function* (): Steps<StoredSource | null> {
+        yield* dialect.noteChange(accountId);
+        if (!(yield* isOwned("site", body.siteId, accountId))) return null;
+        const id = yield* insert("source", { account_id: accountId, ...sourceColumns(body) });
+        const added = yield* ownedSource(dialect, id, accountId);
+        return added === undefined ? null : sourceOf(added);
+      }),
+    createVariable: (accountId, body) =>
+      database.write(function* (): Steps<number | null> {
+        yield* dialect.noteChange(accountId);
+        if (!(yield* isOwned("source", body.sourceId, accountId))) return null;
+        return yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
+      }),
+  };
+}

@@ -1,0 +1,27 @@
+/** What accounts with a quota pushed, by day. */
+import type { Database } from "./database.ts";
+import type { UsageStore } from "./store.ts";
+
+const within = (column: string) => `coalesce(${column} + CAST(? AS BIGINT) <= CAST(? AS BIGINT), TRUE)`;
+
+const FIRST = "INSERT INTO usage (account_id, day, points, bytes) VALUES (?, ?, 0, 0) ON CONFLICT DO NOTHING";
+const TAKE = `UPDATE usage SET points = points + ?, bytes = bytes + ?
+  WHERE account_id = ? AND day = ? AND ${within("points")} AND ${within("bytes")}`;
+const GIVE = "UPDATE usage SET points = points - ?, bytes = bytes - ? WHERE account_id = ? AND day = ?";
+
+export function createUsageStore(database: Database): UsageStore {
+  return {
+    async take(accountId, day, { points, bytes }, most) {
+      // The row first, so that the test of the limits sees what others took meanwhile.
+      await database.run(FIRST, accountId, day);
+      const limits = [points, most.points, bytes, most.bytes] as const;
+      return (await database.run(TAKE, points, bytes, accountId, day, ...limits)) > 0;
+    },
+    async give(accountId, day, { points, bytes }) {
+      await database.run(GIVE, points, bytes, accountId, day);
+    },
+    async purge(beforeDay) {
+      await database.run("DELETE FROM usage WHERE day < ?", beforeDay);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** Filters that an account has named. */
+import { type View, view } from "../../wire/index.ts";
+import { type Database, insert, type Row } from "./database.ts";
+import type { ViewStore } from "./store.ts";
+import { Where } from "./where.ts";
+
+const VIEWS = { columns: "*", from: "view", order: "id" };
+
+export function createViewStore(database: Database): ViewStore {
+  const { dialect } = database;
+  return {
+    create: (accountId, { name, entityType, customFilter }) =>
+      database.write(() =>
+        insert("view", { account_id: accountId, name, entity_type: entityType, custom_filter: customFilter }),
+      ),
+    list: (accountId, filter, page) =>
+      database.ask(function* () {
+        const where = new Where(dialect)
+          .equal("account_id", accountId)
+          .among("id", filter.ids)
+          .among("entity_type", filter.entityTypes);
+        const { rows, total } = yield* dialect.page(VIEWS, where, page);
+        return { rows: rows.map(viewOf), total };
+      }),
+    async remove(accountId, id) {
+      const sql = "DELETE FROM view WHERE id = ? AND account_id = ?";
+      return (await database.run(sql, id, accountId)) > 0;
+    },
+  };
+}
+
+function viewOf(row: Row): View {
+  const { id, name, entity_type: entityType, custom_filter: customFilter } = row;
+  return view.parse({ id, name, entityType, customFilter });
+}
