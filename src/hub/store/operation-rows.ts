@@ -7,6 +7,7 @@ import type {
   NewOperation,
   OperationRecord,
   Outcome,
+  QueuedOperation,
 } from "./store.ts";
 import { text } from "./structure-rows.ts";
 
@@ -33,6 +34,17 @@ export function recordOf(
             error: text(row["webhook_error"]),
           },
     outcome,
+  };
+}
+
+export function queuedOf(row: Row, accountId: number): QueuedOperation {
+  return {
+    seq: Number(row["seq"]),
+    accountId,
+    operationId: String(row["operation_id"]),
+    timeoutSec: Number(row["timeout_sec"]),
+    received: Number(row["received"]),
+    body: row["bytes"] as Uint8Array,
   };
 }
 
@@ -70,8 +82,8 @@ export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
 }
 
 /** The columns of a new operation that waits, in the order of `NEW_OPERATION`. */
-export const NEW_OPERATION =
-  "account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms, webhook_url, webhook_host, webhook_state, state";
+export const NEW_OPERATION = `account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms,
+    webhook_url, webhook_host, webhook_state, state`;
 
 export function newOperationValues(operation: NewOperation): (string | number | null)[] {
   return [
@@ -112,7 +124,9 @@ export const DUE_RECEIVERS = `WITH RECURSIVE at AS (
       ORDER BY account_id, webhook_host LIMIT 1) AS first
     UNION ALL
     SELECT next.account_id, next.webhook_host FROM at JOIN operation AS next ON next.seq = coalesce(
-      (SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id = at.account_id AND webhook_host > at.webhook_host
+      (SELECT seq FROM operation WHERE webhook_state = 'due'
+        AND account_id = at.account_id AND webhook_host > at.webhook_host
         ORDER BY account_id, webhook_host LIMIT 1),
-      (SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id > at.account_id ORDER BY account_id, webhook_host LIMIT 1))
+      (SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id > at.account_id
+        ORDER BY account_id, webhook_host LIMIT 1))
   )`;

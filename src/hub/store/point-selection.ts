@@ -31,7 +31,8 @@ export function versionsOfPoints(
 ): { text: string; values: number[] } {
   const [first = 0, last = 0] = [points[0]?.atMs, points.at(-1)?.atMs];
   return {
-    text: `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ? ORDER BY at_ms ${order}, version_us`,
+    text: `SELECT * FROM point_version WHERE variable_id = ? AND at_ms BETWEEN ? AND ?
+      ORDER BY at_ms ${order}, version_us`,
     values: [id, Math.min(first, last), Math.max(first, last)],
   };
 }

@@ -1,6 +1,15 @@
 /** Which variable a target names, remembered: a live meter names the same one each quarter-hour. */
 import type { TargetQuery, VariableFacts } from "./store.ts";
 
+/** The column of the source that an element names its variable by. */
+export const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
+  sourceId: "source.id",
+  sourceSerialNumber: "source.serial_number",
+  sourceEan: "source.ean",
+  sourceName: "source.name",
+  meterNumber: "source.meter_number",
+};
+
 const ENTRIES_MAX = 200_000;
 
 export class TargetCache {

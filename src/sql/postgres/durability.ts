@@ -19,7 +19,8 @@ const SERVER_RISKS: ReadonlyMap<string, string> = new Map([
   ],
   [
     "full_page_writes",
-    "full_page_writes = off: a crash of the server's machine may damage pages of the database, unless its file system never writes a page in part",
+    "full_page_writes = off: a crash of the server's machine may damage pages of the database, " +
+      "unless its file system never writes a page in part",
   ],
 ]);
 

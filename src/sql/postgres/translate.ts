@@ -12,7 +12,8 @@ export function numbered(sql: string): string {
 
 /** A SELECT for each tuple: rows of the tuple's place, from 1, and what the SELECT answers, or nulls. */
 export function selectEach(sql: string, types: readonly ColumnType[]): string {
-  return `SELECT tuple.place, found.* FROM ${tuplesOf(types)} LEFT JOIN LATERAL (${fromTuple(sql)} LIMIT 1) AS found ON true
+  return `SELECT tuple.place, found.* FROM ${tuplesOf(types)}
+    LEFT JOIN LATERAL (${fromTuple(sql)} LIMIT 1) AS found ON true
     ORDER BY tuple.place`;
 }
 

@@ -1,4 +1,7 @@
-/** `COPY … FROM STDIN` in PostgreSQL's binary format (documentation of COPY, *Binary Format*): a third of the cost of an INSERT. */
+/**
+ * `COPY … FROM STDIN` in PostgreSQL's binary format (documentation of COPY, *Binary Format*): a third of the cost of an
+ * INSERT.
+ */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type pg from "pg";

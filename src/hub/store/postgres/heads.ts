@@ -1,7 +1,7 @@
 /**
- * Short pages of many variables, above all their latest points: one statement for all of them, through windows of time from the end that
- * is asked for, each of some partitions. What has points there is done; for the others it goes on, with more partitions each time, so
- * that few statements lead back through many years.
+ * Short pages of many variables, above all their latest points: one statement for all of them, through windows of time
+ * from the end that is asked for, each of some partitions. What has points there is done; for the others it goes on,
+ * with more partitions each time, so that few statements lead back through many years.
  */
 import { FAR_MS, pointOf } from "../point-rows.ts";
 import { type HeadAsk, type HeadPage, rowsOf } from "../point-selection.ts";
@@ -40,9 +40,12 @@ async function findHeads(
   const wanted = page.offset + page.limit;
   const isVersioned = asks[0]?.variable.isVersioned === true;
   const { table, condition, values } = rowsOf({ isVersioned }, view);
-  const text = `SELECT head.* FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, low, high)
-    CROSS JOIN LATERAL (SELECT * FROM ${table} AS seen WHERE variable_id = asked.id${condition} AND at_ms BETWEEN ? AND ?
-      AND at_ms BETWEEN asked.low AND asked.high ORDER BY at_ms ${order} LIMIT ?) AS head ORDER BY variable_id, at_ms ${order}`;
+  const text = `SELECT head.*
+    FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS asked(id, low, high)
+    CROSS JOIN LATERAL (SELECT * FROM ${table} AS seen
+      WHERE variable_id = asked.id${condition} AND at_ms BETWEEN ? AND ?
+      AND at_ms BETWEEN asked.low AND asked.high ORDER BY at_ms ${order} LIMIT ?) AS head
+      ORDER BY variable_id, at_ms ${order}`;
   const lowOf = ({ fromMs }: HeadAsk) => fromMs ?? -FAR_MS;
   const highOf = ({ lastMs }: HeadAsk) => lastMs ?? FAR_MS;
   const range = { fromMs: Math.min(...asks.map(lowOf)), lastMs: Math.max(...asks.map(highOf)) };

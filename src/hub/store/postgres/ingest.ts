@@ -1,11 +1,12 @@
 /**
- * The writer of points, of which every node has one. Operations of one account are applied by one node at a time, in their order: its
- * writer holds the row of the account in `lane` from the moment it takes a group until the group is stored. Writers of other nodes pass on
- * to other accounts meanwhile; the lock of a node that died goes with its connection.
+ * The writer of points, of which every node has one. Operations of one account are applied by one node at a time, in
+ * their order: its writer holds the row of the account in `lane` from the moment it takes a group until the group is
+ * stored. Writers of other nodes pass on to other accounts meanwhile; the lock of a node that died goes with its
+ * connection.
  */
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
-import { noticesText } from "../operation-rows.ts";
+import { noticesText, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestStore,
@@ -16,7 +17,7 @@ import type {
   VariableFacts,
 } from "../store.ts";
 import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
-import { TargetCache } from "../targets.ts";
+import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
 import type { Retention } from "../version-plan.ts";
 import { type CopySql, copySqlOn } from "./copy.ts";
 import { abandon, createPool, type PostgresOptions, type Sql } from "./database.ts";
@@ -25,7 +26,10 @@ import { createPointWriter, type PointWriter } from "./writer.ts";
 
 /** The other connection makes partitions. */
 const CONNECTIONS = 2;
-/** Few rows look for their places in large tables, always by index; the planner cannot know that of tables that grow under it. */
+/**
+ * Few rows look for their places in large tables, always by index; the planner cannot know that of tables that grow
+ * under it.
+ */
 const SETTINGS = { enable_hashjoin: "off", enable_mergejoin: "off", enable_seqscan: "off", jit: "off" };
 
 /** Other nodes fill the queue too, and leave what they had begun when they die. */
@@ -144,7 +148,8 @@ const GROUP_OPERATIONS = 1_000;
 async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promise<QueuedOperation[]> {
   const rows = await sql.all(
     `SELECT operation.seq, operation_id, timeout_sec, received, bytes FROM (
-      SELECT seq, row_number() OVER earlier AS place, sum(received) OVER earlier AS readings, sum(size) OVER earlier AS bytes_sum FROM (
+      SELECT seq, row_number() OVER earlier AS place, sum(received) OVER earlier AS readings,
+        sum(size) OVER earlier AS bytes_sum FROM (
         SELECT seq, received, octet_length(bytes) AS size FROM operation JOIN body USING (seq)
         WHERE account_id = ? AND state = 'accepted' ORDER BY seq LIMIT ?
       ) AS head WINDOW earlier AS (ORDER BY seq)
@@ -155,14 +160,7 @@ async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promis
     limits.readings,
     limits.bytes,
   );
-  return rows.map((row) => ({
-    seq: Number(row["seq"]),
-    accountId,
-    operationId: String(row["operation_id"]),
-    timeoutSec: Number(row["timeout_sec"]),
-    received: Number(row["received"]),
-    body: row["bytes"] as Uint8Array,
-  }));
+  return rows.map((row) => queuedOf(row, accountId));
 }
 
 /** Those that no other node has applied meanwhile. */
@@ -200,8 +198,9 @@ async function record(
   const seqs = operations.map(({ seq }) => seq);
   const msOf = (text: string) => Temporal.Instant.from(text).epochMilliseconds;
   await sql.run(
-    `INSERT INTO outcome (seq, stored, replaced, discarded, notices, started_ms, finished_ms) SELECT * FROM unnest(CAST(? AS BIGINT[]),
-      CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS JSON[]), CAST(? AS TEXT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))`,
+    `INSERT INTO outcome (seq, stored, replaced, discarded, notices, started_ms, finished_ms)
+      SELECT * FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS JSON[]),
+        CAST(? AS TEXT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))`,
     seqs,
     outcomes.map(({ stored }) => stored),
     outcomes.map(({ replaced }) => replaced),
@@ -250,14 +249,6 @@ function createTargets(): Targets {
     },
   };
 }
-
-const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
-  sourceId: "source.id",
-  sourceSerialNumber: "source.serial_number",
-  sourceEan: "source.ean",
-  sourceName: "source.name",
-  meterNumber: "source.meter_number",
-};
 
 async function findVariable(
   { get }: Sql,

@@ -23,8 +23,10 @@ export async function crowdedVariables(
   const crowded = new Set<number>();
   for (const spans of byMonth(spansOf(readings, order), ({ firstMs }) => firstMs)) {
     const rows = await all(
-      `SELECT span.id FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS span (id, first_ms, last_ms)
-        CROSS JOIN LATERAL (SELECT 1 FROM point WHERE variable_id = span.id AND at_ms BETWEEN span.first_ms AND span.last_ms
+      `SELECT span.id
+        FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS BIGINT[])) AS span (id, first_ms, last_ms)
+        CROSS JOIN LATERAL (SELECT 1 FROM point
+          WHERE variable_id = span.id AND at_ms BETWEEN span.first_ms AND span.last_ms
           AND ${WITHIN} LIMIT 1) AS found`,
       literal(spans, ({ variableId }) => variableId),
       literal(spans, ({ firstMs }) => firstMs),
@@ -58,7 +60,8 @@ export async function readKnown({ all }: Sql, points: readonly Point[]): Promise
   for (const wanted of pointsByMonth(points)) {
     const rows = await all(
       `SELECT wanted.position FROM ${KEYS} WITH ORDINALITY AS wanted (variable_id, at_ms, position)
-        CROSS JOIN LATERAL (SELECT 1 FROM point WHERE point.variable_id = wanted.variable_id AND point.at_ms = wanted.at_ms
+        CROSS JOIN LATERAL (SELECT 1 FROM point
+          WHERE point.variable_id = wanted.variable_id AND point.at_ms = wanted.at_ms
           AND point.${WITHIN} LIMIT 1) AS found`,
       ...keysOf(wanted),
       ...boundsOf(wanted),
@@ -71,14 +74,18 @@ export async function readKnown({ all }: Sql, points: readonly Point[]): Promise
   return known;
 }
 
-/** The last reading of each becomes its value. One that says what is there already, as when a file comes again, writes nothing. */
+/**
+ * The last reading of each becomes its value. One that says what is there already, as when a file comes again, writes
+ * nothing.
+ */
 export async function putKnown(sql: Sql, readings: ReadingColumns, known: ReadonlySet<Point>): Promise<void> {
   for (const points of pointsByMonth(known)) {
     const last = points.map(({ indices }) => indices.at(-1) ?? 0);
     const labels = last.map((index) => labelsOf(readings, index));
     await sql.run(
       `UPDATE point SET value = given.value, version = given.version, tags = given.tags, batch_tags = given.batch_tags
-        FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS DOUBLE PRECISION[]), CAST(? AS TEXT[]), CAST(? AS TEXT[]),
+        FROM unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]), CAST(? AS DOUBLE PRECISION[]), CAST(? AS TEXT[]),
+        CAST(? AS TEXT[]),
           CAST(? AS TEXT[])) AS given (variable_id, at_ms, value, version, tags, batch_tags)
         WHERE point.variable_id = given.variable_id AND point.at_ms = given.at_ms AND point.${WITHIN}
           AND (point.value, point.version, point.tags, point.batch_tags)
@@ -109,7 +116,10 @@ function byMonth<Item>(items: Iterable<Item>, dateOf: (item: Item) => number): I
   return months.values();
 }
 
-/** Of the parameters of `boundsOf`. They are known to the planner, who leaves out the partitions beyond them, and locks none of these. */
+/**
+ * Of the parameters of `boundsOf`. They are known to the planner, who leaves out the partitions beyond them, and locks
+ * none of these.
+ */
 export const WITHIN = "at_ms BETWEEN ? AND ?";
 
 /** An item of FROM, of the parameters of `keysOf`. */

@@ -58,8 +58,9 @@ export function createOperationStore(pool: pg.Pool, database: Database): Postgre
     applyAgain: (accountId, operationId, timeoutSec) =>
       transact(pool, async ({ all, run }) => {
         const rows = await all(
-          `UPDATE operation SET state = 'accepted', timeout_sec = coalesce(CAST(? AS BIGINT), timeout_sec), webhook_attempts = 0,
-            webhook_state = CASE WHEN webhook_url IS NULL THEN NULL ELSE 'waiting' END, webhook_error = NULL, webhook_next_ms = 0
+          `UPDATE operation SET state = 'accepted', timeout_sec = coalesce(CAST(? AS BIGINT), timeout_sec),
+            webhook_state = CASE WHEN webhook_url IS NULL THEN NULL ELSE 'waiting' END, webhook_attempts = 0,
+            webhook_error = NULL, webhook_next_ms = 0
             WHERE account_id = ? AND operation_id = ? AND state = 'failed' RETURNING seq`,
           timeoutSec,
           accountId,
@@ -74,7 +75,8 @@ export function createOperationStore(pool: pg.Pool, database: Database): Postgre
     async dropFailed(accountId, operationId) {
       const row = await sql.get(
         `WITH dropped AS (
-          UPDATE operation SET state = 'done' WHERE account_id = ? AND operation_id = ? AND state = 'failed' RETURNING seq
+          UPDATE operation SET state = 'done'
+            WHERE account_id = ? AND operation_id = ? AND state = 'failed' RETURNING seq
         ), gone AS (DELETE FROM body USING dropped WHERE body.seq = dropped.seq) SELECT count(*) AS total FROM dropped`,
         accountId,
         operationId,
@@ -120,10 +122,12 @@ function webhooks({ all, run }: Sql, queue: ReturnType<typeof queueMethods>): We
               AND webhook_host = at.webhook_host AND webhook_next_ms <= ? AND seq <> ALL (CAST(? AS BIGINT[]))
             ORDER BY webhook_next_ms, seq LIMIT 1 FOR UPDATE SKIP LOCKED
           ) AS longest
-          WHERE at.account_id <> ALL (CAST(? AS BIGINT[])) AND at.account_id || ' ' || at.webhook_host <> ALL (CAST(? AS TEXT[]))
+          WHERE at.account_id <> ALL (CAST(? AS BIGINT[]))
+            AND at.account_id || ' ' || at.webhook_host <> ALL (CAST(? AS TEXT[]))
           ORDER BY webhook_next_ms, seq LIMIT ?
         ), taken AS (
-          UPDATE operation SET webhook_next_ms = ? FROM due WHERE operation.seq = due.seq RETURNING operation.*, due.webhook_next_ms AS was_ms
+          UPDATE operation SET webhook_next_ms = ? FROM due WHERE operation.seq = due.seq
+            RETURNING operation.*, due.webhook_next_ms AS was_ms
         ) SELECT taken.*, ${OUTCOME} FROM taken JOIN outcome USING (seq) ORDER BY was_ms, seq`,
         nowMs,
         seqs,

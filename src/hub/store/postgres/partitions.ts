@@ -1,7 +1,7 @@
 /**
- * Partitions of the tables of points: one a month between 1990 and 2100, made when a point of it comes. They are made on a connection of
- * their own and attached, which waits neither for readers nor for writers. When the tables are no partitioned ones (a hypertable of
- * TimescaleDB, say), that extension makes what it needs.
+ * Partitions of the tables of points: one a month between 1990 and 2100, made when a point of it comes. They are made
+ * on a connection of their own and attached, which waits neither for readers nor for writers. When the tables are no
+ * partitioned ones (a hypertable of TimescaleDB, say), that extension makes what it needs.
  */
 import type pg from "pg";
 import { systemCode } from "../../../support/errors.ts";
@@ -108,9 +108,11 @@ async function freeName({ get }: Sql, name: string): Promise<string> {
 /** What the partitions of a table hold, in order of date; none: it is no partitioned one. */
 export async function partitionsOf({ all }: Pick<Sql, "all">, table: Table): Promise<readonly Month[]> {
   const rows = await all(
-    `SELECT (regexp_match(bounds, 'FROM \\(''(-{0,1}[0-9]+)''\\)'))[1] AS low, (regexp_match(bounds, 'TO \\(''(-{0,1}[0-9]+)''\\)'))[1] AS high
+    `SELECT (regexp_match(bounds, 'FROM \\(''(-{0,1}[0-9]+)''\\)'))[1] AS low,
+      (regexp_match(bounds, 'TO \\(''(-{0,1}[0-9]+)''\\)'))[1] AS high
       FROM (SELECT pg_get_expr(partition.relpartbound, partition.oid) AS bounds FROM pg_inherits
-        JOIN pg_class AS partition ON partition.oid = inhrelid WHERE inhparent = CAST(CAST(? AS TEXT) AS regclass) AND NOT inhdetachpending) AS held`,
+        JOIN pg_class AS partition ON partition.oid = inhrelid
+        WHERE inhparent = CAST(CAST(? AS TEXT) AS regclass) AND NOT inhdetachpending) AS held`,
     table,
   );
   return rows

@@ -1,6 +1,7 @@
 /**
- * Writes readings into the tables of points. What is new, nearly everything ordinarily, goes by COPY in the order of the tables; only for
- * variables that have points between the dates in hand it is asked which of these points are known.
+ * Writes readings into the tables of points. What is new, nearly everything ordinarily, goes by COPY in the order of
+ * the tables; only for variables that have points between the dates in hand it is asked which of these points are
+ * known.
  */
 import type { ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
@@ -15,7 +16,9 @@ const POINTS = 20_000;
 const POINT_COLUMNS = "variable_id, at_ms, value, version, tags, batch_tags";
 
 export interface PointWriter {
-  /** Within a transaction. `firstUs`: VersionTimestamp of the first reading; those of the others follow by their index. */
+  /**
+   * Within a transaction. `firstUs`: VersionTimestamp of the first reading; those of the others follow by their index.
+   */
   write(sql: CopySql, readings: ReadingColumns, firstUs: number): Promise<number[]>;
 }
 

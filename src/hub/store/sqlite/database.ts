@@ -46,7 +46,8 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
     const database = new DatabaseSync(path, { timeout: timeoutMs, readOnly });
     if (!readOnly) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
     database.exec(
-      `PRAGMA foreign_keys = ON; PRAGMA cache_size = -${cacheMegabytes * 1_000}; PRAGMA wal_autocheckpoint = ${checkpointPages}`,
+      `PRAGMA foreign_keys = ON; PRAGMA cache_size = -${cacheMegabytes * 1_000};
+        PRAGMA wal_autocheckpoint = ${checkpointPages}`,
     );
     if (migrations !== null) migrate(database, schemaIn(migrations), path);
     return database;

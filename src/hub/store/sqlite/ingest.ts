@@ -1,7 +1,7 @@
 /** The writer of points: its own thread, its own connections; one transaction a group of operations. */
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../../support/clock.ts";
-import { noticesText } from "../operation-rows.ts";
+import { noticesText, queuedOf } from "../operation-rows.ts";
 import type {
   GroupLimits,
   IngestStore,
@@ -12,7 +12,7 @@ import type {
   VariableFacts,
 } from "../store.ts";
 import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
-import { TargetCache } from "../targets.ts";
+import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
 import type { Retention } from "../version-plan.ts";
 import { openDatabase, type Statements, statements } from "./database.ts";
 import { intakePath } from "./index.ts";
@@ -22,18 +22,11 @@ import { createPointWriter } from "./writer.ts";
 const WRITER_TIMEOUT_MS = 30_000;
 const QUEUE_LOG_BYTES = 16 * 1024 * 1024;
 
-const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
-  sourceId: "source.id",
-  sourceSerialNumber: "source.serial_number",
-  sourceEan: "source.ean",
-  sourceName: "source.name",
-  meterNumber: "source.meter_number",
-};
-
 /** The files exist and are up to date: `openSqliteStore` came first. */
 export function openSqliteIngest(path: string, retention: Retention, clock: Clock): IngestStore {
   const common = { migrations: null, timeoutMs: WRITER_TIMEOUT_MS };
-  // Live meters write to the last page of each variable again and again: those of tens of thousands stay in memory, and in the log they are
+  // Live meters write to the last page of each variable again and again: those of tens of thousands stay in memory, and
+  // in the log they are
   // written over many times before they are put in their places once.
   const main = openDatabase({ ...common, path, cacheMegabytes: 128, checkpointPages: 32_768 });
   const intake = openDatabase({ ...common, path: intakePath(path) });
@@ -62,7 +55,8 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
         for (const [index, { seq }] of due.entries())
           recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
       };
-      // Targets are resolved before the writer's lock is taken, so that others come to write too; when they did, once more under it.
+      // Targets are resolved before the writer's lock is taken, so that others come to write too; when they did, once
+      // more under it.
       if (await attempts.run("lazy", (transaction) => work(transaction, due), record)) return;
       await attempts.run("eager", (transaction) => work(transaction, due), record);
     },
@@ -74,22 +68,15 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
 }
 
 function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): QueuedOperation[] {
-  const sql = `SELECT operation.seq, account_id, operation_id, timeout_sec, received, bytes FROM operation JOIN body USING (seq)
-    WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
+  const sql = `SELECT operation.seq, account_id, operation_id, timeout_sec, received, bytes
+    FROM operation JOIN body USING (seq) WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
   const group: QueuedOperation[] = [];
   let readings = 0;
   let bytes = 0;
   for (let after = afterSeq; ; ) {
     const row = get(sql, after);
     if (row === undefined) return group;
-    const operation: QueuedOperation = {
-      seq: Number(row["seq"]),
-      accountId: Number(row["account_id"]),
-      operationId: String(row["operation_id"]),
-      timeoutSec: Number(row["timeout_sec"]),
-      received: Number(row["received"]),
-      body: row["bytes"] as Uint8Array,
-    };
+    const operation = queuedOf(row, Number(row["account_id"]));
     readings += operation.received;
     bytes += operation.body.byteLength;
     if (group.length > 0 && (readings > limits.readings || bytes > limits.bytes)) return group;
@@ -109,7 +96,9 @@ function recordOutcome(
 ): void {
   if (outcome === undefined) throw new RangeError("an operation of the group has no outcome");
   run(
-    `INSERT INTO outcome (intake_id, seq, received, stored, replaced, discarded, notices, started_ms, finished_ms, failed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO outcome
+      (intake_id, seq, received, stored, replaced, discarded, notices, started_ms, finished_ms, failed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     queueId,
     seq,
     outcome.received,
@@ -127,8 +116,9 @@ function recordOutcome(
 class StructureChanged extends Error {}
 
 /**
- * Runs `work` and records what it returns, in one transaction. `eager` takes the writer's lock at once, `lazy` only with the first write; a
- * lazy attempt ends with false, and nothing done, when anybody else wrote between its beginning and that moment.
+ * Runs `work` and records what it returns, in one transaction. `eager` takes the writer's lock at once, `lazy` only
+ * with the first write; a lazy attempt ends with false, and nothing done, when anybody else wrote between its beginning
+ * and that moment.
  */
 function createAttempts(main: DatabaseSync, tools: Statements, retention: Retention, clock: Clock) {
   const targets = new TargetCache();
@@ -199,13 +189,17 @@ function versionStamps({ get, run }: Statements, clock: Clock) {
     },
     save: () =>
       run(
-        "INSERT INTO counter (name, value) VALUES ('version_us', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        `INSERT INTO counter (name, value) VALUES ('version_us', ?)
+          ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
         last,
       ),
   };
 }
 
-/** The source first, by its index: CROSS JOIN and the plus signs keep SQLite from reading all variables of the account in order of id. */
+/**
+ * The source first, by its index: CROSS JOIN and the plus signs keep SQLite from reading all variables of the account
+ * in order of id.
+ */
 const FACTS_BY_SOURCE = `${FACT_COLUMNS}
   FROM source CROSS JOIN variable ON variable.source_id = source.id JOIN site ON site.id = source.site_id`;
 

@@ -105,7 +105,8 @@ async function finish(both: Both, seqs: readonly number[]): Promise<void> {
       if (found === undefined) continue;
       const state = stateOf(found);
       queue.run(
-        "UPDATE operation SET state = ?, webhook_state = iif(webhook_state = 'waiting', 'due', webhook_state) WHERE seq = ?",
+        `UPDATE operation SET state = ?, webhook_state = iif(webhook_state = 'waiting', 'due', webhook_state)
+          WHERE seq = ?`,
         state,
         seq,
       );
@@ -133,7 +134,8 @@ async function applyAgain(
       outcomes.run("DELETE FROM outcome WHERE intake_id = ? AND seq = ? AND failed = 1", queueId, seq);
   });
   const sql = `UPDATE operation SET state = 'accepted', timeout_sec = coalesce(?, timeout_sec),
-    webhook_state = iif(webhook_url IS NULL, NULL, 'waiting'), webhook_attempts = 0, webhook_error = NULL, webhook_next_ms = 0
+    webhook_state = iif(webhook_url IS NULL, NULL, 'waiting'), webhook_attempts = 0, webhook_error = NULL,
+    webhook_next_ms = 0
     WHERE seq = ? AND state = 'failed'`;
   return write(intake, () => seqs.reduce((sum, seq) => sum + queue.run(sql, timeoutSec, seq).changes, 0));
 }

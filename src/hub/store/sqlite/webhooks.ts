@@ -14,8 +14,10 @@ export function createWebhooks(
   return {
     async dueWebhooks(nowMs, limit, { seqs, hosts, accounts }) {
       const sql = `${DUE_RECEIVERS} SELECT operation.* FROM at JOIN operation ON operation.seq = (
-          SELECT seq FROM operation WHERE webhook_state = 'due' AND account_id = at.account_id AND webhook_host = at.webhook_host
-            AND webhook_next_ms <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY webhook_next_ms, seq LIMIT 1)
+          SELECT seq FROM operation WHERE webhook_state = 'due'
+            AND account_id = at.account_id AND webhook_host = at.webhook_host
+            AND webhook_next_ms <= ? AND seq NOT IN (SELECT value FROM json_each(?))
+          ORDER BY webhook_next_ms, seq LIMIT 1)
         WHERE at.account_id NOT IN (SELECT value FROM json_each(?))
           AND at.account_id || ' ' || at.webhook_host NOT IN (SELECT value FROM json_each(?))
         ORDER BY operation.webhook_next_ms, operation.seq LIMIT ?`;

@@ -14,7 +14,9 @@ const POINT = ["variable_id", "at_ms", "value"] as const;
 const LABELS = ["version", "tags", "batch_tags"] as const;
 
 export interface PointWriter {
-  /** Within a transaction. `firstUs`: VersionTimestamp of the first reading, those of the others follow by their index. */
+  /**
+   * Within a transaction. `firstUs`: VersionTimestamp of the first reading, those of the others follow by their index.
+   */
   write(readings: ReadingColumns, firstUs: number): number[];
 }
 
@@ -160,7 +162,10 @@ function putPoint({ run }: Statements, { id, atMs, value, labels }: Point): bool
   return false;
 }
 
-/** Same tag: that entry is replaced. Otherwise a new version; beyond the limit the oldest of its kind (tagged, untagged) goes. */
+/**
+ * Same tag: that entry is replaced. Otherwise a new version; beyond the limit the oldest of its kind (tagged, untagged)
+ * goes.
+ */
 function putVersion(
   { run }: Statements,
   { id, atMs, value, labels }: Point,
@@ -179,7 +184,8 @@ function putVersion(
         ).changes
       : 0;
   run(
-    "INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    `INSERT INTO point_version (variable_id, at_ms, version_us, value, version, tags, batch_tags)
+      VALUES (?, ?, ?, ?, ?, ?, ?)`,
     id,
     atMs,
     versionUs,
@@ -188,7 +194,8 @@ function putVersion(
   );
   if (known)
     run(
-      `DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version_us IN (SELECT version_us FROM point_version
+      `DELETE FROM point_version WHERE variable_id = ? AND at_ms = ? AND version_us IN (
+        SELECT version_us FROM point_version
         WHERE variable_id = ? AND at_ms = ? AND (version IS NULL) = ? ORDER BY version_us DESC LIMIT -1 OFFSET ?)`,
       id,
       atMs,
