@@ -301,8 +301,15 @@ export class LocalDrop implements Drop {
         (await digestOfFile(await at(one))) === (await digestOfFile(await at(other))),
       rename: async (from: string, to: string) => renameDurably(await at(from), await at(to)),
       restore: async (from: string, to: string) => restoreDurably(await at(from), await at(to)),
-      identity: async (path: string) => identityOf(await at(path)),
-      writer: async (path: string) => (await openForWriting([String(await at(path))]))[0] ?? null,
+      // Its folder may have gone with it.
+      identity: async (path: string) => {
+        const full = await this.#resolve(path, await root());
+        return full === null ? null : identityOf(full);
+      },
+      writer: async (path: string) => {
+        const full = await this.#resolve(path, await root());
+        return full === null ? null : ((await openForWriting([String(full)]))[0] ?? null);
+      },
     };
   }
 

@@ -1,7 +1,36 @@
-import { conforms } from "./conformance.ts";
+import { afterAll, beforeAll, describe } from "vitest";
+import type { Ledger } from "../../src/ledger/ledger.ts";
+import { openLedger } from "../../src/ledger/open.ts";
+import { ledgerOptions } from "../../src/ledger/options.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { conforms, conformsAsReceiver } from "./conformance.ts";
 import { openFtp, openLocal, openSftp } from "./field.ts";
+import { openIntake } from "./intake-field.ts";
 
 conforms("a local drop", openLocal, { hasLinks: true });
 conforms("an SFTP drop", openSftp);
 conforms("an FTP drop with MLSD", openFtp("auto"));
 conforms("an FTP drop with LIST", openFtp("list"));
+conformsAsReceiver(
+  "an HTTP intake on the disk of its gateway",
+  openIntake(() => null),
+);
+
+describe("with a ledger that gateways share,", () => {
+  let database: TestDatabase;
+  let ledger: Ledger;
+  beforeAll(async () => {
+    database = await openTestDatabase();
+    const options = ledgerOptions.parse({ kind: "postgres", url: database.url, node: "north" });
+    ledger = await openLedger(options, { clock: systemClock });
+  });
+  afterAll(async () => {
+    await ledger.close();
+    await database.drop();
+  });
+  conformsAsReceiver(
+    "an HTTP intake",
+    openIntake(() => ledger.shared?.intake ?? null),
+  );
+});

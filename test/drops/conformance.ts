@@ -1,16 +1,16 @@
-/** What every kind of drop must do. One suite for all of them. */
+/** What drops must do in whose folders others put files, beside what every kind must do. One suite for all of them. */
 
-import { createHash, randomBytes } from "node:crypto";
 import { watch } from "node:fs";
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import { fetchFile, finishFile } from "../../src/drops/drop.ts";
 import type { FinishPlan } from "../../src/model.ts";
-import { RejectedError, TransientError } from "../../src/support/errors.ts";
+import { TransientError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { conformsAsEvery } from "./common-conformance.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
 import { takingLists } from "./list-conformance.ts";
 
@@ -26,6 +26,7 @@ export function conforms(kind: string, open: OpenField, { hasLinks = false } = {
     });
     afterEach(() => field.close());
 
+    conformsAsEvery(() => field);
     listing(() => field, open);
     fetching(() => field, open);
     finishing(() => field);
@@ -37,32 +38,6 @@ export function conforms(kind: string, open: OpenField, { hasLinks = false } = {
 }
 
 function listing(of: () => Field, open: OpenField): void {
-  test("lists every file below the root, with its size, and nothing else", async () => {
-    const names = [
-      "a.csv",
-      "with space.csv",
-      "größe 電力.csv",
-      "in/b.csv",
-      "in/deep er/c.csv",
-      ".hidden",
-      "[x].csv",
-    ];
-    for (const name of names) await of().write(name, name);
-    await mkdir(join(of().root, "empty"));
-    const entries = await listed(of().drop);
-    expect(entries.map((entry) => entry.path)).toEqual(names.toSorted());
-    for (const entry of entries) expect(entry.size).toBe(Buffer.byteLength(entry.path));
-  });
-
-  test("tells the same about a file by stat as by listing, and null of what is no file", async () => {
-    await of().write("in/a b.csv", "one", EARLIER);
-    const [entry] = await listed(of().drop);
-    expect(await of().drop.stat("in/a b.csv", never)).toEqual(entry);
-    expect(await of().drop.stat("in", never)).toBeNull();
-    expect(await of().drop.stat("in/none.csv", never)).toBeNull();
-    expect(await of().drop.stat("nowhere/none.csv", never)).toBeNull();
-  });
-
   test("tells another time after the file was written again", async () => {
     await of().write("a.csv", "one", EARLIER);
     const before = await entryAt(of().drop, "a.csv");
@@ -111,36 +86,9 @@ function listing(of: () => Field, open: OpenField): void {
     ] as const)
       expect(told.indexOf(path)).toBeLessThan(folderAt(folder));
   });
-
-  test("lists a folder of 1,200 files whole", async () => {
-    await Promise.all(Array.from({ length: 1200 }, (_, at) => of().write(`many/${at}.csv`, String(at))));
-    expect(new Set((await listed(of().drop)).map((entry) => entry.path)).size).toBe(1200);
-  });
 }
 
 function fetching(of: () => Field, open: OpenField): void {
-  test.for([0, 1, 5_000_000])("fetches %i bytes with their digest", async (size) => {
-    const content = randomBytes(size);
-    await of().write("in/a.bin", content);
-    const copy = join(of().outside, "spool", "copy");
-    const fetched = await fetchFile(of().drop, await entryAt(of().drop, "in/a.bin"), copy, never);
-    expect(fetched).toEqual({ bytes: size, sha256: createHash("sha256").update(content).digest("hex") });
-    expect((await readFile(copy)).equals(content)).toBe(true);
-  });
-
-  test("fetches several files side by side, over what an earlier attempt left", async () => {
-    const names = Array.from({ length: 12 }, (_, at) => `${at}.csv`);
-    for (const name of names) await of().write(name, name.repeat(1000));
-    await Promise.all(
-      names.map(async (name) => {
-        const copy = join(of().outside, name);
-        await writeFile(copy, "left by an earlier attempt, and longer".repeat(1000));
-        await fetchFile(of().drop, await entryAt(of().drop, name), copy, never);
-        expect(await readFile(copy, "utf8")).toBe(name.repeat(1000));
-      }),
-    );
-  });
-
   test.for([
     ["grew", "content and more", EARLIER],
     ["shrank", "con", EARLIER],
@@ -152,14 +100,6 @@ function fetching(of: () => Field, open: OpenField): void {
     const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
     await expect(fetched).rejects.toThrow(TransientError);
     await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-008" });
-  });
-
-  test("rejects a file that vanished", async () => {
-    await of().write("a.csv", "content");
-    const entry = await entryAt(of().drop, "a.csv");
-    await rm(join(of().root, "a.csv"));
-    const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
-    await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-006" });
   });
 
   test("rejects a file above the size limit before it asks for a byte", async () => {
@@ -174,18 +114,6 @@ function fetching(of: () => Field, open: OpenField): void {
       await small.close();
     }
   });
-
-  test("tells a fault of the spool from a fault of the drop", async () => {
-    await of().write("a.csv", "content");
-    await writeFile(join(of().outside, "file"), "not a folder");
-    const fetched = fetchFile(
-      of().drop,
-      await entryAt(of().drop, "a.csv"),
-      join(of().outside, "file", "copy"),
-      never,
-    );
-    await expect(fetched).rejects.toMatchObject({ code: "HG-DROP-013" });
-  });
 }
 
 function finishing(of: () => Field): void {
@@ -193,14 +121,11 @@ function finishing(of: () => Field): void {
     planFinish({ action: "archive", to: "archive/done" }, { path: "in/a b.csv" }, tag);
   const archived = async () => (await readdir(join(of().root, "archive/done/in")).catch(() => [])).sort();
 
-  test("archives, and answers the same when asked again", async () => {
+  test("leaves nothing behind of a file that it deleted", async () => {
     await of().write("in/a b.csv", "content");
     const entry = await entryAt(of().drop, "in/a b.csv");
-    expect(await finishFile(of().drop, entry, planned(), never)).toBe("done");
-    expect(await finishFile(of().drop, entry, planned(), never)).toBe("done");
-    expect(await archived()).toEqual(["a b.run1.csv"]);
-    expect(await readFile(join(of().root, "archive/done/in/a b.run1.csv"), "utf8")).toBe("content");
-    expect(await listed(of().drop)).toEqual([]);
+    expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
+    expect(await readdir(join(of().root, "in"))).toEqual([]);
   });
 
   test("archives one version after another, each beside the other", async () => {
@@ -230,50 +155,9 @@ function finishing(of: () => Field): void {
     expect(await finishFile(of().drop, entry, plan, never)).toBe("changed");
     expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("other content");
   });
-
-  test("never overwrites in the archive", async () => {
-    await of().write("in/a b.csv", "content");
-    await of().write("archive/done/in/a b.run1.csv", "of somebody else");
-    const entry = await entryAt(of().drop, "in/a b.csv");
-    await expect(finishFile(of().drop, entry, planned(), never)).rejects.toMatchObject({
-      code: "HG-DROP-009",
-    });
-    expect(await readFile(join(of().root, "archive/done/in/a b.run1.csv"), "utf8")).toBe("of somebody else");
-    expect(await readFile(join(of().root, "in/a b.csv"), "utf8")).toBe("content");
-  });
-
-  test("deletes, leaves nothing behind, and answers the same when asked again", async () => {
-    await of().write("in/a b.csv", "content");
-    const entry = await entryAt(of().drop, "in/a b.csv");
-    expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
-    expect(await finishFile(of().drop, entry, { action: "delete" }, never)).toBe("done");
-    expect(await readdir(join(of().root, "in"))).toEqual([]);
-  });
-
-  test("leaves what is to be left, and says when nothing lies there to archive", async () => {
-    await of().write("in/a b.csv", "content");
-    const entry = await entryAt(of().drop, "in/a b.csv");
-    expect(await finishFile(of().drop, entry, { action: "leave" }, never)).toBe("done");
-    expect(await listed(of().drop)).toEqual([entry]);
-    await rm(join(of().root, "in/a b.csv"));
-    expect(await finishFile(of().drop, entry, planned(), never)).toBe("gone");
-  });
 }
 
 function clearing(of: () => Field): void {
-  test("clears old files of its archive, a few at a time, and no others", async () => {
-    const archived = ["a.old.csv", "in/b.old.csv", "in/c.old.csv", "in/d.new.csv"];
-    for (const name of archived) await of().write(`archive/done/${name}`, "x");
-    const isOld = (path: string) => path.includes(".old.");
-    const left = async () => (await readdir(join(of().root, "archive/done"), { recursive: true })).sort();
-    const clear = () => of().drop.clearArchive?.("archive/done", isOld, 2, never);
-    expect(await clear()).toBe(2);
-    expect(await clear()).toBe(1);
-    expect(await clear()).toBe(0);
-    expect(await left()).toEqual(["in", "in/d.new.csv"]);
-    expect(await of().drop.clearArchive?.("none", isOld, 2, never)).toBe(0);
-  });
-
   test("tells the time of a file as an instant, or that it is not known", async () => {
     await of().write("a.csv", "x", EARLIER);
     const modifiedMs = of().drop.modifiedMs(await entryAt(of().drop, "a.csv"));
@@ -351,24 +235,6 @@ function probing(of: () => Field): void {
 }
 
 function refusing(of: () => Field, open: OpenField): void {
-  test.for(["../outside.csv", "/etc/passwd", "in/../../outside.csv", "", "in//a", "a\nb", "."])(
-    "refuses the path %j",
-    async (path) => {
-      await writeFile(join(of().outside, "outside.csv"), "secret");
-      const entry = { path, size: 6, mtime: "1" };
-      const refusal = { code: "HG-DROP-005" };
-      await expect(of().drop.stat(path, never)).rejects.toMatchObject(refusal);
-      await expect(fetchFile(of().drop, entry, join(of().outside, "copy"), never)).rejects.toThrow(
-        RejectedError,
-      );
-      await expect(finishFile(of().drop, entry, { action: "delete" }, never)).rejects.toMatchObject(refusal);
-      const fine = { ...entry, path: "a.csv" };
-      await expect(finishFile(of().drop, fine, { action: "archive", to: path }, never)).rejects.toMatchObject(
-        refusal,
-      );
-    },
-  );
-
   test("does not follow symbolic links", async () => {
     await writeFile(join(of().outside, "outside.csv"), "secret");
     await symlink(join(of().outside, "outside.csv"), join(of().root, "link.csv"));
@@ -388,25 +254,17 @@ function refusing(of: () => Field, open: OpenField): void {
       await lost.close();
     }
   });
+}
 
-  test("ends at once when its caller gives up, and goes on with the next call", async () => {
-    await of().write("a.csv", "content");
-    const entry = await entryAt(of().drop, "a.csv");
-    const given = AbortSignal.abort();
-    await expect(of().drop.stat("a.csv", given)).rejects.toThrow(TransientError);
-    await expect(fetchFile(of().drop, entry, join(of().outside, "copy"), given)).rejects.toThrow(
-      TransientError,
-    );
-    await expect(Array.fromAsync(of().drop.list(given))).rejects.toThrow(TransientError);
-    expect(await of().drop.stat("a.csv", never)).toEqual(entry);
-  });
+/** For a drop to which files are sent, and which names the paths itself. */
+export function conformsAsReceiver(kind: string, open: OpenField): void {
+  describe(kind, () => {
+    let field: Field;
+    beforeEach(async () => {
+      field = await open();
+    });
+    afterEach(() => field.close());
 
-  test("fails work in progress as transient when it is closed", async () => {
-    await of().write("a.bin", randomBytes(5_000_000));
-    const entry = await entryAt(of().drop, "a.bin");
-    const fetched = fetchFile(of().drop, entry, join(of().outside, "copy"), never);
-    const ended = expect(fetched).rejects.toThrow(TransientError);
-    await of().drop.close();
-    await ended;
+    conformsAsEvery(() => field);
   });
 }

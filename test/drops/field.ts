@@ -33,7 +33,11 @@ export interface Field {
   connections(): number;
   /** Channels on them, and handles that the drop has open there. */
   channels?(): number;
-  write(path: string, content: string | Uint8Array, time?: Date): Promise<void>;
+  /** Answers the path at which the drop has it then. */
+  write(path: string, content: string | Uint8Array, time?: Date): Promise<string>;
+  remove(path: string): Promise<void>;
+  /** More files than it lists at once. */
+  readonly manyFiles: number;
   close(): Promise<void>;
 }
 
@@ -96,7 +100,10 @@ async function openField(start: (root: string) => Promise<Started>): Promise<Fie
       await mkdir(dirname(join(root, path)), { recursive: true });
       await writeFile(join(root, path), content);
       if (time !== undefined) await utimes(join(root, path), time, time);
+      return path;
     },
+    remove: (path) => rm(join(root, path)),
+    manyFiles: 1_200,
     async close() {
       await drop.close();
       await server?.close();

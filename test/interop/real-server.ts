@@ -93,7 +93,12 @@ export function fieldsAt(server: () => RealServer, more: Settings = {}): OpenFie
       outside,
       faults: null,
       connections: () => 0,
-      write: (file, content, time) => write(root, owner, file, content, time),
+      async write(file, content, time) {
+        await write(root, owner, file, content, time);
+        return file;
+      },
+      remove: (file) => rm(join(root, file)),
+      manyFiles: 1_200,
       async close() {
         await drop.close();
         await rm(root, { recursive: true, force: true });

@@ -17,6 +17,8 @@ import { resultOf, settleEach } from "../../support/settled.ts";
 import { trustedProxies } from "../../support/sign-in-options.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
+import { insideDrop } from "../paths.ts";
+import { interrupted } from "../refusals.ts";
 import type { BodyStore } from "./body-store.ts";
 import { Bodies } from "./own-body-store.ts";
 import { checkTls, probeIntake, probeLying, probeShared } from "./probe.ts";
@@ -56,6 +58,8 @@ export class IntakeDrop implements Drop {
   readonly #log: Logger;
   readonly #root: string;
   readonly #watching = new Set<() => void>();
+  readonly #closing = new AbortController();
+  #closed: Promise<void> | null = null;
   #opening: Promise<BodyStore> | null = null;
   #app: FastifyInstance | null = null;
   #forgetting: NodeJS.Timeout | undefined;
@@ -78,12 +82,15 @@ export class IntakeDrop implements Drop {
   }
 
   async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
+    this.#refuseEnded("list drop", signal);
     for await (const { path, size, mtime } of (await this.#store()).lying(signal))
       yield { path, size, mtime };
     onFolder?.("", []);
   }
 
   async stat(path: string, signal: AbortSignal): Promise<FileEntry | null> {
+    insideDrop(this.name, path);
+    this.#refuseEnded("stat file", signal);
     return await (await this.#store()).stat(path, signal);
   }
 
@@ -92,6 +99,7 @@ export class IntakeDrop implements Drop {
     const fetched = await store.fetch(entries, destination, signal);
     return await settleEach(entries, async ({ path }, at) => {
       const file = resultOf(fetched[at]);
+      this.#refuseEnded("fetch file", signal);
       const receipt = await store.byPath(path);
       if (receipt === null || receipt.sha256 === file.sha256) return file;
       throw new RejectedError("HG-INTK-004", { operation: "fetch body", subject: path });
@@ -124,7 +132,7 @@ export class IntakeDrop implements Drop {
     signal: AbortSignal,
     onEntry: (entry: FileEntry, provenance?: Provenance) => void = () => undefined,
   ): Promise<readonly ProbeFinding[]> {
-    signal.throwIfAborted();
+    this.#refuseEnded("check drop", signal);
     const { shared, defaultService } = this.#facts;
     const findings = await probeIntake(this.#options, this.#root, defaultService);
     const onReceipt = (receipt: Receipt) => {
@@ -150,7 +158,13 @@ export class IntakeDrop implements Drop {
     };
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing.abort();
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  async #end(): Promise<void> {
     clearInterval(this.#forgetting);
     const app = this.#app;
     this.#app = null;
@@ -161,6 +175,11 @@ export class IntakeDrop implements Drop {
     }
     const shelf = await this.#opening?.catch(() => null); // Its caller heard of it.
     await shelf?.close();
+  }
+
+  #refuseEnded(operation: string, signal: AbortSignal): void {
+    if (signal.aborted || this.#closing.signal.aborted)
+      throw interrupted(this.name, operation, signal.reason);
   }
 
   #store(): Promise<BodyStore> {

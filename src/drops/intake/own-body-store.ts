@@ -17,6 +17,7 @@ import { startFault } from "../../support/start-fault.ts";
 import type { FinishPlanned } from "../drop.ts";
 import { LocalDrop } from "../local.ts";
 import { localOptions } from "../options.ts";
+import { interrupted } from "../refusals.ts";
 import type { BodyStore, Received } from "./body-store.ts";
 import { RECEIPTS_FILE, type Receipt, Receipts, type Repeat } from "./receipts.ts";
 import { SECRET_BYTES } from "./senders.ts";
@@ -24,6 +25,7 @@ import { Incoming } from "./uploads.ts";
 
 export class Bodies implements BodyStore {
   readonly secret: Buffer;
+  readonly #name: string;
   readonly #receipts: Receipts;
   /** Holds what the drop lists, as a local drop: fetching and finishing are the same as there. */
   readonly #folder: string;
@@ -34,6 +36,7 @@ export class Bodies implements BodyStore {
   readonly #placing = new Map<number, Promise<void>>();
 
   private constructor(name: string, root: string, log: Logger) {
+    this.#name = name;
     this.#receipts = new Receipts(join(root, RECEIPTS_FILE));
     this.secret = this.#receipts.secret("tokens", () => randomBytes(SECRET_BYTES));
     this.#folder = join(root, "bodies");
@@ -106,7 +109,7 @@ export class Bodies implements BodyStore {
 
   async *lying(signal: AbortSignal): AsyncGenerator<Receipt> {
     for (const receipt of this.#receipts.lying()) {
-      signal.throwIfAborted();
+      if (signal.aborted) throw interrupted(this.#name, "list drop", signal.reason);
       yield receipt;
     }
   }

@@ -14,6 +14,7 @@ import { settleEach } from "../../support/settled.ts";
 import { startFault } from "../../support/start-fault.ts";
 import type { FinishPlanned } from "../drop.ts";
 import { fetchEach } from "../fetch-list.ts";
+import { planInside } from "../finish.ts";
 import { type Destination, openReceiver } from "../receive.ts";
 import { interrupted, vanished } from "../refusals.ts";
 import type { BodyStore, Received } from "./body-store.ts";
@@ -63,6 +64,7 @@ export class SharedBodyStore implements BodyStore {
   readonly #shared: SharedIntake;
   readonly #clock: Clock;
   readonly #incoming: Incoming;
+  readonly #closing = new AbortController();
   #waiting: { readonly bytes: Promise<number>; readonly untilMs: number } | null = null;
 
   private constructor(
@@ -151,12 +153,13 @@ export class SharedBodyStore implements BodyStore {
   }
 
   async #fetchOne(entry: FileEntry, destination: Destination, signal: AbortSignal): Promise<FetchedFile> {
+    this.#refuseEnded("fetch file", signal);
     const pieces = await this.#shared.open(this.#name, entry.path);
     if (pieces === null) throw vanished(this.#name, entry.path);
     const receiver = await openReceiver(this.#name, entry, destination);
     try {
       for await (const piece of pieces) {
-        if (signal.aborted) throw interrupted(this.#name, "fetch file", signal.reason);
+        this.#refuseEnded("fetch file", signal);
         await receiver.write(piece);
       }
       return await receiver.finish();
@@ -171,6 +174,7 @@ export class SharedBodyStore implements BodyStore {
   }
 
   async #finishOne({ path, size }: FileEntry, plan: FinishPlan): Promise<FinishResult> {
+    planInside(this.#name, { path }, plan);
     if (plan.action === "leave") return "done";
     if (plan.action === "delete") {
       await this.#shared.remove(this.#name, path);
@@ -198,7 +202,7 @@ export class SharedBodyStore implements BodyStore {
     for (let after = "", more = true; more && cleared < limit; ) {
       const paths = await this.#shared.below(this.#name, folder, after, PAGE);
       for (const path of paths.filter(isOld).slice(0, limit - cleared)) {
-        signal.throwIfAborted();
+        this.#refuseEnded("clear archive", signal);
         await this.#shared.remove(this.#name, path);
         cleared += 1;
       }
@@ -230,7 +234,14 @@ export class SharedBodyStore implements BodyStore {
     };
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#closing.abort();
+  }
+
+  #refuseEnded(operation: string, signal: AbortSignal): void {
+    if (signal.aborted || this.#closing.signal.aborted)
+      throw interrupted(this.#name, operation, signal.reason);
+  }
 }
 
 /** Those that wait, by the ledger. */
@@ -240,7 +251,7 @@ export async function* lyingReceipts(
   signal: AbortSignal,
 ): AsyncGenerator<Receipt> {
   for (let after = 0, more = true; more; ) {
-    signal.throwIfAborted();
+    if (signal.aborted) throw interrupted(name, "list drop", signal.reason);
     const some = await shared.lying(name, after, PAGE);
     for (const { record } of some) yield receiptOf(record);
     after = some.at(-1)?.id ?? after;
