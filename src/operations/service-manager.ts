@@ -27,6 +27,7 @@ export class ServiceManager {
   #timer: NodeJS.Timeout | undefined;
   #isFaultLogged = false;
   #isReloading = false;
+  #isStopping = false;
 
   constructor(parts: ServiceManagerParts) {
     this.#parts = parts;
@@ -49,6 +50,7 @@ export class ServiceManager {
   }
 
   stopping(): Promise<void> {
+    this.#isStopping = true;
     clearInterval(this.#timer);
     return this.#tell("STOPPING=1");
   }
@@ -66,7 +68,7 @@ export class ServiceManager {
       isAsked = true;
       try {
         await pulse();
-        await this.#tell("WATCHDOG=1");
+        if (!this.#isStopping) await this.#tell("WATCHDOG=1");
       } catch (thrown) {
         this.#parts.log.warn({ reason: wordsOf(thrown) }, "no sign of life could be sent");
       } finally {

@@ -127,7 +127,7 @@ async function readDirectory(zip: ZipFile, limits: UnpackLimits) {
     seen += 1;
     if (seen > limits.entriesMax) throw beyondLimit(`it holds more than ${limits.entriesMax} entries`);
     const name = safeName(entry.name);
-    if (name === OFFICE_MARK) throw damaged("it is an OperationsApi document under the name of an archive");
+    if (name === OFFICE_MARK) throw damaged("it is an Office document under the name of an archive");
     if (limits.ignore.some((pattern) => posix.matchesGlob(name, pattern))) ignored += 1;
     else if (directory.has(name)) throw misnamed(`it holds two entries of the name ${name}`);
     else directory.set(name, entry);

@@ -86,7 +86,7 @@ rule("referentials.site-types", async () => {
     map(
       [1, "House"],
       [2, "Apartment"],
-      [3, "OperationsApi"],
+      [3, "Office"],
       [4, "Services"],
       [5, "School"],
       [6, "Hospital"],
