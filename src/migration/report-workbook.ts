@@ -1,4 +1,7 @@
-/** The report of a migration as a workbook, for people who sort and filter it in a spreadsheet: all files and all differences. */
+/**
+ * The report of a migration as a workbook, for people who sort and filter it in a spreadsheet: all files and all
+ * differences.
+ */
 import { type WorkbookCell, type WorkbookTable, writeWorkbook } from "../support/workbook-writer.ts";
 import { deliveredFiles, type MigrationReport } from "./report.ts";
 

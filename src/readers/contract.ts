@@ -1,12 +1,15 @@
 /**
- * The readers of the file that is mapped, as mappers see them. Each call streams the file anew from its start, in chunks, with
- * bounded memory; rows, items and elements remember their place, so that `reject(row, …)` and errors can name it.
+ * The readers of the file that is mapped, as mappers see them. Each call streams the file again from its start, in
+ * chunks, with bounded memory; rows, items and elements remember their place, so that `reject(row, …)` and errors can
+ * name it.
  *
- * Text is decoded by its byte order mark, else by the declared encoding. Bytes that are not of the encoding are a `FileError`
- * with line and column: nothing is replaced in silence.
+ * Text is decoded by its byte order mark, else by the declared encoding. Bytes that are not of the encoding are a
+ * `FileError` with line and column: nothing is replaced in silence.
  */
 
-/** A row as text cells by column name. Rows remember their place: `reject(row, …)` and `emit({ …, at: row })` find it. */
+/**
+ * A row as text cells by column name. Rows remember their place: `reject(row, …)` and `emit({ …, at: row })` find it.
+ */
 export interface RowPlace {
   readonly sheet?: string | undefined;
   /** Line of a text file or row of a sheet, from 1 as an editor or a spreadsheet shows it. */
@@ -18,8 +21,8 @@ export type TextRow = Readonly<Record<string, string>>;
 export type TextCells = readonly string[];
 
 /**
- * A cell of a workbook; of a formula, its result. An error such as `#N/A` is text, and so is `#NOT CALCULATED` for a formula without a
- * result. Empty cells and empty texts are null.
+ * A cell of a workbook; of a formula, its result. An error such as `#N/A` is text, and so is `#NOT CALCULATED` for a
+ * formula without a result. Empty cells and empty texts are null.
  */
 export type CellValue = string | number | boolean | SerialDate | null;
 /** A date of a workbook: wall time without a zone, as the spreadsheet shows it. A time alone is on 1899-12-30. */
@@ -32,20 +35,26 @@ export type SheetRow = Readonly<Record<string, CellValue>>;
 export type SheetCells = readonly CellValue[];
 
 export interface TextOptions {
-  /** Declared encoding when there is no byte order mark: `utf-8` (default), `utf-16le`, `windows-1252`, `iso-8859-1`, … */
+  /**
+   * Declared encoding when there is no byte order mark: `utf-8` (default), `utf-16le`, `windows-1252`, `iso-8859-1`, …
+   */
   readonly encoding?: string | undefined;
 }
 
 /** How the names of columns come from the header, for readers that hand out rows by name. Names are trimmed. */
 export interface HeaderOptions {
   /**
-   * Rows that the header spans. Default 1. Of several, a column's cells are joined by a blank, from above: an empty cell of an upper
-   * row takes the cell to its left, as merged cells are written, and a cell that repeats the one above it is left out.
+   * Rows that the header spans. Default 1. Of several, a column's cells are joined by a blank, from above: an empty
+   * cell of an upper row takes the cell to its left, as merged cells are written, and a cell that repeats the one above
+   * it is left out.
    */
   readonly headerRows?: number | undefined;
   /** Two columns of the same name: refuse the file (default), or name the second `name (2)`. */
   readonly duplicates?: "reject" | "number" | undefined;
-  /** A column without a name that holds something: refuse the file (default), or leave the column out. An empty one is left out. */
+  /**
+   * A column without a name that holds something: refuse the file (default), or leave the column out. An empty one is
+   * left out.
+   */
   readonly unnamed?: "reject" | "skip" | undefined;
 }
 
@@ -60,13 +69,16 @@ export interface CsvOptions extends TextOptions, HeaderOptions {
   readonly trim?: boolean | undefined;
   /** Lines to skip before the header, whatever quotes they hold. */
   readonly skipLines?: number | undefined;
-  /** Tells the line at which the header, or else the first row, begins; the lines before it are skipped. Looked for in 1000 lines. */
+  /**
+   * Tells the line at which the header, or else the first row, begins; the lines before it are skipped. Looked for in
+   * 1000 lines.
+   */
   readonly headerAt?: ((cells: TextCells) => boolean) | undefined;
   /** Lines that begin with this are skipped. */
   readonly comment?: string | undefined;
   /**
-   * Rows shorter or longer than the header: refuse the row (`reject`, the default), fill short ones with empty cells and refuse longer
-   * ones (`pad`; empty cells too many are no harm), or fill and cut (`allow`).
+   * Rows shorter or longer than the header: refuse the row (`reject`, the default), fill short ones with empty cells
+   * and refuse longer ones (`pad`; empty cells too many are no harm), or fill and cut (`allow`).
    */
   readonly ragged?: "reject" | "pad" | "allow" | undefined;
   /** Longest row, in bytes. Default 8 Mi. */
@@ -119,16 +131,17 @@ export interface JsonLimits extends TextOptions {
 
 export interface JsonOptions extends JsonLimits {
   /**
-   * Where the items are, from the root `$`: `$` (the whole document), `$.data.*`, `$.meters[*].readings[*]`, `$["a.b"].*`. Of several
-   * paths, all are followed in the order of the file; within an item nothing is looked for again.
+   * Where the items are, from the root `$`: `$` (the whole document), `$.data.*`, `$.meters[*].readings[*]`,
+   * `$["a.b"].*`. Of several paths, all are followed in the order of the file; within an item nothing is looked for
+   * again.
    */
   readonly path: string | readonly string[];
 }
 
 /**
- * A value of a JSON document. Whole numbers that a double does not keep digit by digit, such as long identifiers, come as `bigint`; other
- * numbers as the nearest double, and what is beyond the range of doubles is an error. A key that occurs twice in one object is an error,
- * and so is anything after the end of the document.
+ * A value of a JSON document. Whole numbers that a double does not keep digit by digit, such as long identifiers, come
+ * as `bigint`; other numbers as the nearest double, and what is beyond the range of doubles is an error. A key that
+ * occurs twice in one object is an error, and so is anything after the end of the document.
  */
 export interface JsonItem {
   readonly value: unknown;
@@ -140,8 +153,8 @@ export interface JsonItem {
 
 export interface XmlOptions extends TextOptions {
   /**
-   * Local names of the elements to hand out, whatever their namespace. Only their subtrees are held in memory. Within an element that
-   * is handed out, none is handed out again.
+   * Local names of the elements to hand out, whatever their namespace. Only their subtrees are held in memory. Within
+   * an element that is handed out, none is handed out again.
    */
   readonly elements: string | readonly string[];
   /** Largest element that is handed out, and largest single tag or text anywhere, in characters. Default 16 Mi. */
@@ -195,8 +208,8 @@ export interface MapperFile {
   /** A JSON value a line. A line that is none is a refused row; blank lines are left out. */
   ndjson(options?: JsonLimits): AsyncIterable<readonly JsonItem[]>;
   /**
-   * Elements of an XML document, with namespaces. Encoding by byte order mark, else as declared here, else by the XML declaration. No
-   * external entities and no entities of the document's own: a DOCTYPE that declares some is refused.
+   * Elements of an XML document, with namespaces. Encoding by byte order mark, else as declared here, else by the XML
+   * declaration. No external entities and no entities of the document's own: a DOCTYPE that declares some is refused.
    */
   xml(options: XmlOptions): AsyncIterable<readonly XmlElement[]>;
   /** The whole text; for files of up to `bytesMax` (default 64 Mi of UTF-8). */

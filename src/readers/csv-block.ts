@@ -1,6 +1,6 @@
 /**
- * Parses blocks of whole lines by csv-parse, and finds the line at which each record begins, also after quoted line breaks, comments
- * and blank lines.
+ * Parses blocks of whole lines by csv-parse, and finds the line at which each record begins, also after quoted line
+ * breaks, comments and blank lines.
  */
 import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
 import type { CsvOptions } from "./contract.ts";

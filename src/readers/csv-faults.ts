@@ -1,7 +1,10 @@
 /** Why the records of a CSV file cannot be read, with the line of the row. */
 import { UnreadableError } from "./row-error.ts";
 
-/** The parser counts lines from the start of its block, and a blank CRLF line twice; so its number gives way to that of the row. */
+/**
+ * The parser counts lines from the start of its block, and a blank CRLF line twice; so its number gives way to that of
+ * the row.
+ */
 export function invalidCsv(fault: Error, row: number): UnreadableError {
   const message = fault.message.replace(/ at line \d+/, ` at line ${row}`);
   return new UnreadableError(`line ${row} is no valid CSV: ${message}`, {

@@ -1,6 +1,6 @@
 /**
- * Records of a short CSV file without quotes, comments and blank lines, split at line ends and delimiters. Most small files are like
- * that, and the parser would take a tenth of all the time that such a file takes.
+ * Records of a short CSV file without quotes, comments and blank lines, split at line ends and delimiters. Most small
+ * files are like that, and the parser would take a tenth of all the time that such a file takes.
  */
 import type { CsvOptions } from "./contract.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";

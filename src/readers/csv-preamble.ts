@@ -29,7 +29,7 @@ export class Preamble {
       }
       open.push(chunk);
       const openBytes = open.reduce((sum, { length }) => sum + length, 0);
-      // A line that goes on through many chunks is looked at once, when it ends.
+      // A line that spans many chunks is tested once, when it ends.
       if (openBytes <= ROW_BYTES_MAX && !hasLineEnd(open)) continue;
       const rest = this.#pass(Buffer.concat(open), false);
       open = [rest];

@@ -1,4 +1,7 @@
-/** Records of CSV (RFC 4180 and its dialects), parsed in blocks of whole lines so that memory does not grow with the file. */
+/**
+ * Records of CSV (RFC 4180 and its dialects), parsed in blocks of whole lines so that memory does not grow with the
+ * file.
+ */
 import type { CsvOptions } from "./contract.ts";
 import { BlockParser, type Records } from "./csv-block.ts";
 import { plainRecords } from "./csv-plain.ts";
@@ -7,7 +10,8 @@ import { type Input, smallUtf8, utf8Chunks } from "./decode.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
 
 /**
- * Bytes of a block. So few rows are still young when they are done with, which spares the collector of garbage much work.
+ * Bytes of a block. So few rows are still young when they are done with, which spares the collector of garbage much
+ * work.
  */
 const BLOCK_BYTES = 16 * 1024;
 const NO_RECORDS: Records = { cells: [], lines: [] };

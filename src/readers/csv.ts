@@ -95,7 +95,8 @@ class RowShaper {
       hint:
         record.length < expected
           ? "Cells are missing: was the file cut off here, or written only in part?"
-          : "A cell that holds the delimiter has to be quoted; the setting of the mapper may also name another delimiter.",
+          : "A cell that holds the delimiter has to be quoted; " +
+            "the setting of the mapper may also name another delimiter.",
     };
   }
 }

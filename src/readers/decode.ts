@@ -1,4 +1,6 @@
-/** The bytes of a file as UTF-8 without a byte order mark, whatever it was written in. Nothing is replaced in silence. */
+/**
+ * The bytes of a file as UTF-8 without a byte order mark, whatever it was written in. Nothing is replaced in silence.
+ */
 import { isUtf8 } from "node:buffer";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import iconv from "iconv-lite";
@@ -38,7 +40,7 @@ function isSmall({ path, size = 0 }: Input): boolean {
   return status.isFile() && status.size <= CHUNK_BYTES;
 }
 
-/** The bytes as they are, for whoever may change them. */
+/** The bytes as they are, for a caller that may change them. */
 export async function* rawChunks(input: Input): AsyncGenerator<Buffer> {
   const small = smallContent(input);
   if (small === null) yield* largeChunks(input);
@@ -67,7 +69,7 @@ export function utf8Chunks(input: Input, declared = "utf-8"): Iterable<Buffer> |
   return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared);
 }
 
-/** All of a small file at once; null of a larger one, and of one in which there is a fault, which `utf8Chunks` tells. */
+/** All of a small file at once; null of a larger one, and of one with a fault, which `utf8Chunks` reports. */
 export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
   const small = isKnown(declared) ? smallContent(input) : null;
   if (small === null) return null;
@@ -241,7 +243,8 @@ function nulHint(bytes: Buffer, at: number, offset: number): string {
   const isWide = (bytes[at + 1] ?? 0) !== 0 && bytes[at + 2] === 0;
   if (!isWide) return NUL_HINT;
   const encoding = offset % 2 === 1 ? "utf-16le" : "utf-16be";
-  return `The file seems to be UTF-16 without a byte order mark: declare its encoding, for most mappers by the setting \`encoding: ${encoding}\`.`;
+  const setting = `for most mappers by the setting \`encoding: ${encoding}\``;
+  return `The file seems to be UTF-16 without a byte order mark: declare its encoding, ${setting}.`;
 }
 
 /** A byte of a file in UTF-8 that cannot stand. Its line is counted only then, by reading the file again. */

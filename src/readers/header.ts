@@ -65,7 +65,9 @@ function repeated(
     row,
     ...(sheet === undefined ? {} : { sheet }),
     column: name,
-    hint: 'Which of them counts is not known. Rename one of them; a mapper tells them apart by `duplicates: "number"`, or by their place.',
+    hint:
+      "Which of them counts is not known. Rename one of them; " +
+      'a mapper tells them apart by `duplicates: "number"`, or by their place.',
   });
 }
 

@@ -1,8 +1,8 @@
 /**
- * Builds the selected items of a JSON document (RFC 8259) from its tokens, and nothing else of it. The document is in one of these
- * states, which each token moves on: a value is due (at the start, after a colon or a comma, or as the first of an array, where the
- * array may end instead), a key is due (or the end of the object), a colon is due, a comma or the end of the container is due, or
- * the document is complete.
+ * Builds the selected items of a JSON document (RFC 8259) from its tokens, and nothing else of it. The document is in
+ * one of these states, which each token moves on: a value is due (at the start, after a colon or a comma, or as the
+ * first of an array, where the array may end instead), a key is due (or the end of the object), a colon is due, a comma
+ * or the end of the container is due, or the document is complete.
  */
 
 import { type Selector, writePath } from "./json-path.ts";

@@ -17,7 +17,8 @@ export class JsonTokenizer extends Tokenizer {
   }
 
   /**
-   * Infinity for what is beyond doubles. Whole numbers that a double does not keep digit by digit come as bigint, which the types of the library do not foresee.
+   * Infinity for what is beyond doubles. Whole numbers that a double does not keep digit by digit come as bigint, which
+   * the types of the library do not foresee.
    */
   protected override parseNumber(text: string): number {
     const number = Number(text);

@@ -168,7 +168,7 @@ interface Fault {
 function faultOf(thrown: unknown): Fault {
   if (thrown instanceof JsonFault) return thrown;
   if (!(thrown instanceof Error)) throw thrown;
-  // The tokenizer tells where it stopped only in its words.
+  // The tokenizer reports where it stopped in its message alone.
   const [, sign, offset] =
     /^Unexpected "(.*?)" at chunk position.*absolute position "(\d+)"/s.exec(thrown.message) ?? [];
   if (offset === undefined) throw thrown;

@@ -1,4 +1,7 @@
-/** What one piece of a file may take, so that memory does not depend on the file. Options of the readers raise and lower some of them. */
+/**
+ * What one piece of a file may take, so that memory does not depend on the file. Options of the readers raise and lower
+ * some of them.
+ */
 
 /** Longest row of a CSV file, in bytes; an opening quote that is never closed would swallow the rest of the file. */
 export const ROW_BYTES_MAX = 8 * 1024 * 1024;
@@ -27,13 +30,18 @@ export const COLUMNS_MAX = 16_384;
 export const SHEET_ROW_CELLS_MAX = 2 * COLUMNS_MAX;
 /** Unpacked size of a sheet; it is streamed, so this bounds time alone. */
 export const SHEET_BYTES_MAX = 8 * 1024 * 1024 * 1024;
-/** Unpacked size of the parts of a workbook that are read whole, and their elements; programs write at most 64,000 formats. */
+/**
+ * Unpacked size of the parts of a workbook that are read whole, and their elements; programs write at most 64,000
+ * formats.
+ */
 export const PART_BYTES_MAX = 16 * 1024 * 1024;
 export const PART_ELEMENTS_MAX = 300_000;
 /** Unpacked size of the shared texts of a workbook, with their markup; and of the texts, which are held in memory. */
 export const SHARED_PART_BYTES_MAX = 1024 * 1024 * 1024;
 export const SHARED_TEXT_BYTES_MAX = 128 * 1024 * 1024;
-/** An entry of an archive that unpacks to more than `UNPACKED_FREE_BYTES` may be at most so many times its packed size. */
+/**
+ * An entry of an archive that unpacks to more than `UNPACKED_FREE_BYTES` may be at most so many times its packed size.
+ */
 export const UNPACK_RATIO_MAX = 200;
 export const UNPACKED_FREE_BYTES = 32 * 1024 * 1024;
 /** Directory of an archive; a workbook has a few dozen entries. */

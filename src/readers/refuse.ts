@@ -6,5 +6,5 @@ export interface RowFault {
   readonly hint?: string | undefined;
 }
 
-/** Refuses one row of the file, by an object that remembers its place; reading goes on. */
+/** Refuses one row of the file, by an object that remembers its place; reading continues. */
 export type RefuseRow = (row: object, fault: RowFault) => void;

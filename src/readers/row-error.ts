@@ -1,5 +1,5 @@
 /**
- * Thrown for a fault of one row. Inside `eachRow` it becomes a rejected row with its place, and mapping goes on;
+ * Thrown for a fault of one row. Inside `eachRow` it becomes a rejected row with its place, and mapping continues;
  * outside it ends the file, which goes into quarantine with the row and column as far as they are known.
  */
 export class RowError extends Error {
@@ -17,7 +17,9 @@ export class RowError extends Error {
   }
 }
 
-/** Thrown for a fault of the whole file: mapping stops and the file goes into quarantine with message, hint and place. */
+/**
+ * Thrown for a fault of the whole file: mapping stops and the file goes into quarantine with message, hint and place.
+ */
 export class FileError extends Error {
   readonly hint: string | undefined;
   readonly sheet: string | undefined;

@@ -1,7 +1,13 @@
-/** Where rows came from: readers stamp each row, and the row that a loop is at is known, so that every error can name its place. */
+/**
+ * Where rows came from: readers stamp each row, and the row that a loop is at is known, so that every error can name
+ * its place.
+ */
 import type { RowPlace } from "./contract.ts";
 
-/** Gives back what it is given, so that a subclass can put private fields on an existing object: cheaper than a WeakMap, and unseen by authors. */
+/**
+ * Gives back what it is given, so that a subclass can put private fields on an existing object: cheaper than a WeakMap,
+ * and unseen by authors.
+ */
 class Given {
   constructor(given: object) {
     // biome-ignore lint/correctness/noConstructorReturn: this is what the class is for
@@ -32,7 +38,7 @@ class Stamped extends Given {
   }
 }
 
-/** BitSet a row with its place. Once an object. */
+/** Stamps a row with its place; once for each object. */
 export function stampPlace(row: object, number: number, sheet?: string): void {
   new Stamped(row, number, sheet);
 }
@@ -59,7 +65,7 @@ export class RowTracker {
     this.sheet = undefined;
   }
 
-  /** Makes a chunk of rows tell the tracker at which row a `for … of` is. */
+  /** Makes a chunk of rows report to the tracker at which row a `for … of` is. */
   watch<Row extends object>(rows: Row[]): readonly Row[] {
     const tracker = this;
     Object.defineProperty(rows, Symbol.iterator, {

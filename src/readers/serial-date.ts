@@ -29,8 +29,8 @@ export function isDateFormat(format: string | undefined): boolean {
 }
 
 /**
- * Serials are days as doubles, and quarter hours that are added up in a sheet drift by milliseconds, which the sheet does not show:
- * whole seconds, unless the format shows fractions of them. A time alone is on 1899-12-30.
+ * Serials are days as doubles, and quarter hours that are added up in a sheet drift by milliseconds, which the sheet
+ * does not show: whole seconds, unless the format shows fractions of them. A time alone is on 1899-12-30.
  */
 export function serialDate(serial: number, format: string, is1904: boolean): CellValue {
   const ms = (serial - EPOCH_SERIAL + (is1904 ? DAYS_1904 : 0)) * DAY_MS;

@@ -43,8 +43,8 @@ export class WorkbookArchive {
   }
 
   /**
-   * Text of an entry in UTF-8, in chunks that end between characters; nothing when there is no such entry. Refuses what unpacks to more
-   * than `bytesMax`, or to far more than is packed, and what is damaged.
+   * Text of an entry in UTF-8, in chunks that end between characters; nothing when there is no such entry. Refuses what
+   * unpacks to more than `bytesMax`, or to far more than is packed, and what is damaged.
    */
   async *text(name: string, bytesMax: number): AsyncGenerator<string> {
     const entry = this.#entries.get(name);

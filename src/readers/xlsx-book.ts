@@ -1,4 +1,7 @@
-/** What a workbook says about its sheets (ECMA-376, part 1, 18.2 and 18.8): names, parts, number formats, and the texts of its cells. */
+/**
+ * What a workbook says about its sheets (ECMA-376, part 1, 18.2 and 18.8): names, parts, number formats, and the texts
+ * of its cells.
+ */
 import { PART_BYTES_MAX, PART_ELEMENTS_MAX, SHARED_PART_BYTES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
 import { isDateFormat, STANDARD_DATE_FORMATS } from "./serial-date.ts";

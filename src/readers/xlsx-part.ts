@@ -6,7 +6,10 @@ import { UnreadableError } from "./row-error.ts";
 export const SAVE_AGAIN =
   "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
 
-/** What is told of a part. Names come without the prefix of the root; names of other prefixes, which are extensions, with theirs. */
+/**
+ * Receives the elements of a part. Names come without the prefix of the root; names of other prefixes, which are
+ * extensions, with theirs.
+ */
 export interface PartHandler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   close(name: string): void;
@@ -26,11 +29,11 @@ export class PartParser {
   constructor(part: string, handler: PartHandler) {
     this.#part = part;
     const parser = this.#parser;
-    const told = <Given>(tell: (given: Given) => void) => {
+    const checked = <Given>(handle: (given: Given) => void) => {
       return (given: Given) => {
         this.#eventAt = parser.position;
-        // After a fault the parser goes on to the end of the chunk, of which nobody wants to know.
-        if (this.#fault === undefined) tell(given);
+        // After a fault the parser continues to the end of the chunk, which no longer matters.
+        if (this.#fault === undefined) handle(given);
       };
     };
     parser.on("error", ({ message }) => {
@@ -41,16 +44,16 @@ export class PartParser {
     });
     parser.on(
       "opentag",
-      told(({ name, attributes }) => {
+      checked(({ name, attributes }) => {
         this.#prefix ??= name.slice(0, name.indexOf(":") + 1);
         handler.open(this.#plain(name), attributes);
       }),
     );
     parser.on(
       "closetag",
-      told(({ name }) => handler.close(this.#plain(name))),
+      checked(({ name }) => handler.close(this.#plain(name))),
     );
-    const text = told((given: string) => handler.text(given));
+    const text = checked((given: string) => handler.text(given));
     parser.on("text", text);
     parser.on("cdata", text);
   }

@@ -34,7 +34,8 @@ export class SharedStrings {
     this.#used += this.#bytes.write(text, this.#used);
     if (this.#used > SHARED_TEXT_BYTES_MAX)
       throw new UnreadableError(
-        `the workbook holds more than ${SHARED_TEXT_BYTES_MAX} bytes of text in its cells, which is too much to hold in memory`,
+        `the workbook holds more than ${SHARED_TEXT_BYTES_MAX} bytes of text in its cells, ` +
+          "which is too much to hold in memory",
         { hint: "Split the workbook, or save the sheet as CSV." },
       );
     if (this.#count === this.#ends.length) {

@@ -47,7 +47,7 @@ export async function* xlsxRows(
     for (const { row, cells } of rows) {
       if (row < headerRow) continue;
       if (row < headerRow + headerRows) {
-        // Rows without cells are not told, and a header may have one.
+        // Rows without cells are left out, and a header may have one.
         while (head.length < row - headerRow) head.push([]);
         head.push(cells.map(textOf));
         continue;

@@ -1,4 +1,7 @@
-/** Elements of XML documents (XML 1.0 with namespaces), streamed by saxes. Nothing outside the file is ever read, and no entity of its own expanded. */
+/**
+ * Elements of XML documents (XML 1.0 with namespaces), streamed by saxes. Nothing outside the file is ever read, and no
+ * entity of its own expanded.
+ */
 import { SaxesParser, type SaxesTagNS } from "saxes";
 import type { XmlElement, XmlOptions } from "./contract.ts";
 import { type Input, utf8Chunks } from "./decode.ts";
@@ -154,7 +157,7 @@ class XmlReader {
       );
   }
 
-  /** The first fault counts; the parser goes on to the end of the chunk. */
+  /** The first fault counts; the parser continues to the end of the chunk. */
   #fail(message: string, hint = "Is the file complete, and well-formed XML?", row = this.#parser.line): void {
     this.#fault ??= new UnreadableError(`line ${row} is no XML that can be read: ${message}`, { row, hint });
   }

@@ -1,6 +1,6 @@
 /**
- * Entries of a ZIP archive (PKWARE APPNOTE 6.3.x, with ZIP64) by its central directory. What an archive says of itself is never trusted:
- * sizes and checksums are compared while the bytes come.
+ * Entries of a ZIP archive (PKWARE APPNOTE 6.3.x, with ZIP64) by its central directory. What an archive says of itself
+ * is never trusted: sizes and checksums are compared while the bytes come.
  */
 import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform } from "node:stream";
@@ -25,7 +25,10 @@ const FILE_TYPE_MASK = 0o170000;
 const SYMBOLIC_LINK = 0o120000;
 const SHOWN_CHARACTERS = 80;
 
-/** A file by its path, or the bytes of one. Close what this opens; streams that are open keep the file open until they end. */
+/**
+ * A file by its path, or the bytes of one. Close what this opens; streams that are open keep the file open until they
+ * end.
+ */
 export async function openZip(source: string | Buffer): Promise<ZipFile> {
   const options = { autoClose: false, decodeStrings: false };
   const zip = await (typeof source === "string"
@@ -47,9 +50,9 @@ export async function* zipEntries(zip: ZipFile, names: ZipNames): AsyncGenerator
 const UTF8_FLAG = 0x0800;
 
 /**
- * What the archive itself says counts: the field of Info-ZIP, and the flag of UTF-8 where the name is that. Without one a name is in the
- * code page of the program that packed it; what is UTF-8 by its bytes is hardly anything else (a Mac packs so). Without `names`, as in
- * runs of earlier versions, it is code page 437.
+ * What the archive itself says counts: the field of Info-ZIP, and the flag of UTF-8 where the name is that. Without one
+ * a name is in the code page of the program that packed it; what is UTF-8 by its bytes is hardly anything else (a Mac
+ * packs so). Without `names`, as in runs of earlier versions, it is code page 437.
  */
 function nameIn(raw: Entry, names: ZipNames): string {
   const { generalPurposeBitFlag: flags, fileNameRaw: bytes, extraFields } = raw;

@@ -24,7 +24,10 @@ export interface PackedEntry {
 }
 
 export interface Contents {
-  /** The one that changed first comes first, by the times that the container tells; equal ones as it lists them. They are delivered in this order. */
+  /**
+   * The one that changed first comes first, by the times in the container; equal ones as it lists them. They are
+   * delivered in this order.
+   */
   readonly entries: readonly PackedEntry[];
   /** Entries that `ignore` leaves out. */
   readonly ignored: number;
@@ -43,8 +46,8 @@ export function isContainerName(fileName: string): boolean {
 }
 
 /**
- * Unpacks everything once, into nothing, so that what is beyond a limit or damaged is known before any entry is taken up.
- * `fileName` is the container's own. Throws `RejectedError` for a container that must not or cannot be unpacked.
+ * Unpacks everything once, into nothing, so that what is beyond a limit or damaged is known before any entry is taken
+ * up. `fileName` is the container's own. Throws `RejectedError` for a container that must not or cannot be unpacked.
  */
 export async function listContents(
   path: string,
@@ -112,7 +115,7 @@ async function withZip<Result>(path: string, use: (zip: ZipFile) => Promise<Resu
   }
 }
 
-/** An archive tells times without a zone, or in UTC: compared with each other they serve, and with those of other files they would not. */
+/** Times in an archive have no zone, or are in UTC: they compare with each other, and not with those of other files. */
 function inTimeOrder(directory: Directory): readonly (readonly [string, ZipEntry])[] {
   const timed = [...directory].map(([name, entry]) => ({ name, entry, atMs: modifiedMs(entry) }));
   timed.sort((a, b) => a.atMs - b.atMs);
@@ -145,7 +148,7 @@ function innerName(fileName: string): string {
 }
 
 function gunzip(path: string): Readable {
-  // The fault of a broken pipe reaches whoever reads the end of it.
+  // The fault of a broken pipe reaches the reader of its end.
   return pipeline(createReadStream(path), createGunzip(), () => undefined);
 }
 

@@ -1,4 +1,7 @@
-/** The spool's copies of containers, from which their entries are fetched. A copy that was lost is had again, and must be the same. */
+/**
+ * The spool's copies of containers, from which their entries are fetched. A copy that was lost is fetched again, and
+ * must be the same.
+ */
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -13,13 +16,15 @@ import { changedContainer, unpackFault } from "./refusals.ts";
 /** Fetches the container itself again, from its drop or out of its own container. */
 export type FetchAgain = (destination: string) => Promise<FetchedFile>;
 
-/** Directories of containers that are kept in memory; the entries of one container are mostly fetched one after another. */
+/**
+ * Directories of containers that are kept in memory; the entries of one container are mostly fetched one after another.
+ */
 const DIRECTORIES_MAX = 4;
 
 export class ContainerCopies {
   readonly #spool: Spool;
   readonly #directories = new Map<string, Promise<Directory>>();
-  /** Several entries may miss the copy at once; it is had again once. */
+  /** Several entries may miss the copy at once; it is fetched again once. */
   readonly #returning = new Map<string, Promise<void>>();
 
   constructor(spool: Spool) {

@@ -23,7 +23,7 @@ export function unreadableEntry(why: string): RejectedError {
 export function changedContainer(path: string): RejectedError {
   return refused(
     "HG-PACK-006",
-    `the spool lost the container ${path}, and it no longer lies at the drop as it was`,
+    `the spool lost the container ${path}, and it is no longer at the drop as it was`,
   );
 }
 

@@ -16,7 +16,9 @@ export function safeName(name: string): string {
   return parts.join("/");
 }
 
-/** When the entry last changed, as the archive says; a time without a zone is taken for UTC. In milliseconds since 1970. */
+/**
+ * When the entry last changed, as the archive says; a time without a zone is taken for UTC. In milliseconds since 1970.
+ */
 export function modifiedMs({ raw }: ZipEntry): number {
   return raw.getLastModDate({ timezone: "UTC" }).getTime() || 0;
 }
