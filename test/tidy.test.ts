@@ -140,6 +140,11 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
     // The last takes away what the runtime alone has to know.
     except: /^src\/(main|config\/document|workers\/compiled-modules)\.ts$/,
   },
+  {
+    call: /\bkind [=!]== "(sqlite|postgres)"/,
+    instead: "what the ledger can do (src/ledger/options.ts, src/ledger/open.ts)",
+    except: /^src\/(ledger|hub|config\/hub-config\.ts)/,
+  },
   { call: /process\.exit\(/, instead: "an exit code or an error", except: /^src\/main\.ts$/ },
   {
     call: /catch\s*(\([^)]*\))?\s*\{\s*\}/,

@@ -1,5 +1,7 @@
-/** `headgate check`: validates the configuration, then tries every drop, the services and the spool; one line each with what was found. */
-import { existsSync } from "node:fs";
+/**
+ * `headgate check`: validates the configuration, then tries every drop, the services and the spool; one line each with
+ * what was found.
+ */
 import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { basename } from "node:path/posix";
@@ -9,7 +11,8 @@ import { createDrop } from "../drops/create.ts";
 import type { Provenance } from "../drops/drop.ts";
 import { InitialForecast } from "../drops/initial.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { openLedger } from "../ledger/open.ts";
+import { isLedgerMissing, openLedger } from "../ledger/open.ts";
+import { ledgerSchema } from "../ledger/options.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
 import { heldRuns } from "../operations/held-runs.ts";
 import { usedWords } from "../operations/spool-state.ts";
@@ -180,12 +183,13 @@ async function budgetFinding(
 
 /** Whether the ledger can be reached, and read. Null where there is none to be looked into. */
 async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promise<Ledger | null> {
-  if (options.kind === "sqlite" && !existsSync(options.path)) return null;
+  if (isLedgerMissing(options)) return null;
   const part = "ledger";
   try {
     const ledger = await openLedger(options, { clock: systemClock, readOnly: true });
-    if (options.kind === "postgres")
-      say({ part, level: "ok", what: `it can be read, in the schema ${options.schema}` });
+    // A server also had to be reached, and to let the user in.
+    const schema = ledgerSchema(options);
+    if (schema !== null) say({ part, level: "ok", what: `it can be read, in the schema ${schema}` });
     return ledger;
   } catch (thrown) {
     if (!(thrown instanceof HeadgateError)) throw thrown;

@@ -1,9 +1,9 @@
 /** Brings a person's order to where it is carried out: to the gateway that runs, or else to its ledger. */
-import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { ledgerWords, openLedger } from "../ledger/open.ts";
+import { isLedgerMissing, ledgerWords, openLedger } from "../ledger/open.ts";
+import { ledgerFile, nodeName } from "../ledger/options.ts";
 import type { SharedContent } from "../ledger/shared.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { carryOut } from "../runs/command-handlers.ts";
@@ -74,17 +74,17 @@ export async function bindingParts(
 }
 
 export function requireLedger(config: GatewayConfig): void {
-  if (config.ledger.kind !== "sqlite" || existsSync(config.ledger.path)) return;
+  if (!isLedgerMissing(config.ledger)) return;
   throw new ConfigError("HG-CLI-003", {
     operation: "open ledger",
-    subject: config.ledger.path,
+    subject: ledgerWords(config.ledger),
     message: "there is no ledger yet: no gateway has run with this configuration",
   });
 }
 
 /** Null while a gateway owns it, or the gateway of this host shares it with others. */
 async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
-  if (config.ledger.kind === "postgres" && (await daemonAnswers(config))) return null;
+  if (nodeName(config.ledger) !== null && (await daemonAnswers(config))) return null;
   try {
     return await openLedger(config.ledger, { clock: systemClock });
   } catch (thrown) {
@@ -94,7 +94,7 @@ async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
 }
 
 async function daemonAnswers(config: GatewayConfig): Promise<boolean> {
-  const sign = await readEndpointFile(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   if (sign === null) return false;
   try {
     return (await fetch(`${sign.url}/health/live`, { signal: AbortSignal.timeout(ANSWER_MS) })).ok;
@@ -108,7 +108,7 @@ async function askDaemon<Asked extends Order>(
   config: GatewayConfig,
   asked: Asked,
 ): Promise<Given<Answers[Asked["order"]]>> {
-  const sign = await readEndpointFile(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   if (sign === null)
     throw new ConfigError("HG-OPS-002", {
       operation: `order ${asked.order}`,

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { loadHubOptions } from "../config/hub-config.ts";
+import { ledgerFile } from "../ledger/options.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { wordsOf } from "../support/errors.ts";
 import { addCommand, CONFIG_FILES, CONFIG_VARIABLE, type CommandFrame } from "./command.ts";
@@ -63,7 +64,7 @@ function hubAddress(file: string): string {
 /** A gateway that runs says where it listens. */
 async function gatewayAddress(file: string): Promise<string> {
   const config = loadGatewayConfig(file);
-  const sign = await readEndpointFile(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   return `${sign?.url ?? `http://${reachable(config.operations.listen)}`}/health/live`;
 }
 

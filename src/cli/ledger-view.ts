@@ -1,26 +1,19 @@
 /** Opens a gateway's ledger beside the running daemon, to read. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { openLedger } from "../ledger/open.ts";
+import { isLedgerMissing, openLedger } from "../ledger/open.ts";
 import { isUrl, migrationLedger } from "../migration/request.ts";
 import { historyDrops } from "../migration/sources.ts";
 import { systemClock } from "../support/clock.ts";
-import { ConfigError } from "../support/errors.ts";
+import { requireLedger } from "./command-client.ts";
 import { knownMigrations } from "./migrate/reports.ts";
 
 export async function openLedgerToRead(
   configPath: string,
 ): Promise<{ ledger: Ledger; config: GatewayConfig }> {
   const config = loadGatewayConfig(configPath);
-  if (config.ledger.kind === "sqlite" && !existsSync(config.ledger.path)) {
-    throw new ConfigError("HG-CLI-003", {
-      operation: "open ledger",
-      subject: config.ledger.path,
-      message: "there is no ledger yet: no gateway has run with this configuration",
-    });
-  }
+  requireLedger(config);
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
 }
 
@@ -33,7 +26,10 @@ export interface LedgerView {
   readonly drops: GatewayConfig["drops"];
 }
 
-/** Looks into the ledger of the gateway and into those of its migrations but one, one after the other; there may be none. */
+/**
+ * Looks into the ledger of the gateway and into those of its migrations but one, one after the other; there may be
+ * none.
+ */
 export async function lookIntoLedgers(
   config: GatewayConfig,
   look: (view: LedgerView) => Promise<void>,
@@ -55,7 +51,7 @@ export async function lookIntoLedgers(
     ],
   }));
   for (const { place, ...view } of [own, ...migrations]) {
-    if (place.kind === "sqlite" && !existsSync(place.path)) continue;
+    if (isLedgerMissing(place)) continue;
     const opened = await openLedger(place, { clock: systemClock, readOnly: true });
     try {
       await look({ ...view, ledger: opened });

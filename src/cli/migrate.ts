@@ -1,12 +1,13 @@
-/** `headgate migrate`: history in one go, on the stages of the gateway; the same command again goes on where it stood. */
-import { existsSync } from "node:fs";
+/**
+ * `headgate migrate`: history in one go, on the stages of the gateway; the same command again goes on where it stood.
+ */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { createDrop } from "../drops/create.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { openLedger } from "../ledger/open.ts";
+import { isLedgerMissing, openLedger } from "../ledger/open.ts";
 import { gatewayOf } from "../migration/gateway-of.ts";
 import { type HistoryFile, listHistory, type Standing, standingOf } from "../migration/history-files.ts";
 import {
@@ -333,7 +334,7 @@ async function lookAround(own: GatewayConfig, stop: AbortSignal): Promise<Standi
   const drops = own.drops.map((options) => createDrop(options, { log: silentLog }));
   try {
     const files = await listHistory(drops, stop);
-    if (own.ledger.kind !== "sqlite" || !existsSync(own.ledger.path)) return standingOf(files, null);
+    if (isLedgerMissing(own.ledger)) return standingOf(files, null);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
     try {
       return await standingOf(files, ledger);

@@ -1,6 +1,7 @@
 /** `headgate runs`: what was done, newest first; with `--waiting`, what each file waits for. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { ledgerFile } from "../ledger/options.ts";
 import type { Run } from "../model.ts";
 import { endpointFilePath, readEndpointFile } from "../operations/endpoint-file.ts";
 import { missingWords } from "../operations/late-files.ts";
@@ -171,7 +172,7 @@ function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): st
 
 /** The running daemon knows how far a file has settled; null when none answers. */
 async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
-  const sign = await readEndpointFile(endpointFilePath(config));
+  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
   if (sign === null) return null;
   try {
     const answer = await fetch(`${sign.url}/operations/${what}`, {

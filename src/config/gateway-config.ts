@@ -3,7 +3,7 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { pushOptions, serviceOptions, triggerGuard } from "../delivery/options.ts";
 import { dropOptions } from "../drops/options.ts";
-import { ledgerOptions } from "../ledger/options.ts";
+import { ledgerOptions, withLedgerFile } from "../ledger/options.ts";
 import { lookupsOptions, mappersOptions, workersOptions } from "../mapping/options.ts";
 import { notificationOptions, operationsOptions } from "../operations/options.ts";
 import { provisionTemplate } from "../provisioning/options.ts";
@@ -58,8 +58,7 @@ export function loadGatewayConfig(path: string, files?: Set<string>): GatewayCon
   const from = (relative: string) => (isAbsolute(relative) ? relative : resolve(base, relative));
   return Object.freeze({
     ...config,
-    ledger:
-      config.ledger.kind === "sqlite" ? { ...config.ledger, path: from(config.ledger.path) } : config.ledger,
+    ledger: withLedgerFile(config.ledger, from),
     spool: { ...config.spool, path: from(config.spool.path) },
     mappers: { ...config.mappers, folders: config.mappers.folders.map(from) },
     lookups: config.lookups.map((lookup) => ({ ...lookup, path: from(lookup.path) })),

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { nodeName } from "../ledger/options.ts";
 import type { IsoInstant } from "../model.ts";
 import { findAttention } from "../operations/attention.ts";
 import type { ServiceLog } from "../operations/attention-log.ts";
@@ -88,7 +89,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
     find: () =>
       findAttention({
         ledger,
-        node: config.ledger.kind === "postgres" ? gatewayName(config) : null,
+        node: nodeName(config.ledger),
         drops: () => drops.statuses(),
         services: () =>
           config.services.map(({ name }) => ({ name, state: services.states().get(name) ?? null })),
@@ -105,7 +106,7 @@ async function openNotifier(config: GatewayConfig, parts: NotifierSources): Prom
 
 /** The name of the node, or of the machine where there is only one. */
 export function gatewayName({ ledger }: Pick<GatewayConfig, "ledger">): string {
-  return ledger.kind === "postgres" ? (ledger.node ?? hostname()) : hostname();
+  return nodeName(ledger) ?? hostname();
 }
 
 export function notificationHealth(notifier: Pick<Notifier, "failing">): readonly HealthPart[] {

@@ -5,6 +5,7 @@
 import type { Registry } from "prom-client";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { ledgerFile } from "../ledger/options.ts";
 import { endpointFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
 import { watchHeld } from "../operations/held-runs.ts";
 import { startOperations } from "../operations/server.ts";
@@ -80,6 +81,11 @@ export async function openOperationsApi(
     commands: { secret, execute: (body) => queries.command(body) },
   });
   closers.push(() => operations.close());
-  closers.push(await writeEndpointFile(endpointFilePath(config), { url: operations.url, secret }));
+  closers.push(
+    await writeEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool), {
+      url: operations.url,
+      secret,
+    }),
+  );
   return { url: operations.url, webhookUrl: operations.webhookUrl, token: secret, queries };
 }

@@ -3,11 +3,12 @@
  * user may read.
  */
 import type { GatewayConfig } from "../config/gateway-config.ts";
+import { ledgerFile } from "../ledger/options.ts";
 import type { Logger } from "../support/log.ts";
 import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";
 
 /** Called before any of these files is opened. Throws `ConfigError` when a mode is too wide and cannot be changed. */
 export function protectState({ ledger, spool }: Pick<GatewayConfig, "ledger" | "spool">, log: Logger): void {
-  const paths = [...(ledger.kind === "sqlite" ? filesOf(ledger.path) : []), ...filesOf(spool.path)];
-  logNarrowed(narrowModes(paths), log);
+  const places = [ledgerFile(ledger), spool.path].filter((path) => path !== null);
+  logNarrowed(narrowModes(places.flatMap(filesOf)), log);
 }

@@ -1,13 +1,16 @@
 /** Opens the ledger that the configuration names. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { LedgerEvent } from "../model.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { FleetWatch } from "./fleet.ts";
+import type { Fleet, FleetWatch } from "./fleet.ts";
 import type { Ledger } from "./ledger.ts";
 import type { LedgerOptions } from "./options.ts";
 import { openPostgresLedger } from "./postgres/open.ts";
 import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
+import { aloneBeside } from "./sqlite/lock.ts";
 import { openSqliteLedger } from "./sqlite/open.ts";
 
 export interface LedgerMeans {
@@ -33,6 +36,25 @@ export function openLedger(options: LedgerPlace, means: LedgerMeans): Promise<Le
     : openPostgresLedger(options, means);
 }
 
+/** Whether there is none yet, as far as that can be known without opening it: a server has to be asked. */
+export function isLedgerMissing(options: LedgerPlace): boolean {
+  return options.kind === "sqlite" && !existsSync(options.path);
+}
+
+/** `Fleet.alone` of a ledger that is not open; where there is none yet, nobody else works beside it. */
+export function aloneAtLedger(options: LedgerPlace, clock: Clock): Fleet["alone"] {
+  return async (key, work, signal) => {
+    if (isLedgerMissing(options)) return work(signal);
+    if (options.kind === "sqlite") return aloneBeside(resolve(options.path), clock)(key, work, signal);
+    const ledger = await openLedger(options, { clock, readOnly: true });
+    try {
+      return await ledger.fleet.alone(key, work, signal);
+    } finally {
+      await ledger.close();
+    }
+  };
+}
+
 /** Where it is, for people: without secrets. */
 export function ledgerWords(options: LedgerPlace): string {
   if (options.kind === "sqlite") return options.path;
@@ -40,7 +62,10 @@ export function ledgerWords(options: LedgerPlace): string {
   return `postgres://${host}${pathname} (schema ${options.schema})`;
 }
 
-/** A consistent copy, also while a gateway writes the ledger. `ConfigError` when the database has its own means for that. */
+/**
+ * A consistent copy, also while a gateway writes the ledger. `ConfigError` when the database has its own means for
+ * that.
+ */
 export async function backupLedger(options: LedgerPlace, to: string): Promise<LedgerCopy> {
   if (options.kind === "sqlite") return backupSqliteLedger(options.path, to);
   throw serverCopies("back up", options, dumpCommand(options, to));

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { z } from "zod";
 import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
 import { duration } from "../support/quantities.ts";
@@ -55,3 +56,28 @@ export const ledgerOptions = z
   .describe("The durable record of arrivals, runs, batches and outcomes.");
 export type LedgerOptions = z.output<typeof ledgerOptions>;
 export type PostgresLedgerOptions = z.output<typeof postgresLedger>;
+
+/** The file of a ledger that one process owns; null where a server holds it. */
+export function ledgerFile(options: LedgerLocation): string | null {
+  return options.kind === "sqlite" ? options.path : null;
+}
+
+/** The schema in which a server holds it; null where it is a file. */
+export function ledgerSchema(options: LedgerOptions): string | null {
+  return options.kind === "postgres" ? options.schema : null;
+}
+
+/** The name of this gateway among the nodes that share the ledger; null where no other node can. */
+export function nodeName(options: LedgerLocation): string | null {
+  return options.kind === "postgres" ? (options.node ?? hostname()) : null;
+}
+
+/** The options with the path of the file, if there is one, as `resolve` returns it. */
+export function withLedgerFile(options: LedgerOptions, resolve: (path: string) => string): LedgerOptions {
+  return options.kind === "sqlite" ? { ...options, path: resolve(options.path) } : options;
+}
+
+/** What tells where a ledger is. */
+export type LedgerLocation =
+  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "postgres"; readonly node?: string | undefined };

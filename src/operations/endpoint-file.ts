@@ -16,13 +16,10 @@ const OWNER_ONLY = 0o600;
 
 /**
  * The file is beside the ledger that the daemon alone owns, or beside its spool when it shares the ledger with other
- * nodes.
+ * nodes (`ledgerFile` null).
  */
-export function endpointFilePath(config: {
-  readonly ledger: { readonly kind: "sqlite"; readonly path: string } | { readonly kind: "postgres" };
-  readonly spool: { readonly path: string };
-}): string {
-  return `${config.ledger.kind === "sqlite" ? config.ledger.path : config.spool.path}.daemon`;
+export function endpointFilePath(ledgerFile: string | null, spool: { readonly path: string }): string {
+  return `${ledgerFile ?? spool.path}.daemon`;
 }
 
 export function newSecret(): string {

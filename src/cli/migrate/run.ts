@@ -1,10 +1,10 @@
 /** Carries a migration out: the gateway over its files, until all of them are at rest or somebody stops it. */
-import { createWriteStream, existsSync } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Gateway, type GatewayDependencies, startGateway } from "../../gateway.ts";
-import { openLedger } from "../../ledger/open.ts";
+import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
 import { ErrorShare } from "../../migration/error-share.ts";
 import type { HistoryFile } from "../../migration/history-files.ts";
 import { LiveTraffic } from "../../migration/live-traffic.ts";
@@ -150,9 +150,7 @@ async function watchBeside(
   tell: (line: string) => void,
 ): Promise<LiveTraffic> {
   const open = async () =>
-    beside.kind === "sqlite" && !existsSync(beside.path)
-      ? null
-      : openLedger(beside, { clock: systemClock, log, readOnly: true });
+    isLedgerMissing(beside) ? null : openLedger(beside, { clock: systemClock, log, readOnly: true });
   const live = new LiveTraffic(open, systemClock);
   await live.start((fault) => {
     if (fault === null) log.info("the ledger of the gateway can be read");

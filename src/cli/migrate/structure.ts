@@ -1,11 +1,10 @@
 /** The structure of a migration: what it needs is created before it is delivered to, written down, and told. */
-import { existsSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { basename } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { contextOf } from "../../gateway/provisioners.ts";
 import type { GatewayDependencies } from "../../gateway.ts";
-import { openLedger } from "../../ledger/open.ts";
-import { aloneBeside, takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { aloneAtLedger } from "../../ledger/open.ts";
+import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
 import { type MigrationRequest, migrationLedger } from "../../migration/request.ts";
 import { type RecordedCreation, StructureRecord } from "../../migration/structure-record.ts";
 import { type Alone, openProvisioner, type Provisioned } from "../../provisioning/provisioner.ts";
@@ -59,7 +58,8 @@ export class MigrationStructure {
     this.#file = parts.file;
     this.#record = parts.record;
     this.#before = new Set(createdIn(parts.record).map(({ nth }) => nth));
-    this.#alone = aloneAmong(config);
+    // A gateway of the same configuration may need the same at this moment.
+    this.#alone = aloneAtLedger(config.ledger, systemClock);
   }
 
   /** `path`: what `--provision` names. `folder` null: for a plan, which creates nothing. */
@@ -124,8 +124,9 @@ export class MigrationStructure {
   }
 
   /**
-   * Before anything is sent: what an earlier call left open is looked for, and what a table says and is missing is created, all of it or,
-   * when some of it cannot be, nothing. `ConfigError` HG-MIGR-021 then; errors of the client otherwise.
+   * Before anything is sent: what an earlier call left open is looked for, and what a table says and is missing is
+   * created, all of it or, when some of it cannot be, nothing. `ConfigError` HG-MIGR-021 then; errors of the client
+   * otherwise.
    */
   async prepare(
     own: GatewayConfig,
@@ -226,21 +227,4 @@ function lacking(impossible: readonly string[]): ConfigError {
     subject: `${impossible.length} targets`,
     message: `nothing was created, since some of it cannot be:\n${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
   });
-}
-
-/** A gateway of the same configuration may need the same at this moment. */
-function aloneAmong({ ledger: place }: GatewayConfig): Alone {
-  if (place.kind === "sqlite")
-    return (key, work, signal) =>
-      existsSync(place.path)
-        ? aloneBeside(resolve(place.path), systemClock)(key, work, signal)
-        : work(signal);
-  return async (key, work, signal) => {
-    const ledger = await openLedger(place, { clock: systemClock, readOnly: true });
-    try {
-      return await ledger.fleet.alone(key, work, signal);
-    } finally {
-      await ledger.close();
-    }
-  };
 }
