@@ -38,7 +38,7 @@ const REFUSED = { target: { variableId: 0 }, value: Number.NaN, unit: undefined,
 export class Message {
   readonly #tools: Tools;
   #zone: string | undefined;
-  #parties = { sender: "", receiver: "" };
+  #partners = { sender: "", receiver: "" };
   #location = "";
   #locationRank = 0;
   #device = "";
@@ -104,8 +104,8 @@ export class Message {
   #takeParty(segment: Segment): void {
     const qualifier = component(segment, 0);
     const id = component(segment, 1);
-    if (qualifier === "MS" || qualifier === "FR") this.#parties.sender = id;
-    else if (qualifier === "MR" || qualifier === "DO") this.#parties.receiver = id;
+    if (qualifier === "MS" || qualifier === "FR") this.#partners.sender = id;
+    else if (qualifier === "MR" || qualifier === "DO") this.#partners.receiver = id;
     if (this.#detail) this.#beginPoint();
   }
 
@@ -159,7 +159,7 @@ export class Message {
         location: this.#location,
         product: this.#product,
         device: this.#device,
-        ...this.#parties,
+        ...this.#partners,
       }),
       value: inColumn(segment.column, component(segment, 0, 1), (text) =>
         number(text, { decimal: separators.decimal }),

@@ -29,7 +29,7 @@ export const settings = z.strictObject({
     .min(1)
     .default("-quantity")
     .describe(
-      "With `accumulated: both`: appended to the mappingConfig of quantities, to tell them from reads.",
+      "With `accumulated: both`: appended to the mappingConfig of quantities, to distinguish them from reads.",
     ),
   indexReads: z
     .string()

@@ -1,6 +1,7 @@
 /**
- * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml` and `lookups/`, and `expected.json` (the elements of all
- * batches) or `expected.err` (code, message and place). Run by the tests here and by `headgate mapper test`.
+ * Golden cases of mappers: `cases/<case>/` holds `input.<ext>`, optionally `settings.yaml` and `lookups/`, and
+ * `expected.json` (the elements of all batches) or `expected.err` (code, message and place). Run by the tests here and
+ * by `headgate mapper test`.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -231,7 +231,7 @@ export class BatchPusher {
     });
     const begunMs = clock.monotonicMs();
     onPush?.pushBegins(service);
-    const tell = (status: number | null) => {
+    const report = (status: number | null) => {
       const seconds = (clock.monotonicMs() - begunMs) / 1000;
       onPush?.pushEnded({ service, operationId, traceId: span.traceId, status, seconds });
     };
@@ -254,12 +254,12 @@ export class BatchPusher {
       );
       const { status, words } = answer;
       span.end({ "http.response.status_code": status }, status < 300 ? undefined : words);
-      tell(status);
+      report(status);
       if (webhookUrl !== undefined && status < 300) this.#parts.onWebhook?.(answer.webhookRefusal);
       return answer;
     } catch (thrown) {
       span.end({}, wordsOf(thrown));
-      tell(null);
+      report(null);
       if (signal.aborted) throw thrown;
       const isTransient = thrown instanceof TransientError;
       const isOpen = isUncertain || (isTransient && isSent && isOpenFault(thrown));

@@ -1,6 +1,6 @@
 /**
- * The measurement data service. `base_url` is the URL itself, `push_url` is `<url>/push`, `token_url` is `<url>/connect/token`
- * or `<url>/realms/<realm>/protocol/openid-connect/token`.
+ * The measurement data service. `base_url` is the URL itself, `push_url` is `<url>/push`, `token_url` is
+ * `<url>/connect/token` or `<url>/realms/<realm>/protocol/openid-connect/token`.
  */
 import Fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";

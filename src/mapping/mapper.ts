@@ -1,9 +1,10 @@
 /**
- * The public contract of mappers: `import { defineMapper, z } from "headgate/mapper"`. The only thing that a mapper imports.
+ * The public contract of mappers: `import { defineMapper, z } from "headgate/mapper"`. The only thing that a mapper
+ * imports.
  *
- * A mapper is a module whose default export is `defineMapper({ … })`. For each file its `map` is called once, in a process
- * apart, with readers for the file and functions to hand out readings. It never sends, never waits for a service, and has
- * no clock: the same bytes and settings give the same readings.
+ * A mapper is a module whose default export is `defineMapper({ … })`. For each file its `map` is called once, in a
+ * process apart, with readers for the file and functions to emit readings. It never sends, never waits for a service,
+ * and has no clock: the same bytes and settings give the same readings.
  */
 import type { z as zod } from "zod";
 import type { MapperFile, TextRow } from "../readers/contract.ts";
@@ -53,15 +54,15 @@ export type TargetFields = PushTarget;
 export interface Reading {
   readonly target: Target;
   /**
-   * An instant from 1901 to 2199, to the millisecond: from `time`, a `Date`, or ISO 8601 text with a designator. Text without one is
-   * refused: the shift would be silent.
+   * An instant from 1901 to 2199, to the millisecond: from `time`, a `Date`, or ISO 8601 text with a designator. Text
+   * without one is refused: the shift would be silent.
    */
   readonly date: Temporal.Instant | Date | string;
   /** Finite; in the unit of the variable, since the service converts nothing. */
   readonly value: number;
   /**
-   * VersionTag of this reading (*Data versioning*). Of the same target and date the file may hold one reading for each version; of
-   * one version, the later row wins, or what `conflicts` says.
+   * VersionTag of this reading (*Data versioning*). Of the same target and date the file may hold one reading for each
+   * version; of one version, the later row wins, or what `conflicts` says.
    */
   readonly version?: string | undefined;
   /** Tags of this reading: texts by name, such as the quality flags of the sender. */
@@ -92,23 +93,26 @@ export type Where =
  * What to do with a local time that occurs twice or not at all because of daylight saving.
  *
  * - `reject` (default): a `RowError` for both
- * - `earlier`, `later`: the first or the second pass of a repeated time; a missing time is read with the offset that gives the
- *   earlier or the later instant
- * - `byOrder`: the order of the calls tells the passes apart, whether the file runs forwards or backwards, and whether one pass follows
- *   the other or both passes of each time stand together. An instant in the repeated hour is known only when its series has left the hour:
- *   hand it to `emit`, `addMinutes` or `addDays` as it is; asked for its value it throws a `RowError`. A missing time is refused, and so are
- *   all readings of a series in an hour whose order does not tell, such as one row of each time. When several series alternate, name the
- *   series: `{ byOrder: meter }`
+ * - `earlier`, `later`: the first or the second pass of a repeated time; a missing time is read with the offset that
+ *   gives the earlier or the later instant
+ * - `byOrder`: the order of the calls distinguishes the passes, whether the file runs forwards or backwards, and
+ *   whether one pass follows the other or both passes of each time are adjacent. An instant in the repeated hour is
+ *   known only when its series has left the hour: hand it to `emit`, `addMinutes` or `addDays` as it is; reading its
+ *   value throws a `RowError`. A missing time is refused, and so are all readings of a series in an hour with an
+ *   ambiguous order, such as one row of each time. When several series alternate, name the series: `{ byOrder: meter }`
  */
 export type DstPolicy = "reject" | "earlier" | "later" | "byOrder" | { readonly byOrder: string };
 
 /**
- * Texts to instants. A zone is an IANA name (`Europe/Brussels`), a Windows name (`Romance Standard Time`), `UTC`, or a fixed offset (`+10:00`);
- * it is always named, since assuming one is a silent shift. An unknown zone or letter of a format refuses the whole file.
+ * Texts to instants. A zone is an IANA name (`Europe/Brussels`), a Windows name (`Romance Standard Time`), `UTC`, or a
+ * fixed offset (`+10:00`); it is always named, since assuming one is a silent shift. An unknown zone or letter of a
+ * format refuses the whole file.
  *
- * Formats are in Unicode letters (UTS #35): `yyyy` or `yy`, `MM` or `M`, `dd` or `d`, `HH` or `H` (or `hh`, `h` with `a`), `mm` or `m`, `ss` or
- * `s`, `S` to `SSS`, `MMM` for English months (`Jan`, `January`), `D` or `DDD` for the day of the year; other text stands for itself, letters in
- * single quotes (`dd/MM/yyyy 'at' HH:mm`). One letter takes one or two digits, `D` up to three. `24:00` is the end of the day. Parts of the time that a format leaves out are zero. Nothing is finer than a millisecond.
+ * Formats are in Unicode letters (UTS #35): `yyyy` or `yy`, `MM` or `M`, `dd` or `d`, `HH` or `H` (or `hh`, `h` with
+ * `a`), `mm` or `m`, `ss` or `s`, `S` to `SSS`, `MMM` for English months (`Jan`, `January`), `D` or `DDD` for the day
+ * of the year; other text stands for itself, letters in single quotes (`dd/MM/yyyy 'at' HH:mm`). One letter takes one
+ * or two digits, `D` up to three. `24:00` is the end of the day. Parts of the time that a format leaves out are zero.
+ * Nothing is finer than a millisecond.
  */
 export interface TimeTools {
   /**
@@ -119,9 +123,9 @@ export interface TimeTools {
   /** ISO 8601 with designator, which is binding; without one the zone is needed. Throws a `RowError`. */
   iso(text: string, zone?: string, policy?: DstPolicy): Temporal.Instant;
   /**
-   * First instant of the local day of the text; for files with a row a day and a column an interval. The instant of the n-th interval is
-   * `time.addMinutes(start, n * 30)`: intervals count time that passes, so they need no policy. Where the columns are labelled
-   * with wall times instead, read those with `local`. Throws a `RowError`.
+   * First instant of the local day of the text; for files with a row a day and a column an interval. The instant of the
+   * n-th interval is `time.addMinutes(start, n * 30)`: intervals count time that passes, so they need no policy. Where
+   * the columns are labelled with wall times instead, read those with `local`. Throws a `RowError`.
    */
   dayStart(text: string, format: string, zone: string): Temporal.Instant;
   /**
@@ -148,8 +152,9 @@ export interface NumberOptions {
 }
 
 /**
- * A configured table (`lookups[]` of the gateway's configuration), such as one from a vendor's tags to targets, units and factors.
- * Keys and column names are trimmed; cells are text, those of a workbook as the spreadsheet holds them (`12.5`, `true`, `2026-03-01T00:00:00`).
+ * A configured table (`lookups[]` of the gateway's configuration), such as one from a vendor's tags to targets, units
+ * and factors. Keys and column names are trimmed; cells are text, those of a workbook as the spreadsheet holds them
+ * (`12.5`, `true`, `2026-03-01T00:00:00`).
  */
 export interface Lookup {
   /** The row of this key, or undefined. */
@@ -192,14 +197,14 @@ export interface MapContext<Settings> {
    */
   number(text: string, options?: NumberOptions): number;
   /**
-   * `value`, given in the unit `from`, in the unit `to`; units by symbol (`kWh`, `m³` or `m3`) or name (`Kilowatt-hour`). Converts within one
-   * family by the rule of the specification, *Unit*. Throws a `RowError` for an unknown unit, with the nearest one, and for units of
-   * different families.
+   * `value`, given in the unit `from`, in the unit `to`; units by symbol (`kWh`, `m³` or `m3`) or name
+   * (`Kilowatt-hour`). Converts within one family by the rule of the specification, *Unit*. Throws a `RowError` for an
+   * unknown unit, with the nearest one, and for units of different families.
    */
   unit(value: number, from: string, to: string): number;
   /**
-   * The configured table of this name, with exactly the content that the run is bound to. Refuses the file when there is none or when
-   * it cannot be read: a key column that is missing, a key that is empty or comes twice.
+   * The configured table of this name, with exactly the content that the run is bound to. Refuses the file when there
+   * is none or when it cannot be read: a key column that is missing, a key that is empty or comes twice.
    */
   lookup(name: string): Promise<Lookup>;
   /** Lines for the log of the gateway, with run, file and mapper. */

@@ -1,9 +1,10 @@
 /**
- * The readings of a large file, on disk: each time that the columns in memory are full they are sorted and appended as a run
- * of records. The file has no name once it is open, so that it is gone however the process ends.
+ * The readings of a large file, on disk: each time that the columns in memory are full they are sorted and appended as
+ * a run of records. The file has no name once it is open, so that it is gone however the process ends.
  *
- * A record is 24 bytes in the order of this machine: rank and row (each 4 bytes), date and value (8). When the highest bit of
- * the rank is set, more follows: sheet and length of a text (4), then version and tags as that text, filled up to a multiple of 8.
+ * A record is 24 bytes in the order of this machine: rank and row (each 4 bytes), date and value (8). When the highest
+ * bit of the rank is set, more follows: sheet and length of a text (4), then version and tags as that text, filled up
+ * to a multiple of 8.
  */
 import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";

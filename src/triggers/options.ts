@@ -63,7 +63,7 @@ export const triggerOptions = z.strictObject({
     .optional()
     .describe(
       "run: readings that the mapper gives no version carry the id of their run as VersionTag, so " +
-        "that a delivery can be told from others, and sent again replaces its own entry instead of " +
+        "that a delivery can be distinguished from others, and sent again replaces its own entry instead of " +
         "making a further version. A replay is a run of its own, and so has a tag of its own. `{ tag: " +
         "TEXT }`: they carry this tag, and whatever is delivered with it later replaces them.",
     ),

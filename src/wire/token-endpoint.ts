@@ -1,10 +1,15 @@
-/** POST {token_url}, as hubs and HTTP intakes serve it: the password grant (specification, *Authentication* 1 to 3 and 8). */
+/**
+ * POST {token_url}, as hubs and HTTP intakes serve it: the password grant (specification, *Authentication* 1 to 3 and
+ * 8).
+ */
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import type { Logger } from "../support/log.ts";
 import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";
 
-/** Asked for by standard clients of OpenID Connect; they grant nothing here and are left out of the answer's `scope`. */
+/**
+ * Requested by standard clients of OpenID Connect; they grant nothing here and are omitted from the answer's `scope`.
+ */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];
 const FORM_BYTES_MAX = 65_536;
 
@@ -94,7 +99,7 @@ async function answer<Client, User>(
   return { access_token: token, expires_in: lifetimeSec, token_type: "Bearer", scope: scopes.join(" ") };
 }
 
-/** Client credentials stand in the form, or in a Basic header (RFC 6749, 2.3.1). */
+/** Client credentials are in the form, or in a Basic header (RFC 6749, 2.3.1). */
 function readRequest({ body, headers }: FastifyRequest): TokenRequest {
   const basic = /^basic\s+(\S+)$/i.exec(headers.authorization ?? "")?.[1];
   const decoded = basic === undefined ? "" : Buffer.from(basic, "base64").toString("utf8");

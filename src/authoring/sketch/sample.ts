@@ -57,7 +57,7 @@ export async function readSample(path: string): Promise<SampleTable> {
           : textTable(head);
   if (table !== null && table.rows.length > 0) return table;
   throw new RejectedError("HG-CLI-006", {
-    operation: "look at sample",
+    operation: "read sample",
     subject: path,
     message: "no table of rows is found in the file",
     hint: "Leave the sample out (`headgate mapper new NAME`) for an empty mapper to begin with.",

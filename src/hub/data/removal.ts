@@ -27,7 +27,7 @@ const OPTIONS = described({
   access: "manage",
   tag: "Data",
   summary: "Removes points of variables; with WhatIf says what would be removed",
-  description: "The parameters may also stand in a JSON body. A removal cannot be undone.",
+  description: "The parameters may also be in a JSON body. A removal cannot be undone.",
   query: removalQuery,
   answer: z.looseObject({ whatIf: z.boolean(), points: z.int(), versions: z.int() }),
   example: { query: { VariableIds: [1], WhatIf: true } },

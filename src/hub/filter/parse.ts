@@ -1,6 +1,6 @@
 /**
- * Reads `CustomFilter` and `OdmSqlFilter` (specification, *Conventions of collection endpoints*, 5 and 6; `docs/hub-choices.md` where it
- * says "not shown"):
+ * Reads `CustomFilter` and `OdmSqlFilter` (specification, *Conventions of collection endpoints*, 5 and 6;
+ * `docs/hub-choices.md` where it says "not shown"):
  *
  *     expression := conjunction { OR conjunction }
  *     conjunction := test { AND test }

@@ -41,7 +41,7 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
   401: "No valid token, or one without the scope.",
   403: "The user lacks the right.",
   404: "No such thing in the account of the token.",
-  409: "What is stored stands in the way.",
+  409: "The stored data conflicts with the request.",
   413: "The body is too large.",
   429: "Too many requests; `Retry-After` says how many seconds to wait.",
   501: "Not supported by this hub; `detail` says why.",

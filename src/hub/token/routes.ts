@@ -1,4 +1,7 @@
-/** POST {token_url}: users and clients of the store (specification, *Authentication* 1 to 3 and 8; platform facts, *Tokens*). */
+/**
+ * POST {token_url}: users and clients of the store (specification, *Authentication* 1 to 3 and 8; platform facts,
+ * *Tokens*).
+ */
 import type { FastifyInstance } from "fastify";
 import type { Attempt } from "../../support/sign-in-throttle.ts";
 import { SCOPES, tokenRequest, tokenResponse } from "../../wire/index.ts";

@@ -73,7 +73,7 @@ async function hashOf(password: string, known: string | undefined, cost?: HashCo
 
 function refuseRepeated(list: string, ids: readonly string[]): void {
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
-  if (twice !== undefined) throw inconsistent(`${list}: ${twice} stands there twice`);
+  if (twice !== undefined) throw inconsistent(`${list}: ${twice} occurs twice`);
 }
 
 function inconsistent(message: string): ConfigError {
