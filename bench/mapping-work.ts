@@ -10,6 +10,7 @@ import { mapFile } from "../src/mapping/map-file.ts";
 import { workersOptions } from "../src/mapping/options.ts";
 import { createCountingSink } from "../src/segment/writer.ts";
 import { silentLog } from "../src/support/log.ts";
+import { onlyOne } from "../src/support/settled.ts";
 import { createCatalogue } from "../src/workers/catalogue.ts";
 import { createMappingPool } from "../src/workers/pool.ts";
 import { measure, peakMegabytes } from "./child.ts";
@@ -118,9 +119,8 @@ async function throughPool(): Promise<{ run(): Promise<number>; close(): Promise
   const map = async (path: string, nth: number) => {
     const fileName = basename(path);
     const job = { runId: `bench-${nth}`, inputPath: path, fileName, filePath: fileName, binding };
-    const result = await pool.map(
-      { ...job, segmentPath: `${output}-${nth}.segment` },
-      new AbortController().signal,
+    const result = await onlyOne(
+      pool.map([{ ...job, segmentPath: `${output}-${nth}.segment` }], new AbortController().signal),
     );
     if (result.status === "failed") throw new Error(result.reason.message);
     return result.points;

@@ -1,4 +1,5 @@
 /** One file through one mapper as the gateway does it, in a process with its limits, and the segment read back. */
+
 import { createReadStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import type { MapJob, MapResult } from "../mapping/contract.ts";
 import type { WorkersOptions } from "../mapping/options.ts";
 import type { BatchSlice } from "../model.ts";
 import { createLog } from "../support/log.ts";
+import { onlyOne } from "../support/settled.ts";
 import { createMappingPool } from "../workers/pool.ts";
 
 export interface DryRun {
@@ -34,7 +36,7 @@ export async function mapApart<Shown>(
   });
   const pool = createMappingPool({ ...workers, count: 1 }, folders, log, { writable: [folder] });
   try {
-    const result = await pool.map({ ...job, runId: "map", segmentPath }, signal);
+    const result = await onlyOne(pool.map([{ ...job, runId: "map", segmentPath }], signal));
     const batches = result.status === "mapped" ? result.batches : [];
     return await show(result, () => bodiesOf(segmentPath, batches));
   } finally {

@@ -1,4 +1,5 @@
 /** What a replay would send, beside what was sent before, and beside what later runs have delivered. */
+
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +25,7 @@ import { systemClock } from "../support/clock.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
+import { onlyOne } from "../support/settled.ts";
 import { openMapping } from "../workers/open.ts";
 import { bindingParts } from "./command-client.ts";
 import { foundWords, placeWords } from "./output.ts";
@@ -171,17 +173,21 @@ async function mapAgain(
       });
     const lookups = await openLookupStore(config.lookups, folder, systemClock);
     const binding = { ...bound, mapper };
-    const result = await mapping.pool.map(
-      {
-        runId: of.id,
-        inputPath: join(folder, "input"),
-        fileName: basename(of.path),
-        filePath: of.path,
-        binding,
-        lookups: await lookups.filesFor(binding),
-        segmentPath: join(folder, "segment"),
-      },
-      signal,
+    const result = await onlyOne(
+      mapping.pool.map(
+        [
+          {
+            runId: of.id,
+            inputPath: join(folder, "input"),
+            fileName: basename(of.path),
+            filePath: of.path,
+            binding,
+            lookups: await lookups.filesFor(binding),
+            segmentPath: join(folder, "segment"),
+          },
+        ],
+        signal,
+      ),
     );
     if (result.status === "mapped") return { mapped: result, mapper };
     const { reason } = result;

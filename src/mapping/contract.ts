@@ -1,7 +1,8 @@
 /**
- * The interface of mapping for the rest of the gateway: a catalogue of mappers, and a pool that maps one file into one
- * segment.
+ * The interface of mapping for the rest of the gateway: a catalogue of mappers, and a pool that maps files into
+ * segments.
  */
+
 import type {
   BatchSlice,
   Binding,
@@ -12,12 +13,19 @@ import type {
   TargetFacts,
 } from "../model.ts";
 import type { Span } from "../segment/layout.ts";
+import type { Settled } from "../support/settled.ts";
 
 /** One file to map. All fields are plain data, since the job is sent to a worker. */
 export interface MapJob {
   readonly runId: string;
-  /** Local copy of the input. */
+  /** Local file with the bytes of the input. */
   readonly inputPath: string;
+  /**
+   * Where in that file the bytes are; the whole file when absent. A file that holds the inputs of several jobs becomes
+   * the segment of those that are mapped there (`segment/layout.ts`), and gets the names of their segments as well; the
+   * caller removes its own name.
+   */
+  readonly input?: Span | undefined;
   /** Required SHA-256 of the input, lower-case hexadecimal; not checked when absent or null. */
   readonly inputSha256?: string | null | undefined;
   /** Base name and path at the drop. */
@@ -31,11 +39,6 @@ export interface MapJob {
    * is complete.
    */
   readonly segmentPath: string;
-}
-
-/** One of several files whose inputs are in one file. */
-export interface PackedJob extends Omit<MapJob, "inputPath"> {
-  readonly input: Span;
 }
 
 /** A lookup table for one file: a local copy, and how to read it. */
@@ -135,23 +138,12 @@ export interface MappingPool {
   /** Announces a file for this mapper, so that slow starts may begin early. It guarantees nothing and never fails. */
   prepare(mapper: MapperIdentity): void;
   /**
-   * Maps one file. Never rejects because of the file or the mapper (that is `failed`). Rejects with `TransientError`
-   * when cancelled, when the disk fails, and with the code `HG-SPOOL-007` when the input differs from the fetched file.
+   * Maps a list of files, and returns a result or a reason for each, in the order given. A fault of the file or of the
+   * mapper is the result `failed`. The reason is a `TransientError` when mapping was cancelled, when the disk fails,
+   * and with the code `HG-SPOOL-007` when the input differs from the fetched file. A file that could not be mapped with
+   * its neighbours is mapped by itself, without a difference for the caller.
    */
-  map(job: MapJob, signal: AbortSignal): Promise<MapResult>;
-  /**
-   * Maps small files by the same version of a mapper, with the results of `map` and less overhead: one process maps
-   * them one after another, within the limits of one file. Their inputs are concatenated in the file `part`, which
-   * becomes a pack (`segment/layout.ts`) that also gets the names of the resulting segments; the caller removes `part`.
-   * Null: the file was not processed here, and `map` maps it or reports why it cannot. Null is the result for a file
-   * that is bound to another version than the first, for a file that fails, for the rest when the time limit is near,
-   * and for all when the process ends or takes too long. Rejects with `TransientError` when cancelled.
-   */
-  mapTogether(
-    part: string,
-    jobs: readonly PackedJob[],
-    signal: AbortSignal,
-  ): Promise<readonly (MapResult | null)[]>;
+  map(jobs: readonly MapJob[], signal: AbortSignal): Promise<readonly Settled<MapResult>[]>;
   close(): Promise<void>;
 }
 

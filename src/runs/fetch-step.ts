@@ -30,12 +30,7 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   const isEntry = (arrival?.parentId ?? null) !== null;
   const isBody = steps.dropEntry(run.drop)?.drop.kind === "http";
   const refused = await room.reserve(run.id, run.size, isEntry, isBody);
-  if (refused !== null) {
-    const { code, words } = refused;
-    if (run.reason?.message !== words)
-      await ledger.noteRun(run.id, { reason: { code, message: words }, event: "run.waiting", detail: words });
-    return waitFor(FULL_WAIT_MS, words);
-  }
+  if (refused !== null) return await waitForSpace(run, refused, steps);
   let isFetched = false;
   try {
     const result = await fetchIntoSpool(run, arrival, steps, signal);
@@ -46,6 +41,16 @@ export async function fetchInput(run: Run, steps: RunSteps, signal: AbortSignal)
   }
 }
 
+export async function waitForSpace(
+  run: Run,
+  { code, words }: { readonly code: string; readonly words: string },
+  { ledger }: RunSteps,
+): Promise<StepResult> {
+  if (run.reason?.message !== words)
+    await ledger.noteRun(run.id, { reason: { code, message: words }, event: "run.waiting", detail: words });
+  return waitFor(FULL_WAIT_MS, words);
+}
+
 async function fetchIntoSpool(
   run: Run,
   arrival: Arrival | null,
@@ -53,15 +58,8 @@ async function fetchIntoSpool(
   signal: AbortSignal,
 ): Promise<StepResult> {
   if (run.replay !== null) return fetchReplayed(run, run.replay, steps, signal);
-  if (arrival?.state === "duplicate") {
-    await cancel(run, steps, { code: "HG-RUN-001", message: arrival.reason });
-    return REST;
-  }
-  const earlier = arrival === null ? null : await steps.ledger.unfetchedBefore(arrival);
-  if (earlier !== null) {
-    const reason = `waits for run ${earlier.id} of an earlier arrival of ${run.path}, which may have the same bytes`;
-    return { move: "wait", ms: EARLIER_WAIT_MS, reason, blockedBy: earlier.id };
-  }
+  const before = arrival === null ? null : await afterEarlier(run, arrival, steps);
+  if (before !== null) return before;
   const post = steps.dropEntry(run.drop);
   if (post === undefined) return await waitForDrop(run, steps);
   if (run.binding.unpack === undefined) steps.pool.prepare(run.binding.mapper);
@@ -77,6 +75,31 @@ async function fetchIntoSpool(
     detail: `${fetched.bytes} bytes, sha256 ${fetched.sha256}`,
   });
   return NEXT;
+}
+
+/** What becomes of a run because of earlier arrivals, before its bytes are known; null when nothing does. */
+async function afterEarlier(run: Run, arrival: Arrival, steps: RunSteps): Promise<StepResult | null> {
+  if (arrival.state === "duplicate") {
+    await cancel(run, steps, { code: "HG-RUN-001", message: arrival.reason });
+    return REST;
+  }
+  const earlier = await steps.ledger.unfetchedBefore(arrival);
+  if (earlier === null) return null;
+  const reason = `waits for run ${earlier.id} of an earlier arrival of ${run.path}, which may have the same bytes`;
+  return { move: "wait", ms: EARLIER_WAIT_MS, reason, blockedBy: earlier.id };
+}
+
+/** What becomes of a run whose bytes were fetched, when they may be known; null when its readings are to be delivered. */
+export async function afterKnownContent(
+  run: Run,
+  sha256: string,
+  steps: RunSteps,
+): Promise<StepResult | null> {
+  const arrival = await steps.ledger.arrival(run.arrivalId);
+  if (arrival === null) return null;
+  const before = await afterEarlier(run, arrival, steps);
+  const rule = steps.dropEntry(run.drop)?.duplicates ?? "skip";
+  return before ?? (await knownBefore(run, arrival, sha256, rule, steps));
 }
 
 /** What becomes of a file whose bytes are known already; null when its readings are to be delivered. */
@@ -150,22 +173,30 @@ export async function isReturn(
 
 /** A file that vanished or was replaced before its bytes were had is no longer this arrival. */
 async function fetchOrTellWhy(run: Run, steps: RunSteps, signal: AbortSignal) {
-  const post = steps.dropEntry(run.drop);
-  if (post === undefined) return await waitForDrop(run, steps);
-  const entry = entryOf(run);
+  if (steps.dropEntry(run.drop) === undefined) return await waitForDrop(run, steps);
   try {
     return await fetchSource(run, steps.spool.inputPath(run.id), steps, signal);
   } catch (thrown) {
-    if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError))
-      throw thrown;
-    if ((await containerOf(run, steps)) !== null) throw thrown;
-    const there = await post.drop.stat(entry.path, signal);
-    if (there !== null && there.size === entry.size && there.mtime === entry.mtime)
-      throw passing(run, thrown);
-    // What came of it may be of two versions.
-    await steps.spool.discard(run.id, "input");
-    return await leaveDrop(run, there, thrown, steps);
+    return await afterFailedFetch(run, thrown, steps, signal);
   }
+}
+
+/** What becomes of a run whose fetch threw. Throws when it is to be tried again. */
+export async function afterFailedFetch(
+  run: Run,
+  thrown: unknown,
+  steps: RunSteps,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  if (signal.aborted || !(thrown instanceof TransientError || thrown instanceof RejectedError)) throw thrown;
+  const drop = steps.dropEntry(run.drop)?.drop;
+  if (drop === undefined || (await containerOf(run, steps)) !== null) throw thrown;
+  const entry = entryOf(run);
+  const there = await drop.stat(entry.path, signal);
+  if (there !== null && there.size === entry.size && there.mtime === entry.mtime) throw passing(run, thrown);
+  // What came of it may be of two versions.
+  await steps.spool.discard(run.id, "input");
+  return await leaveDrop(run, there, thrown, steps);
 }
 
 /** It was missing when it was asked for, and is there by now. */

@@ -1,12 +1,14 @@
 /** `fetched → mapping → mapped`, or aside to `empty` or `quarantined`; and the segment made again when the spool lost it. */
+
 import { basename } from "node:path/posix";
-import type { MappedRecord } from "../ledger/ledger.ts";
+import type { MappedRecord, RunPassage } from "../ledger/ledger.ts";
 import { conflictWords, cutWords, type MappedFile, type MapResult } from "../mapping/contract.ts";
 import type { Batch, Reason, Run } from "../model.ts";
 import { aboutOf } from "../segment/layout.ts";
 import { AGAIN, discardAgain, publishAgain } from "../spool/own-segments.ts";
 import { TransientError } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
+import { onlyOne } from "../support/settled.ts";
 import { excludeDelivered, waitForEarlier } from "./replay.ts";
 import { fetchSource, leaveToOthers, whyLost } from "./source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
@@ -48,7 +50,7 @@ async function fetchAgain(
   why: string,
   steps: RunSteps,
 ): Promise<StepResult> {
-  // A small file may be mapped with others next, into one segment file: what an attempt left beside that file is not its own.
+  // A small file may be mapped with others next, into one segment: what an attempt left beside that segment is not its own.
   await steps.spool.discard(run.id, "segment");
   await steps.ledger.advanceRun(run.id, from, "claimed", { detail: `${why}; it is fetched again` });
   return NEXT;
@@ -104,7 +106,7 @@ async function mapAndSpare(
 }
 
 /** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
-async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
+export async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
   const mapper = await steps.currentMapper(run.binding.mapper.name);
   if (mapper === null || mapper.digest === run.binding.mapper.digest) return false;
   const before = run.binding.mapper;
@@ -119,40 +121,51 @@ async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
   return true;
 }
 
+export function isMapperChanged(result: MapResult): boolean {
+  return result.status === "failed" && result.reason.code === MAPPER_CHANGED;
+}
+
 async function recordResult(run: Run, result: MapResult, steps: RunSteps): Promise<StepResult> {
-  if (result.status === "failed" && result.reason.code === MAPPER_CHANGED && (await rebind(run, steps))) {
+  if (isMapperChanged(result) && (await rebind(run, steps))) {
     await steps.ledger.advanceRun(run.id, "mapping", "fetched", {
       detail: "to be mapped by the mapper as it is now",
     });
     return NEXT;
   }
+  const { passage, mapped } = outcomeOf(run, result);
+  if (mapped === undefined || result.status === "failed") {
+    await steps.ledger.advanceRun(run.id, "mapping", passage.to, passage.change);
+    return REST;
+  }
+  await noteAbout(run, result, steps);
+  return { move: "next", run: await steps.ledger.recordMapped(run.id, mapped) };
+}
+
+/** The state that a run passes to by its mapping, with what is recorded of it. */
+export function outcomeOf(
+  run: Run,
+  result: MapResult,
+): { readonly passage: RunPassage; readonly mapped?: MappedRecord } {
   if (result.status === "failed") {
     const { rejectedByReason } = result;
-    await steps.ledger.advanceRun(run.id, "mapping", "quarantined", {
+    const change = {
       reason: rejectedByReason === undefined ? result.reason : { ...result.reason, rejectedByReason },
       rejected: result.rejected,
       points: { rejected: result.rejectedCount },
       detail: `${placeWords(result.reason.message, result.reason.place)}${refusedWords(result)}`,
-    });
-    return REST;
+    };
+    return { passage: { to: "quarantined", change } };
   }
-  if (result.batches.length === 0) {
-    const message =
-      run.replay !== null && result.targets.length > 0
-        ? "nothing is left to deliver: every reading was delivered later, or accepted before"
-        : "the file holds no readings";
-    await steps.ledger.advanceRun(run.id, "mapping", "empty", {
-      reason: { code: "HG-RUN-003", message },
-      detail: message,
-    });
-    return REST;
-  }
-  await noteAbout(run, result, steps);
-  return { move: "next", run: await steps.ledger.recordMapped(run.id, mappedRecord(result)) };
+  if (result.batches.length > 0) return { passage: { to: "mapped" }, mapped: mappedRecord(result) };
+  const message =
+    run.replay !== null && result.targets.length > 0
+      ? "nothing is left to deliver: every reading was delivered later, or accepted before"
+      : "the file holds no readings";
+  return { passage: { to: "empty", change: { reason: { code: "HG-RUN-003", message }, detail: message } } };
 }
 
 /** As the ledger takes it. */
-export function mappedRecord(result: MappedFile): MappedRecord {
+function mappedRecord(result: MappedFile): MappedRecord {
   return {
     batches: result.batches,
     points: result.points,
@@ -163,7 +176,7 @@ export function mappedRecord(result: MappedFile): MappedRecord {
   };
 }
 
-async function noteAbout(run: Run, result: MappedFile, steps: RunSteps): Promise<void> {
+export async function noteAbout(run: Run, result: MappedFile, steps: RunSteps): Promise<void> {
   const about = aboutOf(result);
   if (about !== null) await steps.spool.note(run.id, about);
 }
@@ -264,18 +277,22 @@ async function mapOnce(
   steps: RunSteps,
   signal: AbortSignal,
 ): Promise<MapResult> {
-  return await steps.pool.map(
-    {
-      runId: run.id,
-      inputPath: steps.spool.inputPath(run.id),
-      inputSha256: run.sha256,
-      fileName: basename(run.path),
-      filePath: run.path,
-      binding: run.binding,
-      lookups: await steps.lookups.filesFor(run.binding),
-      segmentPath,
-    },
-    signal,
+  return await onlyOne(
+    steps.pool.map(
+      [
+        {
+          runId: run.id,
+          inputPath: steps.spool.inputPath(run.id),
+          inputSha256: run.sha256,
+          fileName: basename(run.path),
+          filePath: run.path,
+          binding: run.binding,
+          lookups: await steps.lookups.filesFor(run.binding),
+          segmentPath,
+        },
+      ],
+      signal,
+    ),
   );
 }
 

@@ -1,26 +1,24 @@
 /**
  * Leads every run through its steps. What to do next is always read from the ledger, so that a restart resumes where it stood.
  *
- * Its stages (`stages.ts`) work side by side, each with its own concurrency; small runs may take their step together (`parties.ts`).
+ * Its stages (`stages.ts`) work side by side, each with its own concurrency; small runs may take their step as a list (`groups.ts`).
  * A step that must wait names a time and a reason; a service that cannot be reached makes all its runs wait. Drops and lanes take
  * turns, so that what waits at one of them never hides what is ready at another.
  */
+
 import type { Run } from "../model.ts";
 import { NEEDS_SERVICE_STATES, RUN_STATES } from "../states.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
-import { GATHER_MS, Parties } from "./parties.ts";
+import { resultOf, type Settled } from "../support/settled.ts";
+import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
+import { LOOK_AHEAD, readyRuns } from "./ready-runs.ts";
 import { beginToFill, freeSlots, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
 import { takeStep } from "./step-dispatch.ts";
 import { Faults } from "./step-faults.ts";
 import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 import { CROWD, WakeTimer } from "./wake-timer.ts";
-
-/** Runs of a drop or a lane that are considered beyond the running ones, so that waiting ones hide no ready ones. */
-const LOOK_AHEAD = 200;
-/** Runs that are read at a time. */
-const PAGE = { least: 8, most: 64 };
 
 export class Scheduler {
   readonly #steps: RunSteps;
@@ -29,7 +27,7 @@ export class Scheduler {
   /** Runs in hand of which something new was told meanwhile: they are not made to wait. */
   readonly #told = new Set<string>();
   readonly #faults: Faults;
-  readonly #parties: Parties;
+  readonly #groups: Groups;
   readonly #tasks = new Set<Promise<void>>();
   /** Of the runs in hand: how to end the step, and when it has ended. */
   readonly #steppers = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
@@ -49,7 +47,7 @@ export class Scheduler {
     this.#steps = steps;
     this.#waits = new Waits(steps.clock, options.onService);
     this.#faults = new Faults(steps);
-    this.#parties = new Parties(steps);
+    this.#groups = new Groups(steps);
     this.#wakeTimer = new WakeTimer(steps.clock, () => this.wake());
     this.#stages = openStages(options);
   }
@@ -229,41 +227,30 @@ export class Scheduler {
     this.#beginAll(taken, stage);
   }
 
-  /** Runs of small files in parties, the others one by one. */
+  /** Runs of small files in groups, the others one by one. */
   #beginAll(runs: readonly Run[], stage: Stage): void {
-    const { parties, alone, gathering } = this.#parties.form(runs, this.#steppers.size >= CROWD);
-    for (const run of gathering) stage.running.delete(run.id);
-    if (gathering.length > 0) {
+    const { groups, single, waiting } = this.#groups.form(runs, this.#steppers.size >= CROWD);
+    for (const run of waiting) stage.running.delete(run.id);
+    if (waiting.length > 0) {
       stage.emptyUntilMs = 0;
-      this.#wakeIn(GATHER_MS);
+      this.#wakeIn(GROUP_WAIT_MS);
     }
-    for (const run of alone) this.#begin(run, stage);
-    for (const party of parties) {
+    for (const run of single) this.#begin(run, stage);
+    for (const group of groups) {
       const stop = new AbortController();
-      const results = party.take(stop.signal);
-      // Who is not wanted any more ends the party; the others go on alone.
-      for (const run of party.runs)
+      const results = group.take(stop.signal);
+      // A run that is stopped ends the step of its group; the others take it by themselves.
+      for (const run of group.runs)
         this.#begin(run, stage, { stop, result: results.then((all) => all.get(run.id) ?? null) });
     }
   }
 
   /** The first runs of a drop or a lane that are neither in hand nor made to wait. */
   async #readyOf(stage: Stage, group: string, wanted: number): Promise<Run[]> {
-    const ready: Run[] = [];
-    const filter = { ...stage.only, ours: true, [stage.by]: group, except: [...stage.running.keys()] };
-    const free = Math.max(PAGE.least, wanted - stage.running.size);
-    let limit = Math.min(PAGE.most, free);
-    let after: string | undefined;
-    for (let seen = 0; seen < LOOK_AHEAD && ready.length < free; limit = Math.min(PAGE.most, 2 * limit)) {
-      const page = after === undefined ? { ...filter, limit } : { ...filter, limit, after };
-      const some = await this.#steps.ledger.runsIn(stage.states, page);
-      ready.push(...some.filter((run) => this.#isReady(run, stage)));
-      if (some.length < limit) return ready;
-      after = some.at(-1)?.id;
-      seen += some.length;
-    }
-    stage.emptyUntilMs = 0;
-    return ready.slice(0, free);
+    const isReady = (run: Run) => this.#isReady(run, stage);
+    const { runs, isCut } = await readyRuns(this.#steps.ledger, stage, group, wanted, isReady);
+    if (isCut) stage.emptyUntilMs = 0;
+    return runs;
   }
 
   #isReady(run: Run, stage: Stage): boolean {
@@ -280,11 +267,11 @@ export class Scheduler {
   #begin(
     run: Run,
     stage: Stage,
-    party?: { readonly stop: AbortController; readonly result: Promise<StepResult | null> },
+    list?: { readonly stop: AbortController; readonly result: Promise<Settled<StepResult> | null> },
   ): void {
     const stop = new AbortController();
-    if (party !== undefined) stop.signal.addEventListener("abort", () => party.stop.abort());
-    const task = this.#take(run, stage, stop.signal, party?.result).finally(() => {
+    if (list !== undefined) stop.signal.addEventListener("abort", () => list.stop.abort());
+    const task = this.#take(run, stage, stop.signal, list?.result).finally(() => {
       stage.running.delete(run.id);
       this.#told.delete(run.id);
       this.#steppers.delete(run.id);
@@ -315,14 +302,13 @@ export class Scheduler {
     run: Run,
     stage: Stage,
     signal: AbortSignal,
-    party?: Promise<StepResult | null>,
+    list?: Promise<Settled<StepResult> | null>,
   ): Promise<void> {
-    let together = (await party) ?? null;
+    let listed = (await list) ?? null;
     if (signal.aborted) return;
     for (let now: Run | null = run; now !== null; ) {
-      if (together !== null) this.#faults.forget(run.id);
-      const result: StepResult = together ?? (await this.#stepOrFault(now, stage, signal));
-      together = null;
+      const result: StepResult = await this.#stepOrFault(now, stage, signal, listed);
+      listed = null;
       if (this.#waits.release(run.id)) this.#lookAgain({ state: "mapped", path: run.path });
       this.#lookAgain(now);
       if (signal.aborted) return;
@@ -367,8 +353,18 @@ export class Scheduler {
   }
 
   /** Never rejects: whatever happens to one run, the others go on. */
-  async #stepOrFault(run: Run, stage: Stage, signal: AbortSignal): Promise<StepResult> {
+  async #stepOrFault(
+    run: Run,
+    stage: Stage,
+    signal: AbortSignal,
+    listed: Settled<StepResult> | null,
+  ): Promise<StepResult> {
     try {
+      if (listed !== null) {
+        const result = resultOf(listed);
+        this.#faults.forget(run.id);
+        return result;
+      }
       const held = await this.#steps.ledger.fleet.holdRun(run);
       // Another node was faster, or it has gone on since it was looked at.
       if (held?.state !== run.state) return held === null ? REST : NEXT;

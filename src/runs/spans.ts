@@ -28,8 +28,8 @@ export async function tracedStep(
   }
 }
 
-/** A step that runs take together is a span of each. */
-export async function tracedParty<Result>(
+/** A step that a list of runs takes is a span of each. */
+export async function tracedList<Result>(
   name: string,
   runs: readonly Run[],
   { tracer }: Pick<RunSteps, "tracer">,

@@ -5,10 +5,10 @@ import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { TargetFacts } from "../model.ts";
-import { type PackPart, ROWS, type RunAbout } from "../segment/layout.ts";
+import { type PackPart, ROWS, type RunAbout, readSpan, type Span } from "../segment/layout.ts";
 import type { SegmentRead } from "../segment/payloads.ts";
 import { systemClock } from "../support/clock.ts";
-import { publishDurably, syncDirectory } from "../support/durable.ts";
+import { publishDurably, syncDirectory, writeDurably } from "../support/durable.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
 import { PRIVATE_FOLDER } from "../support/private-files.ts";
 import { randomHex } from "../support/random.ts";
@@ -35,8 +35,8 @@ export interface Spool {
   hasSegment(runId: string): Promise<boolean>;
   /** Says what the batches of a run are about, so that they can be guarded, and its readings traced to their rows. */
   note(runId: string, about: RunAbout): Promise<void>;
-  /** Full path for a pack that begins with this run, until it has its names. */
-  newPack(runId: string): string;
+  /** Full path for a segment that begins with this run, until it has its names. */
+  newSegment(runId: string): string;
   /** Syncs a pack that is complete, and gives it its names, for good. Answers for each whether it was done. */
   publishPack(pack: PackPart): Promise<readonly boolean[]>;
   /** Hands out what was noted of the targets of a run that is not at rest, so many at a time. False when it is not here as a whole. */
@@ -54,6 +54,8 @@ export interface Spool {
    * has another SHA-256 than is told (null: whichever it has).
    */
   restoreInput(runId: string, from?: string, sha256?: string | null): Promise<boolean>;
+  /** Copies the input of a run out of a file that it shares with others. */
+  cutInput(runId: string, from: string, span: Span): Promise<void>;
   /** Makes a synced file beside it the input of a run. */
   takeInput(runId: string, part: string): Promise<void>;
   /** Whether it is here, in whichever place. */
@@ -116,6 +118,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       const { about } = segmentFiles(segmentPath(runId));
       return about !== null && (await readFacts(about, perPart, take));
     },
+    cutInput: async (runId, from, span) => writeDurably(inputPath(runId), readSpan(from, span)),
     takeInput: (runId, part) => publishDurably(part, inputPath(runId)),
     restoreInput: (runId, from = runId, sha256 = null) => inputs.restore(runId, from, sha256),
     holdsInput: async (runId) => inputs.find(runId) !== null,
@@ -147,7 +150,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
       }
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs),
-    newPack: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
+    newSegment: (runId) => `${segmentPath(runId)}.${randomHex(4)}${PART}`,
     publishPack: (pack) => disk.publish(pack),
     retire: (runIds) => disk.retire(runIds, (runId) => retireOne(runId, names)),
     close: () => disk.close(),
@@ -206,6 +209,7 @@ function guarded(left: Set<string>, spool: Spool): Spool {
         left.delete(runId);
       });
     },
+    cutInput: guard("store input", spool.cutInput),
     takeInput: guard("take input", spool.takeInput),
     restoreInput: guard("restore input", spool.restoreInput),
     holdsInput: guard("find input", spool.holdsInput),

@@ -159,7 +159,7 @@ export class MapperProcess {
     this.#unref();
     if (why !== null) await this.kill();
     if (why !== null) return { end: why };
-    if (outcome.end === "answered") this.served += request.kind === "map together" ? request.jobs.length : 1;
+    if (outcome.end === "answered") this.served += request.kind === "map list" ? request.jobs.length : 1;
     return this.#judged(outcome);
   }
 

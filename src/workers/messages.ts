@@ -1,6 +1,7 @@
 /** What crosses between the gateway and the processes that mappers run in, by the channel between parent and child. */
 
-import type { MapJob, MapResult, PackedJob } from "../mapping/contract.ts";
+import type { MapJob, MapResult } from "../mapping/contract.ts";
+import type { Span } from "../segment/layout.ts";
 import type { ErrorCode } from "../support/errors.ts";
 
 /** A mapper's module, as exactly this version. */
@@ -12,8 +13,8 @@ export interface MapperModule {
   readonly origin?: string | undefined;
 }
 
-/** What a mapper logged about one file of several. */
-export interface PartyLine {
+/** What a mapper logged about one file of a list. */
+export interface ListLine {
   /** Of the job, from 0. */
   readonly nth: number;
   readonly level: "info" | "warn";
@@ -32,12 +33,17 @@ export interface ChildStart {
   readonly own: MapperModule | null;
 }
 
+/** A job whose input lies in one file with those of others. */
+export interface ListedJob extends MapJob {
+  readonly input: Span;
+}
+
 /** Small files, one after another, of which `part` has the inputs, and gets what comes of them. */
-export interface MapTogether {
+export interface JobList {
   /** Full path. */
   readonly part: string;
   /** What they have in common crosses once, when it is the same object. */
-  readonly jobs: readonly PackedJob[];
+  readonly jobs: readonly ListedJob[];
 }
 
 /** To a child: one thing to do. The next is sent after the answer. */
@@ -48,7 +54,7 @@ export type ChildRequest =
       /** The segment is written under this name until it is complete. */
       readonly partPath: string;
     } & MapperModule)
-  | ({ readonly kind: "map together" } & MapTogether & MapperModule)
+  | ({ readonly kind: "map list" } & JobList & MapperModule)
   /** What the mapper says of itself. */
   | ({ readonly kind: "describe" } & MapperModule)
   | ({
@@ -73,11 +79,11 @@ export type ChildMessage =
 
 export type ChildAnswer =
   | { readonly kind: "mapped"; readonly result: MapResult }
-  /** Null: to be mapped alone, which tells the reason. */
+  /** Null: the pool maps it by itself, which finds the reason. */
   | {
-      readonly kind: "mapped together";
+      readonly kind: "mapped list";
       readonly results: readonly (MapResult | null)[];
-      readonly lines: readonly PartyLine[];
+      readonly lines: readonly ListLine[];
     }
   | { readonly kind: "facts"; readonly facts: MapperFacts }
   /** Null when the settings fit, or the case came out as expected. */

@@ -5,9 +5,9 @@ import type { MappersOptions, WorkersOptions } from "../mapping/options.ts";
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { createInspector } from "./inspector.ts";
+import type { PublishPack } from "./job-list.ts";
 import type { SharedMappers } from "./mapper-copies.ts";
 import { KeptVersions } from "./mapper-versions.ts";
-import type { PublishPack } from "./party.ts";
 import { createMappingPool } from "./pool.ts";
 
 /** A changed mapper that hangs keeps no gateway from starting: the version before it goes on. */

@@ -1,6 +1,7 @@
-/** The worker pool: one file a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
+/** The worker pool: one file or one list a process, within limits of memory and time; whatever a mapper does ends its own run and nothing else. */
+
 import { availableParallelism } from "node:os";
-import type { MapJob, MappingPool, MapResult, PackedJob } from "../mapping/contract.ts";
+import type { MapJob, MappingPool, MapResult } from "../mapping/contract.ts";
 import { reasonOf } from "../mapping/map-file.ts";
 import { digestMapper, locateMapper } from "../mapping/mapper-files.ts";
 import type { WorkersOptions } from "../mapping/options.ts";
@@ -9,11 +10,12 @@ import { discardPart, publishSegment } from "../segment/writer.ts";
 import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
+import { settleRest } from "../support/settled.ts";
 import { searchFolders } from "./catalogue.ts";
+import { listOf, mapJobList, type PublishPack, partPathOf } from "./job-list.ts";
+import { ListTurns } from "./list-turns.ts";
 import type { AskOutcome, MapperProcess } from "./mapper-process.ts";
-import type { ChildAnswer, MapperModule, MapTogether } from "./messages.ts";
-import { mapParty, type PublishPack, partPathOf } from "./party.ts";
-import { PartyTurns } from "./party-turns.ts";
+import type { ChildAnswer, JobList, ListedJob, MapperModule } from "./messages.ts";
 import { keyOf, ProcessPool } from "./process-pool.ts";
 import { Slots } from "./slots.ts";
 
@@ -28,6 +30,8 @@ interface Mapped {
   /** Where its segment lies until it is published. */
   readonly partPath: string;
 }
+
+type ListedResults = readonly (MapResult | null)[];
 
 export interface PoolMeans {
   /** The module of exactly this version of a mapper, or null. Default: as it is on disk now. */
@@ -47,7 +51,7 @@ export function createMappingPool(
 ): MappingPool {
   const count = options.count === "auto" ? availableParallelism() : options.count;
   const slots = new Slots(count);
-  const turns = new PartyTurns(slots);
+  const turns = new ListTurns(slots);
   const shelf = new ProcessPool(
     count + IDLE_BESIDE,
     { memory: options.memory, writable: means.writable ?? null },
@@ -95,24 +99,50 @@ export function createMappingPool(
   }
 
   /** Null when it came to nothing. */
-  async function askTogether(party: MapTogether, module: MapperModule, signal: AbortSignal) {
-    const [first] = party.jobs;
+  async function askList(list: JobList, module: MapperModule, signal: AbortSignal) {
+    const [first] = list.jobs;
     if (first === undefined) return null;
     const child = shelf.take(module, false);
     const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
     const outcome = await child.ask(
-      { kind: "map together", ...party, ...module },
+      { kind: "map list", ...list, ...module },
       { signal, timeLimit: options.timeLimit, log: (level, message) => say(first, level, message) },
     );
     if (outcome.end !== "answered") {
       shelf.drop(child);
-      if (outcome.end === "cancelled") throw cancelled(first);
       return null;
     }
     shelf.giveBack(child, module, leftWords(outcome.left, first));
-    if (outcome.answer.kind !== "mapped together") return null;
-    for (const { nth, level, message } of outcome.answer.lines) say(party.jobs[nth] ?? first, level, message);
+    if (outcome.answer.kind !== "mapped list") return null;
+    for (const { nth, level, message } of outcome.answer.lines) say(list.jobs[nth] ?? first, level, message);
     return outcome.answer.results;
+  }
+
+  /** Null for jobs that are to be mapped by themselves. */
+  async function mapListed(jobs: readonly MapJob[], stop: AbortSignal): Promise<ListedResults> {
+    const list = listOf(jobs);
+    const mapper = jobs[0]?.binding.mapper;
+    if (list === null || mapper === undefined || stop.aborted) return [];
+    const module = await locate(mapper.name, mapper.digest);
+    if (module === null) return [];
+    const key = keyOf(module);
+    const ask = async (some: readonly ListedJob[]) => {
+      if (!(await turns.take(key, shelf.hasIdle(key), stop))) return null;
+      return await askList({ ...list, jobs: some }, module, stop).finally(() => turns.free(key));
+    };
+    return await mapJobList(list, mapper, ask, means.publishPack);
+  }
+
+  async function mapOne(job: MapJob, stop: AbortSignal): Promise<MapResult> {
+    if (stop.aborted) throw cancelled(job);
+    const { name, digest } = job.binding.mapper;
+    const module = await locate(name, digest);
+    if (module === null) return failed(absence(await isKnown(folders, name), name));
+    if (!(await slots.take(stop))) throw cancelled(job);
+    // While the disk is waited for, the process has the next file.
+    const { result, partPath } = await mapInProcess(job, module, stop).finally(() => slots.free());
+    if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
+    return result;
   }
 
   async function prepare({ name, digest }: MapperIdentity): Promise<void> {
@@ -130,32 +160,9 @@ export function createMappingPool(
         .finally(() => preparing.delete(begun));
       preparing.add(begun);
     },
-    async map(job, signal) {
+    async map(jobs, signal) {
       const stop = AbortSignal.any([signal, closing.signal]);
-      if (stop.aborted) throw cancelled(job);
-      const { name, digest } = job.binding.mapper;
-      const module = await locate(name, digest);
-      if (module === null) return failed(absence(await isKnown(folders, name), name));
-      if (!(await slots.take(stop))) throw cancelled(job);
-      // While the disk is waited for, the process has the next file.
-      const { result, partPath } = await mapInProcess(job, module, stop).finally(() => slots.free());
-      if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
-      return result;
-    },
-    async mapTogether(part, jobs, signal) {
-      const [first] = jobs;
-      if (first === undefined) return [];
-      const stop = AbortSignal.any([signal, closing.signal]);
-      if (stop.aborted) throw cancelled(first);
-      const { name, digest } = first.binding.mapper;
-      const module = await locate(name, digest);
-      if (module === null) return jobs.map(() => null);
-      const key = keyOf(module);
-      const ask = async (party: readonly PackedJob[]) => {
-        if (!(await turns.take(key, shelf.hasIdle(key), stop))) throw cancelled(first);
-        return await askTogether({ part, jobs: party }, module, stop).finally(() => turns.free(key));
-      };
-      return await mapParty({ part, jobs }, first.binding.mapper, ask, means.publishPack);
+      return await settleRest(jobs, await mapListed(jobs, stop), (job) => mapOne(job, stop));
     },
     async close() {
       closing.abort();

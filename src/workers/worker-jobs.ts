@@ -1,14 +1,16 @@
 /** What a process of mappers does with the files that it is given: one, or several one after another. */
+
 import { hash } from "node:crypto";
 import { type CappedLog, logText, type WriteLine } from "../mapping/capped-log.ts";
-import type { MapJob, MapResult, PackedJob } from "../mapping/contract.ts";
+import type { MapJob, MapResult } from "../mapping/contract.ts";
 import { mapFile, unreadableInput } from "../mapping/map-file.ts";
 import type { Mapper } from "../mapping/mapper.ts";
+import { readSpan, type Span } from "../segment/layout.ts";
 import { PackWriter } from "../segment/pack-writer.ts";
 import { type BatchSink, createSegmentPart } from "../segment/writer.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { TransientError, wordsOf } from "../support/errors.ts";
-import type { ChildAnswer, MapTogether, PartyLine } from "./messages.ts";
+import type { ChildAnswer, JobList, ListedJob, ListLine } from "./messages.ts";
 
 type Log = Pick<CappedLog, "add">;
 
@@ -54,12 +56,22 @@ export async function mapAlone(
   signal: AbortSignal,
   log: Log,
 ): Promise<MapResult> {
-  const { inputSha256 = null } = job;
+  const { inputPath, input, inputSha256 = null } = job;
+  const content = input === undefined ? undefined : contentAt(job, input);
   if (inputSha256 !== null) {
-    const sha256 = await inputDigest(job);
+    const sha256 = content === undefined ? await inputDigest(job) : hash("sha256", content);
     if (sha256 !== inputSha256) throw damagedInput(job, sha256);
   }
-  return await mapJob(job, { inputPath: job.inputPath }, createSegmentPart(partPath), mapper, signal, log);
+  const source = content === undefined ? { inputPath } : { inputPath, content };
+  return await mapJob(job, source, createSegmentPart(partPath), mapper, signal, log);
+}
+
+function contentAt({ inputPath, filePath }: MapJob, input: Span): Buffer {
+  try {
+    return readSpan(inputPath, input);
+  } catch (cause) {
+    throw unreadableInput(filePath, cause);
+  }
 }
 
 async function inputDigest({ inputPath, filePath }: MapJob): Promise<string> {
@@ -79,30 +91,30 @@ function damagedInput({ filePath, inputSha256 }: MapJob, sha256: string): Transi
 }
 
 /** Files that take long have nothing to gain from each other, and would keep what is mapped already waiting, in milliseconds. */
-const PARTY_MS = 1_000;
+const LIST_MS = 1_000;
 
 /**
- * Each as if it were alone. What comes out otherwise than mapped is null and leaves no line in the log: mapped alone, it says why. So is what
- * was not come to in time, or before the process was left unclean, and all when the disk refuses.
+ * Each as if it were alone. A file that comes out otherwise than mapped is null and leaves no line in the log: the pool maps it by itself, which finds the
+ * reason. So is a file for which there was no time, or whose process was left unclean before, and all when the disk refuses.
  * `begin` makes the log of one file, which what is printed goes to as well.
  */
-export async function mapTogether(
-  { part, jobs }: MapTogether,
+export async function mapList(
+  { part, jobs }: JobList,
   mapper: Mapper,
   signal: AbortSignal,
   begin: (write: WriteLine) => CappedLog,
   isClean: () => boolean,
-): Promise<Extract<ChildAnswer, { kind: "mapped together" }>> {
+): Promise<Extract<ChildAnswer, { kind: "mapped list" }>> {
   const pack = onDisk(() => PackWriter.open(part));
   const results: (MapResult | null)[] = [];
-  const lines: PartyLine[] = [];
+  const lines: ListLine[] = [];
   const begunMs = performance.now();
   for (const [nth, job] of jobs.entries()) {
-    if (pack === null || performance.now() - begunMs > PARTY_MS || !isClean()) {
+    if (pack === null || performance.now() - begunMs > LIST_MS || !isClean()) {
       results.push(null);
       continue;
     }
-    const said: PartyLine[] = [];
+    const said: ListLine[] = [];
     const log = begin((level, message) => said.push({ nth, level, message }));
     const result = await mappedOrNull(withOwnSettings(job), { pack, part }, mapper, signal, log);
     log.end();
@@ -110,8 +122,8 @@ export async function mapTogether(
     if (result !== null) lines.push(...said);
   }
   if (pack === null || onDisk(() => pack.write() ?? true) !== null)
-    return { kind: "mapped together", results, lines };
-  return { kind: "mapped together", results: jobs.map(() => null), lines: [] };
+    return { kind: "mapped list", results, lines };
+  return { kind: "mapped list", results: jobs.map(() => null), lines: [] };
 }
 
 /** Null where it refuses. */
@@ -119,18 +131,18 @@ function onDisk<Value>(work: () => Value): Value | null {
   try {
     return work();
   } catch {
-    // Each of them meets it again alone, and says it.
+    // The pool meets it again with each of them, and words it.
     return null;
   }
 }
 
 /** They came once for all, and a mapper may change what it is given. */
-function withOwnSettings(job: PackedJob): PackedJob {
+function withOwnSettings(job: ListedJob): ListedJob {
   return { ...job, binding: { ...job.binding, settings: structuredClone(job.binding.settings) } };
 }
 
 async function mappedOrNull(
-  job: PackedJob,
+  job: ListedJob,
   { pack, part }: { readonly pack: PackWriter; readonly part: string },
   mapper: Mapper,
   signal: AbortSignal,
@@ -139,7 +151,7 @@ async function mappedOrNull(
   try {
     const content = pack.input(job.input);
     const { inputSha256 = null } = job;
-    // Fetched again by itself.
+    // The pool words it.
     if (inputSha256 !== null && hash("sha256", content) !== inputSha256) return null;
     const source = { inputPath: part, content };
     const result = await mapJob(job, source, pack.sinkOf(job), mapper, signal, log);
@@ -147,7 +159,7 @@ async function mappedOrNull(
   } catch (thrown) {
     // The next one would be left off as well.
     if (signal.aborted) throw thrown;
-    return null; // Whatever it was is told when it is mapped alone.
+    return null; // The pool finds it again, and words it.
   }
 }
 

@@ -24,7 +24,7 @@ import type {
   ChildStart,
   MapperModule,
 } from "./messages.ts";
-import { mapAlone, mapTogether, printable } from "./worker-jobs.ts";
+import { mapAlone, mapList, printable } from "./worker-jobs.ts";
 
 /** Between two looks at the parent and the memory, in milliseconds. */
 const WATCH_MS = 250;
@@ -150,8 +150,8 @@ async function answer(
         const { job, partPath } = request;
         return { kind: "mapped", result: await mapAlone(job, partPath, mapper, signal, log) };
       }
-      case "map together":
-        return await mapTogether(request, mapper, signal, begin, isClean);
+      case "map list":
+        return await mapList(request, mapper, signal, begin, isClean);
       case "describe":
         return { kind: "facts", facts: factsOf(mapper) };
       case "settings":

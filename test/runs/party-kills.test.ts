@@ -60,7 +60,7 @@ function killAt(point: string, order: Omit<PartyOrder, "root" | "spool">): void 
 
 test("at drops.list.copied each file is fetched whole by itself", async () => {
   const wanted = await entries();
-  killAt("drops.list.copied", { fetch: { entries: wanted, destination: spool.newPack(RUNS[0] ?? "") } });
+  killAt("drops.list.copied", { fetch: { entries: wanted, destination: spool.newSegment(RUNS[0] ?? "") } });
   for (const [at, entry] of wanted.entries()) {
     const destination = spool.inputPath(RUNS[at] ?? "");
     expect((await fetchFile(drop, entry, destination, never)).bytes).toBe(entry.size);
@@ -71,14 +71,14 @@ test("at drops.list.copied each file is fetched whole by itself", async () => {
 });
 
 test("at spool.list.named a pack has all of its names or some, each of them whole, and gets them again", async () => {
-  const part = spool.newPack(RUNS[0] ?? "");
+  const part = spool.newSegment(RUNS[0] ?? "");
   const paths = RUNS.map((run) => spool.segmentPath(run));
   writeFileSync(part, "a pack");
   killAt("spool.list.named#2", { publish: { part, paths } });
   await spool.sweep();
   const named = readdirSync(join(spool.root, "segments"));
   expect(named).toEqual(RUNS.slice(0, 2).map((run) => `${run}.segment`));
-  const again = spool.newPack(RUNS[0] ?? "");
+  const again = spool.newSegment(RUNS[0] ?? "");
   writeFileSync(again, "the same pack once more");
   for (const path of paths) writeFileSync(`${path}.rows`, "of another attempt");
   expect(await spool.publishPack({ part: again, paths })).toEqual([true, true, true]);

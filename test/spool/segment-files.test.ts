@@ -58,7 +58,7 @@ async function write(
   targets: readonly Reading["target"][],
   { runId = RUN, count = 3, note = "" }: { runId?: string; count?: number; note?: string } = {},
 ): Promise<MappedFile> {
-  const part = spool.newPack(runId);
+  const part = spool.newSegment(runId);
   writeFileSync(part, INPUT);
   const pack = PackWriter.open(part);
   const input = { offset: 0, length: INPUT.length };

@@ -1,11 +1,12 @@
 /** Versions of mappers: which one new runs take, and that every one stays as it was. */
+
 import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-
 import type { MappingPool } from "../../src/mapping/contract.ts";
 import type { MapperIdentity } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { onlyOne } from "../../src/support/settled.ts";
 import { createInspector, type Inspector } from "../../src/workers/inspector.ts";
 import { KeptVersions } from "../../src/workers/mapper-versions.ts";
 import { createMappingPool } from "../../src/workers/pool.ts";
@@ -85,16 +86,20 @@ async function valueBy(mapper: MapperIdentity): Promise<unknown> {
   const segmentPath = join(folder, "segment");
   await writeFile(inputPath, "");
   const limits = { pointsMax: 100, bytesMax: 10_000 };
-  const result = await pool.map(
-    {
-      runId: "run",
-      inputPath,
-      fileName: "input.csv",
-      filePath: "input.csv",
-      binding: { mapper, settings: {}, rows: "strict", limits },
-      segmentPath,
-    },
-    new AbortController().signal,
+  const result = await onlyOne(
+    pool.map(
+      [
+        {
+          runId: "run",
+          inputPath,
+          fileName: "input.csv",
+          filePath: "input.csv",
+          binding: { mapper, settings: {}, rows: "strict", limits },
+          segmentPath,
+        },
+      ],
+      new AbortController().signal,
+    ),
   );
   if (result.status === "failed") return result.reason;
   return JSON.parse(await readFile(segmentPath, "utf8"))[0].data[0].value;

@@ -1,4 +1,5 @@
 /** A pool over a folder of its own, with mappers of the given bodies of `map`. */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -7,6 +8,7 @@ import type { MapJob, MappingPool } from "../../src/mapping/contract.ts";
 import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
 import { type WorkersOptions, workersOptions } from "../../src/mapping/options.ts";
 import { createLog } from "../../src/support/log.ts";
+import { onlyOne } from "../../src/support/settled.ts";
 import { createMappingPool } from "../../src/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 
@@ -58,7 +60,7 @@ export async function poolOf(
     };
   }
   const map = async (name: string, signal = new AbortController().signal) =>
-    await pool.map(await job(name), signal);
+    await onlyOne(pool.map([await job(name)], signal));
   return { pool, folder, mappers, lines, job, map };
 }
 

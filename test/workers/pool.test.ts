@@ -2,6 +2,7 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/support/log.ts";
+import { onlyOne } from "../../src/support/settled.ts";
 import { createCatalogue } from "../../src/workers/catalogue.ts";
 import { createMappingPool } from "../../src/workers/pool.ts";
 import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
@@ -70,7 +71,7 @@ describe("the pool", () => {
     const { pool, map, job, mappers } = await poolOf({ good: GOOD });
     const bound = await job("good");
     await writeMapper(mappers, "good", GOOD.replace("value: 1", "value: 2"));
-    expect(await pool.map(bound, new AbortController().signal)).toMatchObject({
+    expect(await onlyOne(pool.map([bound], new AbortController().signal))).toMatchObject({
       status: "failed",
       reason: { code: "HG-MAP-002" },
     });
@@ -79,7 +80,7 @@ describe("the pool", () => {
       ...bound,
       binding: { ...bound.binding, mapper: { name: "unheard-of", version: "0.0.0", digest: "" } },
     };
-    expect(await pool.map(unknown, new AbortController().signal)).toMatchObject({
+    expect(await onlyOne(pool.map([unknown], new AbortController().signal))).toMatchObject({
       reason: { code: "HG-MAP-001" },
     });
   });
@@ -137,7 +138,7 @@ describe("the pool", () => {
   it("asks to try again when the input has gone", async () => {
     const { pool, job } = await poolOf({ good: GOOD });
     const gone = { ...(await job("good")), inputPath: "/nowhere/input.csv" };
-    await expect(pool.map(gone, new AbortController().signal)).rejects.toMatchObject({
+    await expect(onlyOne(pool.map([gone], new AbortController().signal))).rejects.toMatchObject({
       name: "TransientError",
       code: "HG-MAP-016",
     });

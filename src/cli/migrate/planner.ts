@@ -1,4 +1,5 @@
 /** One file of a plan: fetched, opened when it is a container, and mapped into a folder that goes; nothing is sent. */
+
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -14,6 +15,7 @@ import { type Directory, directoryOf, listContents, openEntry } from "../../runs
 import { unpackFault } from "../../runs/unpacking/refusals.ts";
 import { ROWS } from "../../segment/layout.ts";
 import { HeadgateError, wordsOf } from "../../support/errors.ts";
+import { onlyOne } from "../../support/settled.ts";
 import type { Trigger } from "../../triggers/registry.ts";
 import type { openMapping } from "../../workers/open.ts";
 import { type Claims, mapperOf } from "./claims.ts";
@@ -126,21 +128,25 @@ export class Planner {
       const mapper = await this.#mapping.versions.current(trigger.mapper);
       if (mapper === null) return this.#fault(input, `there is no mapper ${trigger.mapper}`);
       const { points: pointsMax, bytes: bytesMax } = this.#config.push.batch;
-      const result = await this.#mapping.pool.map(
-        {
-          ...{ runId: `plan-${basename(path)}`, inputPath: path, segmentPath },
-          ...{ fileName: basename(file.path), filePath: file.path },
-          binding: {
-            mapper,
-            settings: trigger.metadata,
-            rows: trigger.rows,
-            rejectShare: trigger.rejectShare,
-            limits: { pointsMax, bytesMax },
-            version: trigger.version,
-          },
-          lookups: this.#config.lookups.map(lookupFile),
-        },
-        signal,
+      const result = await onlyOne(
+        this.#mapping.pool.map(
+          [
+            {
+              ...{ runId: `plan-${basename(path)}`, inputPath: path, segmentPath },
+              ...{ fileName: basename(file.path), filePath: file.path },
+              binding: {
+                mapper,
+                settings: trigger.metadata,
+                rows: trigger.rows,
+                rejectShare: trigger.rejectShare,
+                limits: { pointsMax, bytesMax },
+                version: trigger.version,
+              },
+              lookups: this.#config.lookups.map(lookupFile),
+            },
+          ],
+          signal,
+        ),
       );
       const rejected = result.rejectedCount;
       if (result.status === "failed") return this.#fault(input, faultWords(file, result.reason), rejected);

@@ -1,4 +1,5 @@
-/** Small files that are mapped together come out as they would alone, or not at all. */
+/** Each file of a list comes out as it would by itself. */
+
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { MapJob, MappedFile, MapResult } from "../../src/mapping/contract.ts";
 import { aboutLines, aboutOf } from "../../src/segment/layout.ts";
 import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
+import { onlyOne, resultOf, type Settled } from "../../src/support/settled.ts";
 import { poolOf, writeMapper } from "./pool-rig.ts";
 
 /** Says which file it reads, and does to a row what the row says. */
@@ -58,26 +60,31 @@ async function segments({ folder }: Rig): Promise<readonly string[]> {
 }
 
 /** As the drop brings them: their inputs one after another in one file, which is gone afterwards as its caller removes it. */
-async function together(
+async function mapList(
   { pool, folder }: Rig,
   jobs: readonly MapJob[],
   signal: AbortSignal,
-): Promise<readonly (MapResult | null)[]> {
+): Promise<readonly Settled<MapResult>[]> {
   const part = join(folder, "segments", `${jobs[0]?.runId}.${randomUUID()}.part`);
   const inputs = await Promise.all(jobs.map(({ inputPath }) => readFile(inputPath)));
   let offset = 0;
-  const packed = jobs.map(({ inputPath: _, ...job }, nth) => {
+  const listed = jobs.map((job, nth) => {
     const input = { offset, length: inputs[nth]?.length ?? 0 };
     offset += input.length;
-    return { ...job, input };
+    return { ...job, inputPath: part, input };
   });
   await mkdir(join(folder, "segments"), { recursive: true });
   await writeFile(part, Buffer.concat(inputs));
   try {
-    return await pool.mapTogether(part, packed, signal);
+    return await pool.map(listed, signal);
   } finally {
     await rm(part, { force: true });
   }
+}
+
+/** The results of a list in which each has one. */
+async function together(rig: Rig, jobs: readonly MapJob[], signal: AbortSignal): Promise<MapResult[]> {
+  return (await mapList(rig, jobs, signal)).map((one) => resultOf(one));
 }
 
 /** The batches, the row index and, where it lies with them, what they are about. */
@@ -101,9 +108,9 @@ function moved(result: MapResult, other: MapResult | null | undefined): MapResul
   return { ...result, batches: result.batches.map((batch) => ({ ...batch, offset: batch.offset + by })) };
 }
 
-const statuses = (results: readonly (MapResult | null)[]) => results.map((result) => result?.status ?? null);
+const statuses = (results: readonly MapResult[]) => results.map(({ status }) => status);
 
-describe("files that are mapped together", () => {
+describe("files of a list", () => {
   it("come out as they would alone, whatever their sizes, and say what they would alone", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(1), content(96), content(0), content(320), "", content(96)]);
@@ -121,7 +128,7 @@ describe("files that are mapped together", () => {
       .poll(() => rig.lines.flatMap((line) => JSON.parse(line)).map(({ run, msg }) => `${run} ${msg}`))
       .toEqual(jobs.map(({ runId }) => `${runId} reading ${runId}.csv`));
     for (const [nth, job] of jobs.entries()) {
-      const result = await rig.pool.map(job, never());
+      const result = await onlyOne(rig.pool.map([job], never()));
       expect(results[nth]).toEqual(moved(result, results[nth]));
       const [batches, rows, about] = contents[nth] ?? [];
       if (batches === undefined || result.status !== "mapped") continue;
@@ -131,7 +138,7 @@ describe("files that are mapped together", () => {
     }
   });
 
-  it("leave out the one that fails, of which nothing stays and nothing is said, and the one of another version", async () => {
+  it("do not fail with the one that fails, nor with the one of a version that is gone", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [
       content(5),
@@ -139,76 +146,83 @@ describe("files that are mapped together", () => {
       content(6),
       content(7),
     ]);
-    const [, failing, , other] = jobs;
-    if (failing === undefined || other === undefined) throw new Error("no jobs");
+    const [, , , other] = jobs;
+    if (other === undefined) throw new Error("no jobs");
     const binding = { ...other.binding, mapper: { ...other.binding.mapper, digest: "0".repeat(64) } };
     const results = await together(rig, [...jobs.slice(0, 3), { ...other, binding }], never());
-    expect(statuses(results)).toEqual(["mapped", null, "mapped", null]);
+    expect(results).toMatchObject([
+      { status: "mapped" },
+      { status: "failed", reason: { code: "HG-MAP-005", place: { row: 2 } } },
+      { status: "mapped" },
+      { status: "failed", reason: { code: "HG-MAP-002" } },
+    ]);
     expect(await segments(rig)).toEqual(["run0.segment", "run2.segment"]);
-    expect(rig.lines.join("")).not.toContain("run1");
-    expect(await rig.pool.map(failing, never())).toMatchObject({
-      status: "failed",
-      reason: { code: "HG-MAP-005", place: { row: 2 } },
-    });
+    const lines = rig.lines.filter((line) => line.includes("reading run1.csv"));
+    expect(lines, "it is said once").toHaveLength(1);
   });
 
-  it("leave out the one that gives more than belongs into one file, of which nothing stays", async () => {
+  it("have a segment of their own when they give more than belongs into a shared one", async () => {
     const rig = await rigOf({ count: 1 });
-    // Last, since on a busy machine it takes so long that what follows is left for later.
+    // Last, since on a busy machine it takes so long that the pool maps what follows by itself.
     const jobs = await jobsOf(rig, [content(3), content(30_000)]);
-    const [, large] = jobs;
-    if (large === undefined) throw new Error("no jobs");
-    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", null]);
-    expect(await segments(rig)).toEqual(["run0.segment"]);
-    expect(await rig.pool.map(large, never())).toMatchObject({ status: "mapped", points: 30_000 });
+    expect(await together(rig, jobs, never())).toMatchObject([{ points: 3 }, { points: 30_000 }]);
+    expect(await segments(rig)).toEqual(["run0.segment", "run1.segment", "run1.segment.rows"]);
   });
 
-  it("leave out the one whose segment cannot be given its name", async () => {
+  it("do not fail with the one whose segment cannot be given its name", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(6)]);
     const [first, second] = jobs;
     if (first === undefined || second === undefined) throw new Error("no jobs");
     await writeFile(join(rig.folder, "file"), "");
     const nowhere = { ...first, segmentPath: join(rig.folder, "file", "run0.segment") };
-    expect(statuses(await together(rig, [nowhere, second], never()))).toEqual([null, "mapped"]);
-    await expect(rig.pool.map(nowhere, never())).rejects.toMatchObject({ code: "HG-MAP-014" });
+    expect(await mapList(rig, [nowhere, second], never())).toMatchObject([
+      { status: "rejected", reason: { code: "HG-MAP-014" } },
+      { status: "fulfilled", value: { status: "mapped" } },
+    ]);
   });
 
-  it("are all left when the process ends, and then mapped alone but for the one that ended it", async () => {
+  it("are mapped, but for the one that ends the process", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(9, "kill", 4), content(6)]);
-    expect(await together(rig, jobs, never())).toEqual([null, null, null]);
-    expect(await segments(rig)).toEqual([]);
-    const alone = [];
-    for (const job of jobs) alone.push(await rig.pool.map(job, never()));
-    expect(alone).toMatchObject([
+    expect(await together(rig, jobs, never())).toMatchObject([
       { status: "mapped" },
       { status: "failed", reason: { code: "HG-MAP-011" } },
       { status: "mapped" },
     ]);
   });
 
-  it("are all left when they take longer than one may", async () => {
-    const rig = await rigOf({ count: 1, timeLimit: 700 });
+  it("are mapped, but for the one that takes longer than one may", async () => {
+    const rig = await rigOf({ count: 1, timeLimit: 2_000 });
     const jobs = await jobsOf(rig, [content(5), content(9, "loop"), content(6)]);
-    expect(await together(rig, jobs, never())).toEqual([null, null, null]);
-    expect(await segments(rig)).toEqual([]);
+    expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", "failed", "mapped"]);
+  });
+
+  it("are mapped, but for the one with other bytes than were fetched", async () => {
+    const rig = await rigOf({ count: 1 });
+    const [first, second] = await jobsOf(rig, [content(5), content(6)]);
+    if (first === undefined || second === undefined) throw new Error("no jobs");
+    const damaged = { ...first, inputSha256: "0".repeat(64) };
+    expect(await mapList(rig, [damaged, second], never())).toMatchObject([
+      { status: "rejected", reason: { code: "HG-SPOOL-007" } },
+      { status: "fulfilled", value: { points: 6 } },
+    ]);
   });
 
   it("are cancelled as one would be, and nothing of them stays", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(5), content(9, "wait"), content(6)]);
     const stop = new AbortController();
-    const outcomes = Promise.allSettled([together(rig, jobs, stop.signal), together(rig, jobs, stop.signal)]);
+    const outcomes = Promise.all([mapList(rig, jobs, stop.signal), mapList(rig, jobs, stop.signal)]);
     await expect.poll(() => segments(rig), { timeout: 60_000 }).not.toEqual([]);
     stop.abort();
-    for (const outcome of await outcomes)
-      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "HG-MAP-013" } });
+    const cancelled = { status: "rejected", reason: { code: "HG-MAP-013" } };
+    for (const outcome of (await outcomes).flat()) expect(outcome).toMatchObject(cancelled);
     expect(await segments(rig)).toEqual([]);
-    await expect(together(rig, jobs, stop.signal)).rejects.toMatchObject({ code: "HG-MAP-013" });
+    for (const outcome of await mapList(rig, jobs, stop.signal)) expect(outcome).toMatchObject(cancelled);
   });
 
-  it("go side by side, party by party, and one that leaves something behind is mapped nevertheless", async () => {
+  it("go side by side, list by list, and one that leaves something behind is mapped nevertheless", async () => {
     const rig = await rigOf({ count: 2 });
     const [one, two] = await Promise.all([
       jobsOf(rig, [content(30), content(31, "leave")], "one"),
@@ -222,13 +236,13 @@ describe("files that are mapped together", () => {
     expect(await together(rig, [], never())).toEqual([]);
   });
 
-  it("are left when one before them left the process unclean", async () => {
+  it("are mapped in another process when one before them left theirs unclean", async () => {
     const rig = await rigOf({ count: 1 });
     const jobs = await jobsOf(rig, [content(1), content(2, "move", 1), content(3), content(4)]);
     const results = await together(rig, jobs, never());
-    expect(statuses(results)).toEqual(["mapped", "mapped", null, null]);
+    expect(statuses(results)).toEqual(["mapped", "mapped", "mapped", "mapped"]);
     for (const [nth, job] of jobs.entries()) {
-      const result = await rig.pool.map(job, never());
+      const result = await onlyOne(rig.pool.map([job], never()));
       expect(moved(result, results[nth])).toMatchObject(results[nth] ?? { points: nth + 1 });
     }
   });
@@ -255,6 +269,8 @@ export default defineMapper({ name: "taker", summary: "of a test", settings: z.o
     const jobs = await jobsOf(rig, [content(5), content(6)]);
     expect(statuses(await together(rig, jobs, never()))).toEqual(["mapped", "mapped"]);
     await writeMapper(rig.mappers, "rows", `${ROWS} log.info("changed");`);
-    expect(await together(rig, jobs, never())).toEqual([null, null]);
+    expect(await together(rig, jobs, never())).toMatchObject(
+      jobs.map(() => ({ status: "failed", reason: { code: "HG-MAP-002" } })),
+    );
   });
 });

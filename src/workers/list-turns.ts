@@ -1,11 +1,11 @@
 /**
- * Parties of small files share a process for as long as it keeps up: one more takes half a second of computing until it is started and warm,
+ * Lists of small files share a process for as long as it keeps up: one more takes half a second of computing until it is started and warm,
  * which is as much as hundreds of such files take. Only who has waited for a while has another one started.
  */
 
 import type { Slots } from "./slots.ts";
 
-/** How long that is, in milliseconds: longer than the first process takes to start and to map a first party of a usual mapper. */
+/** How long that is, in milliseconds: longer than the first process takes to start and to map a first list with a usual mapper. */
 const HANG_MS = 750;
 
 interface Turn {
@@ -14,7 +14,7 @@ interface Turn {
   readonly waiting: (() => void)[];
 }
 
-export class PartyTurns {
+export class ListTurns {
   readonly #slots: Slots;
   readonly #turns = new Map<string, Turn>();
 

@@ -1,14 +1,13 @@
 /**
- * Small files that one process maps one after another into one file, so that a process is asked once for all of them, and the disk is waited for once. Only
- * what goes well is done here: the rest is left as it was, to be mapped alone.
+ * A list of small files that one process maps one after another into one file, so that a process is asked once for all of them, and the disk is waited for
+ * once. Files that do not go well are left to the pool, which maps each by itself.
  */
-
-import type { MapJob, MapResult, PackedJob } from "../mapping/contract.ts";
+import type { MapJob, MapResult } from "../mapping/contract.ts";
 import type { MapperIdentity } from "../model.ts";
 import type { PackPart } from "../segment/layout.ts";
 import { publishPackNow } from "../segment/publish-pack.ts";
 import { randomHex } from "../support/random.ts";
-import type { MapTogether } from "./messages.ts";
+import type { JobList, ListedJob } from "./messages.ts";
 
 /** Syncs a pack and gives it its names, for good. Answers for each whether it was done. */
 export type PublishPack = (pack: PackPart) => Promise<readonly boolean[]>;
@@ -18,11 +17,21 @@ export function partPathOf(job: MapJob): string {
   return `${job.segmentPath}.${randomHex(4)}.part`;
 }
 
-/** `ask` gives the results in the order of what it is asked for, null for none at all, and rejects when cancelled. */
-export async function mapParty(
-  { part, jobs }: MapTogether,
+/** Jobs whose inputs lie in one file; null when there are not several, or one of them lies elsewhere. */
+export function listOf(jobs: readonly MapJob[]): JobList | null {
+  const [first] = jobs;
+  if (first === undefined || jobs.length < 2) return null;
+  const listed = jobs.filter(
+    (job): job is ListedJob => job.input !== undefined && job.inputPath === first.inputPath,
+  );
+  return listed.length < jobs.length ? null : { part: first.inputPath, jobs: listed };
+}
+
+/** Null for files that are left. `ask` gives the results in the order of what it is asked for, or null for none at all. */
+export async function mapJobList(
+  { part, jobs }: JobList,
   version: MapperIdentity,
-  ask: (jobs: readonly PackedJob[]) => Promise<readonly (MapResult | null)[] | null>,
+  ask: (jobs: readonly ListedJob[]) => Promise<readonly (MapResult | null)[] | null>,
   publish: PublishPack = (pack) => Promise.resolve(publishPackNow(pack)),
 ): Promise<readonly (MapResult | null)[]> {
   const members = membersOf(jobs, version);
@@ -44,11 +53,11 @@ export async function mapParty(
 interface Member {
   /** Among the jobs that were given. */
   readonly nth: number;
-  readonly job: PackedJob;
+  readonly job: ListedJob;
 }
 
 /** Those of this version. Equal bindings become one object, which crosses to the process once. */
-function membersOf(jobs: readonly PackedJob[], { name, digest }: MapperIdentity): readonly Member[] {
+function membersOf(jobs: readonly ListedJob[], { name, digest }: MapperIdentity): readonly Member[] {
   const shared = new Map<string, unknown>();
   const once = <Value>(value: Value): Value => {
     const key = JSON.stringify(value) ?? "";

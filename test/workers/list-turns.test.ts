@@ -1,6 +1,6 @@
-/** Parties wait for the process that works for others of their mapper, for a while. */
+/** Lists wait for the process that works for others of their mapper, for a while. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { PartyTurns } from "../../src/workers/party-turns.ts";
+import { ListTurns } from "../../src/workers/list-turns.ts";
 import { Slots } from "../../src/workers/slots.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -9,12 +9,12 @@ afterEach(() => void vi.useRealTimers());
 const never = new AbortController().signal;
 
 /** Notes in `told` what came of it. */
-async function noteTurn(turns: PartyTurns, name: string, told: string[], signal = never): Promise<void> {
+async function noteTurn(turns: ListTurns, name: string, told: string[], signal = never): Promise<void> {
   told.push(`${name} ${(await turns.take("mapper", false, signal)) ? "begins" : "does not"}`);
 }
 
-test("one party after another has its turn, in the order of their coming", async () => {
-  const turns = new PartyTurns(new Slots(8));
+test("one list after another has its turn, in the order of their coming", async () => {
+  const turns = new ListTurns(new Slots(8));
   const told: string[] = [];
   const all = ["first", "second", "third"].map((name) => noteTurn(turns, name, told));
   await all[0];
@@ -30,7 +30,7 @@ test("one party after another has its turn, in the order of their coming", async
 });
 
 test("who waited for long begins beside the one that is at work, which a process that has nothing to do and another mapper do at once", async () => {
-  const turns = new PartyTurns(new Slots(8));
+  const turns = new ListTurns(new Slots(8));
   const told: string[] = [];
   expect(await turns.take("mapper", false, never)).toBe(true);
   expect(await turns.take("another", false, never)).toBe(true);
@@ -44,7 +44,7 @@ test("who waited for long begins beside the one that is at work, which a process
 });
 
 test("who is cancelled while it waits does not begin, and keeps nobody waiting", async () => {
-  const turns = new PartyTurns(new Slots(8));
+  const turns = new ListTurns(new Slots(8));
   const told: string[] = [];
   await turns.take("mapper", false, never);
   const stop = new AbortController();
@@ -60,7 +60,7 @@ test("who is cancelled while it waits does not begin, and keeps nobody waiting",
 
 test("a turn takes a slot, and gives it back", async () => {
   const slots = new Slots(1);
-  const turns = new PartyTurns(slots);
+  const turns = new ListTurns(slots);
   expect(await turns.take("mapper", false, never)).toBe(true);
   expect(slots.areAllFree).toBe(false);
   const stop = new AbortController();

@@ -1,4 +1,4 @@
-/** Runs of small files take steps together, and end as they would alone. */
+/** Runs of small files take steps as lists, and end as each would by itself. */
 import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,23 +12,23 @@ import { createLog } from "../../src/support/log.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 
-interface PartyLine {
+interface GroupLine {
   readonly runs: number;
-  readonly together: number;
+  readonly results: number;
 }
 
 let rig: GatewayRig;
-let parties: PartyLine[];
+let groups: GroupLine[];
 beforeEach(async () => {
   rig = await GatewayRig.start();
-  parties = [];
+  groups = [];
 });
 afterEach(() => rig.close());
 
 const log = createLog("debug", {
   write(line) {
-    const said = JSON.parse(line) as PartyLine & { readonly msg: string };
-    if (/a step together$/.test(said.msg)) parties.push(said);
+    const said = JSON.parse(line) as GroupLine & { readonly msg: string };
+    if (/a step as a list$/.test(said.msg)) groups.push(said);
   },
 });
 
@@ -52,8 +52,8 @@ async function storiesOf(gateway: Gateway, name: string): Promise<readonly strin
   return (file?.events ?? []).flatMap(({ what }) => (what === "arrival.gone" ? [] : [what]));
 }
 
-describe("files that lie at a drop together", () => {
-  it("are taken in and archived together, each with its full life in the ledger", async () => {
+describe("files that lie at a drop side by side", () => {
+  it("are taken in and archived as a list, each with its full life in the ledger", async () => {
     const variable = await rig.variable("meter");
     layGood(variable);
     const gateway = await rig.open(
@@ -62,7 +62,7 @@ describe("files that lie at a drop together", () => {
     );
     await until("all is done", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual(goodValues());
-    expect(parties.some(({ together }) => together > 1)).toBe(true);
+    expect(groups.some(({ results }) => results > 1)).toBe(true);
     const query = { words: `variableId=${variable}`, fields: { variableId: variable } };
     const atMs = Date.parse(`${dayOf(7)}T00:00:00Z`);
     const found = await Array.fromAsync(findReadings(join(rig.folder, "state/spool"), { ...query, atMs }));
@@ -99,7 +99,7 @@ describe("files that lie at a drop together", () => {
       reason: { place: { row: 2, column: "value" } },
     });
     expect(stateOf("empty.csv")).toMatchObject({ state: "empty" });
-    expect(parties.some(({ runs: all, together }) => together > 0 && together < all)).toBe(true);
+    expect(groups.some(({ runs: all, results }) => all > GOOD && results === all)).toBe(true);
   });
 
   it("leave nothing that looks sent when they came before", async () => {
@@ -116,7 +116,7 @@ describe("files that lie at a drop together", () => {
     layGood(variable);
     const cancelled = async () => (await gateway.ledger.runsIn(["cancelled"])).length;
     await until("all are known", async () => (await cancelled()) === GOOD && (await gateway.isIdle()));
-    expect(parties.length).toBeGreaterThan(1);
+    expect(groups.length).toBeGreaterThan(1);
     const kept = readdirSync(join(rig.folder, "state/spool/kept")).filter((name) =>
       name.endsWith(".segment"),
     );
@@ -159,7 +159,7 @@ describe("files that lie at a drop together", () => {
     for (const { id } of runs) writeFileSync(join(path, "inputs", id), "variable_id,da");
     const gateway = await rig.open({}, log);
     await until("all is done", () => gateway.isIdle());
-    expect(parties.some(({ together }) => together > 1)).toBe(true);
+    expect(groups.some(({ results }) => results > 1)).toBe(true);
     const done = await gateway.ledger.recentRuns(GOOD);
     await gateway.stop();
     const keepInputs = { age: 1e12, size: 1e12 };

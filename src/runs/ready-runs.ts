@@ -1,0 +1,33 @@
+/** The runs of a drop or a lane that a stage may take next. */
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run } from "../model.ts";
+import type { Stage } from "./stages.ts";
+
+/** Runs of a drop or a lane that are considered beyond the running ones, so that waiting runs hide no ready ones. */
+export const LOOK_AHEAD = 200;
+/** Runs that are read at a time. */
+const PAGE = { least: 8, most: 64 };
+
+/** The first of them, and whether others may be ready behind them. */
+export async function readyRuns(
+  ledger: Pick<Ledger, "runsIn">,
+  stage: Stage,
+  group: string,
+  wanted: number,
+  isReady: (run: Run) => boolean,
+): Promise<{ readonly runs: Run[]; readonly isCut: boolean }> {
+  const ready: Run[] = [];
+  const filter = { ...stage.only, ours: true, [stage.by]: group, except: [...stage.running.keys()] };
+  const free = Math.max(PAGE.least, wanted - stage.running.size);
+  let limit = Math.min(PAGE.most, free);
+  let after: string | undefined;
+  for (let seen = 0; seen < LOOK_AHEAD && ready.length < free; limit = Math.min(PAGE.most, 2 * limit)) {
+    const page = after === undefined ? { ...filter, limit } : { ...filter, limit, after };
+    const some = await ledger.runsIn(stage.states, page);
+    ready.push(...some.filter(isReady));
+    if (some.length < limit) return { runs: ready, isCut: false };
+    after = some.at(-1)?.id;
+    seen += some.length;
+  }
+  return { runs: ready.slice(0, free), isCut: true };
+}
