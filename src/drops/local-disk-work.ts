@@ -21,7 +21,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import type { FileEntry, FinishResult } from "../model.ts";
-import { type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
+import { syncNamesNow, type TaskFacts, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import type { FetchedPart } from "./drop.ts";
 
@@ -43,7 +43,7 @@ export type Finished = Exclude<FinishResult, "gone"> | "overtaken";
 
 export type LocalAnswer = readonly (FetchedPart | Finished | null)[];
 
-type Facts = PartyFacts<{ readonly root: string }>;
+type Facts = TaskFacts<{ readonly root: string }>;
 
 /** Bytes of a file that is copied with others; larger ones are copied alone. */
 export const PIECE_MAX = 256 * 1024;
@@ -176,7 +176,7 @@ function statusOf(full: string): BigIntStats | undefined {
   return lstatSync(full, { bigint: true, throwIfNoEntry: false });
 }
 
-/** The folders that a party comes by. Each is looked at once: that it is there, and really lies in the root. */
+/** The folders of a list of files. Each is checked once: that it is there, and really lies in the root. */
 class Folders {
   readonly #root: string;
   /** Full paths without symbolic links by those relative to the root; null for what is not there, or leads out of it. */

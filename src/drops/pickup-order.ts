@@ -29,7 +29,7 @@ export interface Group {
 }
 
 /**
- * A listing in groups of at most `size`, sorted as far as its length allows. A folder lists its files in no order. Recorded as they are taken, those of one party
+ * A listing in groups of at most `size`, sorted as far as its length allows. A folder lists its files in no order. Recorded as they are taken, those of one list
  * lie side by side in the ledger, and a commit writes a few of its pages in place of one for each file. What was listed before a fault comes first.
  */
 export async function* inTakeOrder(

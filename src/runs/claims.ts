@@ -97,7 +97,7 @@ export async function claimArrivals(
   const faults: unknown[] = [];
   const noteFault = (thrown: unknown) => void faults.push(thrown);
   try {
-    const found = new PartyFinds(parts);
+    const found = new SharedFinds(parts);
     const prepared: PreparedClaim[] = [];
     for (const arrival of arrivals) {
       const claim = await prepareClaim(arrival, found, parts, warnings.get(arrival.id)).catch(noteFault);
@@ -143,8 +143,8 @@ interface PreparedClaim {
   after?(): Promise<void>;
 }
 
-/** What the arrivals of a party have in common is found once. */
-class PartyFinds {
+/** What the arrivals of a list have in common is found once. */
+class SharedFinds {
   readonly #parts: ClaimParts;
   readonly #bound = new Map<ClaimingTrigger, Promise<BoundClaim>>();
   #lookups: Promise<readonly BoundLookup[]> | null = null;
@@ -176,7 +176,7 @@ interface BoundClaim {
 
 async function prepareClaim(
   arrival: Arrival,
-  found: PartyFinds,
+  found: SharedFinds,
   parts: ClaimParts,
   warning: string | undefined,
 ): Promise<PreparedClaim> {

@@ -33,7 +33,7 @@ export async function finishSource(run: Run, steps: RunSteps, signal: AbortSigna
 }
 
 /**
- * What a party had mapped before it was cut short, and nobody recorded, was not sent: put away with a run that ended otherwise, it would be found as if
+ * What a list had mapped before it was cut short, and nobody recorded, was not sent: put away with a run that ended otherwise, it would be found as if
  * it were.
  */
 async function discardUnsent({ id, state }: Run, { spool, ledger }: RunSteps): Promise<void> {

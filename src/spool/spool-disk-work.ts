@@ -16,7 +16,7 @@ import {
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import type { PackPart } from "../segment/layout.ts";
 import { publishPackNow } from "../segment/publish-pack.ts";
-import { isDone, type PartyFacts, syncNamesNow, triedOnce } from "../support/disk-work.ts";
+import { isDone, syncNamesNow, type TaskFacts, triedOnce } from "../support/disk-work.ts";
 import { faultPoint } from "../support/faults.ts";
 import { type CompressibleFile, filesToKeep, moveToKept, setAge } from "./kept-segments.ts";
 import {
@@ -37,10 +37,7 @@ export type SpoolOrder =
 /** For each run whether it was done. */
 export type SpoolAnswer = readonly boolean[];
 
-export function performSpool(
-  order: SpoolOrder,
-  { data, isHeard }: PartyFacts<{ root: string }>,
-): SpoolAnswer {
+export function performSpool(order: SpoolOrder, { data, isHeard }: TaskFacts<{ root: string }>): SpoolAnswer {
   const places = spoolPlaces(data.root);
   if (order.kind === "publish") return isHeard() ? publishPackNow(order.pack) : [];
   return isHeard() ? retireAll(order.runIds, order.nowS, places) : order.runIds.map(() => false);

@@ -28,7 +28,7 @@ export interface DiskAnswer<Answer> {
   readonly answer: Answer | null;
 }
 
-export interface PartyFacts<Data> {
+export interface TaskFacts<Data> {
   readonly data: Data;
   /** Checked before each step that must not be done after the caller gave up. */
   isWanted(): boolean;
@@ -38,7 +38,7 @@ export interface PartyFacts<Data> {
 
 /** Performs tasks in the order of their messages, until the thread is ended. */
 export function serveDisk<Data, Order, Answer>(
-  perform: (order: Order, facts: PartyFacts<Data>) => Answer,
+  perform: (order: Order, facts: TaskFacts<Data>) => Answer,
 ): void {
   const port = parentPort;
   if (port === null) throw new Error("a disk worker runs as a worker thread only");

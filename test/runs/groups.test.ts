@@ -99,6 +99,11 @@ describe("files that lie at a drop side by side", () => {
       reason: { place: { row: 2, column: "value" } },
     });
     expect(stateOf("empty.csv")).toMatchObject({ state: "empty" });
+    const spooled = ["inputs", "kept"].flatMap((name) => readdirSync(join(rig.folder, "state/spool", name)));
+    for (const path of ["again.csv", "broken.csv", "empty.csv"])
+      expect(spooled, `a replay of ${path} has its input`).toContainEqual(
+        expect.stringMatching(new RegExp(`^${stateOf(path)?.id}(\\.input|\\.gz)?$`)),
+      );
     expect(groups.some(({ runs: all, results }) => all > GOOD && results === all)).toBe(true);
   });
 

@@ -48,19 +48,19 @@ function release(): void {
   reader ??= openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
 }
 
-test("answers one party after another, each with what was asked", async () => {
+test("answers one task after another, each with what was asked", async () => {
   const answers = await Promise.all(["one", "two", "three"].map((words) => tell(words)));
   expect(answers.map((answer) => answer?.words)).toEqual(["hello one", "hello two", "hello three"]);
   expect(new Set(answers.map((answer) => answer?.thread)).size).toBe(1);
 });
 
-test("answers null for a party that failed, and goes on with the same thread", async () => {
+test("answers null for a task that failed, and goes on with the same thread", async () => {
   const before = await tell("before");
   expect(await thread.ask({ do: "fail" })).toBeNull();
   expect((await tell("after"))?.thread).toBe(before?.thread);
 });
 
-test("a thread that dies answers all that is under way with null, and the next party starts another", async () => {
+test("a thread that dies answers all that is under way with null, and the next task starts another", async () => {
   expect(await Promise.all([thread.ask({ do: "die" }), tell("behind it")])).toEqual([null, null]);
   expect((await tell("after"))?.words).toBe("hello after");
 });
