@@ -19,12 +19,19 @@ export interface Stay {
 export function passesOf(stay: Stay): readonly Pass[] | string {
   const { walls } = stay;
   const found: (readonly Pass[])[] = [];
+  let isOnePass = false;
   for (const direction of directionsOf(stay)) {
     const passes = direction === "forwards" ? forwards(walls) : forwards(walls.toReversed())?.toReversed();
     if (passes !== undefined) found.push(passes);
+    // In this direction the rows are of one pass, and nothing shows of which.
+    else if (rises(direction === "forwards" ? walls : walls.toReversed())) isOnePass = true;
   }
   const [only, other] = found;
-  if (only !== undefined && (other === undefined || only.every((pass, at) => pass === other[at])))
+  if (
+    !isOnePass &&
+    only !== undefined &&
+    (other === undefined || only.every((pass, at) => pass === other[at]))
+  )
     return only;
   if (only !== undefined) return "no row before or after the hour shows whether the rows run forwards";
   return new Set(walls).size === walls.length && isSorted(walls)
@@ -68,6 +75,10 @@ function isPaired(walls: readonly number[]): boolean {
       at % 2 === 1 ? wall === walls[at - 1] : at === 0 || wall > (walls[at - 1] ?? 0),
     )
   );
+}
+
+function rises(walls: readonly number[]): boolean {
+  return walls.every((wall, at) => at === 0 || wall > (walls[at - 1] ?? 0));
 }
 
 function isSorted(walls: readonly number[]): boolean {

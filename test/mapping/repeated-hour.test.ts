@@ -115,6 +115,20 @@ describe("a series with dst byOrder", () => {
     );
   });
 
+  it("refuses rows that fall by less than the hour, with no row around them that shows the direction", async () => {
+    const row = (iso: string): Row => {
+      const instant = Temporal.Instant.from(iso);
+      return { kind: "data", instant, text: wallText(instant, BRUSSELS) };
+    };
+    // Two rows of the first pass in a file that runs backwards, or one of each pass in one that runs forwards.
+    const { read, result } = await readFile(
+      [row("2026-10-25T00:50:00Z"), row("2026-10-25T00:30:00Z")],
+      BRUSSELS,
+    );
+    expect(read).toEqual([]);
+    expect(result.rejectedCount).toBe(2);
+  });
+
   it("keeps the shift of its dates, in minutes and in days of the calendar", async () => {
     const rows = ["00:45", "00:45"].map((_, nth): Row => {
       const instant = Temporal.Instant.from(nth === 0 ? "2026-10-25T00:30:00Z" : "2026-10-25T01:30:00Z");
