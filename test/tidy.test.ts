@@ -1,13 +1,19 @@
-/** Holds the style of the house: who may import whom, banned calls with their replacement, orphans, lengths, the shape of mapper folders. */
+/**
+ * Checks the rules of the code: the import table, banned calls and words with their replacement, unused files, lengths,
+ * the shape of mapper folders.
+ */
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ALL_BATCH_STATES, ALL_RUN_STATES, ARRIVAL_STATES } from "../src/states.ts";
+import { countsOf, MEASURES, textOf } from "./tidy/measures.ts";
+import { compare, readRatchet } from "./tidy/ratchet.ts";
+import { bannedWordsIn } from "./tidy/words.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = globSync("src/**/*.ts", { cwd: root }).sort();
 
-/** What only the composition root may join: `gateway.ts`, and its helpers in `gateway/`. */
+/** Folders that only the composition root may join: `gateway.ts`, and its helpers in `gateway/`. */
 const JOINED = [
   "model.ts",
   "states.ts",
@@ -26,7 +32,7 @@ const JOINED = [
   "support",
 ] as const;
 
-/** The import table of the architecture: rooms of `src/`, and what each may import beside itself and packages. */
+/** The import table of the architecture: the places of `src/`, and what each may import beside itself and packages. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["cli", "support"],
   "index.ts": ["model.ts", "gateway.ts", "config", "support", "wire", "hub/hub.ts", "hub/options.ts"],
@@ -117,7 +123,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   support: [],
 };
 
-/** Where code is entered that nothing imports: executables, package exports, worker threads, SQL read as text. */
+/** Files that no other file imports: executables, package exports, worker threads. */
 const ENTRANCES = [
   "src/main.ts",
   "src/index.ts",
@@ -137,7 +143,7 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
   {
     call: /process\.env\b/,
     instead: "an option",
-    // The last takes away what the runtime alone has to know.
+    // `compiled-modules.ts` removes variables that only the runtime needs.
     except: /^src\/(main|config\/document|workers\/compiled-modules)\.ts$/,
   },
   {
@@ -153,7 +159,7 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
   { call: /[\w)]\._[a-z]\w*\(/, instead: "the public interface of the library" },
   { call: /\bas any\b|:\s*any\s*[;,)=\]}|>]|<any>/, instead: "unknown, and a check" },
   { call: /@ts-(ignore|expect-error|nocheck)/, instead: "types that are true" },
-  // What is written for authors of mappers has their form.
+  // Sketches for authors of mappers have the form of mappers.
   { call: /^export default/m, instead: "a named export", except: /authoring\/sketch\/source\.ts$/ },
 ];
 
@@ -169,7 +175,7 @@ const STATE_LIST = (() => {
 })();
 
 describe("the import table", () => {
-  it.each(sources)("%s imports only what its room may", (file) => {
+  it.each(sources)("%s imports only what its place permits", (file) => {
     expect(importsOf(file).filter((target) => !allowed(file, target))).toEqual([]);
   });
 });
@@ -201,7 +207,7 @@ describe("every source file", () => {
     },
   );
 
-  it("is no longer than one can hold in mind", () => {
+  it("has at most 400 lines", () => {
     const long = sources.filter(
       (file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX,
     );
@@ -221,13 +227,53 @@ describe("the documentation", () => {
     const named = [...text.matchAll(/`((?:src|test|config|bench|mappers|samples|docs)\/[\w./-]*)`/g)].map(
       ([, path = ""]) => path,
     );
-    // Of links, the part before an anchor.
+    // The anchor of a link is cut off.
     const linked = [...text.matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g)].map(([, path = ""]) =>
       relative(root, resolve(root, dirname(page), path)),
     );
-    // The tutorial makes a mapper of this name.
+    // The tutorial creates a mapper of this name.
     const meant = [...named, ...linked].filter((path) => !path.startsWith("mappers/acme/"));
     expect(meant.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
+describe("a measure that may only shrink", () => {
+  it.each(MEASURES)("has grown in no file: $name", (measure) => {
+    const { grown, shrunk } = compare(readRatchet()[measure.name] ?? {}, countsOf(measure));
+    if (shrunk.length > 0)
+      process.stderr.write(
+        `tidy: fewer ${measure.name} than permitted in ${shrunk.length} files; \`npm run ratchet\` lowers the limits\n`,
+      );
+    const words = grown.map(({ file, permitted, count }) => {
+      const places = measure.find(textOf(file), file).map((place) => `  ${file}:${place}`);
+      return [`${measure.name} of ${file}: ${permitted} permitted, ${count} found`, ...places].join("\n");
+    });
+    expect(words).toEqual([]);
+  });
+
+  it("lets files be moved and split, but not grow together", () => {
+    expect(compare({ "a.ts": 3 }, { "b.ts": 2, "c.ts": 1 }).grown).toEqual([]);
+    expect(compare({ "a.ts": 3 }, { "b.ts": 4 }).grown).toHaveLength(1);
+    expect(compare({ "a.ts": 3 }, { "a.ts": 4 }).grown).toHaveLength(1);
+    expect(compare({ "a.ts": 3 }, { "a.ts": 2, "b.ts": 1 }).grown).toHaveLength(1);
+  });
+
+  it("finds private words in comments, texts and names", () => {
+    const found = (text: string) => bannedWordsIn(text).map((one) => one.found);
+    expect(found("/** What is told. */\nconst partyOf = 1;")).toEqual(["party", "told", "/** What"]);
+    expect(found("// Polls the drop again, and reports the result.")).toEqual([]);
+  });
+});
+
+describe("every file", () => {
+  it("is named by a noun, not by a form in -ing", () => {
+    const files = globSync(
+      ["src/**/*.*", "test/**/*.ts", "bench/**/*.ts", "config/*.*", "mappers/**/*.*", "docs/**/*.*"],
+      { cwd: root },
+    );
+    // Databases record the names of applied migrations, which therefore stay.
+    const named = files.filter((file) => !file.includes("/migrations/"));
+    expect(named.filter((file) => /ing(\.\w+)+$/.test(file)).sort()).toEqual([]);
   });
 });
 
@@ -235,7 +281,7 @@ describe("mapper folders", () => {
   const folders = readdirSync(join(root, "mappers")).filter((name) =>
     statSync(join(root, "mappers", name)).isDirectory(),
   );
-  // Folders that begin with an underscore hold what several mappers share.
+  // Folders that begin with an underscore hold code that several mappers share.
   const mappers = folders.filter((name) => !name.startsWith("_"));
 
   it.each(mappers)("%s has a mapper, a README and cases with input and expectation", (name) => {
@@ -251,7 +297,7 @@ describe("mapper folders", () => {
     }
   });
 
-  it.each(folders)("%s imports nothing of ours but the public contract and what mappers share", (name) => {
+  it.each(folders)("%s imports only the public contract, and code that mappers share", (name) => {
     for (const file of globSync(`mappers/${name}/*.ts`, { cwd: root })) {
       const foreign = importWords(readFileSync(join(root, file), "utf8")).filter(
         (word) => /^\.\.\/(?!_[a-z]+\/)/.test(word) || /^headgate(?!\/mapper$)/.test(word),
@@ -260,7 +306,7 @@ describe("mapper folders", () => {
     }
   });
 
-  it.each(folders)("%s has no file longer than one can hold in mind", (name) => {
+  it.each(folders)("%s has no file of more than 400 lines", (name) => {
     const long = globSync(`mappers/${name}/*.ts`, { cwd: root }).filter(
       (file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX,
     );
@@ -271,12 +317,12 @@ describe("mapper folders", () => {
 function allowed(file: string, target: string): boolean {
   const from = relative("src", file);
   const to = relative("src", target);
-  const room = roomOf(from);
-  if (roomOf(to) === room && room !== from) return true;
-  return (MAY_IMPORT[room] ?? []).some((place) => to === place || to.startsWith(`${place}/`));
+  const place = placeOf(from);
+  if (placeOf(to) === place && place !== from) return true;
+  return (MAY_IMPORT[place] ?? []).some((other) => to === other || to.startsWith(`${other}/`));
 }
 
-function roomOf(path: string): string {
+function placeOf(path: string): string {
   return path.split("/")[0] ?? path;
 }
 

@@ -1,14 +1,14 @@
-/** `headgate cancel`: runs that were not delivered are given up. */
+/** `headgate cancel`: gives up runs that were not delivered. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Run } from "../model.ts";
 import type { CancelledRun } from "../runs/commands.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
+import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
 
-interface CancelOptions extends SaidOptions {
+interface CancelOptions extends CommandOptions {
   readonly yes?: boolean;
 }
 
@@ -16,16 +16,17 @@ export function addCancel({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "cancel <runs...>",
-    "Gives runs up that were not delivered, named by their ids or their files. What the service has accepted of them stays; the files stay at their drops.",
+    "Gives up runs that were not delivered, named by their ids or their files. Readings that the service has " +
+      "accepted stay; the files stay at their drops.",
     [
       'headgate cancel 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "wrong month"',
       "headgate cancel meters_2026-03.csv -c gateway.yaml --yes",
     ],
   )
     .addOption(configOption())
-    .option("-y, --yes", "do not ask")
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((names: string[], options: CancelOptions) => cancel(names, options, stop)));
 }
@@ -43,12 +44,12 @@ async function cancel(names: readonly string[], options: CancelOptions, stop: Ab
   const cancelled: CancelledRun[] = [];
   let isWithoutDaemon = false;
   for (const { id } of runs) {
-    const { answer, daemon } = await sendCommand(config, { order: "cancel", run: id, ...saidBy(options) });
+    const { answer, daemon } = await sendCommand(config, { order: "cancel", run: id, ...authorOf(options) });
     cancelled.push(answer);
     isWithoutDaemon ||= daemon === null;
     if (!isJson) printCancelled(answer);
   }
-  // One run named is one object, as it was before several could be named.
+  // For one named run the output is an object and not a list: existing scripts rely on it.
   if (isJson) printJson(names.length === 1 ? cancelled[0] : cancelled);
   else if (isWithoutDaemon) print(daemonWords(null));
   return 0;
@@ -63,5 +64,5 @@ function printCancelled({ run, file, was, acceptedPoints, unknown }: CancelledRu
   print(`cancelled: run ${run} of ${file}, which was ${was}`);
   if (acceptedPoints > 0) print(`${acceptedPoints} points were accepted before, and stay`);
   for (const operation of unknown)
-    print(`the outcome of ${operation} is not known: it was sent, and no answer came`);
+    print(`the outcome of ${operation} is unknown: it was sent, and no response came`);
 }

@@ -1,4 +1,7 @@
-/** What `headgate check` finds about the `provision` templates of triggers: whether their service knows the zones, units and types. */
+/**
+ * Checks the `provision` templates of triggers for `headgate check`: whether their service knows the zones, units and
+ * types.
+ */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { checkTemplate } from "../provisioning/template-check.ts";
 import { systemClock } from "../support/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * `headgate check`: validates the configuration, then tries every drop, the services and the spool; one line each with
- * what was found.
+ * `headgate check`: validates the configuration, then tries every drop, the services and the spool, and prints a line
+ * for each finding.
  */
 import { access, constants, mkdir, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ import { dropHistory } from "./drop-history.ts";
 import { type Finding, findingPrinter } from "./findings.ts";
 import { printJson, sizeWords } from "./output.ts";
 
-/** Bytes; with less under the spool a warning is due. */
+/** Bytes; less free space for the spool gives a warning. */
 const FREE_LEAST = 1_000_000_000;
 
 export function addCheck({ program, stop, action }: CommandFrame): void {
@@ -65,8 +65,10 @@ async function check(
       part: "configuration",
       level: "warning",
       about: "secrets",
-      what: `${weak} ${weak === 1 ? "secret is" : "secrets are"} short, or a word that Headgate itself writes: log and errors cannot mask ${weak === 1 ? "it" : "them"} everywhere`,
-      hint: "Choose secrets of 6 characters at least that are no common words.",
+      what:
+        `${weak} ${weak === 1 ? "secret is" : "secrets are"} short, or a word that Headgate itself writes: log ` +
+        `and errors cannot mask ${weak === 1 ? "it" : "them"} everywhere`,
+      hint: "Choose secrets of at least 6 characters that are not common words.",
     });
   for (const finding of lintTriggers(config.triggers, config.drops))
     say({ part: `trigger ${finding.trigger}`, level: finding.level, what: finding.what, hint: finding.hint });
@@ -114,7 +116,7 @@ async function checkMappers(config: GatewayConfig, say: Say): Promise<void> {
         say({
           part,
           level: "ok",
-          what: `mapper ${trigger.mapper} ${mapper?.identity.version ?? ""} takes its settings`,
+          what: `mapper ${trigger.mapper} ${mapper?.identity.version ?? ""} accepts its settings`,
         });
       else
         say({
@@ -154,19 +156,20 @@ async function checkSpool(config: GatewayConfig, ledger: Ledger | null, say: Say
     const free = bavail * bsize;
     const what = `${path} can be written, ${sizeWords(free)} free`;
     if (free >= FREE_LEAST) say({ part: "spool", level: "ok", what });
-    else say({ part: "spool", level: "warning", what, hint: "Make room: without it no file is fetched." });
+    else
+      say({ part: "spool", level: "warning", what, hint: "Free some space: without it no file is fetched." });
     say({ part: "spool", ...(await budgetFinding(config, ledger)) });
   } catch (thrown) {
     say({
       part: "spool",
       level: "failed",
       what: `${path} cannot be written: ${wordsOf(thrown)}`,
-      hint: "Check `spool.path` and the rights of this user.",
+      hint: "Check `spool.path` and the permissions of this user.",
     });
   }
 }
 
-/** How much of the budget is in use, and what of it waits for a person. */
+/** Reports the used share of the budget, and the part of it that waits for a person. */
 async function budgetFinding(
   { spool }: GatewayConfig,
   ledger: Ledger | null,
@@ -181,7 +184,7 @@ async function budgetFinding(
   return { level: "warning", about, what: `${usedWords(state)}: ${state.full}` };
 }
 
-/** Whether the ledger can be reached, and read. Null where there is none to be looked into. */
+/** Checks that the ledger can be reached and read. Null where there is no ledger to check. */
 async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promise<Ledger | null> {
   if (isLedgerMissing(options)) return null;
   const part = "ledger";
@@ -194,7 +197,7 @@ async function checkLedger({ ledger: options }: GatewayConfig, say: Say): Promis
   } catch (thrown) {
     if (!(thrown instanceof HeadgateError)) throw thrown;
     const isMissing = thrown.code === "HG-CLI-003";
-    const what = isMissing ? `${thrown.message}; the gateway makes it when it starts` : wordsOf(thrown);
+    const what = isMissing ? `${thrown.message}; the gateway creates it when it starts` : wordsOf(thrown);
     say({
       part,
       level: isMissing ? "ok" : "failed",
@@ -245,7 +248,7 @@ async function checkDrop(
   }
 }
 
-/** Counts by what would become of each file. */
+/** Counts files by the effect of their names. */
 class Claims {
   readonly #registry: TriggerRegistry;
   readonly #options: GatewayConfig["drops"][number];
@@ -262,7 +265,7 @@ class Claims {
   }
 
   words(): string {
-    if (this.#counts.size === 0) return "no files lie there now";
+    if (this.#counts.size === 0) return "it holds no files now";
     return [...this.#counts].map(([words, count]) => `${count} ${words}`).join(", ");
   }
 
@@ -299,7 +302,7 @@ async function checkService(
   }
 }
 
-/** As the gateway would name it to services; null where outcomes are not told by webhook. */
+/** The webhook address as the gateway gives it to services; null where outcomes are not reported by webhook. */
 function webhookOf({ operations, push }: GatewayConfig): { readonly url: string } | null {
   const url = webhookAddress(operations.webhook.publicUrl, `http://${operations.listen}`);
   return url === null || push.confirm.by === "read-back" ? null : { url };

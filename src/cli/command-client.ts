@@ -1,4 +1,4 @@
-/** Brings a person's order to where it is carried out: to the gateway that runs, or else to its ledger. */
+/** Sends a person's command to the running gateway, or applies it to the ledger when no gateway runs. */
 import { userInfo } from "node:os";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -19,35 +19,35 @@ import { REGISTER } from "../support/register.ts";
 import { laneOf } from "../triggers/registry.ts";
 
 /** A step that has to end first may take a moment. */
-const ANSWER_MS = 60_000;
+const RESPONSE_MS = 60_000;
 
-/** Options that every order takes. */
-export interface SaidOptions {
+/** Options of every command. */
+export interface CommandOptions {
   readonly config: string;
   readonly by?: string;
   readonly reason?: string;
   readonly json?: boolean;
 }
 
-/** Who orders, and why. */
-export function saidBy(options: SaidOptions): { readonly by: string; readonly why: string } {
+/** The user who runs the command, and the reason. */
+export function authorOf(options: CommandOptions): { readonly by: string; readonly why: string } {
   return { by: options.by ?? userInfo().username, why: options.reason ?? "" };
 }
 
 export interface Given<Answer> {
   readonly answer: Answer;
-  /** Null when no gateway runs: the next start takes it up. */
+  /** Null when no gateway runs: the next start applies the command. */
   readonly daemon: string | null;
 }
 
-/** Throws what the gateway throws, and `TransientError` when a gateway has the ledger and does not answer. */
+/** Throws the gateway's error, and `TransientError` when a gateway has the ledger and does not respond. */
 export async function sendCommand<Asked extends Order>(
   config: GatewayConfig,
   asked: Asked,
 ): Promise<Given<Answers[Asked["order"]]>> {
   requireLedger(config);
   const ledger = await ownLedger(config);
-  if (ledger === null) return askDaemon(config, asked);
+  if (ledger === null) return queryDaemon(config, asked);
   try {
     const spool = await openSpool(config.spool);
     const binding = await bindingParts(config, spool.root, ledger.shared?.content);
@@ -59,7 +59,7 @@ export async function sendCommand<Asked extends Order>(
   }
 }
 
-/** What replays are bound to, by the configuration as it is now. */
+/** The configuration that replays are bound to, as it is now. */
 export async function bindingParts(
   config: GatewayConfig,
   spoolRoot: string,
@@ -84,7 +84,7 @@ export function requireLedger(config: GatewayConfig): void {
 
 /** Null while a gateway owns it, or the gateway of this host shares it with others. */
 async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
-  if (nodeName(config.ledger) !== null && (await daemonAnswers(config))) return null;
+  if (nodeName(config.ledger) !== null && (await daemonResponds(config))) return null;
   try {
     return await openLedger(config.ledger, { clock: systemClock });
   } catch (thrown) {
@@ -93,23 +93,23 @@ async function ownLedger(config: GatewayConfig): Promise<Ledger | null> {
   }
 }
 
-async function daemonAnswers(config: GatewayConfig): Promise<boolean> {
-  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
-  if (sign === null) return false;
+async function daemonResponds(config: GatewayConfig): Promise<boolean> {
+  const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
+  if (endpoint === null) return false;
   try {
-    return (await fetch(`${sign.url}/health/live`, { signal: AbortSignal.timeout(ANSWER_MS) })).ok;
+    return (await fetch(`${endpoint.url}/health/live`, { signal: AbortSignal.timeout(RESPONSE_MS) })).ok;
   } catch {
-    // It was ended without taking its sign down.
+    // The gateway was killed, and its endpoint file stayed.
     return false;
   }
 }
 
-async function askDaemon<Asked extends Order>(
+async function queryDaemon<Asked extends Order>(
   config: GatewayConfig,
   asked: Asked,
 ): Promise<Given<Answers[Asked["order"]]>> {
-  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
-  if (sign === null)
+  const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
+  if (endpoint === null)
     throw new ConfigError("HG-OPS-002", {
       operation: `order ${asked.order}`,
       subject: ledgerWords(config.ledger),
@@ -118,24 +118,24 @@ async function askDaemon<Asked extends Order>(
     });
   let answer: Response;
   try {
-    answer = await fetch(`${sign.url}/operations/orders`, {
+    answer = await fetch(`${endpoint.url}/operations/orders`, {
       method: "POST",
-      headers: { authorization: `Bearer ${sign.secret}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${endpoint.secret}`, "content-type": "application/json" },
       body: JSON.stringify(asked),
       redirect: "error",
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: AbortSignal.timeout(RESPONSE_MS),
     });
   } catch (cause) {
     throw new TransientError("HG-OPS-002", {
       operation: `order ${asked.order}`,
-      subject: sign.url,
-      message: `a gateway has the ledger, and does not answer at ${sign.url}: ${wordsOf(cause)}`,
+      subject: endpoint.url,
+      message: `a gateway has the ledger, and does not respond at ${endpoint.url}: ${wordsOf(cause)}`,
       cause,
     });
   }
   const said: unknown = await answer.json();
-  if (!answer.ok) throw refusalOf(said, asked.order, sign.url);
-  return { answer: said as Answers[Asked["order"]], daemon: sign.url };
+  if (!answer.ok) throw refusalOf(said, asked.order, endpoint.url);
+  return { answer: said as Answers[Asked["order"]], daemon: endpoint.url };
 }
 
 /** The error as it was thrown in the daemon. */
@@ -150,7 +150,7 @@ function refusalOf(said: unknown, order: string, url: string): RejectedError {
   });
 }
 
-/** Said after what was done: nothing moves without a gateway. */
+/** Printed after the result: without a gateway the command has no effect yet. */
 export function daemonWords(daemon: string | null): string {
-  return daemon === null ? "No gateway runs now; the next start takes it up." : "";
+  return daemon === null ? "No gateway runs now; it takes effect at the next start." : "";
 }

@@ -1,23 +1,26 @@
-/** What commands have in common. */
+/** Functions shared by all commands. */
 import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 
-/** What every command is given. It answers the exit code: 0 success, 1 a failure of the work, 2 wrong usage or configuration. */
+/**
+ * The context of a command. An action returns the exit code: 0 success, 1 a failure of the work, 2 wrong usage or
+ * configuration.
+ */
 export interface CommandFrame {
   readonly program: Command;
   /** Aborted by SIGINT or SIGTERM. */
   readonly stop: AbortSignal;
-  /** Wraps an action so that its answer becomes the exit code and its error is printed. */
+  /** Wraps an action so that its result becomes the exit code and its error is printed. */
   action<Arguments extends unknown[]>(
     work: (...args: Arguments) => Promise<number>,
   ): (...args: Arguments) => Promise<void>;
 }
 
-/** Names a configuration where `-c` does not. */
+/** Names a configuration where `-c` is not given. */
 export const CONFIG_VARIABLE = "HEADGATE_CONFIG";
 export const CONFIG_FILES = { gateway: "./gateway.yaml", hub: "./hub.yaml" } as const;
 
-/** `-c`: what is given, else what `HEADGATE_CONFIG` names, else the usual file in the current folder. */
+/** `-c`: the given file, else the one that `HEADGATE_CONFIG` names, else the usual file in the current folder. */
 export function configOption(
   of: keyof typeof CONFIG_FILES = "gateway",
   words = `configuration of the ${of}`,
@@ -25,13 +28,16 @@ export function configOption(
   return new Option("-c, --config <file>", words).env(CONFIG_VARIABLE).default(CONFIG_FILES[of]);
 }
 
-/** `-c` of a command that does without a configuration: the usual file counts where it exists. */
+/** `-c` of a command that also works without a configuration: the usual file counts where it exists. */
 export function optionalConfigOption(words: string): Option {
   const option = new Option("-c, --config <file>", words).env(CONFIG_VARIABLE);
   return existsSync(CONFIG_FILES.gateway) ? option.default(CONFIG_FILES.gateway) : option;
 }
 
-/** A command with its description and an example for `--help`. Subcommands inherit how the program ends. */
+/**
+ * Adds a command with its description and an example for `--help`. Subcommands inherit the exit handling of the
+ * program.
+ */
 export function addCommand(
   parent: Command,
   name: string,

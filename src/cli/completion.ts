@@ -1,4 +1,4 @@
-/** `headgate completion`: a script by which a shell completes commands, their subcommands and options. */
+/** `headgate completion`: prints a script with which a shell completes commands, their subcommands and options. */
 import type { Command } from "commander";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
@@ -23,7 +23,7 @@ export function addCompletion({ program, action }: CommandFrame): void {
 function shellOf(name: string): Shell {
   const shell = SHELLS.find((one) => one === name);
   if (shell !== undefined) return shell;
-  const message = `${name} is no shell that is known here; there are ${SHELLS.join(", ")}`;
+  const message = `${name} is not a supported shell; there are ${SHELLS.join(", ")}`;
   throw new ConfigError("HG-CLI-001", { operation: "read argument", subject: "shell", message });
 }
 
@@ -33,7 +33,7 @@ interface CompletedCommand {
   readonly words: readonly string[];
 }
 
-/** The program and every command, with what may follow it. */
+/** The program and every command, with their completions. */
 export function completedCommands(command: Command, path = ""): readonly CompletedCommand[] {
   const inner = command.commands.filter((one) => one.name() !== "help");
   const options = command.options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long]));

@@ -7,7 +7,7 @@ import { startGateway } from "../gateway.ts";
 import { createLog } from "../support/log.ts";
 import { parseDuration } from "../support/quantities.ts";
 import { addCommand, type CommandFrame } from "./command.ts";
-import { type DemoGround, layGround } from "./demo/ground.ts";
+import { type DemoGround, prepareGround } from "./demo/ground.ts";
 import { compareWithScenario, type Ended } from "./demo/scenario.ts";
 import { print, printJson, printTable, styled, summaryLine } from "./output.ts";
 import { printProgress } from "./progress.ts";
@@ -33,7 +33,7 @@ export function addDemo({ program, stop, action }: CommandFrame): void {
       "end when everything has settled; exit 0 only if every file ended as its scenario expects",
     )
     .option("--timeout <duration>", "with --until-idle: give up after this", "2m")
-    .option("--keep", "go on with the state of the last time instead of starting afresh")
+    .option("--keep", "continue with the state of the last run instead of starting afresh")
     .option(
       "--state <folder>",
       "folder for the demo's state; emptied at each start unless --keep",
@@ -46,7 +46,7 @@ export function addDemo({ program, stop, action }: CommandFrame): void {
 async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number> {
   const quiet = options.json === true;
   const say = quiet ? () => {} : print;
-  const ground = await layGround(options.state, options.keep === true);
+  const ground = await prepareGround(options.state, options.keep === true);
   try {
     say(`${styled("bold", "Headgate demo")}: hub, gateway and three sample drops on this machine`);
     printGround(ground, say);
@@ -86,12 +86,12 @@ function printGround(ground: DemoGround, say: (line: string) => void): void {
   say(`  ftp         ftp://meter@127.0.0.1:${ground.ftpPort}  (${ground.folders.ftp})`);
 }
 
-/** `staysUp`: the hub answers until somebody ends the demo. */
+/** `staysUp`: the hub responds until a person ends the demo. */
 function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean): void {
   print("");
   print(styled("bold", "Where each file went"));
   printTable(
-    ["  drop", "file", "ended", "points stored", "lies now at"],
+    ["  drop", "file", "ended", "points stored", "is now at"],
     ended.map((one) => [
       `  ${one.drop}`,
       one.path,
@@ -104,19 +104,17 @@ function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean)
   );
   const config = ground.gatewayConfig;
   print("");
-  print(styled("bold", "Look for yourself"));
-  print(`  npx headgate trace standard_corrected_2026-03-20.csv -c ${config}   # why it rests in quarantine`);
+  print(styled("bold", "Try it yourself"));
+  print(`  npx headgate trace standard_corrected_2026-03-20.csv -c ${config}   # why it is in quarantine`);
   print(`  npx headgate runs -c ${config}`);
-  // Of a hub that ends with this command nobody can ask anything.
+  // A hub that ends with this command cannot be queried.
   if (staysUp) print(`  ${ground.queryCommand}   # stored points`);
   else
-    print(
-      "  npm start   # the same with a hub that stays up, and the command that asks it for stored points",
-    );
+    print("  npm start   # the same with a hub that stays up, and a command that queries its stored points");
   print("");
 }
 
 async function untilStopped(stop: AbortSignal, say: (line: string) => void): Promise<void> {
-  say("Everything has settled; the demo goes on watching. Put files into the drops, or end it with Ctrl-C.");
+  say("Everything has settled; the demo keeps watching. Put files into the drops, or end it with Ctrl-C.");
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
 }

@@ -1,10 +1,13 @@
-/** What differs between two JSON values, by path. */
+/** Lists the differences of two JSON values, by path. */
 import jsonPatch from "fast-json-patch";
 
 const SHOWN_MAX = 20;
 const VALUE_MAX = 120;
 
-/** A line for each place, such as `/readings/3/value: expected 12.5, found 13`; the first of many, and how many more. */
+/**
+ * A line for each difference, such as `/readings/3/value: expected 12.5, found 13`; the first of many, and the number
+ * of the others.
+ */
 export function differences(expected: unknown, actual: unknown): readonly string[] {
   const whole = [`expected ${shown(expected)}`, `found    ${shown(actual)}`];
   if (!isContainer(expected) || !isContainer(actual) || Array.isArray(expected) !== Array.isArray(actual))

@@ -1,4 +1,4 @@
-/** What the ledger knows of a drop, for `headgate check`. */
+/** Facts of a drop's history in the ledger, for `headgate check`. */
 
 import { archiveFolders } from "../drops/archive-cleanup.ts";
 import type { DropOptions } from "../drops/options.ts";
@@ -24,11 +24,15 @@ async function settleFinding(
   if (longest === null || settle.doneFile !== undefined) return [];
   const waitMs = (settle.observations - 1) * settle.interval;
   const about = "settle";
-  const what = `its files paused up to ${seconds(longest.pauseMs)} while they were written (${longest.path}, ${longest.at}); a file is taken after ${seconds(waitMs)}`;
+  const what =
+    `its files paused up to ${seconds(longest.pauseMs)} while they were written (${longest.path}, ` +
+    `${longest.at}); a file is taken after ${seconds(waitMs)}`;
   if (waitMs >= longest.pauseMs * COVERING) return [{ level: "ok", about, what }];
   const observations = Math.max(2, settle.observations);
   const interval = Math.ceil((2 * longest.pauseMs) / 1000 / (observations - 1));
-  const hint = `Set \`settle: { observations: ${observations}, interval: ${interval}s }\`, or have the sender rename its files when they are complete.`;
+  const hint =
+    `Set \`settle: { observations: ${observations}, interval: ${interval}s }\`, or have the sender rename its ` +
+    "files when they are complete.";
   return [{ level: "warning", about, what, hint }];
 }
 
@@ -39,7 +43,9 @@ async function archiveFinding(
   const now = archiveFolders(finish);
   const former = (await finishedFiles.archives(name)).filter((folder) => !now.includes(folder));
   if (former.length === 0) return [];
-  const what = `files in ${former.join(", ")} are not taken: ${former.length === 1 ? "it was an archive" : "they were archives"} of this drop before`;
+  const what =
+    `files in ${former.join(", ")} are not taken: ` +
+    `${former.length === 1 ? "it was an archive" : "they were archives"} of this drop before`;
   return [{ level: "ok", about: "archive", what }];
 }
 

@@ -1,5 +1,4 @@
-/** One file through one mapper as the gateway does it, in a process with its limits, and the segment read back. */
-
+/** Maps one file as the gateway does, in a process with its limits, and reads the segment back. */
 import { createReadStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,13 +15,14 @@ export interface DryRun {
   readonly workers: WorkersOptions;
   /** Absolute folders of mappers. */
   readonly folders: readonly string[];
-  /** What the mapper logs and prints, line by line. */
+  /** Receives the lines that the mapper logs and prints. */
   note(message: string): void;
 }
 
 /**
- * `show` is given the result, and the bodies of the batches one by one; afterwards nothing is left. In this process a mapper that loops
- * could not be stopped, one that exits would look like a success, and what it prints would stand amid the payload.
+ * `show` receives the result, and the bodies of the batches one by one; afterwards all files are removed. The mapper
+ * runs in a process of its own: in this process a mapper that loops could not be stopped, one that exits would look
+ * like a success, and its output would mix with the payload.
  */
 export async function mapApart<Shown>(
   { job, workers, folders, note }: DryRun,

@@ -1,4 +1,4 @@
-/** Doing something again whenever files change, until the command is stopped. */
+/** Repeats work whenever files change, until the command is stopped. */
 import { once } from "node:events";
 import { watch } from "chokidar";
 import { print, styled } from "./output.ts";
@@ -7,8 +7,8 @@ import { print, styled } from "./output.ts";
 const SETTLE_MS = 150;
 
 /**
- * `work` prints what it did and rejects with nothing: faults are printed as well. `paths` are the files that it depends on; they are
- * watched before it reads them, so that no change between goes unseen.
+ * `work` prints its results and its faults, and must not reject. `paths` are the files that it depends on; they are
+ * watched before it reads them, so that no change in between is missed.
  */
 export async function repeatOnChange(
   paths: () => Promise<readonly string[]>,

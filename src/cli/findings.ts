@@ -1,11 +1,13 @@
-/** Findings of `headgate check` as lines of a terminal: level, part, what it is about, and what was found, each in its column. */
+/**
+ * Formats findings of `headgate check` as lines of a terminal: level, part, subject and finding, each in its column.
+ */
 import { print, styled } from "./output.ts";
 
 export interface Finding {
   /** `drop meters`, `service main`, `spool`, … */
   readonly part: string;
   readonly level: "ok" | "warning" | "failed";
-  /** A word or two; absent where the part has one matter only. */
+  /** A word or two; absent where the part has only one subject. */
   readonly about?: string | undefined;
   readonly what: string;
   readonly hint?: string | undefined;
@@ -20,11 +22,12 @@ const GAP = "  ";
 const TEXT_WIDTH_MIN = 40;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/** Prints findings as they come. `parts` are those that will come, so that the columns are known beforehand. */
+/** Prints findings as they come. `parts` are the expected ones, so that the column widths are known beforehand. */
 export function findingPrinter(parts: readonly string[]): (finding: Finding) => void {
   const { isTTY, columns } = process.stdout;
   const widest = Math.min(PART_WIDTH_MAX, Math.max(0, ...parts.map((part) => part.length)));
-  // A person reads a part once, above what belongs to it; a pipe gets one line a finding, so that it can be searched.
+  // On a terminal each part is printed once, above its findings; a pipe gets one line for each finding, so that it
+  // can be searched.
   const layout = isTTY ? { partWidth: 0, width: columns } : { partWidth: widest, width: UNLIMITED };
   let part = "";
   return (finding) => {

@@ -1,16 +1,16 @@
-/** `headgate forget`: the ledger forgets a file, so that what lies there is taken as if it were new. */
+/** `headgate forget`: the ledger forgets a file, so that it is taken again as a new one. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
+import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { withLedger } from "./run-names.ts";
 
-interface ForgetOptions extends SaidOptions {
+interface ForgetOptions extends CommandOptions {
   readonly drop?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -20,7 +20,8 @@ export function addForget({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "forget <path>",
-    "The ledger forgets every version of a file, so that what lies at its drop is taken as if it were new. Refused while a run of it is under way.",
+    "The ledger forgets every version of a file, so that the file at its drop is taken as a new one. Refused " +
+      "while a run of it is in progress.",
     [
       "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --dry-run",
       "headgate forget 2026/meters_2026-03.csv -c gateway.yaml --drop field --yes",
@@ -29,9 +30,9 @@ export function addForget({ program, stop, action }: CommandFrame): void {
     .addOption(configOption())
     .option("--drop <name>", "its drop, where several have such a path")
     .option("--dry-run", "show what would be forgotten, and forget nothing")
-    .option("-y, --yes", "do not ask")
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((path: string, options: ForgetOptions) => forget(path, options, stop)));
 }
@@ -51,7 +52,7 @@ async function forget(path: string, options: ForgetOptions, stop: AbortSignal): 
       return 1;
     }
   }
-  const { answer, daemon } = await sendCommand(config, { order: "forget", ...file, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "forget", ...file, ...authorOf(options) });
   if (options.json === true) {
     printJson(answer);
     return 0;
@@ -67,15 +68,18 @@ function printForgotten(
   { arrivals, runs, acceptedPoints, unanswered }: Forgotten,
 ): void {
   print(
-    `${what}: ${file.path} at ${file.drop}, ${arrivals} ${arrivals === 1 ? "arrival" : "arrivals"}, ${runs.length} ${runs.length === 1 ? "run" : "runs"}`,
+    `${what}: ${file.path} at ${file.drop}, ${arrivals} ${arrivals === 1 ? "arrival" : "arrivals"}, ` +
+      `${runs.length} ${runs.length === 1 ? "run" : "runs"}`,
   );
   for (const run of runs) print(`  run ${run}`);
   if (acceptedPoints > 0)
-    print(`${acceptedPoints} points of it had been accepted: if it still lies there, they are sent again`);
-  if (unanswered > 0) print(`${unanswered} of its batches were sent and never answered`);
+    print(
+      `${acceptedPoints} points of it had been accepted: if the file is still at its drop, they are sent again`,
+    );
+  if (unanswered > 0) print(`${unanswered} of its batches were sent and got no response`);
 }
 
-/** As the ledger has it: by the path at a drop, or by a path into the folder of a local drop. */
+/** Finds the file by its path at a drop, or by a path into the folder of a local drop. */
 async function findFile(
   path: string,
   options: ForgetOptions,
@@ -92,7 +96,7 @@ async function findFile(
         operation: "forget",
         subject: path,
         message: `several drops know a file of this path: ${drops.join(", ")}`,
-        hint: "Say which with --drop.",
+        hint: "Name one with --drop.",
       });
     for (const local of config.drops) {
       if (local.kind !== "local" || (options.drop !== undefined && options.drop !== local.name)) continue;
@@ -108,7 +112,7 @@ async function findFile(
     operation: "forget",
     subject: path,
     message: path.includes("!/")
-      ? "an entry is forgotten with its container alone"
+      ? "an entry is forgotten only with its container"
       : `the ledger knows no file of the path ${path}`,
     hint: "Name the path as `headgate runs` shows it.",
   });

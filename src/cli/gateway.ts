@@ -26,7 +26,7 @@ export function addGateway({ program, stop, action }: CommandFrame): void {
     .addOption(configOption())
     .option(
       "--until-idle",
-      "take what is there, deliver it, exit; exit 1 when something is quarantined, held or unsent",
+      "take and deliver the files that are there, then exit; exit 1 when a run is quarantined, held or unsent",
     )
     .option("--timeout <duration>", "with --until-idle: give up after this", "10m")
     .option("--json", "with --until-idle: print the summary as one JSON object")
@@ -54,7 +54,7 @@ async function runGateway(options: GatewayOptions, stop: AbortSignal): Promise<n
   }
 }
 
-/** Until it is stopped. A changed configuration takes effect while it runs, at once with SIGHUP. */
+/** Runs until it is stopped. A changed configuration takes effect while it runs, at once with SIGHUP. */
 async function runDaemon(path: string, stop: AbortSignal): Promise<number> {
   return await startAndServe(path, stop).catch(passingAsFailure);
 }
@@ -107,9 +107,7 @@ async function reportEnd(
   const summary = await gateway.summary();
   const concerns = await gateway.concerns();
   if (idle === "timeout")
-    concerns.unshift(
-      `not everything is done after ${options.timeout}; the next start goes on where this one stood`,
-    );
+    concerns.unshift(`not everything is done after ${options.timeout}; the next start resumes the work`);
   for (const concern of concerns) printConcern(concern);
   if (options.json === true) printJson(summary);
   else print(summaryLine(summary));

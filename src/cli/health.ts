@@ -1,4 +1,4 @@
-/** `headgate health`: whether the gateway or the hub of a configuration answers; for `HEALTHCHECK` and scripts. */
+/** `headgate health`: whether the gateway or the hub of a configuration responds; for `HEALTHCHECK` and scripts. */
 import { existsSync, readFileSync } from "node:fs";
 import { environmentVariable } from "../config/document.ts";
 import { loadGatewayConfig } from "../config/gateway-config.ts";
@@ -15,15 +15,15 @@ interface HealthOptions {
 }
 
 const TIMEOUT_MS = 3_000;
-/** What a container was started with. */
+/** The command line of the first process of a container. */
 const FIRST_PROCESS = "/proc/1/cmdline";
 
 export function addHealth({ program, action }: CommandFrame): void {
-  addCommand(program, "health", "Whether the gateway or the hub answers: exit 0 when it does, else 1.", [
+  addCommand(program, "health", "Checks that the gateway or the hub responds: exit 0 when it does, else 1.", [
     "headgate health gateway -c gateway.yaml",
     "headgate health hub -c hub.yaml",
   ])
-    .argument("[what]", "gateway or hub; in a container what its first process is")
+    .argument("[what]", "gateway or hub; in a container the kind of its first process")
     .option("-c, --config <file>", "its configuration; in a container that of its first process")
     .option("--json", "as JSON")
     .action(action((what: string | undefined, options: HealthOptions) => showHealth(what, options)));
@@ -40,7 +40,7 @@ async function showHealth(what: string | undefined, options: HealthOptions): Pro
   return answer.alive ? 0 : 1;
 }
 
-/** Of the words of a process that runs `headgate gateway -c FILE` or `headgate hub -c FILE`. */
+/** From the arguments of a process that runs `headgate gateway -c FILE` or `headgate hub -c FILE`. */
 export function commandOf(words: readonly string[]): {
   readonly kind: string;
   readonly config: string | undefined;
@@ -51,7 +51,7 @@ export function commandOf(words: readonly string[]): {
   return { kind: words[at] ?? "gateway", config: flag < 0 ? joined : words[flag + 1] };
 }
 
-/** As the gateway or the hub itself finds it; a container may have it at the place of the image. */
+/** The file that the gateway or the hub itself would use; a container may have it in the place of the image. */
 function usualFile(kind: "gateway" | "hub"): string {
   const usual = environmentVariable(CONFIG_VARIABLE) ?? CONFIG_FILES[kind];
   return existsSync(usual) ? usual : `/etc/headgate/${kind}.yaml`;
@@ -61,14 +61,14 @@ function hubAddress(file: string): string {
   return `http://${reachable(loadHubOptions(file).listen)}/health`;
 }
 
-/** A gateway that runs says where it listens. */
+/** A running gateway publishes its address. */
 async function gatewayAddress(file: string): Promise<string> {
   const config = loadGatewayConfig(file);
-  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
-  return `${sign?.url ?? `http://${reachable(config.operations.listen)}`}/health/live`;
+  const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
+  return `${endpoint?.url ?? `http://${reachable(config.operations.listen)}`}/health/live`;
 }
 
-/** One that listens at all addresses is asked at loopback. */
+/** An address that means all interfaces is reached by loopback. */
 function reachable(listen: string): string {
   return listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
 }

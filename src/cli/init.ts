@@ -38,10 +38,12 @@ export function addInit({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "init [what]",
-    "Writes a configuration with comments, of a gateway (the default) or a hub: asks a few questions, or takes the answers as flags. It is checked before it is written, and no file is overwritten.",
+    "Writes a configuration with comments, of a gateway (the default) or a hub: asks a few questions, or " +
+      "takes the values from flags. It is checked before it is written, and no file is overwritten.",
     [
       "headgate init",
-      "headgate init gateway --service https://hub.example.com --username pusher --client-id gateway --drop /srv/meters --ends-with .csv",
+      "headgate init gateway --service https://hub.example.com --username pusher --client-id gateway --drop " +
+        "/srv/meters --ends-with .csv",
       "headgate init hub --listen 127.0.0.1:8070 --account 'Town of Example'",
     ],
   )
@@ -93,7 +95,10 @@ async function init(what: string, options: InitOptions, stop: AbortSignal): Prom
   return 0;
 }
 
-/** A flag, or else what the person at the terminal says, or else the default; null where none of them is. */
+/**
+ * The value of a flag, or else the answer of the person at the terminal, or else the default; null where there is
+ * none.
+ */
 type Answerer = (
   flag: keyof InitOptions,
   question: string,
@@ -112,7 +117,7 @@ function answerer(options: InitOptions, stop: AbortSignal): Answerer {
 
 async function gatewayFile(options: InitOptions, answer: Answerer) {
   const given = await answer("service", "Base address of the service", null);
-  if (given === null) throw invalid("--service", "it is missing: it names the base address of the service");
+  if (given === null) throw invalid("--service", "it is missing: give the base address of the service");
   const service = given.replace(/\/+$/, "");
   const drop = dropOf(
     (await answer("drop", "Folder, or sftp:// or ftp:// address, where files arrive", "./drop")) ?? "",
@@ -163,7 +168,7 @@ function dropOf(place: string): DropAnswers {
   };
 }
 
-/** With something in the place of each secret, which may not be set yet. */
+/** Validates the text with a placeholder for each secret, which may not be set yet. */
 function assertValid(text: string, what: "gateway" | "hub", file: string): void {
   const filled = text.replace(/\$\{env:[^}]+\}/g, "a secret that is not set yet");
   parseConfigText(filled, what === "hub" ? hubOptions : gatewayConfig, file);

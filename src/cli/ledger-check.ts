@@ -1,4 +1,4 @@
-/** `headgate ledger check`: whether ledger, spool and drops agree; with `--repair` what can be put right is. */
+/** `headgate ledger check`: whether ledger, spool and drops agree; `--repair` corrects differences where possible. */
 import type { Command } from "commander";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { archiveFolders } from "../drops/archive-cleanup.ts";
@@ -25,19 +25,19 @@ interface CheckOptions {
 
 type DropOptions = GatewayConfig["drops"][number];
 
-/** For one question to a drop. */
+/** For one query to a drop. */
 const STAT_MS = 30_000;
 
 export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: CommandFrame["action"]): void {
   addCommand(
     ledger,
     "check",
-    "Whether ledger, spool and drops agree, also beside a gateway that runs. Exit 1 when something is wrong that was not repaired.",
+    "Checks that ledger, spool and drops agree, also beside a running gateway. Exit 1 when a fault was not repaired.",
     ["headgate ledger check -c gateway.yaml", "headgate ledger check -c gateway.yaml --repair"],
   )
     .addOption(configOption())
-    .option("--repair", "put right what can be put right; only while no gateway runs")
-    .option("--no-drops", "do not ask the drops for files that only they have")
+    .option("--repair", "repair faults where possible; only while no gateway runs")
+    .option("--no-drops", "do not query the drops for files that only they have")
     .option("--json", "as JSON")
     .action(action((options: CheckOptions) => check(options, stop)));
 }
@@ -94,7 +94,7 @@ function archiveParts(
   return { ledger, archives, scratch, repair, drops: asked.map((one) => dropOf(one, drops)) };
 }
 
-/** Of a body that lies in the ledger. Null for an intake that has its files in the spool. */
+/** The status of a body in the ledger. Null for an intake that has its files in the spool. */
 function statBody({ shared }: Ledger, drop: string, path: string): Promise<FileEntry | null> | null {
   if (shared === null) return null;
   return shared.intake.stat(drop, path).then((found) => (found === null ? null : { path, ...found }));
@@ -109,9 +109,9 @@ function dropOf(options: DropOptions, drops: Map<string, Drop>): Drop {
 function advice(left: readonly Finding[], repair: boolean): string {
   if (left.length === 0) return "";
   if (!repair && left.some(({ remedy }) => remedy !== null))
-    return "; `--repair` puts right what can be put right, while no gateway runs";
+    return "; `--repair` repairs faults where possible, while no gateway runs";
   return left.some(({ about }) => about === "ledger")
-    ? "; `headgate ledger restore FILE` puts a backup in the place of a damaged ledger"
+    ? "; `headgate ledger restore FILE` replaces a damaged ledger by a backup"
     : "";
 }
 

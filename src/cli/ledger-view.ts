@@ -1,4 +1,4 @@
-/** Opens a gateway's ledger beside the running daemon, to read. */
+/** Opens a gateway's ledger read-only, beside the running daemon. */
 import { join } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -17,32 +17,29 @@ export async function openLedgerToRead(
   return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
 }
 
-/** A ledger, and where the files that it knows lie. */
+/** A ledger, and the places of the files that it knows. */
 export interface LedgerView {
   readonly ledger: Ledger;
   /** In words. */
-  readonly whose: string;
+  readonly owner: string;
   readonly spool: string;
   readonly drops: GatewayConfig["drops"];
 }
 
-/**
- * Looks into the ledger of the gateway and into those of its migrations but one, one after the other; there may be
- * none.
- */
-export async function lookIntoLedgers(
+/** Opens the ledger of the gateway and those of its migrations except one, one after the other; there may be none. */
+export async function searchLedgers(
   config: GatewayConfig,
   look: (view: LedgerView) => Promise<void>,
   except?: string,
 ): Promise<void> {
   const { ledger, spool, drops } = config;
-  const own = { place: ledger, whose: "the gateway", spool: spool.path, drops };
+  const own = { place: ledger, owner: "the gateway", spool: spool.path, drops };
   const others = (await knownMigrations(spool.path)).filter(({ id }) => id !== except);
   const migrations = others.map(({ id, folder, order }) => ({
     place: migrationLedger(folder),
-    whose: `migration ${id}`,
+    owner: `migration ${id}`,
     spool: join(folder, "spool"),
-    // Files of servers are known by their names alone.
+    // Files of servers are known by their names only.
     drops: [
       ...historyDrops(
         order.patterns.filter((pattern) => !isUrl(pattern)),

@@ -1,4 +1,4 @@
-/** `headgate ledger`: whether the record of what was done is whole, and backups of it. */
+/** `headgate ledger`: checks the ledger, and makes and restores backups of it. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { backupLedger, ledgerWords, restoreLedger } from "../ledger/open.ts";
 import { systemClock } from "../support/clock.ts";
@@ -13,14 +13,14 @@ interface LedgerOptions {
 }
 
 export function addLedger({ program, stop, action }: CommandFrame): void {
-  const ledger = addCommand(program, "ledger", "The durable record of what was done.", [
+  const ledger = addCommand(program, "ledger", "The durable record of files, runs and batches.", [
     "headgate ledger backup /var/backups/ledger.sqlite -c gateway.yaml",
   ]);
   addLedgerCheck(ledger, stop, action);
   addCommand(
     ledger,
     "backup <file>",
-    "A consistent copy of the ledger, also while a gateway writes it. An existing file is not touched.",
+    "A consistent copy of the ledger, also while a gateway writes it. An existing file is never overwritten.",
     ["headgate ledger backup /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
   )
     .addOption(configOption())
@@ -29,7 +29,7 @@ export function addLedger({ program, stop, action }: CommandFrame): void {
   addCommand(
     ledger,
     "restore <file>",
-    "Puts a backup in the place of the ledger, and keeps the old one beside it. Refused while a gateway runs.",
+    "Replaces the ledger by a backup, and keeps the old ledger beside it. Refused while a gateway runs.",
     ["headgate ledger restore /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
   )
     .addOption(configOption())
@@ -42,7 +42,7 @@ async function backup(file: string, options: LedgerOptions): Promise<number> {
   requireLedger(config);
   const copy = await backupLedger(config.ledger, file);
   if (options.json === true) printJson(copy);
-  else print(`${copy.path}: ${copy.runs} runs, up to ${copy.upTo ?? "now, and nothing in it"}`);
+  else print(`${copy.path}: ${copy.runs} runs, ${copy.upTo === null ? "empty" : `up to ${copy.upTo}`}`);
   return 0;
 }
 
@@ -57,13 +57,14 @@ async function restore(file: string, options: LedgerOptions): Promise<number> {
   print(
     `restored: ${ledgerWords(config.ledger)}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`,
   );
-  if (replaced !== null) print(`the one before is kept as ${replaced.path}`);
+  if (replaced !== null) print(`the former ledger is kept as ${replaced.path}`);
   const until = replaced?.upTo ?? null;
   if (until !== null && (restored.upTo === null || until > restored.upTo))
     print(
       styled(
         "yellow",
-        `What was done from ${restored.upTo ?? "the beginning"} to ${until} is not in it: files of that time that still lie at their drops are taken as new, and delivered again.`,
+        `The work from ${restored.upTo ?? "the beginning"} to ${until} is not in it: files of that time that ` +
+          "are still at their drops are taken as new, and delivered again.",
       ),
     );
   return 0;

@@ -1,4 +1,4 @@
-/** `headgate map`: the first phase alone, without a service. */
+/** `headgate map`: maps one file, without a service. */
 import { basename, dirname, resolve } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { conflictWords, cutWords, type LookupFile, type MapResult } from "../mapping/contract.ts";
@@ -37,7 +37,7 @@ interface MapOptions {
   readonly watch?: boolean;
 }
 
-/** Large batches, so that hardly ever a target is printed in two parts. */
+/** Large batches, so that the readings of a target are hardly ever printed in two parts. */
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 const SHOWN = 20;
 
@@ -62,7 +62,7 @@ export function addMap({ program, stop, action }: CommandFrame): void {
       (given, before: readonly string[]) => [...before, given],
       [],
     )
-    .option("--name <name>", "map as if the file were called so")
+    .option("--name <name>", "map as if the file had this name")
     .option("--lenient", "map the good rows and report the others")
     .option(
       "--reject-share <share>",
@@ -73,7 +73,7 @@ export function addMap({ program, stop, action }: CommandFrame): void {
     .option("--json", "the summary as JSON")
     .option(
       "--watch",
-      "again whenever the file or the mapper changes, with the summary unless --json is given",
+      "map again whenever the file or the mapper changes, with the summary unless --json is given",
     )
     .action(
       action((file: string, options: MapOptions) =>
@@ -84,14 +84,14 @@ export function addMap({ program, stop, action }: CommandFrame): void {
     );
 }
 
-/** What is wrong is shown, and mended by the next change. */
+/** A fault is printed; the next change of a file maps again. */
 async function watchMap(file: string, options: MapOptions, stop: AbortSignal): Promise<number> {
   const folders = foldersOf(options, configOf(options));
   await repeatOnChange(
     async () => {
       const modulePath = await locateMapper(folders, options.mapper);
       if (modulePath === null) return [resolve(file)];
-      // A mapper of one file watches that alone; one with a folder, whatever lies there.
+      // Of a mapper in one file only that file is watched; of a mapper in a folder, the whole folder.
       return [resolve(file), /^mapper\.[jt]s$/.test(basename(modulePath)) ? dirname(modulePath) : modulePath];
     },
     async () => {
@@ -143,7 +143,9 @@ async function map(file: string, options: MapOptions, signal: AbortSignal): Prom
   throw new RejectedError("HG-CLI-006", {
     operation: "map",
     subject: file,
-    message: `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
+    message:
+      `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, ` +
+      `mapper ${mapper.name} ${mapper.version}]`,
     ...(reason.hint === undefined ? {} : { hint: reason.hint }),
   });
 }
@@ -176,7 +178,7 @@ function note(message: string): void {
   process.stderr.write(`${message}\n`);
 }
 
-/** Identifier kinds are never mixed in one push, so there may be several bodies; what is printed is one array. */
+/** Identifier kinds are never mixed in one push, so there may be several bodies; they are printed as one array. */
 async function printPayload(bodies: AsyncIterable<Buffer>): Promise<void> {
   if (process.stdout.isTTY) {
     const elements: unknown[] = [];
@@ -192,12 +194,15 @@ async function printPayload(bodies: AsyncIterable<Buffer>): Promise<void> {
   print(before === "[" ? "[]" : "]");
 }
 
-/** Whoever reads the payload may be slower than we are. */
+/** The reader of the payload may be slower than this process. */
 function written(text: string): Promise<void> {
   return new Promise((done) => process.stdout.write(text, () => done()));
 }
 
-/** Refused rows go to standard error, so that the payload stays JSON. A single one of a strict file is the error itself. */
+/**
+ * Refused rows go to standard error, so that the payload stays JSON. In a strict file a single refusal is the error
+ * itself.
+ */
 function noteRefusals({ status, rejected, rejectedCount, rejectedByReason = [] }: MapResult): void {
   if (status === "failed" && rejectedCount < 2) return;
   for (const line of refusalLines(rejected, rejectedCount)) note(line);
@@ -222,10 +227,11 @@ function printSummary(result: MapResult, json: boolean): void {
   if (result.status === "mapped") {
     const { points, targets, period, superseded, conflicts, cutDate, rejectedCount } = result;
     print(
-      `${points} points of ${targets.length} targets, ${superseded - (conflicts?.count ?? 0)} superseded rows, ${rejectedCount} refused rows`,
+      `${points} points of ${targets.length} targets, ${superseded - (conflicts?.count ?? 0)} superseded ` +
+        `rows, ${rejectedCount} refused rows`,
     );
     if (conflicts !== undefined) {
-      print(styled("yellow", `${conflicts.count} rows have another value than one that counts instead:`));
+      print(styled("yellow", `${conflicts.count} rows have another value than the row that counts:`));
       for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
       if (conflicts.count > conflicts.shown.length)
         print(`  … and ${conflicts.count - conflicts.shown.length} more`);
@@ -250,7 +256,7 @@ function parseShare(text: string): number {
   throw new ConfigError("HG-CLI-001", {
     operation: "read option",
     subject: "--reject-share",
-    message: `${text} is no share from 0 to 1`,
+    message: `${text} is not a share from 0 to 1`,
   });
 }
 

@@ -1,4 +1,4 @@
-/** `headgate mapper new`: a mapper of one's own from a sample file, with its first case. */
+/** `headgate mapper new`: creates a mapper from a sample file, with its first case. */
 import { dirname, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
@@ -45,20 +45,20 @@ export async function newMapper(name: string, options: NewOptions, stop: AbortSi
         declarative: sketch?.proposal.declarative ?? null,
         assumed: sketch?.proposal.assumed ?? [],
       });
-    else tell(name, written, sketch?.proposal ?? null);
+    else printNextSteps(name, written, sketch?.proposal ?? null);
     return 0;
   } finally {
     ask.close();
   }
 }
 
-/** A mapper of one's own would take the place of one that comes with Headgate, for every trigger that names it. */
+/** A mapper of the same name would replace the bundled one, for every trigger that names it. */
 async function mustNotHide(name: string): Promise<void> {
   if ((await locateMapper([BUNDLED_FOLDER], name)) === null) return;
   throw new ConfigError("HG-CLI-001", {
     operation: "make mapper",
     subject: name,
-    message: `a mapper ${name} comes with Headgate, and the new one would take its place`,
+    message: `a mapper ${name} comes with Headgate, and the new one would replace it`,
     hint: "Choose another name, such as that of the vendor.",
   });
 }
@@ -70,7 +70,7 @@ interface Sketch {
 }
 
 async function sketchSample(name: string, path: string, options: NewOptions, ask: Asker): Promise<Sketch> {
-  await mustBeFile("look at sample", path);
+  await mustBeFile("read sample", path);
   const full = resolve(path);
   const table = await readSample(full);
   const columns = sketchColumns(table);
@@ -87,13 +87,15 @@ async function sketchSample(name: string, path: string, options: NewOptions, ask
         timeZone === undefined || timeZone === ""
           ? `the dates in ${columns.date?.names.join(" and ")} carry no time zone`
           : `${timeZone} is neither an IANA nor a Windows time zone`,
-      hint: "Add --time-zone with the zone that the file is written in: assuming one would shift values in silence.",
+      hint:
+        "Add --time-zone with the zone that the file is written in: a wrong assumption would shift values " +
+        "silently.",
     });
   return { path: full, table, proposal: propose({ name, table, columns, timeZone }) };
 }
 
 interface Asker {
-  /** Undefined when there is nobody to ask. */
+  /** Undefined when there is no terminal. */
   (question: string): Promise<string | undefined>;
   close(): void;
 }
@@ -106,7 +108,7 @@ function createAsker(isQuiet: boolean, signal: AbortSignal): Asker {
   return Object.assign(ask, { close: () => lines.close() });
 }
 
-function tell(name: string, { modulePath, first }: WrittenMapper, proposal: Proposal | null): void {
+function printNextSteps(name: string, { modulePath, first }: WrittenMapper, proposal: Proposal | null): void {
   const shown = (path: string) => relative(process.cwd(), path) || ".";
   print(`${styled("green", "made")} ${shown(modulePath)}`);
   if (first !== null) {
@@ -118,13 +120,13 @@ function tell(name: string, { modulePath, first }: WrittenMapper, proposal: Prop
   for (const one of proposal?.assumed ?? []) print(`${styled("yellow", "check")} ${one}`);
   if (proposal?.declarative !== null && proposal?.declarative !== undefined) {
     const { mapper, settings } = proposal.declarative;
-    print(`\nThe bundled mapper ${mapper} may take these files without code, by the trigger's settings:\n`);
+    print(`\nThe bundled mapper ${mapper} may read these files without code, by the trigger's settings:\n`);
     print(stringify({ mapper, metadata: settings }).trimEnd().replaceAll(/^/gm, "  "));
   }
   print("\nNext:");
   if (first !== null) {
     const input = shown(dirname(first.folder));
-    print(`  look at ${input}/first/${first.expected}: is this what the file says?`);
+    print(`  check ${input}/first/${first.expected}: does it match the file?`);
   }
   print(`  headgate map FILE --mapper ${name} --watch    # while you edit ${shown(modulePath)}`);
   print(`  headgate mapper test ${name}`);

@@ -1,4 +1,4 @@
-/** `headgate mapper`: the catalogue, and the golden cases. */
+/** `headgate mapper`: lists mappers, and runs their golden cases. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { caseSample, listCases, runCase, updateCase } from "../authoring/cases.ts";
@@ -32,22 +32,22 @@ export function addMapper({ program, stop, action }: CommandFrame): void {
     .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
     .option("--json", "as JSON, with the JSON Schema of the settings")
     .action(action((options: ListOptions) => list(options)));
-  addCommand(mapper, "new <name>", "Makes a mapper from a sample file, with its first case.", [
+  addCommand(mapper, "new <name>", "Creates a mapper from a sample file, with its first case.", [
     "headgate mapper new acme-hourly --sample acme_2026-03.csv --time-zone Europe/Brussels",
   ])
-    .option("--sample <file>", "file that the mapper is made from; asked for on a terminal")
+    .option("--sample <file>", "sample file for the mapper; asked for on a terminal")
     .option("--time-zone <zone>", "zone of dates that carry none; asked for on a terminal")
-    .option("--folder <path>", "folder of mappers that it is put into", "./mappers")
-    .option("--json", "what was made, as JSON")
+    .option("--folder <path>", "folder of mappers to write it to", "./mappers")
+    .option("--json", "the created files, as JSON")
     .action(action((name: string, options: NewOptions) => newMapper(name, options, stop)));
   addCommand(
     mapper,
     "test [names...]",
-    "Runs the golden cases of mappers, and what every mapper keeps to; all when none is named.",
+    "Runs the golden cases of mappers, and the rules for every mapper; of all mappers when none is named.",
     ["headgate mapper test acme-hourly", "headgate mapper test acme-hourly --update"],
   )
     .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
-    .option("--update", "make the cases expect what the mapper makes of them now")
+    .option("--update", "replace the expectations of the cases by the current results")
     .option("--json", "as JSON")
     .action(action((names: string[], options: TestOptions) => test(names, options)));
 }
@@ -95,30 +95,30 @@ interface TestedCase {
   readonly mapper: string;
   readonly case: string;
   readonly result: "ok" | "differs" | "updated" | "broken";
-  /** What is wrong, in words. */
+  /** The fault, in words. */
   readonly detail?: string;
 }
 
-/** Cases run in this process, so that an author can debug them; a mapper that exits is no success there. */
+/** Cases run in this process, so that an author can debug them; a mapper that exits is reported as a failure. */
 async function test(names: readonly string[], options: TestOptions): Promise<number> {
   let at = "";
-  const tellExit = () => {
+  const reportExit = () => {
     process.exitCode = 1;
     printError(
       new RejectedError("HG-MAP-011", {
         operation: "test mapper",
         subject: at,
-        message: "it ended the process, or waits for what never comes",
+        message: "it ended the process, or waits for ever",
       }),
     );
   };
-  process.once("exit", tellExit);
+  process.once("exit", reportExit);
   try {
     return await testAll(names, options, (mapper) => {
       at = mapper;
     });
   } finally {
-    process.off("exit", tellExit);
+    process.off("exit", reportExit);
   }
 }
 
@@ -135,13 +135,13 @@ async function testAll(
   const results: TestedCase[] = [];
   for (const { identity, modulePath } of entries) {
     begin(identity.name);
-    const tell = (one: Omit<TestedCase, "mapper">) => {
+    const report = (one: Omit<TestedCase, "mapper">) => {
       results.push({ mapper: identity.name, ...one });
       if (options.json !== true) printTested(identity.name, one);
     };
     for (const name of await listCases(modulePath))
-      tell(await testCase(modulePath, name, options.update === true));
-    for (const one of await testContract(modulePath)) tell(one);
+      report(await testCase(modulePath, name, options.update === true));
+    for (const one of await testContract(modulePath)) report(one);
   }
   if (options.json === true) printJson(results);
   else print(testedSummary(results));
@@ -163,7 +163,10 @@ async function testCase(
   return { case: name, result: "differs", detail };
 }
 
-/** What every mapper keeps to, shown with the first case that gives readings and refuses nothing; none without such a case. */
+/**
+ * Checks the rules for every mapper with the first case that gives readings and refuses nothing; without such a case
+ * there is no result.
+ */
 async function testContract(modulePath: string): Promise<Omit<TestedCase, "mapper">[]> {
   const mapper = await loadMapper(modulePath, await digestMapper(modulePath));
   for (const name of await listCases(modulePath)) {

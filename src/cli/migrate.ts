@@ -1,6 +1,4 @@
-/**
- * `headgate migrate`: history in one go, on the stages of the gateway; the same command again goes on where it stood.
- */
+/** `headgate migrate`: delivers history in one go, with the stages of the gateway; the same command resumes it. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -22,28 +20,28 @@ import { ConfigError } from "../support/errors.ts";
 import { silentLog } from "../support/log.ts";
 import { versionTag } from "../triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { type SaidOptions, saidBy } from "./command-client.ts";
+import { authorOf, type CommandOptions } from "./command-client.ts";
 import { leftAlone } from "./migrate/on-change.ts";
 import { measuredBefore } from "./migrate/push-rates.ts";
 import { printReconciliation, verify } from "./migrate/reconciliation.ts";
 import { type KnownMigration, knownMigrations, writeReport } from "./migrate/reports.ts";
-import { assertOrderFits, emptyPatterns } from "./migrate/request-checks.ts";
+import { assertRequestFits, emptyPatterns } from "./migrate/request-checks.ts";
 import { carryOut, type Ended } from "./migrate/run.ts";
 import { sampleOf, showPlan } from "./migrate/show-plan.ts";
 import { type ReportOptions, showReport } from "./migrate/show-report.ts";
-import { MigrationStructure, type ToldStructure } from "./migrate/structure.ts";
+import { MigrationStructure, type StructureResult } from "./migrate/structure.ts";
 import { printStructure, weightyWords } from "./migrate/structure-table.ts";
 import {
-  addCareOptions,
-  type CareFlags,
+  addThrottleOptions,
   invalidOption as invalid,
   readThrottle,
+  type ThrottleFlags,
 } from "./migrate/throttle-options.ts";
 import { type UndoOptions, undoMigration } from "./migrate/undo.ts";
 import { assertNotUndone } from "./migrate/undo-state.ts";
 import { print, printConcern, printJson, printTable, sizeWords, summaryLine } from "./output.ts";
 
-interface MigrateOptions extends CareFlags {
+interface MigrateOptions extends ThrottleFlags {
   readonly config: string;
   readonly mapper?: string;
   readonly settings: string;
@@ -63,7 +61,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
   const command = addCommand(
     program,
     "migrate <pattern...>",
-    "History in one go: every file that the patterns find is mapped and delivered, once. The same command again goes on where it stood.",
+    "History in one go: every file that the patterns find is mapped and delivered, once. The same command resumes it.",
     [
       `headgate migrate '/mnt/archive/**/*.csv' -c gateway.yaml --mapper standard --verify`,
       `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
@@ -85,28 +83,31 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
     )
     .option(
       "--on-change <what>",
-      "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, `stop` does nothing at all; unless given, somebody at a terminal is asked, and elsewhere it stops",
+      "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, " +
+        "`stop` does nothing at all; when absent, the command asks on a terminal, and stops elsewhere",
     )
     .option(
       "--dry-run",
-      "map the files, or a sample of many, ask the service about the targets, tell what it would take, and send nothing",
+      "map the files, or a sample of many, ask the service about the targets, report the effort, and send nothing",
     )
     .option(
       "--sample <what>",
-      "with --dry-run: how much is read, `all`, a number of files or a size such as 1GB; unless given, 300 files and 200MB, spread over names and sizes, or all of a history that is up to half as large again",
+      "with --dry-run: how many files are read, `all`, a number of files or a size such as 1GB; when absent, " +
+        "300 files and 200MB, spread over names and sizes, or all of a history that is up to half as large again",
     )
     .option(
       "--provision <file>",
-      "sites, sources and variables that are missing are created first: by a template (.yaml) as a trigger has it, or from a table (.csv, .xlsx); --dry-run shows which",
+      "sites, sources and variables that are missing are created first: by a template (.yaml) as a trigger " +
+        "has it, or from a table (.csv, .xlsx); --dry-run shows which",
     )
     .option("--verify", "at the end, compare what the service stores with what was delivered")
     .option("--json", "print the result as one JSON object")
     .action(
       action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)),
     );
-  addCareOptions(command);
-  // The options of `migrate` itself are known here as well.
-  addCommand(command, "report <id>", "Writes the report of a migration anew, and says where it is.", [
+  addThrottleOptions(command);
+  // The options of `migrate` itself are accepted here as well.
+  addCommand(command, "report <id>", "Writes the report of a migration again, and prints its path.", [
     "headgate migrate report 3f2a -c gateway.yaml",
     "headgate migrate report 3f2a -c gateway.yaml --xlsx report.xlsx",
   ])
@@ -120,23 +121,24 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
   addCommand(
     command,
     "undo <id>",
-    "Removes what a migration delivered and nobody else did, after it showed what and asked. The same `migrate` command then delivers it again.",
+    "Removes the readings that only a migration delivered, after it listed them and asked for confirmation. " +
+      "The same `migrate` command then delivers it again.",
     [
       "headgate migrate undo 3f2a -c gateway.yaml --dry-run",
       "headgate migrate undo 3f2a -c gateway.yaml --yes",
     ],
   )
-    .option("--structure", "also the sites, sources and variables that it created and nobody uses")
-    .option("--yes", "do not ask")
+    .option("--structure", "also the unused sites, sources and variables that it created")
+    .option("--yes", "do not ask for confirmation")
     .option(
       "--with-others",
-      "also dates that other runs delivered too, or at which another value is stored by now",
+      "also dates that other runs delivered too, or at which another value is stored now",
     )
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .action(
       action((id: string, _none: unknown, own: Command) => {
-        const options = own.optsWithGlobals<MigrateOptions & UndoOptions & SaidOptions>();
-        return undoMigration(configOf(options), id, { ...options, ...saidBy(options) }, stop);
+        const options = own.optsWithGlobals<MigrateOptions & UndoOptions & CommandOptions>();
+        return undoMigration(configOf(options), id, { ...options, ...authorOf(options) }, stop);
       }),
     );
   addCommand(command, "list", "The migrations of this configuration.", [
@@ -144,7 +146,7 @@ export function addMigrate({ program, stop, action }: CommandFrame): void {
   ]).action(action((_none: unknown, own: Command) => listMigrations(own.optsWithGlobals<MigrateOptions>())));
 }
 
-/** Not required by the parser, since the commands below share it. */
+/** The parser does not require the option, since the subcommands share it. */
 function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
   return loadGatewayConfig(config);
 }
@@ -177,16 +179,16 @@ async function migrate(
   const folder = migrationFolder(config.spool.path, id);
   const throttle = readThrottle(options);
   const limits = sampleOf(options);
-  await assertOrderFits(order, config);
+  await assertRequestFits(order, config);
   const own = gatewayOf(config, order, folder, throttle);
   await assertNotUndone(id, folder);
-  const standing = await lookAround(own, stop);
+  const standing = await listStanding(own, stop);
   if (standing.files.length === 0)
     throw new ConfigError("HG-CLI-001", {
       operation: "migrate",
       subject: patterns.join(" "),
       message: "no file fits the patterns",
-      hint: "Put patterns into quotes, so that the shell does not read them; `**` goes through folders.",
+      hint: "Put patterns into quotes, so that the shell does not expand them; `**` matches folders at any depth.",
     });
   const empty = emptyPatterns(order, config, standing.files);
   if (options.dryRun === true) {
@@ -209,13 +211,13 @@ async function migrate(
     await structure.prepare(own, folder, say, stop);
     const carriage = {
       ...{ config: structure.apply(without(own, skipped)), beside: config.ledger, files: standing.files },
-      ...{ folder, throttle, stop, say: watching, tell: say, provisioning: structure.means },
+      ...{ folder, throttle, stop, say: watching, note: say, provisioning: structure.provisioning },
     };
     const ended = await carryOut(carriage);
     const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
     try {
       const concerns = [...empty, ...ended.concerns];
-      const facts = { ...ended, concerns, ledger, structure: structure.told(id) };
+      const facts = { ...ended, concerns, ledger, structure: structure.result(id) };
       return await conclude({ id, order, folder }, own, options, facts, stop);
     } finally {
       await ledger.close();
@@ -225,7 +227,7 @@ async function migrate(
   }
 }
 
-/** Tells what became of it, and answers the exit code. */
+/** Reports the result, and returns the exit code. */
 async function conclude(
   migration: KnownMigration,
   own: GatewayConfig,
@@ -238,7 +240,7 @@ async function conclude(
     reached,
     pausedBecause,
     structure,
-  }: Ended & { readonly ledger: Ledger; readonly structure: ToldStructure | null },
+  }: Ended & { readonly ledger: Ledger; readonly structure: StructureResult | null },
   stop: AbortSignal,
 ): Promise<number> {
   const { id, order, folder } = migration;
@@ -250,7 +252,7 @@ async function conclude(
   const concerns = [...ofFiles, ...weightyWords(structure)];
   for (const concern of concerns) printConcern(concern);
   if (found !== null && options.json !== true) printReconciliation(found, written.report.findings);
-  // No outcome is waited for: what is stored is known when it was compared.
+  // No outcome is awaited: the stored readings are known when the service was compared.
   const stored = found?.differences.length === 0 ? found.points : null;
   const points = {
     ...summary.points,
@@ -281,11 +283,12 @@ async function conclude(
 
 function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {
   return how === "paused"
-    ? `paused: ${because}. Look at the report; the same command goes on and counts anew, with another --pause-on-errors or none as you like (migration ${id}, ${folder})`
-    : `stopped; the same command goes on where it stood (migration ${id}, ${folder})`;
+    ? `paused: ${because}. Check the report; the same command resumes and counts from zero, with another ` +
+        `--pause-on-errors or none (migration ${id}, ${folder})`
+    : `stopped; the same command resumes it (migration ${id}, ${folder})`;
 }
 
-/** Where the result goes to standard output as JSON, the rest goes beside it. */
+/** Where the result goes to standard output as JSON, other lines go to standard error. */
 function sayOf({ json }: Pick<MigrateOptions, "json">): (line: string) => void {
   return json === true ? (line) => void process.stderr.write(`${line}\n`) : print;
 }
@@ -300,7 +303,7 @@ function greeting(id: string, { files, done, changed }: Standing): string {
 function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationRequest {
   const share = Number(options.rejectShare);
   if (!(share >= 0 && share <= 1))
-    throw invalid("--reject-share", `${options.rejectShare} is no share from 0 to 1`);
+    throw invalid("--reject-share", `${options.rejectShare} is not a share from 0 to 1`);
   return {
     patterns: patterns.map((pattern) => absolutePattern(pattern, process.cwd())),
     mapper: options.mapper ?? null,
@@ -326,11 +329,11 @@ function settingsOf(text: string): Readonly<Record<string, unknown>> {
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown;
   }
-  throw invalid("--settings", `${text} is no JSON object`);
+  throw invalid("--settings", `${text} is not a JSON object`);
 }
 
-/** The files, and how they stand in the ledger of an earlier call. */
-async function lookAround(own: GatewayConfig, stop: AbortSignal): Promise<Standing> {
+/** The files, and their states in the ledger of an earlier call. */
+async function listStanding(own: GatewayConfig, stop: AbortSignal): Promise<Standing> {
   const drops = own.drops.map((options) => createDrop(options, { log: silentLog }));
   try {
     const files = await listHistory(drops, stop);
@@ -360,7 +363,7 @@ function without(own: GatewayConfig, skipped: readonly HistoryFile[]): GatewayCo
   };
 }
 
-/** A pattern that this path alone fits. */
+/** A pattern that matches this path alone. */
 function asPattern(path: string): string {
   return path.replace(/[*?[\]{}!()]/g, "[$&]");
 }

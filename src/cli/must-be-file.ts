@@ -1,8 +1,8 @@
-/** An argument that has to name a file. */
+/** Checks an argument that has to name a file. */
 import { stat } from "node:fs/promises";
 import { ConfigError, systemCode } from "../support/errors.ts";
 
-/** Throws a `ConfigError` for what is no file that can be read again and again. */
+/** Throws a `ConfigError` unless the path is a file that can be read repeatedly. */
 export async function mustBeFile(operation: string, path: string): Promise<void> {
   const facts = { operation, subject: path };
   const hint = "Name one file, such as samples/drops/local/standard_building_2026-03.csv.";
@@ -18,7 +18,7 @@ export async function mustBeFile(operation: string, path: string): Promise<void>
     throw new ConfigError("HG-CLI-001", { ...facts, message, hint, cause });
   }
   const message = isFolder
-    ? "this is a directory, and not a file"
-    : "this is a device or a pipe, and not a file: it cannot be read twice";
+    ? "this is a directory, not a file"
+    : "this is a device or a pipe, not a file: it cannot be read twice";
   throw new ConfigError("HG-CLI-001", { ...facts, message, hint });
 }

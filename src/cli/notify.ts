@@ -1,4 +1,4 @@
-/** `headgate notify test`: whether what needs attention would reach those who are to be told. */
+/** `headgate notify test`: checks that notifications reach their receivers. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { gatewayName } from "../gateway/notifications.ts";
 import { testNotification } from "../operations/notification-text.ts";
@@ -14,10 +14,10 @@ interface NotifyOptions {
 }
 
 export function addNotify({ program, action }: CommandFrame): void {
-  const notify = addCommand(program, "notify", "Notifications of what needs attention.", [
+  const notify = addCommand(program, "notify", "Notifications about everything that needs attention.", [
     "headgate notify test -c gateway.yaml",
   ]);
-  addCommand(notify, "test", "Sends a test to every receiver, and says what came of it.", [
+  addCommand(notify, "test", "Sends a test to every receiver, and prints the results.", [
     "headgate notify test -c gateway.yaml",
   ])
     .addOption(configOption())

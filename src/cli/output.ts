@@ -1,4 +1,4 @@
-/** How results and errors look on a terminal. Colour only on a terminal. */
+/** Prints results and errors on a terminal. Colour only on a terminal. */
 import { styleText } from "node:util";
 import Table from "cli-table3";
 import type { Place, RejectedReason, Summary, TargetFinding } from "../model.ts";
@@ -19,7 +19,10 @@ export function print(text: string): void {
 
 const ESCAPE = String.fromCharCode(0x1b);
 
-/** What files and services say may hold control characters that command a terminal; our own are line breaks, tabs and colours. */
+/**
+ * Names of files and messages of services may hold control characters that command a terminal; only line breaks, tabs
+ * and the colours of this program pass.
+ */
 export function shown(text: string, stream: { readonly isTTY?: boolean }): string {
   if (stream.isTTY !== true) return text;
   const isOurs = (one: string, at: number) =>
@@ -33,13 +36,13 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
 }
 
-/** The person who was asked said no: as JSON `{"done":false,"why":…}`. */
+/** The person answered no: as JSON `{"done":false,"why":…}`. */
 export function printDeclined(why: string, { json }: { readonly json?: boolean }): void {
   if (json === true) printJson({ done: false, why });
   else print(why);
 }
 
-/** What a person has to look at. */
+/** A concern that a person has to check. */
 export function printConcern(concern: string): void {
   process.stderr.write(`${styled("yellow", "needs you", process.stderr)}: ${masked(concern)}\n`);
 }
@@ -75,20 +78,21 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   print(lines.map((line) => line.trimEnd()).join("\n"));
 }
 
-let isJsonWanted = false;
+let isJsonRequested = false;
 
-/** Whether an error is one line with a JSON object from now on, as programs read it. */
+/** Prints errors from now on as one line with a JSON object, for programs. */
 export function printErrorsAsJson(wanted: boolean): void {
-  isJsonWanted = wanted;
+  isJsonRequested = wanted;
 }
 
-/** What failed, why, what to do. */
+/** The fault, its reason, and what to do. */
 export function printError(thrown: unknown): void {
   const error = (line: string) => process.stderr.write(`${shown(masked(line), process.stderr)}\n`);
-  if (isJsonWanted) return void error(JSON.stringify({ error: errorFacts(thrown) }));
+  if (isJsonRequested) return void error(JSON.stringify({ error: errorFacts(thrown) }));
   if (!(thrown instanceof HeadgateError)) {
     error(
-      `${styled("red", "failed", process.stderr)}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : wordsOf(thrown)}`,
+      `${styled("red", "failed", process.stderr)}: ` +
+        `${thrown instanceof Error ? (thrown.stack ?? thrown.message) : wordsOf(thrown)}`,
     );
     return;
   }
@@ -97,14 +101,14 @@ export function printError(thrown: unknown): void {
   error(`    do: ${thrown.advice}`);
 }
 
-/** For daemons: what may pass by itself ends with 1, so that a service manager starts them again. */
+/** For daemons: a fault that may pass without a person ends with 1, so that a service manager starts them again. */
 export function passingAsFailure(thrown: unknown): number {
   if (!isWorthARestart(thrown)) throw thrown;
   printError(thrown);
   return 1;
 }
 
-/** `code`, `operation`, `subject`, `message` and `hint`; of a bug the message alone. */
+/** `code`, `operation`, `subject`, `message` and `hint`; of a bug only the message. */
 function errorFacts(thrown: unknown): Readonly<Record<string, string>> {
   if (!(thrown instanceof HeadgateError)) return { message: wordsOf(thrown) };
   const { code, operation, subject, advice } = thrown;
@@ -115,7 +119,10 @@ export function exitCodeOf(thrown: unknown): number {
   return thrown instanceof ConfigError ? 2 : 1;
 }
 
-/** Where nobody asked the service what it stores, that is unknown. `files 7: 5 delivered, 1 quarantined, 1 unmatched · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected` */
+/**
+ * When the service was not compared, the stored points are unknown. `files 7: 5 delivered, 1 quarantined, 1 unmatched
+ * · points 12345 mapped, 12345 accepted, 12345 stored, 0 rejected`
+ */
 export function summaryLine(summary: Summary, isStoredKnown = true): string {
   const counts = FILE_STANDINGS.flatMap((standing) => {
     const count = summary.files[standing] ?? 0;
@@ -124,18 +131,24 @@ export function summaryLine(summary: Summary, isStoredKnown = true): string {
   const total = FILE_STANDINGS.reduce((sum, standing) => sum + (summary.files[standing] ?? 0), 0);
   const { mapped, accepted, stored, rejected } = summary.points;
   const files = `files ${total}${counts.length === 0 ? "" : `: ${counts.join(", ")}`}`;
-  return `${files} · points ${mapped} mapped, ${accepted} accepted, ${isStoredKnown ? `${stored} stored` : "stored unknown"}, ${rejected} rejected`;
+  return (
+    `${files} · points ${mapped} mapped, ${accepted} accepted, ` +
+    `${isStoredKnown ? `${stored} stored` : "stored unknown"}, ${rejected} rejected`
+  );
 }
 
-/** Milliseconds of one, for times that are numbers of seconds, milliseconds or nanoseconds. */
+/** Milliseconds in a unit of time, for times in seconds, milliseconds or nanoseconds. */
 const TIME_UNITS = [1000, 1, 1e-6];
 const EARLIEST_MS = Date.UTC(1980);
 const LATEST_MS = Date.UTC(2200);
 
-/** `time 1795236524972665825` as an instant, in the unit that makes it one of our days; other tokens of servers stay as they are. */
+/**
+ * `time 1795236524972665825` as an instant, in the unit that gives a present-day date; other tokens of servers stay
+ * unchanged.
+ */
 export function withReadableTime(detail: string): string {
   return detail.replace(/\btime (\d+(?:\.\d+)?)(?![\w.:-])/g, (all, number: string) => {
-    // Servers without a clock of their own write dates as digits: 20260301001500.
+    // Servers also write dates as digits: 20260301001500.
     if (/^(19|20)\d{12}(\.|$)/.test(number)) return all;
     const ms = TIME_UNITS.map((unit) => Number(number) * unit).find(
       (one) => one >= EARLIEST_MS && one < LATEST_MS,
@@ -152,7 +165,7 @@ export function sizeWords(bytes: number): string {
   return `${power === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${units[power]}`;
 }
 
-/** One line a reason: `812 × … is no number (column value)`. */
+/** One line for each reason: `812 × … is no number (column value)`. */
 export function reasonLines(reasons: readonly RejectedReason[]): string[] {
   return reasons.map(
     ({ message, column, count }) =>
@@ -162,7 +175,7 @@ export function reasonLines(reasons: readonly RejectedReason[]): string[] {
 
 const TARGETS_SHOWN = 20;
 
-/** One line a target: `missing  sourceEan=1 mappingConfig=a: there is no source … (96 readings)`. */
+/** One line for each target: `missing  sourceEan=1 mappingConfig=a: there is no source … (96 readings)`. */
 export function targetLines(targets: readonly TargetFinding[]): string[] {
   const lines = targets
     .slice(0, TARGETS_SHOWN)
@@ -171,7 +184,7 @@ export function targetLines(targets: readonly TargetFinding[]): string[] {
   return more > 0 ? [...lines, `… and ${more} more (--json shows them)`] : lines;
 }
 
-/** ` (found "1,5")`, unless the message says so itself. */
+/** ` (found "1,5")`, unless the message has it already. */
 export function foundWords(message: string, place: Place | undefined): string {
   const text = place?.text;
   return text === undefined || message.includes(text) ? "" : ` (found ${JSON.stringify(text)})`;

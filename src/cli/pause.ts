@@ -1,13 +1,13 @@
-/** `headgate pause` and `headgate resume`: a drop that is not polled, a trigger that claims nothing. */
+/** `headgate pause` and `headgate resume`: stop polling a drop, or stop claiming by a trigger. */
 import { nearestName } from "../config/document.ts";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { Pause } from "../model.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
+import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { print, printJson } from "./output.ts";
 
-interface PauseOptions extends SaidOptions {
+interface PauseOptions extends CommandOptions {
   readonly drop?: boolean;
   readonly trigger?: boolean;
 }
@@ -16,14 +16,15 @@ export function addPause(frame: CommandFrame): void {
   addOne(
     frame,
     "pause",
-    "A drop is not polled, or a trigger claims nothing, until it is resumed; also after a restart. Runs under way go on.",
+    "Pauses a drop, which is then not polled, or a trigger, which then claims nothing, until it is resumed; " +
+      "also over a restart. Runs in progress continue.",
     'headgate pause field -c gateway.yaml --reason "the server moves"',
     pause,
   );
   addOne(
     frame,
     "resume",
-    "Lets a paused drop or trigger go on; files that waited for the trigger are offered to it again.",
+    "Resumes a paused drop or trigger; files that waited for the trigger are offered to it again.",
     "headgate resume field -c gateway.yaml",
     resume,
   );
@@ -40,8 +41,8 @@ function addOne(
     .addOption(configOption())
     .option("--drop", "the drop of this name, where a trigger has the same one")
     .option("--trigger", "the trigger of this name, where a drop has the same one")
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((one: string, options: PauseOptions) => work(one, options)));
 }
@@ -49,7 +50,7 @@ function addOne(
 async function pause(name: string, options: PauseOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const kind = kindOf(name, options, config);
-  const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "pause", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);
   else {
     print(`the ${kind} ${name} is paused: ${EFFECTS[kind]}`);
@@ -59,23 +60,23 @@ async function pause(name: string, options: PauseOptions): Promise<number> {
 }
 
 const EFFECTS: Readonly<Record<Pause["kind"], string>> = {
-  drop: "it is not polled; what was taken from it before goes on",
+  drop: "it is not polled; files that were taken before are still delivered",
   trigger: "it claims nothing; its files wait at their drops, and no other trigger takes them",
 };
 
 async function resume(name: string, options: PauseOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const kind = kindOf(name, options, config);
-  const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "resume", kind, name, ...authorOf(options) });
   if (options.json === true) printJson(answer);
   else {
-    print(answer.wasPaused ? `the ${kind} ${name} goes on` : `the ${kind} ${name} was not paused`);
+    print(answer.wasPaused ? `the ${kind} ${name} is resumed` : `the ${kind} ${name} was not paused`);
     if (daemon === null && answer.wasPaused) print(daemonWords(daemon));
   }
   return 0;
 }
 
-/** `ConfigError` when the name is unknown, or could be both. */
+/** Throws `ConfigError` when the name is unknown, or ambiguous. */
 function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Pause["kind"] {
   const names = {
     drop: config.drops.map((one) => one.name),
@@ -96,6 +97,6 @@ function kindOf(name: string, options: PauseOptions, config: GatewayConfig): Pau
       kind === undefined
         ? `there is no ${wanted.join(" or ")} ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
         : `a drop and a trigger have the name ${name}`,
-    hint: kind === undefined ? `There are: ${known.join(", ")}.` : "Say which with --drop or --trigger.",
+    hint: kind === undefined ? `There are: ${known.join(", ")}.` : "Choose with --drop or --trigger.",
   });
 }

@@ -1,4 +1,7 @@
-/** The commands of `headgate`, and what they have in common: `--help` with an example, exit 0, 1 or 2, errors in three parts. */
+/**
+ * The commands of `headgate`, and their shared behaviour: `--help` with an example, exit 0, 1 or 2, errors in three
+ * parts.
+ */
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../support/errors.ts";
 import { keepNewFilesPrivate } from "../support/private-files.ts";
@@ -8,7 +11,7 @@ import { exitCodeOf, printError, printErrorsAsJson } from "./output.ts";
 
 type AddCommand = (frame: CommandFrame) => void;
 
-/** In the order of `--help`. Each brings its own modules, so that a command starts without those of the others. */
+/** In the order of `--help`. Each command loads its own modules, so that it starts without those of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   demo: async () => (await import("./demo.ts")).addDemo,
   init: async () => (await import("./init.ts")).addInit,
@@ -36,22 +39,25 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   completion: async () => (await import("./completion.ts")).addCompletion,
 };
 
-/** Commands that write what authors share; whatever the others write is state. */
+/** Commands whose files are shared with other users; the files of all other commands are private state. */
 const FOR_OTHERS = ["mapper", "map"];
 
-/** Completion shows what all the others take. */
+/** Completion lists the options of all other commands. */
 const NEEDS_ALL = "completion";
 
 export async function runCli(argv: readonly string[], stop: AbortSignal): Promise<number> {
   let exitCode = 0;
   const program = new Command("headgate")
     .description(
-      "Ingestion gateway and file mapper for time-series measurement data, with the measurement data service beside it.",
+      "Ingestion gateway and file mapper for time-series measurement data, with the measurement data service " +
+        "beside it.",
     )
     .version(packageVersion())
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError("(headgate --help shows the commands; headgate COMMAND --help one of them)");
+    .showHelpAfterError(
+      "(`headgate --help` lists the commands, `headgate COMMAND --help` the options of one)",
+    );
   const frame: CommandFrame = {
     program,
     stop,
@@ -61,10 +67,10 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
         exitCode = await work(...args);
       },
   };
-  const isJsonWanted = wantsJson(argv);
-  printErrorsAsJson(isJsonWanted);
-  if (isJsonWanted) {
-    // What is wrong with the command line is printed below.
+  const isJsonRequested = wantsJson(argv);
+  printErrorsAsJson(isJsonRequested);
+  if (isJsonRequested) {
+    // Faults of the command line are printed by `printError`.
     program.configureOutput({ outputError: () => undefined, writeErr: () => undefined });
   }
   if (!FOR_OTHERS.includes(argv[2] ?? "")) keepNewFilesPrivate();
@@ -74,7 +80,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      if (isJsonWanted && thrown.exitCode !== 0) printError(usageError(thrown, argv));
+      if (isJsonRequested && thrown.exitCode !== 0) printError(usageError(thrown, argv));
       return thrown.exitCode === 0 ? 0 : 2;
     }
     printError(thrown);
@@ -82,7 +88,7 @@ export async function runCli(argv: readonly string[], stop: AbortSignal): Promis
   }
 }
 
-/** Asked of the words alone, since they may be what is wrong. */
+/** Read from the arguments alone, since parsing them may be what fails. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
@@ -96,10 +102,10 @@ function usageError({ message }: CommanderError, argv: readonly string[]): Confi
   });
 }
 
-/** What was asked for alone; all of them for `--help`, and to say which name was meant. */
+/** Only the named command; all of them for `--help`, and to suggest a name. */
 async function commandsFor(name = ""): Promise<Iterable<AddCommand>> {
   const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (asked !== undefined && name !== NEEDS_ALL) return [await asked()];
-  // `pause` and `resume` come together.
+  // `pause` and `resume` share a module.
   return new Set(await Promise.all(Object.values(COMMANDS).map((load) => load())));
 }

@@ -1,8 +1,8 @@
-/** The ledger's events as lines for a person who watches. */
+/** Prints the ledger's events as lines for a person who watches. */
 import type { FileEvent } from "../gateway.ts";
 import { type Style, styled, withReadableTime } from "./output.ts";
 
-/** What is worth a line; the rest is for `trace`. */
+/** Events that are printed; `trace` shows all. */
 const SHOWN: Readonly<Record<string, { words: string; style: Style }>> = {
   "arrival.settling": { words: "seen", style: "dim" },
   "arrival.unmatched": { words: "unmatched", style: "yellow" },
@@ -35,7 +35,7 @@ export function printProgress(event: FileEvent, say: (line: string) => void): vo
   );
 }
 
-/** Without what the line says already, and short enough for a terminal. */
+/** Without facts that the line has already, and short enough for a terminal. */
 function detailOf(event: FileEvent): string {
   if (event.what === "arrival.unmatched") return "no trigger claims this name";
   const detail = withReadableTime(event.detail)

@@ -3,16 +3,14 @@ import { createInterface } from "node:readline/promises";
 import { ConfigError } from "../support/errors.ts";
 
 export interface Confirmation {
-  /** Said before; then nobody is asked. */
+  /** Confirmed by an option; then the person is not asked. */
   readonly yes?: boolean;
-  /** Of the command, for the error. */
+  /** The operation of the command, for the error. */
   readonly operation: string;
   readonly subject: string;
 }
 
-/**
- * Whether the person at the terminal says yes. Where nobody can be asked, throws a `ConfigError` that names `--yes`.
- */
+/** Whether the person at the terminal confirms. Without a terminal, throws a `ConfigError` that names `--yes`. */
 export async function isConfirmed(
   question: string,
   { yes = false, operation, subject }: Confirmation,
@@ -24,8 +22,8 @@ export async function isConfirmed(
     throw new ConfigError("HG-CLI-001", {
       operation,
       subject,
-      message: "nothing was changed: without a terminal nobody can be asked",
-      hint: "Say it with --yes; --dry-run, where the command has it, shows what would be done.",
+      message: "nothing was changed: there is no terminal to ask for confirmation",
+      hint: "Confirm with --yes; --dry-run, where the command has it, shows the effect.",
     });
   return /^y(es)?$/i.test(await ask(`${question} [y/N] `, signal, terminal));
 }
@@ -35,15 +33,15 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream;
 }
 
-/** Standard error, so that results on standard output stay by themselves. */
+/** Standard error, so that standard output holds only results. */
 export const TERMINAL: Terminal = { input: process.stdin, output: process.stderr };
 
-/** Whether somebody is there. */
+/** Whether a person can answer. */
 export function canAsk({ input }: Terminal = TERMINAL): boolean {
   return input.isTTY === true;
 }
 
-/** The answer without the spaces around it; empty when the input ends or `signal` comes instead. */
+/** The answer without surrounding spaces; empty when the input ends or `signal` is aborted. */
 export async function ask(
   question: string,
   signal: AbortSignal,

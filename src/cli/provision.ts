@@ -1,4 +1,4 @@
-/** `headgate provision`: what the targets of held runs need and the account does not have, shown or created. */
+/** `headgate provision`: shows or creates the structure that the targets of held runs need and the account lacks. */
 
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import { contextOf } from "../gateway/provisioners.ts";
@@ -11,18 +11,18 @@ import { openSpool, type Spool } from "../spool/spool.ts";
 import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
+import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printDeclined, printJson, styled } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
 
-interface ProvisionOptions extends SaidOptions {
+interface ProvisionOptions extends CommandOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
-/** Held runs that one command sees to. */
+/** Held runs of one command, at most. */
 const RUNS_MAX = 1_000;
 const TARGETS_PER_PART = 10_000;
 
@@ -30,7 +30,8 @@ export function addProvision({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "provision [runs...]",
-    "Creates the sites, sources and variables that held runs need (all held runs when none is named), by the `provision` template of their triggers, and has the runs looked at again.",
+    "Creates the sites, sources and variables that held runs need (all held runs when none is named), by the " +
+      "`provision` template of their triggers, and has the runs checked again.",
     [
       "headgate provision -c gateway.yaml --dry-run",
       "headgate provision 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --yes",
@@ -38,9 +39,9 @@ export function addProvision({ program, stop, action }: CommandFrame): void {
   )
     .addOption(configOption())
     .option("--dry-run", "show what would be created, and create nothing")
-    .option("-y, --yes", "do not ask")
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((runs: string[], options: ProvisionOptions) => provision(runs, options, stop)));
 }
@@ -72,8 +73,8 @@ async function provision(
     printJson(done.map((one) => ({ ...one, error: one.error === null ? null : wordsOf(one.error) })));
   else printDone(done, isDryRun);
   if (!isDryRun && done.some(({ created }) => created.length > 0)) {
-    // All of them: others may wait for the same, and some have gone on by themselves meanwhile.
-    const { daemon } = await sendCommand(config, { order: "recheck", ...saidBy(options) });
+    // All held runs are rechecked: others may wait for the same structure, and some may have been resumed meanwhile.
+    const { daemon } = await sendCommand(config, { order: "recheck", ...authorOf(options) });
     if (daemon === null && options.json !== true) print(daemonWords(daemon));
   }
   const error = done.at(-1)?.error ?? null;
@@ -81,7 +82,7 @@ async function provision(
   return done.some(({ impossible }) => impossible.length > 0) ? 1 : 0;
 }
 
-/** Up to the first error, which is the last one's. */
+/** Provisions up to the first error, which is that of the last result. */
 async function provisionAll(
   asked: readonly string[],
   { config: configPath }: ProvisionOptions,
@@ -117,7 +118,7 @@ async function heldRuns(
   throw new RejectedError("HG-RUN-011", {
     operation: "provision",
     subject: other.id,
-    message: `run ${other.id} of ${other.path} is ${other.state}, and not held`,
+    message: `run ${other.id} of ${other.path} is ${other.state}, not held`,
   });
 }
 
@@ -147,7 +148,7 @@ async function provisionRun(
     return {
       ...about,
       ...nothing,
-      impossible: ["the spool has lost what its batches hold; the gateway makes it again"],
+      impossible: ["the spool has lost its batches; the gateway makes them again"],
     };
   const wanted = wantedByTemplate(template, targets, contextOf(run));
   const provisioner = openProvisioner(service, config.push.timeouts, systemClock, ledger.fleet.alone);

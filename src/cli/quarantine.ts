@@ -1,4 +1,4 @@
-/** `headgate quarantine`: what rests and needs a person, why, and how to go on. */
+/** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { READINGS_LOST } from "../operations/state-of-work.ts";
 import { ATTENTION_STATES } from "../states.ts";
@@ -19,11 +19,12 @@ export function addQuarantine({ program, action }: CommandFrame): void {
   addCommand(
     program,
     "quarantine",
-    "What rests and needs a person (quarantined, held, discarded, unconfirmed): file, place, reason, and how to go on.",
+    "Lists files that need attention (quarantined, held, discarded, unconfirmed): file, place, reason, and " +
+      "the next steps.",
     ["headgate quarantine -c gateway.yaml", "headgate quarantine -c gateway.yaml --json"],
   )
     .addOption(configOption())
-    .option("--all", "also files of which a newer version has come since")
+    .option("--all", "also files of which a newer version has arrived since")
     .option("--json", "as JSON")
     .action(action((options: QuarantineOptions) => showQuarantine(options)));
 }
@@ -46,9 +47,9 @@ async function showQuarantine(options: QuarantineOptions): Promise<number> {
   }
 }
 
-/** A newer version of the file has come: whoever sent it has seen to this one. */
+/** A newer version of the file has arrived: its sender has resolved this one. */
 async function isReplaced({ run, arrival }: RestingRun, ledger: Ledger): Promise<boolean> {
-  // The outcome of an unconfirmed run is unknown to its sender, and the newer version may have other dates.
+  // The sender does not know the outcome of an unconfirmed run, and the newer version may have other dates.
   if (arrival.parentId !== null || run.state === "unconfirmed" || run.reason?.code === READINGS_LOST)
     return false;
   const versions = await ledger.arrivalsAt(arrival.path, arrival.drop);
@@ -57,7 +58,7 @@ async function isReplaced({ run, arrival }: RestingRun, ledger: Ledger): Promise
 
 type Case = ReturnType<typeof caseOf>;
 
-/** `hasTemplate`: its trigger says how missing targets are created. */
+/** `hasTemplate`: its trigger has a template for missing targets. */
 function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boolean) {
   const { reason, points } = run;
   return {
@@ -66,8 +67,8 @@ function caseOf({ run, arrival }: RestingRun, config: string, hasTemplate: boole
     file: run.path,
     state: run.state,
     since: run.changedAt,
-    /** Where the file is. */
-    lies: liesAt(run, arrival.goneAt),
+    /** The place of the file. */
+    lies: currentPlace(run, arrival.goneAt),
     code: reason?.code ?? null,
     reason: reason?.message ?? "",
     place: reason?.place ?? null,
@@ -87,7 +88,7 @@ function nextOf(run: RestingRun["run"], config: string, hasTemplate: boolean): s
   return run.state === "unconfirmed" ? [`headgate recheck ${run.id} -c ${config}`, replay] : [replay];
 }
 
-/** A held run goes on by itself when what it waits for is there, unless only a person can decide. */
+/** A held run resumes automatically when the missing structure exists, unless only a person can decide. */
 function heldNext({ id, reason }: RestingRun["run"], config: string, hasTemplate: boolean): string[] {
   const replay = `headgate replay ${id} -c ${config} --dry-run`;
   if (reason?.code === "HG-GUARD-007")
@@ -101,15 +102,15 @@ function heldNext({ id, reason }: RestingRun["run"], config: string, hasTemplate
   ];
 }
 
-function liesAt(run: RestingRun["run"], goneAt: string | null): string {
+function currentPlace(run: RestingRun["run"], goneAt: string | null): string {
   if (run.finishPlan?.action === "archive" && run.finishedAt !== null) return run.finishPlan.to;
   if (run.finishPlan?.action === "delete" && run.finishedAt !== null) return "deleted";
-  return goneAt === null ? run.path : "gone from its drop";
+  return goneAt === null ? run.path : "no longer at its drop";
 }
 
 function printCases(cases: readonly Case[]): void {
   if (cases.length === 0) {
-    print("nothing needs a person");
+    print("no file needs attention");
     return;
   }
   for (const one of cases) {
@@ -121,9 +122,9 @@ function printCases(cases: readonly Case[]): void {
     for (const line of reasonLines(one.rejectedByReason)) print(`        ${line}`);
     for (const line of targetLines(one.targets)) print(`        ${line}`);
     if (one.hint !== null) print(`    do: ${one.hint}`);
-    if (one.lies !== one.file) print(` lies: ${one.lies}`);
+    if (one.lies !== one.file) print(`    at: ${one.lies}`);
     for (const command of one.next) print(`  then: ${styled("dim", command)}`);
     print("");
   }
-  print(`${cases.length} ${cases.length === 1 ? "file needs" : "files need"} a person`);
+  print(`${cases.length} ${cases.length === 1 ? "file needs" : "files need"} attention`);
 }

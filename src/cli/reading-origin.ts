@@ -1,4 +1,4 @@
-/** `headgate trace --target … --date …`: from a stored reading back to its file, sheet and row. */
+/** `headgate trace --target … --date …`: finds the file, sheet and row of a stored reading. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch } from "../model.ts";
@@ -8,7 +8,7 @@ import { pushTarget, targetWords } from "../wire/index.ts";
 import { openLedgerToRead } from "./ledger-view.ts";
 import { print, printError, printJson, printTable, styled } from "./output.ts";
 
-/** A reading with the life around it. */
+/** A reading with the history of its file. */
 interface TracedReading extends FoundReading {
   readonly drop: string;
   readonly path: string;
@@ -29,7 +29,7 @@ export async function traceReading(
   try {
     const found: TracedReading[] = [];
     for await (const reading of findReadings(config.spool.path, query)) {
-      found.push(...(await withLife(reading, ledger)));
+      found.push(...(await withHistory(reading, ledger)));
       if (found.length >= FOUND_MAX) break;
     }
     if (options.json === true) printJson(found);
@@ -42,7 +42,7 @@ export async function traceReading(
   }
 }
 
-async function withLife(reading: FoundReading, ledger: Ledger): Promise<TracedReading[]> {
+async function withHistory(reading: FoundReading, ledger: Ledger): Promise<TracedReading[]> {
   const files = await ledger.trace(reading.runId);
   return files.flatMap(({ arrival, runs }) =>
     runs
@@ -58,7 +58,7 @@ async function withLife(reading: FoundReading, ledger: Ledger): Promise<TracedRe
   );
 }
 
-/** The batch that was sent with the reading: a split leaves the readings in their order. */
+/** The batch that was sent with the reading: a split keeps the readings in their order. */
 function leafOf(
   batches: readonly Batch[],
   { sequence, position }: Pick<FoundReading, "sequence" | "position">,
@@ -90,15 +90,17 @@ function printFound(found: readonly TracedReading[], { words }: ReadingQuery, da
     ]),
   );
   if (found.length > 1)
-    print("  The newest run is first; the service shows what came last, unless versions differ.");
+    print("  The newest run is first; the service returns the latest reading, unless versions differ.");
 }
 
 function notFound({ words }: ReadingQuery, date: string, config: GatewayConfig): RejectedError {
   return new RejectedError("HG-CLI-002", {
     operation: "trace",
     subject: `${words} at ${date}`,
-    message: "no reading of that target and date is among what the spool keeps",
-    hint: `The spool ${config.spool.path} keeps rows for as long as inputs (spool.keepInputs). Write the target as \`headgate map FILE --summary\` shows it.`,
+    message: "no reading of that target and date is in the spool",
+    hint:
+      `The spool ${config.spool.path} keeps rows as long as inputs (spool.keepInputs). Write the target as ` +
+      `\`headgate map FILE --summary\` shows it.`,
   });
 }
 
@@ -141,7 +143,7 @@ function readInstant(text: string): number {
     return Temporal.Instant.from(text).epochMilliseconds;
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
-    throw invalid("--date", `${text} is no instant: write it as 2026-03-01T00:00:00Z or with an offset`);
+    throw invalid("--date", `${text} is not an instant: write it as 2026-03-01T00:00:00Z or with an offset`);
   }
 }
 

@@ -1,13 +1,13 @@
-/** `headgate release` and `headgate recheck`: a person lets a held run go, or has it looked at now. */
+/** `headgate release` and `headgate recheck`: push a held run as it is, or check it now. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
+import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { canAsk, isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";
 
-interface ReleaseOptions extends SaidOptions {
+interface ReleaseOptions extends CommandOptions {
   readonly overwrite?: boolean;
   readonly yes?: boolean;
 }
@@ -19,14 +19,18 @@ export function addRelease({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "release <run>",
-    "Pushes a held run as it is, whatever the guard found. Asks before readings are pushed that the service would discard.",
+    "Pushes a held run as it is, whatever the guard found. Asks for confirmation before pushing readings that " +
+      "the service would discard.",
     ['headgate release 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --reason "the unit is right"'],
   )
     .addOption(configOption())
     .option("--overwrite", "also dates that later files delivered while it was held")
-    .option("-y, --yes", "also readings whose targets do not exist, which the service discards; do not ask")
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option(
+      "-y, --yes",
+      "also readings whose targets do not exist, which the service discards; do not ask for confirmation",
+    )
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((run: string, options: ReleaseOptions) => release(run, options, stop)));
 }
@@ -35,27 +39,28 @@ export function addRecheck({ program, action }: CommandFrame): void {
   addCommand(
     program,
     "recheck [runs...]",
-    "Looks at held runs now, and asks again about unconfirmed ones (all of them when none is named), without what is remembered of the account. This happens by itself, too, with growing pauses.",
+    "Checks held runs now, and queries the outcome of unconfirmed ones (all of them when none is named), " +
+      "without cached structure of the account. The gateway does the same automatically, with growing pauses.",
     ["headgate recheck -c gateway.yaml", "headgate recheck meters_2026-03.csv -c gateway.yaml"],
   )
     .addOption(configOption())
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
-    .action(action((runs: string[], options: SaidOptions) => recheck(runs, options)));
+    .action(action((runs: string[], options: CommandOptions) => recheck(runs, options)));
 }
 
 async function release(run: string, options: ReleaseOptions, stop: AbortSignal): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const overwrite = options.overwrite === true;
   const give = (discard: boolean) =>
-    sendCommand(config, { order: "release", run, overwrite, discard, ...saidBy(options) });
+    sendCommand(config, { order: "release", run, overwrite, discard, ...authorOf(options) });
   let given: Awaited<ReturnType<typeof give>>;
   try {
     given = await give(options.yes === true);
   } catch (thrown) {
     if (!(thrown instanceof RejectedError) || thrown.code !== WOULD_DISCARD || !canAsk()) throw thrown;
-    const what = `${wordsOf(thrown)}\nPush it all the same?`;
+    const what = `${wordsOf(thrown)}\nPush it anyway?`;
     if (!(await isConfirmed(what, { operation: "release run", subject: run }, stop))) {
       printDeclined("nothing was released", options);
       return 1;
@@ -73,18 +78,18 @@ async function release(run: string, options: ReleaseOptions, stop: AbortSignal):
   return 0;
 }
 
-async function recheck(runs: readonly string[], options: SaidOptions): Promise<number> {
+async function recheck(runs: readonly string[], options: CommandOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const named = await findRuns(runs, "recheck run", options.config, config);
   const asked = runs.length === 0 ? {} : { runs: named.map(({ id }) => id) };
-  const { answer, daemon } = await sendCommand(config, { order: "recheck", ...asked, ...saidBy(options) });
+  const { answer, daemon } = await sendCommand(config, { order: "recheck", ...asked, ...authorOf(options) });
   if (options.json === true) printJson(answer);
   else {
     const { length } = answer.runs;
     print(
       length === 0
         ? "no run is held or unconfirmed"
-        : `${length} ${length === 1 ? "run is" : "runs are"} looked at again`,
+        : `${length} ${length === 1 ? "run is" : "runs are"} checked again`,
     );
     if (daemon === null && length > 0) print(daemonWords(daemon));
   }

@@ -1,5 +1,4 @@
-/** What a replay would send, beside what was sent before, and beside what later runs have delivered. */
-
+/** Compares the payload of a replay with the readings that were sent before, and with those of later runs. */
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,24 +43,24 @@ export interface ReplayPlan {
   readonly readings: {
     readonly mapped: number;
     readonly sent: number;
-    /** Of those that are sent: not accepted before, accepted with another value, and with the same one. */
+    /** Of the sent readings: not accepted before, accepted with another value, and with the same one. */
     readonly added: number;
     readonly changed: number;
     readonly unchanged: number;
     /** Left out, since they were accepted before. */
     readonly acceptedBefore: number;
-    /** Accepted before, and not in the new payload; they stay where they are. */
+    /** Accepted before, and not in the new payload; they stay at the service. */
     readonly dropped: number;
   };
   /** Rows that the mapper refuses now. */
   readonly refusedRows: number;
-  /** The first that are sent with another value, are new, or are not sent any more. */
+  /** The first readings that are sent with another value, are new, or are no longer sent. */
   readonly differences: readonly Difference[];
   /** Later runs that have delivered dates of it. */
   readonly later: readonly LaterDates[];
   /** Whether those dates are sent all the same. */
   readonly overwrites: boolean;
-  /** Earlier or later runs whose payload is not kept any more, so that they are missing here. */
+  /** Earlier or later runs whose payload is no longer kept, so that they are missing here. */
   readonly notKept: readonly string[];
 }
 
@@ -81,14 +80,14 @@ export interface LaterDates {
   readonly readings: number;
   readonly from: string;
   readonly to: string;
-  /** The first of them. */
+  /** The first dates. */
   readonly dates: readonly string[];
 }
 
 const DIFFERENCES_MAX = 1_000;
 const DATES_MAX = 1_000;
 
-/** `RejectedError` when it cannot be mapped, or its input is not kept. */
+/** Throws `RejectedError` when the file cannot be mapped, or its input is not kept. */
 export async function planReplay(
   of: Run,
   wish: ReplayWish,
@@ -143,14 +142,16 @@ export async function planReplay(
 async function bringInput(attempts: readonly Run[], spool: Spool, to: string): Promise<void> {
   for (const { id, sha256, size } of attempts) {
     if (!(await spool.copyInput(id, to))) continue;
-    // One that was given up before its bytes had come left as many as there were.
+    // A copy of an interrupted fetch has the right size, but not yet the right bytes.
     if (sha256 === null ? (await stat(to)).size === size : (await digestOfFile(to)) === sha256) return;
   }
   throw new RejectedError("HG-RUN-009", {
     operation: "replay",
     subject: attempts[0]?.id ?? "",
-    message: "the input is not kept any more, so that nothing can be shown before",
-    hint: "`--no-diff` orders the replay all the same: the gateway fetches the file again, if this version still lies at its drop.",
+    message: "the input is no longer kept, so that the differences cannot be shown",
+    hint:
+      "`--no-diff` replays it all the same: the gateway fetches the file again, if this version is still at its " +
+      "drop.",
   });
 }
 
@@ -194,7 +195,9 @@ async function mapAgain(
     throw new RejectedError("HG-CLI-006", {
       operation: "replay",
       subject: of.path,
-      message: `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
+      message:
+        `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} ` +
+        `[${reason.code}, mapper ${mapper.name} ${mapper.version}]`,
       ...(reason.hint === undefined ? {} : { hint: reason.hint }),
     });
   } finally {

@@ -1,13 +1,13 @@
-/** `headgate replay`: runs again from the kept input, with what differs shown before it is sent. */
+/** `headgate replay`: runs a file again from the kept input, and shows the differences before anything is sent. */
 import { loadGatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { daemonWords, type SaidOptions, saidBy, sendCommand } from "./command-client.ts";
+import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
 import { print, printJson, styled } from "./output.ts";
 import { type Difference, planReplay, type ReplayPlan, type ReplayWish } from "./replay-plan.ts";
 import { findRuns, withLedger } from "./run-names.ts";
 
-interface ReplayOptions extends SaidOptions {
+interface ReplayOptions extends CommandOptions {
   readonly trigger?: string;
   readonly mapper?: string;
   readonly settings?: string;
@@ -24,22 +24,23 @@ export function addReplay({ program, stop, action }: CommandFrame): void {
   addCommand(
     program,
     "replay <runs...>",
-    "Runs files again, from the input that the spool keeps, by the trigger and the mapper of now. A replay is a new run with operations of its own. Dates that later runs have delivered are left out.",
+    "Runs files again, from the input that the spool keeps, with the current trigger and mapper. A replay is " +
+      "a new run with new operations. Dates that later runs have delivered are left out.",
     [
       "headgate replay 01kag3v0s9c7yq5d2e8fxh4m1n -c gateway.yaml --dry-run",
       "headgate replay meters_2026-03.csv -c gateway.yaml --rejected",
     ],
   )
     .addOption(configOption())
-    .option("--dry-run", "show what would be sent beside what was sent before, and send nothing")
+    .option("--dry-run", "show the differences from what was sent before, and send nothing")
     .option("--rejected", "only readings that the service has not accepted of an earlier run of the file")
     .option("--overwrite", "send also the dates that later runs have delivered")
-    .option("--trigger <name>", "by another trigger")
-    .option("--mapper <name>", "by another mapper")
-    .option("--settings <json>", "with other settings of the mapper than the trigger's")
-    .option("--no-diff", "do not map it before to show what differs")
-    .option("--reason <words>", "why, for those who ask later")
-    .option("--by <name>", "who (default: the user who runs the command)")
+    .option("--trigger <name>", "use another trigger")
+    .option("--mapper <name>", "use another mapper")
+    .option("--settings <json>", "use other settings of the mapper than the trigger's")
+    .option("--no-diff", "do not map the file first to show the differences")
+    .option("--reason <words>", "reason, for the history")
+    .option("--by <name>", "user (default: the one who runs the command)")
     .option("--json", "as JSON")
     .action(action((names: string[], options: ReplayOptions) => replayAll(names, options, stop)));
 }
@@ -72,13 +73,14 @@ async function replayAll(
       trigger,
       mapper,
       settings,
-      ...saidBy(options),
+      ...authorOf(options),
     });
     results.push({ ...answer, plan });
     left = daemon;
     if (options.json !== true)
       print(
-        `${styled("green", "replay")}  run ${answer.run} takes ${answer.file} at ${answer.drop} again (headgate trace ${answer.run} -c ${options.config})`,
+        `${styled("green", "replay")}  run ${answer.run} takes ${answer.file} at ${answer.drop} again ` +
+          `(headgate trace ${answer.run} -c ${options.config})`,
       );
   }
   if (options.json === true) printJson(results);
@@ -118,11 +120,13 @@ function settingsOf(text: string): Record<string, unknown> {
 function printPlan(plan: ReplayPlan): void {
   const { readings, later, differences, mapper } = plan;
   print(
-    `${styled("bold", plan.file)} at ${plan.drop}, run ${plan.run}, by trigger ${plan.trigger} and mapper ${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`,
+    `${styled("bold", plan.file)} at ${plan.drop}, run ${plan.run}, by trigger ${plan.trigger} and mapper ` +
+      `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`,
   );
   const left = later.reduce((sum, one) => sum + one.readings, 0);
   print(
-    `  ${readings.mapped} readings mapped, ${plan.refusedRows} rows refused; ${readings.sent} to send: ${readings.added} new, ${readings.changed} with another value, ${readings.unchanged} as before`,
+    `  ${readings.mapped} readings mapped, ${plan.refusedRows} rows refused; ${readings.sent} to send: ` +
+      `${readings.added} new, ${readings.changed} with another value, ${readings.unchanged} as before`,
   );
   if (readings.acceptedBefore > 0)
     print(`  ${readings.acceptedBefore} left out, since they were accepted before`);
@@ -143,7 +147,7 @@ function printPlan(plan: ReplayPlan): void {
     if (more !== "") print(`      ${one.readings} readings from ${one.from} to ${one.to}`);
   }
   for (const run of plan.notKept)
-    print(styled("yellow", `  what run ${run} delivered is not kept any more, and is missing here`));
+    print(styled("yellow", `  the batches of run ${run} are no longer kept, and are missing here`));
   for (const difference of differences.slice(0, SHOWN)) print(`  ${differenceLine(difference)}`);
   if (differences.length > SHOWN) print("  … (--json shows more)");
 }

@@ -1,4 +1,4 @@
-/** Runs as a person names them: by their ids, or by the file whose latest run is meant. */
+/** Finds runs by the names that people use: their ids, or a file, which means its latest run. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
@@ -8,7 +8,7 @@ import { findFiles } from "./trace.ts";
 
 const SHOWN = 20;
 
-/** Of the ledger that the configuration names. */
+/** Opens the ledger of the configuration. */
 export async function withLedger<T>(configPath: string, work: (ledger: Ledger) => Promise<T>): Promise<T> {
   const { ledger } = await openLedgerToRead(configPath);
   try {
@@ -18,7 +18,10 @@ export async function withLedger<T>(configPath: string, work: (ledger: Ledger) =
   }
 }
 
-/** All of them, so that nothing is done when one cannot be found. Throws `RejectedError` for a name that means none, or several files. */
+/**
+ * Finds all of them or throws, so that nothing is done when one is missing. Throws `RejectedError` for a name that
+ * matches no run, or several files.
+ */
 export function findRuns(
   names: readonly string[],
   operation: string,
@@ -46,7 +49,7 @@ async function findRun(name: string, operation: string, ledger: Ledger, config: 
     throw new RejectedError("HG-CLI-002", { ...facts, message: `the ledger knows no run or file ${name}` });
   throw new RejectedError("HG-CLI-002", {
     ...facts,
-    message: `${latest.length} files are named so: ${latest
+    message: `${latest.length} files have this name: ${latest
       .slice(0, SHOWN)
       .map(({ id, path, drop, createdAt }) => `${path} at ${drop} of ${createdAt} (run ${id})`)
       .join(", ")}`,

@@ -3,7 +3,7 @@ import type { Run, RunState } from "../model.ts";
 import { ALL_RUN_STATES, RUN_STATES, type RunFacts } from "../states.ts";
 import { type Style, styled } from "./output.ts";
 
-/** The same bytes came before at this path (`errors.md`): the run was given up for that alone. */
+/** The same bytes came before at this path (`errors.md`): the run was given up for this reason only. */
 const CAME_BEFORE = "HG-RUN-001";
 
 export type ShownState = RunState | "duplicate";

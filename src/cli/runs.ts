@@ -1,4 +1,4 @@
-/** `headgate runs`: what was done, newest first; with `--waiting`, what each file waits for. */
+/** `headgate runs`: lists runs, newest first; with `--waiting`, files in progress and the reasons why they wait. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ledgerFile } from "../ledger/options.ts";
@@ -24,21 +24,21 @@ interface RunsOptions {
   readonly json?: boolean;
 }
 
-/** How long the daemon may take to answer. */
+/** How long the daemon may take to respond. */
 const DAEMON_MS = 2_000;
 
-/** Of runs given up that are looked through for duplicates. */
+/** Cancelled runs that are searched for duplicates. */
 const CANCELLED_MAX = 10_000;
 
 export function addRuns({ program, action }: CommandFrame): void {
-  addCommand(program, "runs", "What was done, newest first.", [
+  addCommand(program, "runs", "Lists runs, newest first.", [
     "headgate runs -c gateway.yaml --state quarantined",
     "headgate runs -c gateway.yaml --waiting",
   ])
     .addOption(configOption())
     .option("-n, --limit <count>", "how many", "20")
     .option("--state <states>", "only these states, separated by commas")
-    .option("--waiting", "files and runs on their way, and what each waits for")
+    .option("--waiting", "files and runs in progress, and the reason why each waits")
     .option("--json", "as JSON")
     .action(action((options: RunsOptions) => showRuns(options)));
 }
@@ -68,7 +68,7 @@ async function showRuns(options: RunsOptions): Promise<number> {
   }
 }
 
-/** The ledger knows duplicates as runs that were given up, for the reason that tells them apart. */
+/** The ledger records duplicates as runs that were given up, and their reason distinguishes them. */
 async function recentRuns(
   ledger: Ledger,
   count: number,
@@ -81,17 +81,17 @@ async function recentRuns(
   return runs.filter((run) => states.includes(shownState(run))).slice(0, count);
 }
 
-/** Who shares the ledger, where many do. */
+/** The nodes that share the ledger, where there are several. */
 async function printNodes(ledger: Ledger): Promise<void> {
   for (const { node, alive, since, heardOf, drops, runs } of await ledger.fleet.nodes()) {
     const polls = drops.length === 0 ? "polls no drop" : `polls ${drops.join(", ")}`;
     if (alive)
       print(`${styled("green", "node")}  ${node}: up since ${when(since)}, ${polls}, works on ${runs} runs`);
-    else print(`${styled("yellow", "node")}  ${node}: was last heard of ${when(heardOf)}`);
+    else print(`${styled("yellow", "node")}  ${node}: last renewed its lease ${when(heardOf)}`);
   }
 }
 
-/** Files that triggers expect and that have not come. */
+/** Files that triggers expect and that have not arrived. */
 async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void> {
   const now = systemClock.now();
   for (const file of await missingFiles(config.triggers, ledger, now, now))
@@ -99,22 +99,22 @@ async function printMissing(config: GatewayConfig, ledger: Ledger): Promise<void
 }
 
 async function showWaiting(ledger: Ledger, config: GatewayConfig, json: boolean): Promise<number> {
-  const told = await askDaemon<readonly WaitingFile[]>(config, "waiting");
-  const files = told ?? (await askLedger(ledger, config));
+  const reported = await queryDaemon<readonly WaitingFile[]>(config, "waiting");
+  const files = reported ?? (await queryLedger(ledger, config));
   const triggers = await waitingTriggers(config, ledger);
   if (json) {
     printJson([...files, ...triggers]);
     return 0;
   }
   for (const { state, reason } of triggers) print(`${styled("yellow", state)}  ${reason}`);
-  if (told === null) print(styled("dim", "no gateway answers now; this is what its ledger tells\n"));
+  if (reported === null) print(styled("dim", "no gateway responds; this is the state of its ledger\n"));
   else await printDrops(config);
   if (files.length === 0) print(triggers.length === 0 ? "nothing waits" : "no file waits");
   else printTable(["drop", "file", "state", "since", "waits for"], files.map(waitingRow));
   return 0;
 }
 
-/** Triggers that wait: for a file that is late, or for a person who paused them. They have no file to show. */
+/** Triggers that wait: for a file that is late, or because a person paused them. They have no file to show. */
 async function waitingTriggers(
   config: GatewayConfig,
   ledger: Ledger,
@@ -151,9 +151,9 @@ function waitingRow({ drop, path, state, since, reason, overdue, holdsUp }: Wait
   ];
 }
 
-/** What holds up all files of a drop. */
+/** Drops whose files all wait. */
 async function printDrops(config: GatewayConfig): Promise<void> {
-  for (const state of (await askDaemon<readonly DropNote[]>(config, "drops")) ?? []) {
+  for (const state of (await queryDaemon<readonly DropNote[]>(config, "drops")) ?? []) {
     const note = dropNote(state);
     if (note !== null) print(`${styled("yellow", "drop")}  ${state.drop}: ${note}`);
   }
@@ -163,31 +163,31 @@ type DropNote = Pick<DropState, "drop" | "paused" | "lastError" | "nextPollAt" |
 
 function dropNote({ paused, lastError, nextPollAt, eventsArrive }: DropNote): string | null {
   if (paused !== undefined && paused !== null) return paused;
-  const next = nextPollAt === null ? "" : `, and is looked at again at ${when(nextPollAt)}`;
-  if (lastError !== null) return `cannot be looked through: ${lastError.message}${next}`;
+  const next = nextPollAt === null ? "" : `, and is polled again at ${when(nextPollAt)}`;
+  if (lastError !== null) return `cannot be polled: ${lastError.message}${next}`;
   return eventsArrive === false
     ? `file-system events do not arrive or are not used, so that files are seen by polling alone${next}`
     : null;
 }
 
-/** The running daemon knows how far a file has settled; null when none answers. */
-async function askDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
-  const sign = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
-  if (sign === null) return null;
+/** The running daemon knows how far a file has settled; null when none responds. */
+async function queryDaemon<T>(config: GatewayConfig, what: "waiting" | "drops"): Promise<T | null> {
+  const endpoint = await readEndpointFile(endpointFilePath(ledgerFile(config.ledger), config.spool));
+  if (endpoint === null) return null;
   try {
-    const answer = await fetch(`${sign.url}/operations/${what}`, {
-      headers: { authorization: `Bearer ${sign.secret}` },
+    const answer = await fetch(`${endpoint.url}/operations/${what}`, {
+      headers: { authorization: `Bearer ${endpoint.secret}` },
       redirect: "error",
       signal: AbortSignal.timeout(DAEMON_MS),
     });
     return answer.ok ? ((await answer.json()) as T) : null;
   } catch {
-    // No daemon runs: the ledger answers instead.
+    // No daemon runs: the ledger is used instead.
     return null;
   }
 }
 
-async function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
+async function queryLedger(ledger: Ledger, config: GatewayConfig): Promise<readonly WaitingFile[]> {
   const pauses = await Pauses.read(ledger);
   const places = config.drops.map(({ name, settle }) => ({
     drop: name,
@@ -199,7 +199,7 @@ async function askLedger(ledger: Ledger, config: GatewayConfig): Promise<readonl
   const lanes = new WaitingLanes({
     ...{ ledger, clock: systemClock, afterMs: config.operations.laneAfter },
     waitReason: () => undefined,
-    // Nobody who runs knows, so that each lane is told.
+    // No process knows the state of services, so that each lane is listed.
     isDown: () => false,
   });
   const nowMs = systemClock.now().epochMilliseconds;
@@ -222,7 +222,7 @@ function runRow(run: Run, fleet: boolean): string[] {
   ];
 }
 
-/** Without the milliseconds and in UTC, so that lines of different machines compare. */
+/** In UTC without milliseconds, so that lines of different machines can be compared. */
 function when(iso: string): string {
   return iso.replace(/\.\d+Z$/, "Z");
 }
@@ -245,7 +245,7 @@ function statesOf(text: string | undefined): readonly ShownState[] | undefined {
     throw new ConfigError("HG-CLI-001", {
       operation: "read option",
       subject: "--state",
-      message: `${word} is no state; there are ${SHOWN_STATES.join(", ")}`,
+      message: `${word} is not a state; there are ${SHOWN_STATES.join(", ")}`,
     });
   });
 }

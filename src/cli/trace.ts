@@ -1,4 +1,4 @@
-/** `headgate trace`: the whole life of a file, found by operationId, run, file name or path. */
+/** `headgate trace`: the history of a file, found by operationId, run, file name or path. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type GatewayConfig, loadGatewayConfig } from "../config/gateway-config.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "../ledger/ledger.ts";
@@ -7,7 +7,7 @@ import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { lookIntoLedgers, openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead, searchLedgers } from "./ledger-view.ts";
 import {
   foundWords,
   placeWords,
@@ -36,7 +36,7 @@ const BATCHES_SHOWN = 20;
 const AFTER_WIDTH = 10;
 
 export function addTrace({ program, action }: CommandFrame): void {
-  addCommand(program, "trace [id]", "The whole life of a file, or the row that a stored reading came from.", [
+  addCommand(program, "trace [id]", "The history of a file, or the row of a stored reading.", [
     "headgate trace meters_2026-03.csv -c gateway.yaml      # by file name, path, run or operationId",
     "headgate trace 01kag3v0s9c7yq5d2e8fxh4m1n-3 -c gateway.yaml",
     "headgate trace --target 'sourceSerialNumber=M-1 mappingConfig=kWh' --date 2026-03-01T00:00:00Z -c gateway.yaml",
@@ -59,23 +59,23 @@ async function traceAny(id: string | undefined, options: TraceOptions): Promise<
   throw new ConfigError("HG-CLI-001", {
     operation: "trace",
     subject: id ?? "",
-    message: "what is to be traced is either one id, or --target and --date",
+    message: "name either one id, or --target and --date",
     hint: "`headgate trace --help` shows examples.",
   });
 }
 
-/** Migrations have ledgers of their own, and their files are asked for in the same way. */
+/** Migrations have their own ledgers, whose files are found in the same way. */
 async function trace(id: string, options: TraceOptions): Promise<number> {
   const config = loadGatewayConfig(options.config);
   const files: TracedFile[] = [];
   const forgotten: ForgottenFile[] = [];
   let looked = 0;
-  await lookIntoLedgers(config, async ({ ledger, drops }) => {
+  await searchLedgers(config, async ({ ledger, drops }) => {
     looked += 1;
     files.push(...(await findFiles(id, ledger, { drops })));
     forgotten.push(...(await ledger.forgottenFiles(id)));
   });
-  // It says why there is nothing to look into.
+  // Its error explains that there is no ledger.
   if (looked === 0) await (await openLedgerToRead(options.config)).ledger.close();
   if (files.length === 0 && forgotten.length === 0) {
     const others = looked > 1 ? " and in those of its migrations" : "";
@@ -83,7 +83,7 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
       new RejectedError("HG-CLI-002", {
         operation: "trace",
         subject: id,
-        message: `nothing in the ledger ${ledgerWords(config.ledger)}${others} is named so`,
+        message: `nothing in the ledger ${ledgerWords(config.ledger)}${others} has this name`,
       }),
     );
     return 1;
@@ -97,7 +97,7 @@ async function trace(id: string, options: TraceOptions): Promise<number> {
   return 0;
 }
 
-/** As the ledger knows it, or else as a path into the folder of a local drop. */
+/** The path of the ledger, or else a path into the folder of a local drop. */
 export async function findFiles(
   id: string,
   ledger: Ledger,
@@ -124,7 +124,10 @@ function forgottenWords({ at, drop, path, by, why, runs, acceptedPoints }: Forgo
 
 function printFile({ arrival, runs, events }: TracedFile): void {
   print(styled("bold", arrival.path));
-  fact("drop", `${arrival.drop}${arrival.goneAt === null ? "" : `, gone from it since ${arrival.goneAt}`}`);
+  fact(
+    "drop",
+    `${arrival.drop}${arrival.goneAt === null ? "" : `, no longer there since ${arrival.goneAt}`}`,
+  );
   fact("size", `${sizeWords(arrival.size)} (${arrival.size} bytes)`);
   if (arrival.sha256 !== null) fact("sha256", arrival.sha256);
   fact("state", `${arrival.state}: ${arrival.reason}`);
@@ -135,12 +138,12 @@ function printFile({ arrival, runs, events }: TracedFile): void {
   fact("file now", arrival.parentId === null ? where : `in its container, ${containerPath(arrival.path)}`);
   for (const one of runs) printRun(one.run, one.batches, one.rejected);
   print("");
-  printLife(events);
+  printHistory(events);
   print("");
 }
 
-/** When each thing happened, and how long after the one before. */
-function printLife(events: readonly LedgerEvent[]): void {
+/** The time of each event, and the time since the event before. */
+function printHistory(events: readonly LedgerEvent[]): void {
   const first = events[0];
   const last = events.at(-1);
   if (first === undefined || last === undefined) return;
@@ -149,7 +152,8 @@ function printLife(events: readonly LedgerEvent[]): void {
   for (const event of events) {
     const after = `+${durationWords(msBetween(before, event))}`.padStart(AFTER_WIDTH);
     print(
-      `    ${styled("dim", event.at)} ${styled("dim", after)}  ${event.what.padEnd(20)} ${withReadableTime(event.detail)}`,
+      `    ${styled("dim", event.at)} ${styled("dim", after)}  ${event.what.padEnd(20)} ` +
+        `${withReadableTime(event.detail)}`,
     );
     before = event;
   }
@@ -183,7 +187,8 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   if (run.replay !== null)
     fact(
       "replay of",
-      `run ${run.replay.of}, ordered by ${run.replay.by}${run.replay.rejectedOnly ? ", only what was not accepted" : ""}${run.replay.overwrite ? ", overwriting" : ""}`,
+      `run ${run.replay.of}, requested by ` +
+        `${run.replay.by}${run.replay.rejectedOnly ? ", only what was not accepted" : ""}${run.replay.overwrite ? ", overwriting" : ""}`,
     );
   fact("trigger", `${trigger}, rows ${rows}`);
   fact("mapper", `${mapper.name} ${mapper.version} (${mapper.digest.slice(0, 12)})`);
@@ -195,7 +200,8 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
   const { points } = run;
   fact(
     "points",
-    `${points.mapped} mapped, ${points.accepted} accepted, ${points.stored} stored, ${points.rejected} rejected, ${points.discarded} discarded`,
+    `${points.mapped} mapped, ${points.accepted} accepted, ${points.stored} stored, ${points.rejected} ` +
+      `rejected, ${points.discarded} discarded`,
   );
   for (const line of reasonLines(run.reason?.rejectedByReason ?? [])) fact("refused", line);
   for (const line of targetLines(run.reason?.targets ?? [])) fact("target", line);
@@ -214,7 +220,7 @@ function printRun(run: Run, batches: readonly Batch[], rejected: readonly Reject
 
 function batchRow(batch: Batch): string[] {
   const { outcome } = batch;
-  const told = outcome === null ? "" : `${outcome.stored} of ${outcome.received} stored (${outcome.by})`;
+  const stored = outcome === null ? "" : `${outcome.stored} of ${outcome.received} stored (${outcome.by})`;
   return [
     `    ${batch.operationId}`,
     batch.state,
@@ -222,7 +228,7 @@ function batchRow(batch: Batch): string[] {
     String(batch.length),
     String(batch.attempts),
     batch.answer ?? "",
-    told,
+    stored,
   ];
 }
 
@@ -233,8 +239,8 @@ function containerPath(entryPath: string): string {
 function whereNow(runs: readonly Run[], goneAt: string | null): string {
   const finished = runs.find((run) => run.finishedAt !== null && run.finishPlan !== null)?.finishPlan;
   if (finished?.action === "archive") return `archived as ${finished.to}`;
-  if (finished?.action === "delete") return "deleted, as its drop's rule says";
-  return goneAt === null ? "at its drop" : "gone from its drop";
+  if (finished?.action === "delete") return "deleted, by the rule of its drop";
+  return goneAt === null ? "at its drop" : "no longer at its drop";
 }
 
 function fact(name: string, value: string): void {

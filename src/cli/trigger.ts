@@ -21,7 +21,7 @@ export function addTrigger({ program, action }: CommandFrame): void {
   addCommand(
     trigger,
     "test <names...>",
-    "Which trigger claims each file name, and why the others do not. Exit 1 when one is claimed by none.",
+    "Which trigger claims each file name, and why the others do not. Exit 1 when no trigger claims one of them.",
     ["headgate trigger test acme_2026-03.csv notes.txt -c gateway.yaml"],
   )
     .addOption(configOption())
@@ -44,7 +44,8 @@ function test(names: readonly string[], options: TestOptions): number {
   else {
     for (const { name, claimedBy, mapper, others, verdicts } of answers) {
       print(
-        `${styled("bold", name)}  ${claimedBy === null ? styled("yellow", "no trigger claims it") : `${styled("green", claimedBy)} → mapper ${mapper}`}`,
+        `${styled("bold", name)}  ` +
+          `${claimedBy === null ? styled("yellow", "no trigger claims it") : `${styled("green", claimedBy)} → mapper ${mapper}`}`,
       );
       for (const verdict of verdicts) {
         if (verdict.trigger === claimedBy) continue;
@@ -74,6 +75,6 @@ function ingestionOf(text: string): IngestionType {
   throw new ConfigError("HG-CLI-001", {
     operation: "read option",
     subject: "--ingestion",
-    message: `${text} is none of ${INGESTION_TYPES.join(", ")}`,
+    message: `${text} is not one of ${INGESTION_TYPES.join(", ")}`,
   });
 }

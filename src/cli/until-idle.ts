@@ -1,9 +1,9 @@
-/** Waits until a gateway has taken what is there and everything is at rest. */
+/** Waits until a gateway has taken all files and everything is at rest. */
 import type { Gateway } from "../gateway.ts";
 
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 
-/** `idle`: nothing is on its way; `timeout`: something still is; `stopped`: a signal came. */
+/** `idle`: no work is left; `timeout`: work is left; `stopped`: a signal came. */
 export async function waitUntilIdle(
   gateway: Gateway,
   stop: AbortSignal,
@@ -14,6 +14,6 @@ export async function waitUntilIdle(
     if (await gateway.isIdle(true)) return "idle";
     if (stop.aborted) return "stopped";
     if (performance.now() > deadline) return "timeout";
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
   }
 }

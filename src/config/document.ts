@@ -131,7 +131,8 @@ function secretFromFile(name: string, path: string, files: Set<string>): string 
 const FORMER_KEYS: ReadonlyMap<string, string> = new Map([
   [
     "operations.alarm",
-    "; replaced by notifications: write `notifications: { receivers: [{ name: alarm, kind: webhook, url: …, about: [late] }] }` (docs/operating.md#notifications)",
+    "; replaced by notifications: write `notifications: { receivers: [{ name: alarm, kind: webhook, url: …, " +
+      "about: [late] }] }` (docs/operations.md#notifications)",
   ],
 ]);
 

@@ -157,7 +157,9 @@ function workingConfirmation() {
     const unsigned = config.services.filter((service) => service.webhook.secret === undefined);
     if (webhook.publicUrl !== undefined && webhook.secret === undefined && unsigned.length > 0) {
       const names = unsigned.map(({ name }) => name).join(", ");
-      const message = `webhooks are received only with a secret, here or as webhook.secret of ${names}: otherwise anyone could report outcomes`;
+      const message =
+        `webhooks are received only with a secret, here or as webhook.secret of ${names}: otherwise anyone ` +
+        "could report outcomes";
       context.addIssue({ code: "custom", path: ["operations", "webhook", "secret"], message });
     }
     if (config.push.confirm.by === "webhook" && webhook.publicUrl === undefined) {

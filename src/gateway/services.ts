@@ -121,7 +121,9 @@ export async function receiveOutcome(
   const { service } = run.binding;
   const own = config.services.find(({ name }) => name === service);
   if (secret !== (own?.webhook.secret ?? config.operations.webhook.secret)) {
-    const reason = `the operation ${outcome.operationId} is of service ${service}, and the outcome is signed with the secret of another`;
+    const reason =
+      `the operation ${outcome.operationId} is of service ${service}, and the outcome is signed with the secret ` +
+      "of another";
     return { status: "refused", reason };
   }
   // A service without an account takes the user's default one, which only it knows.

@@ -1,8 +1,11 @@
-/** What is odd about the files that a migration delivered, as a plan would have found it: duplicates, overlaps, shifts, units. */
+/**
+ * Findings about the files that a migration delivered, as a plan would have found them: duplicates, overlaps, shifts,
+ * units.
+ */
 import type { Run, TargetFacts } from "../model.ts";
 import { mayBeWrong, Plan, type PlanFinding } from "./plan.ts";
 
-/** Shares of files in targets that are compared; what is beyond them is not. */
+/** The number of file and target pairs that are compared; further ones are not. */
 const SHARES_MAX = 100_000;
 
 interface Delivered {

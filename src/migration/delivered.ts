@@ -1,4 +1,7 @@
-/** The runs of a migration, in the order in which they were opened, which is that of their delivery. Memory holds some of them. */
+/**
+ * The runs of a migration, in the order in which they were opened, which is that of their delivery. They are read in
+ * pages.
+ */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState } from "../model.ts";
 import { TOUCHED_STATES } from "../states.ts";
@@ -20,7 +23,7 @@ export async function* allRuns(
   }
 }
 
-/** Those that the service took something of. */
+/** Runs of which the service accepted something. */
 export async function* deliveredRuns(ledger: Pick<Ledger, "runsIn">): AsyncGenerator<Run> {
   for await (const run of allRuns(ledger, TOUCHED_STATES)) if (run.points.accepted > 0) yield run;
 }

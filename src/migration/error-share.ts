@@ -1,8 +1,8 @@
-/** How much of a migration goes wrong, so that it can stop before it has gone wrong with everything. Counted since this process began. */
+/** The share of errors of a migration, so that it can stop early. Counted since this process began. */
 import type { Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 
-/** Of fewer files nothing is concluded. */
+/** Fewer files allow no conclusion. */
 const FILES_MIN = 10;
 
 export class ErrorShare {
@@ -13,12 +13,12 @@ export class ErrorShare {
   #badReadings = 0;
   #first: string | null = null;
 
-  /** From 0 to 1. */
+  /** `max`: from 0 to 1. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** A file that came to rest. */
+  /** Adds a file that came to rest. */
   add({ path, state, points, reason }: Pick<Run, "path" | "state" | "points" | "reason">): void {
     const refused = (reason?.rejectedByReason ?? []).reduce((sum, { count }) => sum + count, 0);
     const { needsAttention, isDelivered } = RUN_STATES[state];
@@ -31,7 +31,7 @@ export class ErrorShare {
       this.#first ??= `${path} is ${state}${reason === null ? "" : `: ${reason.message}`}`;
   }
 
-  /** Why no more files should be taken, in words; null while it goes well enough. */
+  /** Why no more files should be taken, in words; null while the share is within the limit. */
   get reason(): string | null {
     if (this.#files < FILES_MIN) return null;
     const [files, readings] = [this.#badFiles / this.#files, this.#badReadings / Math.max(1, this.#readings)];
@@ -48,7 +48,7 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(2))} %`;
 }
 
-/** `5%` or `5 %`, as a share from 0 to 1; undefined when it is none. */
+/** `5%` or `5 %`, as a share from 0 to 1; undefined when the text is not a share. */
 export function parseShare(text: string): number | undefined {
   const [, digits] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text.trim()) ?? [];
   const share = Number(digits) / 100;

@@ -1,7 +1,10 @@
-/** From the files that a plan has read to all of them: how many readings they hold, and how long mapping and sending them takes. */
+/**
+ * Extrapolates from the files that a plan has read to all of them: the number of readings, and the duration of
+ * mapping and sending.
+ */
 import type { Rate } from "./rate.ts";
 
-/** What one file showed that was read. */
+/** Measurements of one file that was read. */
 export interface FileMeasure {
   readonly group: string;
   /** Bytes of the file. */
@@ -16,11 +19,11 @@ export interface FileMeasure {
 
 export interface Measured {
   readonly files: readonly FileMeasure[];
-  /** That all of them took together, several at a time. */
+  /** Wall time of all of them, several at a time. */
   readonly seconds: number;
 }
 
-/** How fast the service can be sent to, as far as somebody said or it was seen. */
+/** The rate of sending, as far as it was configured or measured. */
 export interface Sending {
   /** `--rate`. */
   readonly rate: Rate | null;
@@ -31,18 +34,18 @@ export interface Sending {
 }
 
 export interface Estimate {
-  /** Nothing is left to be guessed but durations. */
+  /** True when only durations are estimated. */
   readonly isCounted: boolean;
   readonly points: number;
-  /** The true number lies so far away at most, in 19 of 20 histories that are alike throughout; 0 when all was counted. */
+  /** The true number is within this distance in 19 of 20 uniform histories; 0 when all files were counted. */
   readonly pointsMargin: number;
   readonly rejected: number;
   readonly mappingSeconds: number;
-  /** Null: nobody knows how fast the service takes readings. */
+  /** Null: the rate at which the service takes readings is unknown. */
   readonly sendingSeconds: number | null;
-  /** Of both at a time, which is how they go. */
+  /** Mapping and sending overlap, as they do in a migration. */
   readonly seconds: number;
-  /** What the durations stand on, in words. */
+  /** The basis of the durations, in words. */
   readonly standsOn: readonly string[];
 }
 
@@ -51,7 +54,7 @@ interface Listed {
   readonly group: string;
 }
 
-/** `all` has those that were read as well, and leaves out those that nothing is delivered of anyway. */
+/** `all` includes the files that were read, and excludes files that deliver nothing anyway. */
 export function estimate(all: readonly Listed[], measured: Measured, sending: Sending): Estimate {
   const read = measured.files;
   const isCounted = read.length === all.length;
@@ -86,7 +89,7 @@ export function estimate(all: readonly Listed[], measured: Measured, sending: Se
   };
 }
 
-/** By the bytes, since files hold more the larger they are; by their number where they are all empty. */
+/** By bytes, since larger files hold more readings; by number where all files are empty. */
 function extrapolate(
   files: readonly FileMeasure[],
   all: readonly Listed[],
@@ -97,7 +100,7 @@ function extrapolate(
   return sumOf(files, amount) * times;
 }
 
-/** Of an extrapolation by a ratio (Cochran, Sampling Techniques, 6.4). */
+/** The variance of a ratio estimate (Cochran, Sampling Techniques, 6.4). */
 function varianceOf(files: readonly FileMeasure[], all: readonly Listed[]): number {
   const n = files.length;
   if (n >= all.length) return 0;
@@ -107,7 +110,7 @@ function varianceOf(files: readonly FileMeasure[], all: readonly Listed[]): numb
       1,
       sumOf(files, ({ size }) => size),
     );
-  // Of a single file nothing can be told: it may be wrong by all of it.
+  // A single file has no variance: the estimate may be wrong by all of it.
   const squares =
     n < 2
       ? sumOf(files, ({ points }) => points ** 2)
@@ -115,7 +118,7 @@ function varianceOf(files: readonly FileMeasure[], all: readonly Listed[]): numb
   return (all.length ** 2 * (1 - n / all.length) * squares) / n;
 }
 
-/** A file costs something by itself and something for each byte; several go at a time, then as now. */
+/** A file has a fixed cost and a cost for each byte; several run at a time, in the plan as in the migration. */
 function mappingTime(all: readonly Listed[], { files, seconds }: Measured): number {
   if (files.length === 0) return 0;
   const [meanSize, meanSeconds] = [meanOf(files, ({ size }) => size), meanOf(files, (one) => one.seconds)];

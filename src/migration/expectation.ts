@@ -1,4 +1,7 @@
-/** What the service should hold after a migration: the accepted readings, later ones in the place of earlier ones, on the disk. */
+/**
+ * The readings that the service should hold after a migration: the accepted ones, later readings replacing earlier
+ * ones, on disk.
+ */
 import { rmSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -6,13 +9,13 @@ import type { Batch, PushTarget, Run } from "../model.ts";
 import { bodiesOf, parseBody, targetOf } from "../segment/payloads.ts";
 import type { Spool } from "../spool/spool.ts";
 
-/** Of one target and one month (or day) in UTC. */
+/** Sums of one target and one month (or day) in UTC. */
 export interface PeriodSum {
   /** Milliseconds since 1970 in UTC of its first instant. */
   readonly fromMs: number;
   readonly count: number;
   readonly sum: number;
-  /** Sum of the magnitudes, which says how exact the sum can be. */
+  /** Sum of the magnitudes, which bounds the error of the sum. */
   readonly size: number;
 }
 
@@ -20,7 +23,7 @@ export interface HeldReading {
   /** Milliseconds since 1970 in UTC. */
   readonly at: number;
   readonly value: number;
-  /** Number of the run that it came with last. */
+  /** Number of the run that delivered it last. */
   readonly run: number;
 }
 
@@ -40,7 +43,7 @@ export class Expectation {
   #added = 0;
   #runs = 0;
 
-  /** Takes the path for a file of its own. */
+  /** `path` must not be used by another component. */
   constructor(path: string) {
     this.#path = path;
     rmSync(path, { force: true });
@@ -54,8 +57,8 @@ export class Expectation {
   }
 
   /**
-   * In the order of delivery. `counts`: which batches are meant. Answers the runs whose payload the spool has no more; `onRun` is told of
-   * each with its number.
+   * Collects the runs in the order of delivery. `counts` selects the batches. Returns the runs whose payload is no
+   * longer in the spool; `onRun` is called for each run with its number.
    */
   async collect(
     runs: AsyncIterable<Run> | Iterable<Run>,
@@ -100,13 +103,13 @@ export class Expectation {
     return id;
   }
 
-  /** Dates with a reading, and readings in whose place a later one came. */
+  /** Dates with a reading, and readings that a later one replaced. */
   totals(): { readonly points: number; readonly superseded: number } {
     const { n } = this.#db.prepare("SELECT count(*) AS n FROM readings").get() as { n: number };
     return { points: n, superseded: this.#added - n };
   }
 
-  /** Targets that turned out to mean the same variable become one. */
+  /** Joins targets that name the same variable. */
   merge(target: number, into: number): void {
     this.#db
       .prepare(
@@ -131,12 +134,12 @@ export class Expectation {
       .all(target, fromMs, toMs) as unknown as readonly PeriodSum[];
   }
 
-  /** Earliest readings of a target in a time. */
+  /** The earliest readings of a target within a period. */
   some(target: number, fromMs: number, toMs: number, limit: number): readonly HeldReading[] {
     return this.#some.all(target, fromMs, toMs, limit) as unknown as readonly HeldReading[];
   }
 
-  /** Earliest and latest date of a target; the second is the earlier when there is none. */
+  /** Earliest and latest date of a target; the second is less than the first when there is none. */
   edges(target: number): readonly [number, number] {
     const found = this.#db
       .prepare('SELECT min(at) AS "from", max(at) AS "to" FROM readings WHERE target = ?')

@@ -1,10 +1,13 @@
-/** The configuration of the gateway that carries out a migration: the user's own, with the history for its drops and a ledger and spool apart. */
+/**
+ * The configuration of the gateway that carries out a migration: the user's own, with the history as its drops and a
+ * separate ledger and spool.
+ */
 import { join } from "node:path";
 import { type GatewayConfig, gatewayTrigger } from "../config/gateway-config.ts";
 import { type MigrationRequest, migrationLedger } from "./request.ts";
 import { historyDrops } from "./sources.ts";
 
-/** Inputs and batches are kept until the migration is forgotten: its report and its reconciliation are made of them. */
+/** Inputs and batches are kept until the migration is deleted: its report and its reconciliation need them. */
 const KEPT = { age: Number.MAX_SAFE_INTEGER, size: Number.MAX_SAFE_INTEGER };
 
 export interface Throttle {
@@ -14,7 +17,7 @@ export interface Throttle {
 
 export function gatewayOf(
   config: GatewayConfig,
-  order: MigrationRequest,
+  request: MigrationRequest,
   folder: string,
   throttle: Throttle,
 ): GatewayConfig {
@@ -22,15 +25,15 @@ export function gatewayOf(
     ...config,
     ledger: { ...migrationLedger(folder), keep: Number.MAX_SAFE_INTEGER },
     spool: { ...config.spool, path: join(folder, "spool"), keepInputs: KEPT },
-    drops: [...historyDrops(order.patterns, config.drops)],
-    triggers: (order.mapper === null
-      ? config.triggers.filter((trigger) => isFor(order, trigger)).map(ofHistory)
-      : [triggerOf(order, order.mapper)]
-    ).map((trigger) => stamped(trigger, order.versionTag)),
+    drops: [...historyDrops(request.patterns, config.drops)],
+    triggers: (request.mapper === null
+      ? config.triggers.filter((trigger) => isFor(request, trigger)).map(ofHistory)
+      : [triggerOf(request, request.mapper)]
+    ).map((trigger) => stamped(trigger, request.versionTag)),
     push: {
       ...config.push,
       ...(throttle.concurrency === undefined ? {} : { concurrency: throttle.concurrency }),
-      // What is stored is told by the reconciliation, for all together.
+      // The reconciliation reports what is stored, for all files together.
       confirm: { ...config.push.confirm, by: "none" },
     },
     operations: { ...config.operations, listen: "127.0.0.1:0", webhook: {} },
@@ -40,27 +43,27 @@ export function gatewayOf(
 
 type TriggerOptions = GatewayConfig["triggers"][number];
 
-/** One migration is about one service. A trigger names none where there is only one. */
+/** One migration is for one service. A trigger names none where there is only one. */
 function isFor({ service }: MigrationRequest, trigger: TriggerOptions): boolean {
   return service === null || trigger.service === undefined || trigger.service === service;
 }
 
-/** As the daemon would take the files, wherever they lie, and without waiting for more. */
+/** The settings that the daemon would use, without its conditions on folders, and without waiting for more. */
 function ofHistory(trigger: TriggerOptions): TriggerOptions {
   const { drops: _drops, expect: _expect, finishAfter: _finishAfter, ...rest } = trigger;
   return { ...rest, ingestionType: "SendViaFtp", lane: LANE };
 }
 
-function triggerOf(order: MigrationRequest, mapper: string): TriggerOptions {
+function triggerOf(request: MigrationRequest, mapper: string): TriggerOptions {
   return gatewayTrigger.parse({
     name: "migration",
     mapper,
-    rows: order.rows,
-    rejectShare: order.rejectShare,
+    rows: request.rows,
+    rejectShare: request.rejectShare,
     lane: LANE,
-    metadata: order.settings,
-    ...(order.service === null ? {} : { service: order.service }),
-    // Whatever the patterns found: any name has a dot, or has none.
+    metadata: request.settings,
+    ...(request.service === null ? {} : { service: request.service }),
+    // Any file that the patterns found: any name has a dot, or has none.
     fileTriggerCombination: "Or",
     fileNamePatternMatches: [
       { filterType: "Contains", value: "." },
@@ -74,5 +77,5 @@ function stamped(trigger: TriggerOptions, tag: string | null): TriggerOptions {
   return tag === null ? trigger : { ...trigger, version: { tag } };
 }
 
-/** One for all: files of one series deliver in their order, in whichever folder they lie. */
+/** One lane for all: files of one series deliver in their order, whichever folder holds them. */
 const LANE = "migration";

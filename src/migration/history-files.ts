@@ -1,4 +1,4 @@
-/** The files of a history as they lie there now, and how they stand in the migration's ledger. */
+/** The files of a history as they are now, and their states in the migration's ledger. */
 import type { Drop } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Arrival, Run } from "../model.ts";
@@ -13,9 +13,9 @@ export interface HistoryFile {
 
 export interface Standing {
   readonly files: readonly HistoryFile[];
-  /** Delivered before, and as they were. */
+  /** Delivered before, and unchanged. */
   readonly done: number;
-  /** Delivered before, and their size or time is another one now. */
+  /** Delivered before, with another size or time now. */
   readonly changed: readonly HistoryFile[];
 }
 
@@ -33,7 +33,7 @@ export async function listHistory(
   return files.sort((one, other) => names.compare(one.path, other.path) || (one.drop < other.drop ? -1 : 1));
 }
 
-/** `ledger` null: the migration begins. */
+/** `ledger` null: the migration is new. */
 export async function standingOf(files: readonly HistoryFile[], ledger: Ledger | null): Promise<Standing> {
   if (ledger === null) return { files, done: 0, changed: [] };
   let done = 0;
@@ -48,7 +48,7 @@ export async function standingOf(files: readonly HistoryFile[], ledger: Ledger |
   return { files, done, changed };
 }
 
-/** Of a container that was opened some entries may have been. */
+/** Of an opened container, some entries may have been delivered. */
 function isDeliveredOrOpened({ state }: Run): boolean {
   return RUN_STATES[state].isAccepted || state === "opened";
 }

@@ -1,6 +1,6 @@
 /**
- * What a running gateway has on its way, as its ledger tells: a migration lets that go first. It looks from outside, reading only, so that
- * it does not matter whether one process owns the ledger or nodes share it.
+ * Observes the work in progress of a running gateway through its ledger: a migration gives way to it. It only reads,
+ * so that it does not matter whether one process owns the ledger or nodes share it.
  */
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
@@ -9,11 +9,11 @@ import type { Clock } from "../support/clock.ts";
 
 export type WatchedLedger = Pick<Ledger, "runsIn" | "batches" | "close">;
 
-/** Between two looks, in milliseconds. */
-const LOOK_EVERY_MS = 1_000;
-/** What has not moved for so long waits for something itself, or nobody leads it any more. */
+/** Between two checks, in milliseconds. */
+const CHECK_EVERY_MS = 1_000;
+/** A run that has not moved for this time waits for something itself, or its gateway has stopped. */
 const STALE_MS = 60_000;
-const LOOKED_AT = 50;
+const RUNS_SCANNED = 50;
 
 export class LiveTraffic {
   readonly #open: () => Promise<WatchedLedger | null>;
@@ -24,16 +24,19 @@ export class LiveTraffic {
   #fault: string | null = null;
   #loop: Promise<void> = Promise.resolve();
 
-  /** `open` answers null where there is no ledger yet. */
+  /** `open` resolves with null where there is no ledger yet. */
   constructor(open: () => Promise<WatchedLedger | null>, clock: Clock) {
     this.#open = open;
     this.#clock = clock;
   }
 
-  /** Resolves after the first look. `onFault` is told when the ledger cannot be read, and when it can be again. */
+  /**
+   * Resolves after the first check. `onFault` is called when the ledger cannot be read, and with null when it can be
+   * again.
+   */
   async start(onFault: (words: string | null) => void): Promise<void> {
-    await this.#look(onFault);
-    this.#loop = this.#lookOn(onFault);
+    await this.#check(onFault);
+    this.#loop = this.#checkUntilStopped(onFault);
   }
 
   isLive(service: string): boolean {
@@ -47,17 +50,17 @@ export class LiveTraffic {
     this.#ledger = null;
   }
 
-  async #lookOn(onFault: (words: string | null) => void): Promise<void> {
-    while (await this.#clock.sleep(LOOK_EVERY_MS, this.#stopping.signal)) await this.#look(onFault);
+  async #checkUntilStopped(onFault: (words: string | null) => void): Promise<void> {
+    while (await this.#clock.sleep(CHECK_EVERY_MS, this.#stopping.signal)) await this.#check(onFault);
   }
 
-  async #look(onFault: (words: string | null) => void): Promise<void> {
+  async #check(onFault: (words: string | null) => void): Promise<void> {
     let fault: string | null = null;
     try {
       this.#ledger ??= await this.#open();
       this.#services = this.#ledger === null ? new Set() : await this.#busy(this.#ledger);
     } catch (thrown) {
-      // A ledger that cannot be read must not keep a migration from going.
+      // A ledger that cannot be read must not stop a migration.
       fault = thrown instanceof Error ? thrown.message : String(thrown);
       this.#services = new Set();
     }
@@ -68,7 +71,7 @@ export class LiveTraffic {
   async #busy(ledger: WatchedLedger): Promise<ReadonlySet<string>> {
     const sinceMs = this.#clock.now().epochMilliseconds - STALE_MS;
     const busy = new Set<string>();
-    for (const run of await ledger.runsIn(STARTED_STATES, { limit: LOOKED_AT }))
+    for (const run of await ledger.runsIn(STARTED_STATES, { limit: RUNS_SCANNED }))
       if (!busy.has(run.binding.service) && (await moves(run, ledger, sinceMs)))
         busy.add(run.binding.service);
     return busy;
@@ -78,7 +81,7 @@ export class LiveTraffic {
 async function moves(run: Run, ledger: WatchedLedger, sinceMs: number): Promise<boolean> {
   if (Date.parse(run.changedAt) >= sinceMs) return true;
   if (run.state !== "delivering") return false;
-  // Of a large file only its batches move.
+  // Of a large file only the batches change.
   return (await ledger.batches(run.id)).some(
     ({ acceptedAt }) => acceptedAt !== null && Date.parse(acceptedAt) >= sinceMs,
   );

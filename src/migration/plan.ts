@@ -1,4 +1,7 @@
-/** What a migration would do, found out without sending anything: every file is mapped, and what its readings are about is put side by side. */
+/**
+ * The effect of a migration, found without sending anything: every file is mapped, and the targets of the files are
+ * compared.
+ */
 import type { TargetFacts } from "../model.ts";
 import { targetWords } from "../wire/index.ts";
 import type { HistoryFile } from "./history-files.ts";
@@ -10,14 +13,14 @@ export interface PlannedFile {
   readonly points: number;
   /** Refused rows of a lenient mapping. */
   readonly rejected: number;
-  /** Why nothing of it can be delivered; null when it can. */
+  /** Why nothing of the file can be delivered; null when it can. */
   readonly fault: string | null;
   readonly targets: readonly TargetFacts[];
   /** SHA-256 of the content, lower-case hexadecimal; null when it was not read. */
   readonly sha256: string | null;
 }
 
-/** What is odd about the files, in words that name them. */
+/** A finding about the files, in words that name them. */
 export interface PlanFinding {
   readonly kind: "duplicate" | "overlap" | "gap" | "fault" | "unclaimed" | "empty" | "unit" | "pattern";
   readonly files: readonly string[];
@@ -33,7 +36,7 @@ interface Span {
   readonly points: number;
 }
 
-/** Files are added one by one, in their order; memory holds what they are about, and none of their readings. */
+/** Files are added one by one, in their order; memory holds their targets, and no readings. */
 export class Plan {
   readonly #spans = new Map<string, { readonly unit: Set<string>; readonly spans: Span[] }>();
   readonly #digests = new Map<string, string>();
@@ -93,7 +96,7 @@ export class Plan {
     return edges;
   }
 
-  /** Where a target (in words) comes from: its files, in their order, and its period in milliseconds since 1970 in UTC. */
+  /** The origin of a target (in words): its files, in their order, and its period in milliseconds since 1970 in UTC. */
   shareOf(
     target: string,
   ): { readonly files: readonly string[]; readonly fromMs: number; readonly toMs: number } | null {
@@ -106,12 +109,15 @@ export class Plan {
     return { files: [...new Set(spans.map(({ path }) => path))], fromMs, toMs };
   }
 
-  /** One for each target and unit, of the first file with it. */
+  /** One for each target and unit, from the first file with it. */
   samples(): readonly TargetFacts[] {
     return [...this.#samples.values()];
   }
 
-  /** `isWhole` false: only some of the files were added, so that what seems to be missing between two of them may lie in another. */
+  /**
+   * `isWhole` false: only some of the files were added, so that an apparent gap between two of them may be filled by
+   * another.
+   */
   findings(isWhole = true, wanted: (found: PlanFinding) => boolean = () => true): readonly PlanFinding[] {
     return [
       ...this.#findings.filter(wanted),
@@ -126,12 +132,12 @@ export class Plan {
   }
 }
 
-/** Seams of one target that are told; the rest is summed up. */
+/** Seams of one target that are listed; the others are counted. */
 const SEAMS_SHOWN = 5;
-/** A file that ends so many of its own steps before the next one begins leaves a gap. */
+/** A file that ends this many of its own steps before the next one begins leaves a gap. */
 const GAP_STEPS = 1.5;
 
-/** Where the files of one target overlap, or leave something out between them. */
+/** Where the files of one target overlap, or leave a gap between them. */
 function seams(target: string, spans: readonly Span[], withGaps: boolean): readonly PlanFinding[] {
   const ordered = spans.toSorted((one, other) => one.fromMs - other.fromMs || one.toMs - other.toMs);
   const found: PlanFinding[] = [];
@@ -167,7 +173,9 @@ function overlap(target: string, before: Span, span: Span, step: number | null):
     kind: "overlap",
     files: [before.path, span.path],
     target,
-    words: `${before.path} and ${span.path} overlap by ${count} ${count === 1 ? "reading" : "readings"} of ${target} from ${iso(span.fromMs)}: the later file wins${shiftWords(step === HOUR_MS ? ms + step : ms, step)}`,
+    words:
+      `${before.path} and ${span.path} overlap by ${count} ${count === 1 ? "reading" : "readings"} of ${target} ` +
+      `from ${iso(span.fromMs)}: the later file wins${shiftWords(step === HOUR_MS ? ms + step : ms, step)}`,
   };
 }
 
@@ -177,21 +185,27 @@ function gap(target: string, before: Span, span: Span, step: number): PlanFindin
     kind: "gap",
     files: [before.path, span.path],
     target,
-    words: `between ${before.path} and ${span.path} ${count} ${count === 1 ? "reading" : "readings"} of ${target} are missing, from ${iso(before.toMs + step)}: a file is missing or cut off${shiftWords(span.fromMs - before.toMs - step, step)}`,
+    words:
+      `between ${before.path} and ${span.path} ${count} ${count === 1 ? "reading" : "readings"} of ${target} ` +
+      `are missing, from ${iso(before.toMs + step)}: a file is missing or cut ` +
+      `off${shiftWords(span.fromMs - before.toMs - step, step)}`,
   };
 }
 
 const HOUR_MS = 3_600_000;
 const OTHER_ZONE = "one of the two is in another time zone";
 
-/** Whether what is stored may be wrong by it, also where nothing is missing: a gap alone is no fault of what is there. */
+/** Whether stored readings may be wrong because of the finding: a gap alone is no fault of the stored readings. */
 export function mayBeWrong({ kind, words }: PlanFinding): boolean {
   return kind === "gap"
     ? words.includes(OTHER_ZONE)
     : kind === "duplicate" || kind === "overlap" || kind === "unit";
 }
 
-/** Whole hours at a seam are what a file in another time zone leaves; `ms` from the one reading to the other, or to the end of its step. */
+/**
+ * A file in another time zone leaves whole hours at a seam; `ms` is the distance from one reading to the other, or to
+ * the end of its step.
+ */
 function shiftWords(ms: number, step: number | null): string {
   if (step === null || step > HOUR_MS) return "";
   const hours = (ms > 0 && ms % HOUR_MS === 0 ? ms : ms + step) / HOUR_MS;

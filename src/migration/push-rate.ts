@@ -1,17 +1,20 @@
-/** How fast an earlier migration was sent, from what its ledger says of its batches. */
+/** The rate at which an earlier migration was sent, from the batches in its ledger. */
 import type { Ledger } from "../ledger/ledger.ts";
 import { SENT_STATES } from "../states.ts";
 
-/** Longer than this between two batches, and nothing was being sent: it had been stopped, or waited for its hours. */
+/**
+ * A longer pause between two batches means that nothing was being sent: the migration was stopped, or waited for its
+ * hours.
+ */
 const IDLE_MS = 5_000;
-const RUNS_LOOKED_AT = 200;
-/** Less is chance. */
+const RUNS_SAMPLED = 200;
+/** A shorter time is too uncertain. */
 const MEASURED_MS = 1_000;
 
-/** Readings a second of the newest runs; null when too little was sent to tell. */
+/** Readings a second of the newest runs; null when too little was sent to measure. */
 export async function pushRateOf(ledger: Pick<Ledger, "recentRuns" | "batches">): Promise<number | null> {
   const answers: { readonly atMs: number; readonly points: number }[] = [];
-  for (const run of await ledger.recentRuns(RUNS_LOOKED_AT, SENT_STATES))
+  for (const run of await ledger.recentRuns(RUNS_SAMPLED, SENT_STATES))
     for (const { acceptedAt, points } of await ledger.batches(run.id))
       if (acceptedAt !== null) answers.push({ atMs: Date.parse(acceptedAt), points });
   answers.sort((one, other) => one.atMs - other.atMs);

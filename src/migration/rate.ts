@@ -1,14 +1,14 @@
-/** How fast readings or their bytes go to the service at most. */
+/** The highest rate of readings or bytes to the service. */
 import { parseSize } from "../support/quantities.ts";
 
 export interface Rate {
   readonly of: "readings" | "bytes";
   readonly perSecond: number;
-  /** As it was given. */
+  /** As the user wrote it. */
   readonly text: string;
 }
 
-/** `5000/s`, `2MB/s`; undefined when it is no rate. */
+/** `5000/s`, `2MB/s`; undefined when the text is not a rate. */
 export function parseRate(text: string): Rate | undefined {
   const amount = /^(.+?)\s*\/\s*s$/.exec(text.trim())?.[1];
   if (amount === undefined) return undefined;

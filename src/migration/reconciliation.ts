@@ -1,9 +1,9 @@
-/** Compares what should be stored with what is stored, by target and month, and says what is likely to be behind a difference. */
+/** Compares accepted readings with stored ones, by target and month, and names the likely reason of a difference. */
 import type { DataQuery, DataRow } from "../wire/index.ts";
 import type { Expectation, PeriodSum } from "./expectation.ts";
-import { meantVariables, type TargetReader } from "./meant-variables.ts";
+import { resolveVariables, type TargetReader } from "./resolved-variables.ts";
 
-/** What is asked of the service; errors are those of its client. */
+/** Queries to the service; errors are those of its client. */
 export interface StoreReader extends TargetReader {
   postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]>;
 }
@@ -29,11 +29,11 @@ export interface Reconciliation {
   readonly targets: number;
   /** Dates with a reading. */
   readonly points: number;
-  /** Readings in whose place a later one of the migration came. */
+  /** Readings that a later one of the migration replaced. */
   readonly superseded: number;
   readonly months: number;
   readonly differences: readonly Difference[];
-  /** Runs whose batches are not kept any more, so that nothing can be said of them. */
+  /** Runs whose batches are no longer kept, so that they cannot be compared. */
   readonly unknown: readonly string[];
 }
 
@@ -41,7 +41,7 @@ const VARIABLES_PER_CALL = 20;
 const ROWS_PER_PAGE = 10_000;
 /** Sums of the same numbers in another order differ by less than this share of their magnitudes. */
 const TOLERANCE = 1e-9;
-/** Readings that are compared one by one to find out why. */
+/** Readings that are compared one by one to find the reason. */
 const SAMPLE = 200;
 
 export async function reconcile(
@@ -52,7 +52,7 @@ export async function reconcile(
   const targetCount = expectation.targets().length;
   const differences: Difference[] = [];
   let months = 0;
-  const byVariable = await meantVariables(expectation, reader, signal, ({ id, target }) => {
+  const byVariable = await resolveVariables(expectation, reader, signal, ({ id, target }) => {
     const all = expectation.sums(id, "month");
     months += all.length;
     differences.push(...all.map((sum) => missingVariable(target, sum)));
@@ -181,9 +181,15 @@ async function whyDifferent(
   });
   const [ratio] = ratios;
   if (ratio !== undefined && ratio !== 1 && ratios.every((one) => Math.abs(one / ratio - 1) < 1e-6))
-    return `every stored value is ${Number(ratio.toPrecision(6))} times ours: a unit was converted, or another sender uses another one`;
+    return (
+      `every stored value is ${Number(ratio.toPrecision(6))} times ours: a unit was converted, or another ` +
+      "sender uses another one"
+    );
   if (found.count > expected.count)
-    return `the service holds ${found.count - expected.count} readings more: another sender, or an earlier delivery, wrote there`;
+    return (
+      `the service holds ${found.count - expected.count} readings more: another sender, or an earlier delivery, ` +
+      "wrote there"
+    );
   if (found.count < expected.count) return `${expected.count - found.count} readings are missing`;
   return "other values are stored: another sender wrote there since, or a later version counts";
 }

@@ -1,4 +1,4 @@
-/** The periods that an undo removes, on the disk: there may be as many as readings. */
+/** The periods that an undo removes, on disk: there may be as many as readings. */
 import { rmSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
@@ -20,7 +20,7 @@ export class RemovalRanges {
   readonly #path: string;
   readonly #insert: StatementSync;
 
-  /** Takes the path for a file of its own. */
+  /** `path` must not be used by another component. */
   constructor(path: string) {
     this.#path = path;
     rmSync(path, { force: true });
@@ -42,7 +42,7 @@ export class RemovalRanges {
     return (this.#db.prepare("SELECT count(*) AS n FROM ranges").get() as { n: number }).n;
   }
 
-  /** In the order in which they were added. Memory holds some of them. */
+  /** In the order in which they were added, read in pages. */
   *all(): Generator<RemovalRange> {
     const some = this.#db.prepare("SELECT * FROM ranges WHERE id > ? ORDER BY id LIMIT ?");
     for (let after = 0; ; ) {

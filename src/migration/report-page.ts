@@ -1,4 +1,4 @@
-/** The report as one HTML page that needs nothing else: it can be mailed, printed and kept. */
+/** The report as one self-contained HTML page: it can be mailed, printed and kept. */
 import type { RunState } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 import { type CoverageRow, deliveredFiles, type MigrationReport, type ReportedFile } from "./report.ts";
@@ -59,7 +59,7 @@ function heading({ id, patterns, mapper, madeAt, startedAt, endedAt }: Migration
 <p class="soft">Report of ${time(madeAt)}${took}. Times are in UTC.</p>`;
 }
 
-/** What of the deliveries was taken away again: of this one, and of those before it. */
+/** The parts of this and of earlier deliveries that were undone. */
 function undone({ undone: all = [], endedAt }: MigrationReport): string {
   return all
     .map((one, at) => {
@@ -67,7 +67,7 @@ function undone({ undone: all = [], endedAt }: MigrationReport): string {
       const versions = one.versions === 0 ? "" : ` with ${count(one.versions)} versions`;
       const removed = `${count(one.points)} points${versions} were removed from the service`;
       if (one.endedAt === null)
-        return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at ${time(one.begunAt)} UTC, and that has not ended: ${removed} so far.</p>`;
+        return `<p class="bad"><b>Being undone.</b> ${text(one.by)} began to undo this migration at ${time(one.begunAt)} UTC, and it has not finished: ${removed} so far.</p>`;
       const when = `at ${time(one.endedAt)} UTC by ${text(one.by)}: ${removed}.`;
       return isThis
         ? `<p class="bad"><b>Undone</b> ${when} Below is what was delivered before.</p>`
@@ -161,11 +161,11 @@ function shadeOf(points: number, most: number): number {
 
 const FINDINGS_SHOWN = 200;
 
-/** What is odd about the files: the service may store exactly what they say, and they may be wrong. */
+/** Findings about the files: the service may store exactly their content, and the content may be wrong. */
 function findings({ findings: all = [] }: MigrationReport): string {
   if (all.length === 0) return "";
   const rows = all.slice(0, FINDINGS_SHOWN).map(({ kind, words }) => `<li>${kind}: ${text(words)}</li>`);
-  return `<h2>Findings in the files</h2><p class="bad">Of ${count(all.length)} findings a person has to say whether they are as they should be.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
+  return `<h2>Findings in the files</h2><p class="bad">Of ${count(all.length)} findings a person has to decide whether they are faults.</p><ul>${rows.join("")}</ul>${more(all.length, FINDINGS_SHOWN)}`;
 }
 
 function reconciliation(report: MigrationReport): string {
@@ -179,11 +179,11 @@ function reconciliation(report: MigrationReport): string {
   const later =
     reconciledAt === null || endedAt === null || endedAt <= reconciledAt
       ? ""
-      : `<p class="bad">That was at ${time(reconciledAt)}. Readings were delivered since, and with these nothing was compared (<code>--verify</code> does).</p>`;
+      : `<p class="bad">That was at ${time(reconciledAt)}. Readings were delivered since, and these were not compared (<code>--verify</code> does).</p>`;
   const lost =
     unknown.length === 0
       ? ""
-      : `<p class="bad">Of ${unknown.length} runs nothing can be said: their batches are not kept any more.</p>`;
+      : `<p class="bad">Of ${unknown.length} runs nothing is known: their batches are no longer kept.</p>`;
   if (differences.length === 0 && odd.length > 0)
     return `<h2>Reconciliation</h2><p><b>Stored as the files say.</b> ${what}${replaced}</p><p class="bad">The files themselves have ${count(odd.length)} findings (below): a file in another time zone or a duplicate is stored without a difference.</p>${later}${lost}`;
   if (differences.length === 0)
@@ -225,15 +225,15 @@ function structure({ structure: found, id }: MigrationReport): string {
   const table =
     rows.length === 0
       ? "<p>Nothing was missing.</p>"
-      : `<p class="soft"><code>headgate migrate undo ${text(id)} --structure</code> takes back what nobody else uses.</p><div class="wide"><table class="stack"><tr><th>what</th><th>name</th><th class="number">id</th><th>for</th><th>created</th><th>state</th></tr>${rows.join("")}</table></div>${more(created.length, CREATED_SHOWN)}`;
+      : `<p class="soft"><code>headgate migrate undo ${text(id)} --structure</code> removes the parts that are not used otherwise.</p><div class="wide"><table class="stack"><tr><th>what</th><th>name</th><th class="number">id</th><th>for</th><th>created</th><th>state</th></tr>${rows.join("")}</table></div>${more(created.length, CREATED_SHOWN)}`;
   const others =
-    left.length === 0 ? "" : `<p class="bad">There already, and left as it is:</p><ul>${left.join("")}</ul>`;
+    left.length === 0 ? "" : `<p class="bad">Existing, and left unchanged:</p><ul>${left.join("")}</ul>`;
   return `<h2>Structure that was created</h2>${table}${others}`;
 }
 
 function stateWords(state: RecordedCreation["state"], removed: RecordedCreation["removed"]): string {
   if (removed !== null) return `removed ${time(removed.at)} by ${text(removed.by)}`;
-  return state === "begun" ? "not known yet: the next call looks for it" : "there";
+  return state === "begun" ? "not known yet: the next call searches for it" : "there";
 }
 
 function files({ files: all }: MigrationReport): string {

@@ -1,4 +1,4 @@
-/** What a migration did, put together from its ledger and its spool: the facts of the report, as JSON has them. */
+/** The result of a migration, from its ledger and its spool: the facts of the report, as its JSON has them. */
 import { join } from "node:path";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run, RunState, TargetFacts } from "../model.ts";
@@ -23,7 +23,7 @@ export interface ReportedFile {
   readonly rejected: number;
   /** Refused rows of the file. */
   readonly refused: number;
-  /** Why it rests where it rests; null when all went well. */
+  /** Why the file did not end well; null when it did. */
   readonly reason: string | null;
   /** Push calls; their operation ids begin with the run. */
   readonly operations: number;
@@ -55,19 +55,19 @@ export interface MigrationReport {
     readonly from: string;
     readonly cellDays: number;
     readonly cells: number;
-    /** The first of them by name; `targets` counts all. */
+    /** The first targets by name; `targets` counts all. */
     readonly rows: readonly CoverageRow[];
     readonly targets: number;
   } | null;
   readonly refusals: readonly { readonly reason: string; readonly rows: number; readonly files: number }[];
-  /** What is odd about the files, whatever the service stores of them; absent in reports of earlier versions. */
+  /** Findings about the files, independent of the service; absent in reports of earlier versions. */
   readonly findings?: readonly PlanFinding[];
   readonly reconciliation: Reconciliation | null;
-  /** When it was compared; null when it was not. */
+  /** When the service was compared; null when it was not. */
   readonly reconciledAt: string | null;
   /** Sites, sources and variables that were created for it; absent when there are none. */
   readonly structure?: StructureReport;
-  /** What of its deliveries was taken away again, oldest first; the last may be under way. */
+  /** The undone deliveries, oldest first; the last may be in progress. */
   readonly undone?: readonly Undone[];
 }
 
@@ -141,7 +141,7 @@ export async function makeReport(
   };
 }
 
-/** Of a file that was delivered without some of its rows: by their words, with `…` for what they quote. */
+/** Refused rows of a file that was delivered without them: by message, with `…` in place of quoted values. */
 async function refusedRows(
   { id, points }: Run,
   ledger: ReportLedger,
@@ -163,7 +163,7 @@ const STEPS_MAX = 200;
 class Timeline {
   readonly #accepted: { readonly at: string; readonly points: number }[] = [];
 
-  /** Answers how many operations the run had. */
+  /** Returns the number of operations of the run. */
   async take(run: Run, ledger: Pick<Ledger, "batches">): Promise<number> {
     const batches = await ledger.batches(run.id);
     for (const { state, points, acceptedAt } of batches)
@@ -191,7 +191,7 @@ const DAY_MS = 86_400_000;
 const ROWS_MAX = 60;
 const CELLS_MAX = 180;
 
-/** Readings by target and day. Within one file they count as evenly spread over the days that they reach over. */
+/** Readings by target and day. Within one file they count as evenly spread over the days of its period. */
 class Coverage {
   readonly #spans = new Map<string, { fromMs: number; toMs: number; points: number }[]>();
 

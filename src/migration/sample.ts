@@ -1,20 +1,20 @@
 /**
- * Which files of a history a plan reads: all of a small one, and of a large one some that are spread over its names and its sizes, so that what
- * is found in them holds for the others about as well.
+ * Chooses the files of a history that a plan reads: all of a small history, and of a large one a sample spread over
+ * names and sizes, so that its findings hold for the other files about as well.
  */
 import { parseSize } from "../support/quantities.ts";
 
 export interface SampleLimits {
   readonly files: number;
   readonly bytes: number;
-  /** A history within so many times the limits is read as a whole: what is left of it is small. */
+  /** A history up to this multiple of the limits is read completely: little of it would remain. */
   readonly slack?: number;
 }
 
 /** Read in about a minute, whatever the size of the history. */
 export const SAMPLE_DEFAULT: SampleLimits = { files: 300, bytes: 200_000_000, slack: 1.5 };
 
-/** `all`, a number of files, or a size such as `1GB`; undefined when it is none of them. */
+/** `all`, a number of files, or a size such as `1GB`; undefined for any other text. */
 export function parseSample(text: string): SampleLimits | undefined {
   const words = text.trim();
   const [files, bytes] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -26,13 +26,13 @@ export function parseSample(text: string): SampleLimits | undefined {
 
 export interface Sampled {
   readonly size: number;
-  /** Files of one group are alike: of each of them one is read at least. */
+  /** Files of one group are alike: at least one of each group is read. */
   readonly group: string;
 }
 
 /**
- * Ascending indexes into `files`, which are in the order of their names; all of them when they are within the limits, or little beyond them. Of each group one file is
- * read even where it goes beyond them, the smallest then.
+ * Ascending indexes into `files`, which are in the order of their names; all of them when they are within the limits,
+ * or little beyond them. One file of each group is read even beyond the limits, its smallest then.
  */
 export function chooseSample(files: readonly Sampled[], limits: SampleLimits): readonly number[] {
   const bytes = sumOf(files.map(({ size }) => size));
@@ -64,7 +64,8 @@ function chooseOf(
     chosen.add(index);
     bytes += sizeOf(index);
   };
-  // Wherever it has to stop, what was taken till then is spread. Neighbours go together, since a seam shows between the two of them alone.
+  // The order spreads the sample, wherever it stops. Neighbours stay together, since a seam shows only between two of
+  // them.
   for (const at of spread(members.length)) {
     take(members[at]);
     take(members[at + 1]);
@@ -76,12 +77,12 @@ function chooseOf(
 
 /** Every number below `count` once: first and last, the middle, the quarters, the eighths … */
 function* spread(count: number): Generator<number> {
-  const told = new Set<number>();
-  for (let parts = 1; told.size < count; parts *= 2)
+  const given = new Set<number>();
+  for (let parts = 1; given.size < count; parts *= 2)
     for (let part = 0; part <= parts; part += 1) {
       const at = Math.round(((count - 1) * part) / parts);
-      if (told.has(at)) continue;
-      told.add(at);
+      if (given.has(at)) continue;
+      given.add(at);
       yield at;
     }
 }

@@ -1,4 +1,7 @@
-/** From patterns to drops that are looked through once: a local folder for each pattern's fixed part, or a folder of a configured server. */
+/**
+ * From patterns to drops that are listed once: a local folder for the fixed part of each pattern, or a folder of a
+ * configured server.
+ */
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { type DropOptions, localOptions } from "../drops/options.ts";
@@ -7,7 +10,10 @@ import { isUrl } from "./request.ts";
 
 const MAGIC = /[*?[\]{}!]/;
 
-/** Drops whose files are the history. Names do not depend on the order of the patterns, since the ledger knows files by them. */
+/**
+ * Drops whose files are the history. Names do not depend on the order of the patterns, since they identify files in
+ * the ledger.
+ */
 export function historyDrops(
   patterns: readonly string[],
   configured: readonly DropOptions[],
@@ -31,7 +37,8 @@ export function historyDrops(
     const drop = remoteDrop(pattern, configured);
     const same = drops.findIndex(({ name }) => name === drop.name);
     const before = drops[same];
-    // One look at a folder for all of its patterns: by two of one name each would think the files of the other gone.
+    // One listing of a folder for all of its patterns: two drops of one name would each take the files of the other
+    // for removed.
     if (before === undefined) drops.push(drop);
     else
       drops[same] = {
@@ -43,7 +50,7 @@ export function historyDrops(
   return drops;
 }
 
-/** The folder before the first wildcard, and what follows; `/data/x.csv` is `x.csv` in `/data`. */
+/** The folder before the first wildcard, and the remaining pattern; `/data/x.csv` is `x.csv` in `/data`. */
 export function splitPattern(pattern: string): { readonly folder: string; readonly rest: string } {
   const parts = pattern.split("/");
   const magic = parts.findIndex((part) => MAGIC.test(part));
@@ -52,7 +59,7 @@ export function splitPattern(pattern: string): { readonly folder: string; readon
   return { folder: parts.slice(0, at).join("/") || "/", rest: rest === "" ? "**" : rest };
 }
 
-/** What the patterns of folders below take, so that no file is found twice. */
+/** The files that patterns of folders below take, so that no file is found twice. */
 function takenBelow(
   folder: string,
   all: ReadonlyMap<string, readonly { readonly rest: string }[]>,
@@ -70,7 +77,7 @@ function takenOnce(include: readonly string[]) {
     include,
     recursive: include.some((pattern) => pattern.includes("/") || pattern.includes("**")),
     temporaryNames: [],
-    // History lies still: what is there is complete.
+    // A history does not change: its files are complete.
     settle: { observations: 1, interval: "0s" },
     finish: { delivered: "leave", quarantined: "leave", unmatched: "leave", duplicate: "leave" },
     every: "1h",
@@ -81,7 +88,7 @@ function takenOnce(include: readonly string[]) {
 
 const NAME_MAX = 50;
 
-/** Letters and digits of the place; where these are not all of it, with what keeps two such places apart. */
+/** Letters and digits of the place; where it has other characters, with a digest that distinguishes such places. */
 function dropName(place: string): string {
   const words = place.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-+|-+$/g, "");
   if (words.length <= NAME_MAX && /^[A-Za-z0-9/]*$/.test(place)) return words || "root";
@@ -104,7 +111,9 @@ function remoteDrop(pattern: string, configured: readonly DropOptions[]): DropOp
       operation: "migrate",
       subject: pattern.replace(/:[^:@/]*@/, ":…@"),
       message: `no drop of the configuration is at ${kind}://${url.host}`,
-      hint: "Add a drop of that server to the configuration: its login and its host key or certificate are taken from there.",
+      hint:
+        "Add a drop of that server to the configuration: its login and its host key or certificate are taken " +
+        "from there.",
     });
   const { folder, rest } = splitPattern(decodeURIComponent(url.pathname));
   return {

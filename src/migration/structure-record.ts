@@ -1,6 +1,7 @@
 /**
- * What a migration created in its services, and took away again: `structure.jsonl` in its folder. A line that a creation was begun is durable
- * before the service is asked, one with its id follows; what has none is looked for before anything else is done with it.
+ * The record of structure that a migration created in its services, and removed: `structure.jsonl` in its folder. The
+ * line of a creation is durable before the service is called, a line with its id follows; a creation without an id is
+ * searched for before anything else is done with it.
  */
 import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
@@ -16,11 +17,11 @@ export interface RecordedCreation extends Creation {
   readonly nth: number;
   readonly service: string;
   readonly at: string;
-  /** `begun`: not known yet whether it is there. `absent`: it was looked for in vain. */
+  /** `begun`: its existence is unknown. `absent`: it was searched for and not found. */
   readonly state: "begun" | "created" | "absent" | "removed";
-  /** It was looked for, and found: the process had ended, or the answer was lost. */
+  /** It was searched for, and found: the process had ended, or the response was lost. */
   readonly found: boolean;
-  /** When, and who ordered it; null while it is there. */
+  /** When it was removed and by which user; null while it exists. */
   readonly removed: { readonly at: string; readonly by: string } | null;
 }
 
@@ -54,7 +55,7 @@ export class StructureRecord {
     this.#clock = clock;
   }
 
-  /** Nothing is written before something is created. One process at a time may write. */
+  /** The file is created with the first creation. Only one process at a time may write. */
   static async open(folder: string, clock: Clock): Promise<StructureRecord> {
     const record = new StructureRecord(join(folder, RECORD), clock);
     if (existsSync(record.#path))
@@ -72,7 +73,7 @@ export class StructureRecord {
     return { created, differences: this.#differences };
   }
 
-  /** Of what is created in one service. */
+  /** The journal for creations in one service. */
   journal(service: string): CreationJournal {
     const own = () => this.entries.filter((one) => one.service === service);
     return {
@@ -81,7 +82,7 @@ export class StructureRecord {
         await this.#write({ what: "begun", nth, at: isoInstant(this.#clock.now()), service, ...creation });
         return nth;
       },
-      // Not waited for by a power cut: what has no id is looked for.
+      // Not durable at once: a creation without an id is searched for.
       created: (nth, id, found) => this.#write({ what: "created", nth, id, found }, false),
       absent: (nth) => this.#write({ what: "absent", nth }, false),
       open: () =>
@@ -114,7 +115,7 @@ export class StructureRecord {
   async #write(line: Line, isDurable = true): Promise<void> {
     let before = "";
     if (this.#handle === null) {
-      // The line before may have been cut off by a crash.
+      // A crash may have cut off the line before.
       before = existsSync(this.#path) ? "\n" : "";
       this.#handle = await open(this.#path, "a");
       await syncDirectory(dirname(this.#path));
@@ -143,7 +144,7 @@ export class StructureRecord {
   }
 }
 
-/** A line that a crash cut off says nothing; what it was about is looked for. */
+/** A line that a crash cut off is ignored; its creation is searched for. */
 function linesOf(text: string): readonly Line[] {
   return text
     .split("\n")

@@ -1,6 +1,7 @@
 /**
- * Takes away what a migration created and nobody uses: variables without points, then sources without variables, then sites without
- * sources. The service removes a thing with everything below it, so that each is looked at once more right before.
+ * Removes structure that a migration created and that is unused: variables without points, then sources without
+ * variables, then sites without sources. The service removes a thing with everything below it, so that each thing is
+ * checked again right before.
  */
 import type { Entity } from "../provisioning/wanted.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
@@ -18,19 +19,19 @@ import type { RecordedCreation } from "./structure-record.ts";
 
 type Listed<Item> = Promise<Page<Item>>;
 
-/** What is asked of the service; errors are those of its client. */
+/** Calls to the service; errors are those of its client. */
 export interface StructureRemover {
   getSites(query: SitesQuery, signal: AbortSignal): Listed<{ readonly id: number }>;
   getSources(query: SourcesQuery, signal: AbortSignal): Listed<Source>;
   getVariables(query: VariablesQuery, signal: AbortSignal): Listed<Variable>;
   deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal>;
-  /** False when there was none any more. */
+  /** False when it no longer existed. */
   deleteVariable(sourceId: number, id: number, signal: AbortSignal): Promise<boolean>;
   deleteSource(id: number, signal: AbortSignal): Promise<boolean>;
   deleteSite(id: number, signal: AbortSignal): Promise<boolean>;
 }
 
-/** `goes`; `gone`: it is not there any more; `stays`: it is used, and by what. */
+/** `goes`: it is removed; `gone`: it no longer exists; `stays`: it is used, and by what. */
 export interface Verdict {
   readonly nth: number;
   readonly entity: Entity;
@@ -46,9 +47,9 @@ const NAMED_MAX = 3;
 
 export class StructureSurvey {
   readonly #remover: StructureRemover;
-  /** Points of variables that will have gone by then. */
+  /** Points by variable that will have been removed by then. */
   readonly #leaving: ReadonlyMap<number, number>;
-  /** By `entity id`: what goes or is gone. */
+  /** By `entity id`: things that are or will be removed. */
   readonly #going = new Set<string>();
 
   constructor(remover: StructureRemover, leaving: ReadonlyMap<number, number> = new Map()) {
@@ -67,7 +68,7 @@ export class StructureSurvey {
     return verdicts;
   }
 
-  /** Looks again, and removes it when it may still go. */
+  /** Checks again, and removes it when it is still unused. */
   async remove(one: RecordedCreation, signal: AbortSignal): Promise<Verdict> {
     const { id } = one;
     if (id === null) return verdictOf(one, 0, "gone");
@@ -98,7 +99,7 @@ export class StructureSurvey {
     return verdictOf(one, id, used === GONE ? "gone" : "goes");
   }
 
-  /** In words; null: by nobody. */
+  /** The user of the thing, in words; null: unused. */
   async #usedBy(entity: Entity, id: number, signal: AbortSignal): Promise<string | typeof GONE | null> {
     const remover = this.#remover;
     if (entity === "variable") {

@@ -1,4 +1,4 @@
-/** How a migration holds itself back: its hours, its rate, and the way that it gives to what a running gateway brings. */
+/** Limits a migration: its hours, its rate, and its yielding to the traffic of a running gateway. */
 import type { Admission } from "../delivery/delivery.ts";
 import { Pace } from "../delivery/rate-limit.ts";
 import type { Batch } from "../model.ts";
@@ -6,34 +6,34 @@ import type { Clock } from "../support/clock.ts";
 import { type Rate, rateWords } from "./rate.ts";
 import type { Window } from "./window.ts";
 
-export interface CareOptions {
+export interface ThrottleOptions {
   readonly rate: Rate | null;
   readonly window: Window | null;
-  /** Whether a running gateway has something for the service on its way. */
+  /** Whether a running gateway has work in progress for the service. */
   readonly isLive: (service: string) => boolean;
 }
 
-/** Between two looks at the traffic of others, in milliseconds. */
-const LOOK_EVERY_MS = 250;
-/** With traffic of others that never ends, a batch goes each time that so many milliseconds have passed. */
+/** Between two checks of other traffic, in milliseconds. */
+const CHECK_EVERY_MS = 250;
+/** While other traffic never ends, one batch is sent each time this many milliseconds have passed. */
 const GIVE_WAY_MAX_MS = 30_000;
 const GIVE_WAY = "a running gateway delivers its own files first";
 
 export class Throttle implements Admission {
-  readonly #options: CareOptions;
+  readonly #options: ThrottleOptions;
   readonly #clock: Clock;
   readonly #stop: AbortSignal;
   readonly #pace: Pace;
-  /** How many batches wait, by what for. */
+  /** The number of waiting batches, by reason. */
   readonly #waiting = new Map<string, number>();
-  /** Batches as they were handed in, also to be sent again. */
+  /** Batches that were handed in, to recognize repeated sends. */
   readonly #went = new WeakSet<object>();
   #retries = 0;
   #wentMs: number;
   #closed: string | null = null;
 
-  /** When `stop` is aborted nothing waits any more, and nothing goes. */
-  constructor(options: CareOptions, clock: Clock, stop: AbortSignal) {
+  /** When `stop` is aborted, all waits end, and nothing is sent. */
+  constructor(options: ThrottleOptions, clock: Clock, stop: AbortSignal) {
     this.#options = options;
     this.#clock = clock;
     this.#stop = stop;
@@ -41,7 +41,7 @@ export class Throttle implements Admission {
     this.#wentMs = clock.monotonicMs();
   }
 
-  /** From now on no file is taken. */
+  /** Takes no files from now on. */
   close(reason: string): void {
     this.#closed ??= reason;
   }
@@ -54,12 +54,12 @@ export class Throttle implements Admission {
     return this.#closed !== null || this.#windowOpens() !== null;
   }
 
-  /** Calls that were let go although their batch had gone before, also before this process. */
+  /** Calls that were sent although their batch had been sent before, also by an earlier process. */
   get retries(): number {
     return this.#retries;
   }
 
-  /** What keeps the migration from going as fast as it could, in words. */
+  /** Why the migration is slower than it could be, in words. */
   waits(): readonly string[] {
     const opens = this.#windowOpens();
     return opens === null ? [...this.#waiting.keys()] : [this.#windowWords(opens)];
@@ -81,7 +81,7 @@ export class Throttle implements Admission {
       }
       const isPaced = rate === null || (await this.#during(`the rate of ${rateWords(rate)}`, takePace));
       if (!isPaced || ended.aborted) return false;
-      // The rate may have taken long.
+      // The wait for the rate may have taken long.
       if (this.#wait(service) !== null) continue;
       this.#wentMs = this.#clock.monotonicMs();
       if (batch.attempts > 0 || this.#went.has(batch)) this.#retries += 1;
@@ -94,13 +94,13 @@ export class Throttle implements Admission {
     const opens = this.#windowOpens();
     if (opens !== null)
       return {
-        // Clocks are put right, so that long waits are looked at again.
+        // Clocks may be corrected, so that long waits are rechecked.
         ms: Math.min(60_000, this.#clock.now().until(opens).total("milliseconds")),
         words: this.#windowWords(opens),
       };
     const gaveWayMs = this.#clock.monotonicMs() - this.#wentMs;
     if (gaveWayMs >= GIVE_WAY_MAX_MS || !this.#options.isLive(service)) return null;
-    return { ms: LOOK_EVERY_MS, words: GIVE_WAY };
+    return { ms: CHECK_EVERY_MS, words: GIVE_WAY };
   }
 
   async #during<Value>(words: string, work: () => Promise<Value>): Promise<Value> {

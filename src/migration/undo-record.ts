@@ -1,7 +1,8 @@
 /**
- * What is known of the undoing of a migration: `undo.jsonl` in its folder, a line for each call that removed something, between one that it was
- * begun and one that it ended. While it stands begun the ledger does not say any more what is stored, so that nothing else may be done.
- * Once it has ended, ledger, spool and report go into `undone/<n>`, and the same order is a new migration.
+ * The record of undoing a migration: `undo.jsonl` in its folder, with a line for its begin, a line for each call that
+ * removed something, and one for its end. Before its end the ledger no longer describes what is stored, so that
+ * nothing else may be done. After its end, ledger, spool and report move into `undone/<n>`, and the same request is a
+ * new migration.
  */
 import { existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, readFile, rename } from "node:fs/promises";
@@ -11,7 +12,7 @@ import type { RemovalRange } from "./removal-ranges.ts";
 
 const RECORD = "undo.jsonl";
 const ASIDE = "undone";
-/** What belongs to the migration however often it is undone. The lock of the ledger is held meanwhile. */
+/** Files that stay with the migration however often it is undone. The lock of the ledger is held meanwhile. */
 const STAYS: ReadonlySet<string> = new Set([
   "migration.json",
   "migration.log",
@@ -23,14 +24,14 @@ const STAYS: ReadonlySet<string> = new Set([
 
 export interface Undone {
   readonly begunAt: string;
-  /** Null: it was begun, and did not come to its end. */
+  /** Null: it was begun, and has not finished. */
   readonly endedAt: string | null;
-  /** The user who ordered it. */
+  /** The user who ran it. */
   readonly by: string;
-  /** Dates, and versions of them, as the service counted what it removed. */
+  /** Dates, and versions of them, as the service counted the removed ones. */
   readonly points: number;
   readonly versions: number;
-  /** Where ledger and report of what was undone are; null before the end. */
+  /** The folder of the undone ledger and report; null before the end. */
   readonly folder: string | null;
 }
 
@@ -39,12 +40,12 @@ type Line =
   | ({ readonly what: "removed" } & RemovalRange)
   | { readonly what: "ended"; readonly at: string; readonly into: string };
 
-/** Of the undoing that has begun and was not put aside. */
-export function undoUnderWay(folder: string): Promise<Undone | null> {
+/** The undo that has begun and was not archived. */
+export function runningUndo(folder: string): Promise<Undone | null> {
   return readRecord(folder, folder);
 }
 
-/** Those that came to their end, oldest first. */
+/** Finished undos, oldest first. */
 export async function pastUndos(folder: string): Promise<readonly Undone[]> {
   if (!existsSync(join(folder, ASIDE))) return [];
   const names = (await readdir(join(folder, ASIDE))).sort((one, other) => Number(one) - Number(other));
@@ -70,7 +71,7 @@ async function readRecord(place: string, folder: string): Promise<Undone | null>
   };
 }
 
-/** A line that a crash cut off says nothing. */
+/** A line that a crash cut off is ignored. */
 function linesOf(text: string): readonly Line[] {
   return text
     .split("\n")
@@ -92,13 +93,13 @@ export class UndoRecord {
     this.#folder = folder;
   }
 
-  /** Durable before anything is removed. Goes on with the one that was begun before. */
+  /** Durable before anything is removed. Resumes an undo that was begun before. */
   static async begin(folder: string, at: string, by: string): Promise<UndoRecord> {
     const isNew = !existsSync(join(folder, RECORD));
     const handle = await open(join(folder, RECORD), "a");
     const record = new UndoRecord(handle, folder);
     try {
-      // The line before may have been cut off by a crash.
+      // A crash may have cut off the line before.
       await record.#write({ what: "begun", at, by }, isNew ? "" : "\n");
       await handle.sync();
       await syncDirectory(folder);
@@ -128,13 +129,13 @@ export class UndoRecord {
   }
 }
 
-/** After the end; also after a crash in the middle of it. Nobody else may have the ledger meanwhile. */
-export async function putAside(folder: string, { folder: into }: Undone): Promise<void> {
+/** Called after the end; also after a crash in the middle of it. No other process may use the ledger meanwhile. */
+export async function archiveUndo(folder: string, { folder: into }: Undone): Promise<void> {
   if (into === null) return;
   await mkdir(into, { recursive: true });
   for (const name of await readdir(folder))
     if (!STAYS.has(name)) await rename(join(folder, name), join(into, name));
-  // Last: until then it is known that something is left to be moved.
+  // The last move: until then the record shows that files are left to be moved.
   await rename(join(folder, RECORD), join(into, RECORD));
   await syncDirectory(into);
   await syncDirectory(folder);

@@ -1,35 +1,39 @@
 /**
- * What of a migration is still stored and may be taken away again. `DELETE /data` takes variables and a period, and removes every version of
- * every date in it. So what is stored is read and laid beside what was delivered: dates of the migration that no other date stands between
- * go in one call, and a date that is not ours, or not ours alone, is never in the period of a call.
+ * Finds the readings of a migration that are still stored and may be removed. `DELETE /data` takes variables and a
+ * period, and removes every version of every date in it. So the stored dates are compared with the delivered ones:
+ * dates of the migration with no other date between them go in one call, and a date that is not of this migration, or
+ * not of it alone, is never in the period of a call.
  */
 import { mayBeStored } from "../delivery/delivery.ts";
 import type { Batch } from "../model.ts";
 import type { DataQuery, DataRow, Removal, RemovalQuery } from "../wire/index.ts";
 import type { Expectation, HeldReading } from "./expectation.ts";
-import { meantVariables, type TargetReader } from "./meant-variables.ts";
 import type { RemovalRanges } from "./removal-ranges.ts";
+import { resolveVariables, type TargetReader } from "./resolved-variables.ts";
 
-/** What is asked of the service; errors are those of its client. */
+/** Calls to the service; errors are those of its client. */
 export interface StoreRemover extends TargetReader {
   postData(query: DataQuery, signal: AbortSignal): Promise<readonly DataRow[]>;
   deleteData(query: RemovalQuery, signal: AbortSignal): Promise<Removal>;
 }
 
-/** Of one variable what would go, and what would stay. */
+/** The dates of one variable that would be removed, and those that would stay. */
 export interface UndoneVariable {
   readonly variableId: number;
-  /** As the migration named it, in words. */
+  /** The target in the words of the migration. */
   readonly target: string;
-  /** First and last date that go; null when none does. */
+  /** First and last date that are removed; null when there is none. */
   readonly from: string | null;
   readonly to: string | null;
   /** Dates, and versions of them. */
   readonly points: number;
   readonly versions: number;
-  /** Periods in which they go, one call each. */
+  /** The number of calls, one for each period. */
   readonly calls: number;
-  /** Dates that stay: other runs delivered them too; another value is stored there; the service would have removed more with them. */
+  /**
+   * Dates that stay: other runs delivered them too; another value is stored; the service would have removed more with
+   * them.
+   */
   readonly stay: { readonly others: number; readonly changed: number; readonly unsure: number };
   /** Numbers of the other runs, the first of them. */
   readonly otherRuns: readonly number[];
@@ -48,13 +52,13 @@ export interface SurveyParts {
   /** Readings of other runs. */
   readonly others: Expectation;
   readonly ranges: RemovalRanges;
-  /** Dates that others have delivered too, or that hold another value, go as well. */
+  /** Dates that others have delivered too, or that hold another value, are removed as well. */
   readonly withOthers: boolean;
   readonly store: StoreRemover;
   tick(variables: number, of: number): void;
 }
 
-/** Nobody knows of a batch that was never answered clearly whether it is stored. One that was begun, and did not go after all, is not. */
+/** A batch without a clear response may be stored. A batch that was begun and never sent is not. */
 export function mayBeDelivered(batch: Batch): boolean {
   return batch.state === "accepted" || (batch.state === "sending" && mayBeStored(batch));
 }
@@ -62,14 +66,14 @@ export function mayBeDelivered(batch: Batch): boolean {
 const ROWS_PER_PAGE = 10_000;
 const OWN_PER_READ = 5_000;
 const RUNS_NAMED = 3;
-/** Values may have been through a decimal column of the service. */
+/** Values may have passed through a decimal column of the service. */
 const TOLERANCE = 1e-9;
 
 export async function surveyUndo(parts: SurveyParts, signal: AbortSignal): Promise<UndoSurvey> {
   const { own, others, store } = parts;
   const missing: string[] = [];
-  const ours = await meantVariables(own, store, signal, ({ target }) => missing.push(target));
-  const theirs = await meantVariables(others, store, signal, () => undefined);
+  const ours = await resolveVariables(own, store, signal, ({ target }) => missing.push(target));
+  const theirs = await resolveVariables(others, store, signal, () => undefined);
   const variables: UndoneVariable[] = [];
   let absent = 0;
   for (const [variableId, { id, target }] of ours) {
@@ -132,7 +136,7 @@ class VariableSurvey {
     };
   }
 
-  /** Whether a stored date of ours may go. */
+  /** Whether a stored date of this migration may be removed. */
   #goes(mine: HeldReading, stored: number): boolean {
     const { others, withOthers } = this.#parts;
     const id = this.#subject.others;
@@ -151,7 +155,7 @@ class VariableSurvey {
     this.#open.points += 1;
   }
 
-  /** Asks what would go, and takes the period only when that is what was found there. */
+  /** Asks the service for the effect, and removes the period only when it equals what was found there. */
   async #close(signal: AbortSignal): Promise<void> {
     const range = this.#open;
     this.#open = null;
@@ -172,7 +176,7 @@ class VariableSurvey {
   }
 }
 
-/** Its end is excluded, so that it lies a millisecond behind the last date. */
+/** The end is exclusive: a millisecond after the last date. */
 export function periodOf(
   variableId: number,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
@@ -180,14 +184,14 @@ export function periodOf(
   return { VariableIds: [variableId], FromDateUtc: iso(fromMs), ToDateUtc: iso(toMs + 1) };
 }
 
-/** Readings of one target in the order of time. Memory holds some of them. */
+/** Readings of one target in the order of time, read in pages. */
 class Cursor {
   readonly #readings: Expectation;
   readonly #target: number;
   #page: readonly HeldReading[] = [];
   #next = 0;
   #fromMs = Number.MIN_SAFE_INTEGER;
-  /** Readings for whose dates nobody asked. */
+  /** Readings whose dates were skipped. */
   passed = 0;
 
   constructor(readings: Expectation, target: number) {
@@ -195,7 +199,7 @@ class Cursor {
     this.#target = target;
   }
 
-  /** The reading of this date. Dates are asked for in the order of time. */
+  /** The reading of this date. Dates are requested in the order of time. */
   at(ms: number): HeldReading | null {
     for (let reading = this.#peek(); reading !== undefined; reading = this.#peek()) {
       if (reading.at > ms) return null;

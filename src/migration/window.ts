@@ -1,4 +1,4 @@
-/** The hours of the day in which a migration works, by the clock of a zone that is always stated. */
+/** The hours of the day in which a migration works, by the clock of a stated time zone. */
 
 const PATTERN = /^(\d{1,2}:\d{2})\s*-\s*(\d{1,2}:\d{2})\s+(\S+)$/;
 
@@ -13,12 +13,12 @@ export class Window {
     this.#zone = zone;
   }
 
-  /** `22:00-05:00 Europe/Paris`, which crosses midnight. A `RangeError` says in words what is wrong. */
+  /** `22:00-05:00 Europe/Paris`, which crosses midnight. Throws a `RangeError` that explains the fault. */
   static parse(text: string): Window {
     const [, from, to, zone] = PATTERN.exec(text.trim()) ?? [];
     if (from === undefined || to === undefined || zone === undefined)
       throw new RangeError(
-        `${text} does not say from when to when and by the clock of which zone, as 22:00-05:00 Europe/Paris does`,
+        `${text} lacks a beginning, an end or a time zone: write it as 22:00-05:00 Europe/Paris`,
       );
     const window = new Window(timeOf(from), timeOf(to), zoneOf(zone));
     if (window.#from.equals(window.#to)) throw new RangeError(`${text} begins when it ends`);
@@ -30,7 +30,7 @@ export class Window {
     const today = now.toZonedDateTimeISO(this.#zone).toPlainDate();
     const isBefore = (one: Temporal.Instant, other: Temporal.Instant) =>
       Temporal.Instant.compare(one, other) < 0;
-    // A window of a day that skips an hour may be empty, so that it takes more than one day to find the next.
+    // On a day that skips an hour the window may be empty, so that the search may take more than one day.
     for (let day = -1; ; day += 1) {
       const { from, to } = this.#on(today.add({ days: day }));
       if (!isBefore(from, to) || !isBefore(now, to)) continue;
@@ -38,7 +38,10 @@ export class Window {
     }
   }
 
-  /** That begins on the day. A time that the clock skips is the one after the gap, of one that comes twice the first counts. */
+  /**
+   * The window that begins on the day. A skipped time becomes the one after the gap; of a repeated time the first
+   * counts.
+   */
   #on(day: Temporal.PlainDate): { readonly from: Temporal.Instant; readonly to: Temporal.Instant } {
     const over = Temporal.PlainTime.compare(this.#to, this.#from) < 0 ? 1 : 0;
     const at = (date: Temporal.PlainDate, plainTime: Temporal.PlainTime) =>
@@ -52,7 +55,7 @@ export class Window {
     return `${local.toString({ smallestUnit: "minute" }).replace("T", " ")} ${this.#zone}`;
   }
 
-  /** Seconds of a day in which it is open, daylight saving left aside. */
+  /** Seconds of a day in which it is open, ignoring daylight saving. */
   get secondsADay(): number {
     const seconds = this.#to.since(this.#from).total("seconds");
     return seconds > 0 ? seconds : seconds + 86_400;
@@ -63,7 +66,7 @@ function timeOf(text: string): Temporal.PlainTime {
   try {
     return Temporal.PlainTime.from(text.padStart(5, "0"));
   } catch (cause) {
-    throw new RangeError(`${text} is no time of the day`, { cause });
+    throw new RangeError(`${text} is not a time of the day`, { cause });
   }
 }
 
@@ -71,6 +74,6 @@ function zoneOf(text: string): string {
   try {
     return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(text).timeZoneId;
   } catch (cause) {
-    throw new RangeError(`${text} is no time zone, such as Europe/Paris or UTC`, { cause });
+    throw new RangeError(`${text} is not a time zone such as Europe/Paris or UTC`, { cause });
   }
 }

@@ -5,7 +5,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../support/log.ts";
-import { createRareWarning } from "../support/rare-warning.ts";
+import { createRareWarning } from "../support/rare-warnings.ts";
 import type { AccessRight } from "./options.ts";
 
 /** The right that a route requires; `command` is for the endpoint file's secret alone. */
@@ -61,7 +61,8 @@ export function installAccess(app: FastifyInstance, rules: AccessRules, log: Log
 
 function refuseUnknown(reply: FastifyReply): FastifyReply {
   const detail =
-    "send `Authorization: Bearer <token>`: a token of operations.access.tokens, or for commands the secret of the file beside the ledger";
+    "send `Authorization: Bearer <token>`: a token of operations.access.tokens, or for commands the secret of " +
+    "the file beside the ledger";
   return problem(reply.header("www-authenticate", "Bearer"), 401, detail);
 }
 

@@ -55,7 +55,7 @@ export class LateFiles {
     const { clock, log } = this.#parts;
     do {
       await this.look().catch((thrown) =>
-        log.warn({ err: thrown }, `late files cannot be looked for: ${wordsOf(thrown)}`),
+        log.warn({ err: thrown }, `the check for late files failed: ${wordsOf(thrown)}`),
       );
     } while (await clock.sleep(CHECK_EVERY_MS, this.#stop.signal));
   }

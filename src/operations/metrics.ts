@@ -60,7 +60,7 @@ export class GatewayMetrics {
   #lastRunCells: RunCells | null = null;
   readonly #points;
   readonly #push: Histogram<"service" | "status">;
-  readonly #callsUnderWay: Readings<"service">;
+  readonly #runningCalls: Readings<"service">;
   readonly #serviceSuccess: Readings<"service">;
   readonly #poll: Histogram<"drop" | "result">;
   readonly #pollSuccess: Readings<"drop">;
@@ -123,13 +123,15 @@ export class GatewayMetrics {
     };
     this.#push = new Histogram({
       name: "headgate_push_duration_seconds",
-      help: "Push calls, by the class of the answer's status (2xx, 4xx, 5xx, …) or none; exemplars name operation and trace",
+      help:
+        "Push calls, by the class of the answer's status (2xx, 4xx, 5xx, …) or none; exemplars name operation " +
+        "and trace",
       labelNames: ["service", "status"],
       buckets: PUSH_SECONDS,
       enableExemplars: true,
       registers,
     });
-    this.#callsUnderWay = readings(
+    this.#runningCalls = readings(
       "headgate_push_connections",
       "Connections that push calls are using now",
       "service",
@@ -232,11 +234,11 @@ export class GatewayMetrics {
   }
 
   pushBegins(service: string): void {
-    this.#callsUnderWay.add(service, 1);
+    this.#runningCalls.add(service, 1);
   }
 
   pushEnded({ service, operationId, traceId, status, seconds }: PushMeasured): void {
-    this.#callsUnderWay.add(service, -1);
+    this.#runningCalls.add(service, -1);
     this.#push.observe({
       labels: { service, status: status === null ? "none" : `${Math.floor(status / 100)}xx` },
       value: seconds,

@@ -21,7 +21,9 @@ const common = {
     .min(1)
     .default([...ATTENTION_KINDS])
     .describe(
-      "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a finished file that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop or a service that cannot be reached, a spool that is nearly full. All when absent.",
+      "Concerns that it receives: runs that are quarantined, held, discarded or unconfirmed, a finished file " +
+        "that changed and cannot go back to its path, a file that is late, a lane that waits too long, a drop " +
+        "or a service that cannot be reached, a spool that is nearly full. All when absent.",
     ),
 };
 
@@ -55,7 +57,8 @@ const emailReceiver = z.strictObject({
     .enum(["starttls", "tls", "none"])
     .default("starttls")
     .describe(
-      "starttls: nothing is sent before the connection is encrypted; tls: encrypted from the start; none: in the clear, for a server on this machine. Certificates are verified.",
+      "starttls: nothing is sent before the connection is encrypted; tls: encrypted from the start; none: in " +
+        "the clear, for a server on this machine. Certificates are verified.",
     ),
   ca: z
     .string()
@@ -117,7 +120,8 @@ export const notificationOptions = z.strictObject({
     .max(100)
     .default(12)
     .describe(
-      "How often a message is tried, with pauses that double from 1 minute to 1 hour, before it is given up with an error in the log.",
+      "How often a message is tried, with pauses that double from 1 minute to 1 hour, before it is given up " +
+        "with an error in the log.",
     ),
 });
 export type NotificationOptions = z.output<typeof notificationOptions>;

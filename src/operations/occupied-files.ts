@@ -10,7 +10,11 @@ export type OccupiedLedger = Pick<Ledger, "finishedFiles">;
 
 export function occupiedWords({ drop, path, place, runId }: FinishedFile): string {
   const run = runId === null ? "" : ` (run ${runId})`;
-  return `${path} at ${drop}${run} changed after it was finished, and its new content is not taken: it waits at ${place}, since another file is at its path. It goes back by itself when ${path} is free: see to the file there, or move it away; or move the one at ${place} into the drop under a new name`;
+  return (
+    `${path} at ${drop}${run} changed after it was finished, and its new content is not taken: it waits at ` +
+    `${place}, since another file is at its path. It goes back by itself when ${path} is free: see to the file ` +
+    `there, or move it away; or move the one at ${place} into the drop under a new name`
+  );
 }
 
 /** The gateway is ready all the same: other files are processed. */

@@ -33,7 +33,8 @@ export const operationsOptions = z.strictObject({
   listen: listenAddress
     .default("127.0.0.1:9464")
     .describe(
-      "Address of the operations API: health, metrics, runs, and, without `webhook.listen`, the receiver of outcome webhooks. Port 0 takes any free one.",
+      "Address of the operations API: health, metrics, runs, and, without `webhook.listen`, the receiver of " +
+        "outcome webhooks. Port 0 takes any free one.",
     ),
   access: z
     .strictObject({
@@ -41,32 +42,37 @@ export const operationsOptions = z.strictObject({
     })
     .prefault({})
     .describe(
-      "Access to the operations API, also from this machine. Commands use the file beside the ledger. Without a token /health/live and /health/ready return their status alone, and every other address is refused.",
+      "Access to the operations API, also from this machine. Commands use the file beside the ledger. Without " +
+        "a token /health/live and /health/ready return their status alone, and every other address is refused.",
     ),
   http: httpOptions,
   laneAfter: duration("1h").describe(
-    "A lane waits too long when its first file has made no progress for this time: the log, health, `runs --waiting` and the notifications say so.",
+    "A lane waits too long when its first file has made no progress for this time: the log, health, `runs " +
+      "--waiting` and the notifications say so.",
   ),
   webhook: z
     .strictObject({
       listen: listenAddress
         .optional()
         .describe(
-          "Address for /webhooks/outcome alone, for the service to reach, while the rest stays at `operations.listen`. Port 0 takes any free one. Without it webhooks come to `operations.listen`.",
+          "Address for /webhooks/outcome alone, for the service to reach, while the rest stays at " +
+            "`operations.listen`. Port 0 takes any free one. Without it webhooks come to `operations.listen`.",
         )
         .meta({ examples: ["0.0.0.0:9465"] }),
       publicUrl: z
         .url()
         .optional()
         .describe(
-          "Where the service can reach this gateway, such as https://gateway.example.com; /webhooks/outcome is added. Without it outcomes are learned by reading back.",
+          "Where the service can reach this gateway, such as https://gateway.example.com; /webhooks/outcome " +
+            "is added. Without it outcomes are learned by reading back.",
         ),
       secret: z
         .string()
         .min(16)
         .optional()
         .describe(
-          "Shared secret of the signature of webhooks (HMAC-SHA256), for services without a `webhook.secret` of their own. Where webhooks are received, each service needs one of the two.",
+          "Shared secret of the signature of webhooks (HMAC-SHA256), for services without a `webhook.secret` " +
+            "of their own. Where webhooks are received, each service needs one of the two.",
         )
         .meta({ secret: true }),
     })
@@ -78,7 +84,9 @@ export const operationsOptions = z.strictObject({
         .url({ protocol: /^https?$/ })
         .optional()
         .describe(
-          "OTLP/HTTP endpoint that spans of runs are exported to; /v1/traces is added. Without it OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_ENDPOINT apply, and without those nothing is exported.",
+          "OTLP/HTTP endpoint that spans of runs are exported to; /v1/traces is added. Without it " +
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_ENDPOINT apply, and without those " +
+            "nothing is exported.",
         )
         .meta({ examples: ["http://127.0.0.1:4318"] }),
       headers: z
@@ -93,10 +101,12 @@ export const operationsOptions = z.strictObject({
   reload: z
     .strictObject({
       every: duration("2s").describe(
-        "How often the configuration's file and the secrets that it names by ${file:…} are checked when the file system reports no change.",
+        "How often the configuration's file and the secrets that it names by ${file:…} are checked when the " +
+          "file system reports no change.",
       ),
       grace: duration("15s").describe(
-        "Grace period for running work when a change needs a restart of all parts (ledger, spool, workers, operations, …).",
+        "Grace period for running work when a change needs a restart of all parts (ledger, spool, workers, " +
+          "operations, …).",
       ),
     })
     .prefault({})

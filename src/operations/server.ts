@@ -16,7 +16,7 @@ import { HeadgateError, RejectedError } from "../support/errors.ts";
 import { type HttpLimits, httpOptions } from "../support/http-options.ts";
 import { listenOrExplain } from "../support/listen.ts";
 import type { Logger } from "../support/log.ts";
-import { createRareWarning } from "../support/rare-warning.ts";
+import { createRareWarning } from "../support/rare-warnings.ts";
 import { masked } from "../support/secrets.ts";
 import { shareQuery } from "../support/shared-query.ts";
 import { type Access, installAccess } from "./access.ts";
@@ -117,8 +117,8 @@ function addHealth(app: FastifyInstance, parts: OperationsParts, access: Access)
     const ready = health.every((part) => part.ready);
     const status = ready ? "ready" : "not ready";
     // The reasons name hosts, files and services, so only authorized callers see them.
-    const told = isKnown ? { status, parts: health } : { status };
-    return reply.code(ready ? 200 : 503).send(told);
+    const body = isKnown ? { status, parts: health } : { status };
+    return reply.code(ready ? 200 : 503).send(body);
   });
   const expose = exposer(parts.metrics);
   app.get("/metrics", METRICS, async (request, reply) => {

@@ -34,12 +34,12 @@ export class ServiceManager {
   }
 
   ready(status: string): Promise<void> {
-    return this.#tell("READY=1", `STATUS=${status}`);
+    return this.#send("READY=1", `STATUS=${status}`);
   }
 
   reloading(): Promise<void> {
     this.#isReloading = true;
-    return this.#tell("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    return this.#send("RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
   }
 
   /** Only after `reloading`. */
@@ -52,7 +52,7 @@ export class ServiceManager {
   stopping(): Promise<void> {
     this.#isStopping = true;
     clearInterval(this.#timer);
-    return this.#tell("STOPPING=1");
+    return this.#send("STOPPING=1");
   }
 
   /**
@@ -68,7 +68,7 @@ export class ServiceManager {
       isAsked = true;
       try {
         await pulse();
-        if (!this.#isStopping) await this.#tell("WATCHDOG=1");
+        if (!this.#isStopping) await this.#send("WATCHDOG=1");
       } catch (thrown) {
         this.#parts.log.warn({ reason: wordsOf(thrown) }, "no sign of life could be sent");
       } finally {
@@ -80,7 +80,7 @@ export class ServiceManager {
   }
 
   /** Messages are sent one after another. A failure to send disturbs nothing, and is logged once. */
-  #tell(...assignments: readonly string[]): Promise<void> {
+  #send(...assignments: readonly string[]): Promise<void> {
     const { program, socket, log } = this.#parts;
     if (socket === undefined) return Promise.resolve();
     this.#latest = this.#latest.then(async () => {

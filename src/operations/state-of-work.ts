@@ -10,7 +10,7 @@ import { type MissingFile, missingWords } from "./late-files.ts";
 import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
-/** What a drop's watcher reports of itself. */
+/** The status of a drop, as its watcher reports it. */
 export interface DropState {
   readonly drop: string;
   readonly kind: DropKind;
@@ -149,11 +149,11 @@ export async function waitingFiles(
   const eventsArrive = new Map(places.map((place) => [place.drop, place.eventsArrive]));
   for (const file of await ledger.finishedFiles.occupied())
     files.push(waitingAsOccupied(file, eventsArrive.get(file.drop) ?? null));
-  const underWay = await ledger.runsIn(WAITING_STATES, { limit: WAITING_SHOWN, unsettled: true });
+  const running = await ledger.runsIn(WAITING_STATES, { limit: WAITING_SHOWN, unsettled: true });
   // Includes containers that wait until a person resolves one of their entries.
   const containers = await ledger.runsIn(["opened"], { limit: WAITING_SHOWN, unfinished: true });
   const overdue = new Map(lanes.filter((lane) => lane.overdue).map((lane) => [lane.run.id, lane]));
-  const shown = [...underWay, ...containers];
+  const shown = [...running, ...containers];
   const ids = new Set(shown.map(({ id }) => id));
   const others = [...overdue.values()].map(({ run }) => run).filter(({ id }) => !ids.has(id));
   for (const run of [...others, ...shown]) {
@@ -181,13 +181,13 @@ function waitingArrival(arrival: Arrival, place: WaitingPlace, nowMs: number): W
     return { ...file, since: arrival.changedAt, reason: arrival.reason, overdue: false };
   if (place.paused !== undefined && place.paused !== null)
     return { ...file, since: arrival.seenAt, reason: place.paused, overdue: false };
-  const told = place.waiting.find(({ path }) => path === arrival.path);
+  const reported = place.waiting.find(({ path }) => path === arrival.path);
   const waitedMs = nowMs - Date.parse(arrival.seenAt);
   return {
     ...file,
     since: arrival.seenAt,
-    reason: told?.reason ?? `${arrival.reason}; the next poll checks it again`,
-    overdue: told?.overdue ?? waitedMs >= overdueAfterMs,
+    reason: reported?.reason ?? `${arrival.reason}; the next poll checks it again`,
+    overdue: reported?.overdue ?? waitedMs >= overdueAfterMs,
   };
 }
 
@@ -204,7 +204,7 @@ async function earlierRun(run: Run, ledger: Ledger): Promise<string | undefined>
 export async function concernsOf(
   drops: readonly DropState[],
   ledger: Ledger,
-  underWay: readonly Run[],
+  running: readonly Run[],
   since: IsoInstant,
 ): Promise<string[]> {
   const concerns: string[] = [];
@@ -226,10 +226,11 @@ export async function concernsOf(
   const occupied = await ledger.finishedFiles.occupied();
   concerns.push(...occupied.slice(0, SHOWN).map(occupiedWords));
   if (occupied.length > SHOWN) concerns.push(`${moreWords(occupied.length - SHOWN)} that changed and wait`);
-  const undone = underWay.filter(({ state }) => !RUN_STATES[state].needsAttention);
+  const undone = running.filter(({ state }) => !RUN_STATES[state].needsAttention);
   for (const run of undone.slice(0, SHOWN)) {
     concerns.push(
-      `${run.path} at ${run.drop} is only ${run.state}: ${run.reason?.message ?? "it was its turn"} [headgate trace ${run.id}]`,
+      `${run.path} at ${run.drop} is only ${run.state}: ${run.reason?.message ?? "it was its turn"} [headgate ` +
+        `trace ${run.id}]`,
     );
   }
   if (undone.length > SHOWN) concerns.push(`${moreWords(undone.length - SHOWN)} that are not done`);

@@ -94,7 +94,7 @@ export class LaneLog {
   readonly #parts: { readonly lanes: WaitingLanes; readonly clock: Clock; readonly log: Logger };
   readonly #stop = new AbortController();
   /** The waits that were logged, by run. */
-  readonly #told = new Map<string, LaneWait>();
+  readonly #reported = new Map<string, LaneWait>();
   #loop: Promise<void> | null = null;
 
   constructor(parts: { readonly lanes: WaitingLanes; readonly clock: Clock; readonly log: Logger }) {
@@ -113,18 +113,18 @@ export class LaneLog {
   async look(): Promise<void> {
     const { lanes, log } = this.#parts;
     const waits = await lanes.all();
-    for (const [key, before] of this.#told) {
+    for (const [key, before] of this.#reported) {
       // A lane is also no longer overdue when its service is down now: the same wait is not reported twice.
       if (waits.some((wait) => keyOf(wait) === key && wait.since === before.since)) continue;
-      this.#told.delete(key);
+      this.#reported.delete(key);
       log.info(
         factsOf(before),
         `${laneWords(before.lane)} resumes: ${before.run.path} at ${before.run.drop} has moved`,
       );
     }
     for (const wait of waits) {
-      if (!wait.overdue || this.#told.has(keyOf(wait))) continue;
-      this.#told.set(keyOf(wait), wait);
+      if (!wait.overdue || this.#reported.has(keyOf(wait))) continue;
+      this.#reported.set(keyOf(wait), wait);
       log.warn(factsOf(wait), waitWords(wait));
     }
   }
@@ -149,7 +149,10 @@ export function laneHealth(waits: readonly LaneWait[]): readonly HealthPart[] {
 /** `a.csv at field (run 01…, claimed) has not moved since …, and 2 runs wait behind it: <reason>` */
 export function waitWords({ run, since, behind, reason }: LaneWait): string {
   const others = behind === 1 ? "1 run waits" : `${behind} runs wait`;
-  return `${run.path} at ${run.drop} (run ${run.id}, ${run.state}) has not moved since ${since}, and ${others} behind it: ${reason}`;
+  return (
+    `${run.path} at ${run.drop} (run ${run.id}, ${run.state}) has not moved since ${since}, and ${others} ` +
+    `behind it: ${reason}`
+  );
 }
 
 /** The name of a lane is a JSON array of configured names (`laneOf`). */

@@ -1,4 +1,4 @@
-/** The columns of a table of sites, sources and variables: how each is called, what it may hold, and what becomes of it. */
+/** The columns of a table of sites, sources and variables: their names, their values, and the fields that they fill. */
 import { ianaZone, QUANTITY_TYPES, TIME_PERIODS } from "../wire/index.ts";
 import type { Entity } from "./wanted.ts";
 
@@ -8,10 +8,10 @@ export interface Column {
   /** In a header, case, blanks, `_` and `-` do not matter. */
   readonly name: string;
   readonly of: Entity;
-  /** Of the body. A few are read by the table itself. */
+  /** The field of the body. The table itself reads a few of them. */
   readonly field: string;
   readonly about: string;
-  /** The value of a cell that is not empty; throws a `RangeError` whose message says what was expected. */
+  /** Reads a cell that is not empty; throws a `RangeError` whose message says what was expected. */
   readonly read: (text: string) => Value;
 }
 
@@ -73,7 +73,7 @@ const column = (
   ...{ of, name, field, about, read },
 });
 
-/** The first of them that the table has is the one by which sources are known; every row says it. */
+/** Sources are known by the first of these columns that the table has; every row fills it. */
 export const IDENTIFYING = {
   source_serial_number: { field: "serialNumber", kind: "sourceSerialNumber" },
   source_ean: { field: "ean", kind: "sourceEan" },
@@ -131,7 +131,7 @@ export const COLUMNS: readonly Column[] = [
     "variable",
     "mapping_config",
     "mappingConfig",
-    "By which pushes name the variable. This or `variable_type_id` is required.",
+    "The name by which pushes refer to the variable. This or `variable_type_id` is required.",
   ),
   column(
     "variable",
@@ -160,14 +160,14 @@ export const COLUMNS: readonly Column[] = [
     "variable",
     "is_versioned",
     "isVersioned",
-    "`true` when revisions of a reading stand beside each other.",
+    "`true` when revisions of a reading are kept side by side.",
     yesNo,
   ),
   column("variable", "divider", "divider", "Number that values are divided by.", decimal),
   column("variable", "variable_tags", "tags", "Tags, separated by `|`.", tags),
 ];
 
-/** `source_custom.KEY`: what is the customer's own about a source, by key. */
+/** `source_custom.KEY`: the customer's own properties of a source, by key. */
 export const CUSTOM = "source_custom.";
 const customName = /^source[\s_-]*custom\.(.+)$/i;
 

@@ -1,4 +1,4 @@
-/** What is there and not as it was stated. Nothing of it is changed. */
+/** Finds existing structure that differs from the stated one. Nothing of it is changed. */
 import { eachItem, type ServiceClient } from "../wire/client/index.ts";
 import {
   type ListedUnit,
@@ -12,11 +12,11 @@ import {
 } from "../wire/index.ts";
 import type { Difference, Entity, Wanted } from "./wanted.ts";
 
-/** What was looked for and found. */
+/** The existing structure of one target. */
 export interface Found {
   readonly wanted: Wanted;
   readonly sourceId: number;
-  /** Null: the source alone is there. */
+  /** Null: only the source exists. */
   readonly variableId: number | null;
 }
 
@@ -110,7 +110,7 @@ function compareVariable(wanted: Wanted, variable: Variable, units: readonly Lis
   compareFields("variable", wanted, variable, stated.variable, add);
 }
 
-/** What was not stated may be anything. */
+/** A field that was not stated may have any value. */
 function compareFields(
   entity: Entity,
   { words }: Wanted,
@@ -121,7 +121,7 @@ function compareFields(
   for (const field of FIELDS[entity]) {
     const value = stated[field];
     if (value === undefined || value === (there[field] ?? null)) continue;
-    // Unsaid in the account is as good as not versioned.
+    // An unset field in the account means not versioned.
     if (field === "isVersioned" && value === false && (there[field] ?? false) === false) continue;
     add({
       ...{ entity, id: there.id, name: there.name, field, target: words, isWeighty: WEIGHTY.has(field) },

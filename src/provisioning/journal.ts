@@ -1,25 +1,26 @@
 /**
- * Where creations are written down, by whoever has to tell of them or take them back later: each before the service is asked, and its id
- * when that answered. What was begun and has no id may be there all the same, after a crash or a lost answer: it is looked for.
+ * The journal of creations, for components that report or undo them: each creation is recorded before the service is
+ * called, and its id when the service responded. A creation without an id may exist all the same, after a crash or a
+ * lost response: it is searched for at the service.
  */
 import type { Creation } from "./wanted.ts";
 
 /** A creation that was begun. */
 export interface Begun {
-  /** From 1, in the order in which they were begun. */
+  /** From 1, in the order in which the creations were begun. */
   readonly nth: number;
   readonly creation: Creation;
 }
 
 export interface CreationJournal {
-  /** Durable when it resolves; answers its number. */
+  /** Durable when it resolves; returns the number of the creation. */
   begin(creation: Creation): Promise<number>;
-  /** It is there, by this id. `found`: looked for, since nobody knew. */
+  /** The thing exists, with this id. `found`: it was searched for, since the response was lost. */
   created(nth: number, id: number, found: boolean): Promise<void>;
-  /** It was looked for, and is not there. */
+  /** It was searched for, and does not exist. */
   absent(nth: number): Promise<void>;
-  /** Begun, and not known how they ended, in the order in which they were begun. */
+  /** Creations that were begun and whose end is unknown, in the order in which they were begun. */
   open(): readonly Begun[];
-  /** Ids that are known of this kind of thing. */
+  /** Known ids of this kind of thing. */
   ids(entity: Creation["entity"]): ReadonlySet<number>;
 }

@@ -1,4 +1,4 @@
-/** The `provision` template of a trigger: what missing sites, sources and variables are made of. */
+/** The `provision` template of a trigger: the properties of missing sites, sources and variables. */
 import { z } from "zod";
 import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/index.ts";
 
@@ -50,7 +50,7 @@ const variable = z.strictObject({
     .describe(
       "What a value is: an instantaneous one, one integrated over the spacing, a cumulative index, …",
     ),
-  isVersioned: z.boolean().optional().describe("Whether revisions of a reading stand beside each other."),
+  isVersioned: z.boolean().optional().describe("Whether revisions of a reading are kept side by side."),
 });
 
 export const provisionTemplate = z
@@ -59,19 +59,24 @@ export const provisionTemplate = z
       .enum(["auto", "ordered"])
       .default("auto")
       .describe(
-        "auto: a run whose targets are missing has them created before its first push. ordered: only `headgate provision` creates.",
+        "auto: a run whose targets are missing has them created before its first push. ordered: only " +
+          "`headgate provision` creates.",
       ),
     max: z
       .number()
       .int()
       .min(1)
       .default(1_000)
-      .describe("Most missing targets of one run; with more it is held, since rather the mapper is wrong."),
+      .describe(
+        "Most missing targets of one run; with more it is held, since the mapper is then probably wrong.",
+      ),
     site,
     source: source.prefault({}),
     variable: variable.prefault({}),
   })
   .describe(
-    "Creates sites, sources and variables that the account does not have. Texts may hold {source} (the identifier of the target), {mappingConfig}, {variableTypeId}, {unit}, {trigger}, {drop}, {file} and {metadata.KEY}. The user needs the right to manage the account.",
+    "Creates sites, sources and variables that the account does not have. Texts may hold {source} (the " +
+      "identifier of the target), {mappingConfig}, {variableTypeId}, {unit}, {trigger}, {drop}, {file} and " +
+      "{metadata.KEY}. The user needs the right to manage the account.",
   );
 export type ProvisionTemplate = z.output<typeof provisionTemplate>;

@@ -1,6 +1,7 @@
 /**
- * Creates what targets need and the account does not have: site, source, variable, in this order, each only after it was looked for.
- * One `Provisioner` per service; its orders go one after another, so that two files of a new meter make one source.
+ * Creates the structure that targets need and the account lacks: site, source, variable, in this order, each only
+ * after a search for it. One `Provisioner` for each service; its requests run one after another, so that two files of
+ * a new meter create one source.
  */
 import type { Clock } from "../support/clock.ts";
 import { RejectedError } from "../support/errors.ts";
@@ -24,16 +25,16 @@ export interface Provisioned {
   readonly created: readonly Creation[];
   /** Targets that cannot be created, and why. */
   readonly impossible: readonly string[];
-  /** What is there and not as it was stated; it is left. */
+  /** Existing structure that differs from the stated one; it is left unchanged. */
   readonly differences: readonly Difference[];
   /**
-   * What kept it from going on, for the caller to throw once it told what was created: errors as of the client (`TransientError`,
-   * `ConfigError`, HG-PUSH-008 without the right to manage). Null: all targets were seen to.
+   * The error that stopped the work, for the caller to throw after it reported the creations: an error of the client
+   * (`TransientError`, `ConfigError`, HG-PUSH-008 without the right to manage). Null: all targets were handled.
    */
   readonly error: Error | null;
 }
 
-/** Has the work done while nobody else does some under the same key; see `Fleet.alone`. */
+/** Runs the work while no other holder of the same key does; see `Fleet.alone`. */
 export type Alone = <Result>(
   key: string,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -42,13 +43,13 @@ export type Alone = <Result>(
 
 export interface ProvisionRequest {
   readonly wanted: readonly Wanted[];
-  /** Looks, and creates nothing. */
+  /** Only searches, and creates nothing. */
   readonly dryRun: boolean;
-  /** Where creations are written down; null: nobody takes them back. */
+  /** The journal of creations; null: they will not be undone. */
   readonly journal: CreationJournal | null;
 }
 
-/** Of sources that are fed by pushes (specification, *Source*). */
+/** The source type of sources that pushes feed (specification, *Source*). */
 const PUSHED_DATA = "Pushed Data";
 
 export class Provisioner {
@@ -57,18 +58,21 @@ export class Provisioner {
   readonly #alone: Alone;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `account`: of which service; whoever else provisions there says the same. */
+  /** `account`: the account of the service; other provisioners of the same account pass the same value. */
   constructor(client: ServiceClient, account: string, alone: Alone) {
     this.#client = client;
     this.#key = `provision ${account}`;
     this.#alone = alone;
   }
 
-  /** Looks and creates while nobody else does; a dry run only looks. What was created stays, and is found at the next attempt. */
+  /**
+   * Searches and creates while no other provisioner of the account does; a dry run only searches. Created structure
+   * stays, and is found at the next attempt.
+   */
   provision(order: ProvisionRequest, signal: AbortSignal): Promise<Provisioned> {
     const work = (own: AbortSignal) => new Provisioning(this.#client, order, own).run();
     const next = this.#last.then(() => (order.dryRun ? work(signal) : this.#alone(this.#key, work, signal)));
-    this.#last = next.catch(() => undefined); // It is told to who ordered.
+    this.#last = next.catch(() => undefined); // The caller of `provision` receives it.
     return next;
   }
 
@@ -97,7 +101,7 @@ class Provisioning {
   readonly #differences: Difference[] = [];
   readonly #found: Found[] = [];
   #sites: Site[] | null = null;
-  /** Ids by name, of the first of several; 0 for one that a dry run would create. */
+  /** Ids by name, of the first of several; 0 for a site that a dry run would create. */
   readonly #siteIds = new Map<string, number>();
   #units: readonly ListedUnit[] | null = null;
   #sourceTypeId: number | null = null;
@@ -135,7 +139,7 @@ class Provisioning {
     await this.#compare();
   }
 
-  /** All that is wanted of one source. */
+  /** All wanted variables of one source. */
   async #source(kind: IdentifierKind, wanted: readonly Wanted[], structure: Structure): Promise<void> {
     const [first] = wanted;
     if (first === undefined) return;
@@ -210,7 +214,7 @@ class Provisioning {
     return this.#units;
   }
 
-  /** What was there before. */
+  /** Compares structure that existed before. */
   async #compare(): Promise<void> {
     if (this.#order.wanted.every(({ stated }) => stated === null)) return;
     const facts = {
@@ -265,7 +269,10 @@ export function createdWords(created: readonly Creation[]): string {
     .filter(({ names }) => names.length > 0)
     .map(({ entity, names }) => {
       const more = names.length > NAMED_MAX ? ", …" : "";
-      return `${names.length} ${entity}${names.length === 1 ? "" : "s"} (${names.slice(0, NAMED_MAX).join(", ")}${more})`;
+      return (
+        `${names.length} ${entity}${names.length === 1 ? "" : "s"} ` +
+        `(${names.slice(0, NAMED_MAX).join(", ")}${more})`
+      );
     })
     .join(", ");
 }

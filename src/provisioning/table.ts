@@ -1,4 +1,7 @@
-/** A table of sites, sources and variables, one row a variable. What is doubtful is refused, with its row and its column. */
+/**
+ * A table of sites, sources and variables, one row a variable. Ambiguous values are refused, with their row and
+ * column.
+ */
 import { ConfigError } from "../support/errors.ts";
 import { namesUnit, type PushTarget, QUANTITY_TYPES, targetWords, type VariableBody } from "../wire/index.ts";
 import { COLUMNS, type Column, CUSTOM, findColumn, IDENTIFYING, type Value } from "./columns.ts";
@@ -6,9 +9,9 @@ import { GENERIC_TYPE } from "./options.ts";
 import { impossible, keyOf, spacing } from "./template.ts";
 import type { Entity, Stated, Wanted } from "./wanted.ts";
 
-/** A row as a file has it; numbers of a workbook come as such. */
+/** A row of the file; numbers of a workbook keep their type. */
 export interface TableRow {
-  /** As people count them, the header included. */
+  /** Row number as a spreadsheet shows it, the header included. */
   readonly row: number;
   readonly cells: readonly (string | number | boolean | null)[];
 }
@@ -16,12 +19,12 @@ export interface TableRow {
 interface Fault {
   readonly row: number;
   readonly column: string;
-  /** What is wrong, and what to do. */
+  /** The fault, and what to do. */
   readonly words: string;
 }
 
 type Fields = Readonly<Record<string, Value>>;
-/** What a row says of each thing. */
+/** The values that a row states for each thing. */
 interface Said {
   readonly row: number;
   readonly site: Fields;
@@ -30,10 +33,10 @@ interface Said {
 }
 
 const FAULTS_SHOWN = 20;
-/** A spreadsheet keeps fifteen digits of a number; those behind are zeros. */
+/** A spreadsheet keeps fifteen digits of a number; further digits become zeros. */
 const EXACT_MAX = 1e15;
 
-/** `ConfigError` HG-MIGR-020 with everything that is wrong with it. `file`: what it is called. */
+/** Throws `ConfigError` HG-MIGR-020 that lists every fault. `file`: the name for messages. */
 export function readTable(file: string, rows: readonly TableRow[]): readonly Wanted[] {
   const [header, ...others] = rows;
   if (header === undefined) throw refused(file, ["it is empty: it has not even a header"]);
@@ -73,14 +76,15 @@ function readHeader(file: string, { row, cells }: TableRow): readonly (Column | 
     const found = findColumn(name);
     if (found === undefined)
       lines.push(
-        `row ${row}, column ${name}: there is no such column; there are ${COLUMNS.map((one) => one.name).join(", ")} and ${CUSTOM}KEY`,
+        `row ${row}, column ${name}: there is no such column; there are ` +
+          `${COLUMNS.map((one) => one.name).join(", ")} and ${CUSTOM}KEY`,
       );
     return found ?? null;
   });
   const names = columns.map((one) => one?.name);
   for (const [at, name] of names.entries())
     if (name !== undefined && names.indexOf(name) < at)
-      lines.push(`row ${row}, column ${name}: it is there twice; leave one of them`);
+      lines.push(`row ${row}, column ${name}: the column occurs twice; keep one of them`);
   const lacks = (...some: readonly string[]) => some.every((name) => !names.includes(name));
   for (const some of [
     ["site_name"],
@@ -129,16 +133,16 @@ function readRow(
       fault(column.name, `"${written}": ${thrown.message}`);
     }
   }
-  const isRepeated = "it is empty; say it in every row, nothing is taken over from the row above";
+  const isRepeated = "it is empty; fill it in every row, no value is taken over from the row above";
   if (said.site["name"] === undefined) fault("site_name", isRepeated);
   if (said.source[IDENTIFYING[identifying].field] === undefined) fault(identifying, isRepeated);
-  if (said.variable["unit"] === undefined) fault("unit", "it is empty; say the unit of the values");
+  if (said.variable["unit"] === undefined) fault("unit", "it is empty; state the unit of the values");
   if (said.variable["mappingConfig"] === undefined && said.variable["variableTypeId"] === undefined)
-    fault("mapping_config", "it is empty, and so is variable_type_id; say one of them");
+    fault("mapping_config", "it is empty, and so is variable_type_id; fill one of them");
   return { row, ...said };
 }
 
-/** Rows that speak of the same thing say the same of it. */
+/** Finds rows that state different values for the same thing. */
 function findConflicts(said: readonly Said[], identifying: Identifying, faults: Fault[]): void {
   const { field } = IDENTIFYING[identifying];
   const sites = new Map<string, Said>();
@@ -162,7 +166,7 @@ function findConflicts(said: readonly Said[], identifying: Identifying, faults: 
       faults.push({
         row: one.row,
         column: mappingConfig === undefined ? "variable_type_id" : "mapping_config",
-        words: `row ${before.row} is about the same variable; leave one of them`,
+        words: `row ${before.row} is about the same variable; keep one of them`,
       });
   }
 }
@@ -190,7 +194,7 @@ function compare(
 
 function differs(row: number, key: string, value: Value | undefined): string {
   const before = value === undefined ? "nothing" : JSON.stringify(value);
-  return `row ${row} says ${before} of the same ${key}; say the same in every row`;
+  return `row ${row} states ${before} for the same ${key}; state the same in every row`;
 }
 
 function wantedOf({ row, site, source, variable }: Said, identifying: Identifying): Wanted {
@@ -219,7 +223,7 @@ function wantedOf({ row, site, source, variable }: Said, identifying: Identifyin
         ["timeZoneId", "site_time_zone"],
       ] as const)
         if (site[needed] === undefined)
-          throw impossible(words, `the site ${site["name"]} is not there, and its ${name} is not said`);
+          throw impossible(words, `the site ${site["name"]} does not exist, and its ${name} is not stated`);
       return site as unknown as ReturnType<Wanted["site"]>;
     },
     source() {

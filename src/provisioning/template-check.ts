@@ -1,4 +1,7 @@
-/** Whether the service knows what a `provision` template names: asked before the first new meter comes, not when its run is held. */
+/**
+ * Checks a `provision` template against the service: before the first new meter arrives, and not when its run is
+ * held.
+ */
 import type { Clock } from "../support/clock.ts";
 import { type HttpTimeouts, type ServiceAccess, ServiceClient } from "../wire/client/index.ts";
 import { ianaZone, namesUnit } from "../wire/index.ts";
@@ -11,7 +14,7 @@ export interface TemplateFault {
   readonly what: string;
 }
 
-/** None when all is known. Throws as the client of the service does. */
+/** Returns an empty list when the service knows every value. Throws as the client of the service does. */
 export async function checkTemplate(
   template: ProvisionTemplate,
   access: ServiceAccess,

@@ -17,7 +17,7 @@ import {
 import type { ProvisionTemplate } from "./options.ts";
 import type { SourceWanted, Wanted } from "./wanted.ts";
 
-/** What texts of a template may name, beside what the target says. */
+/** Variables for texts of a template, beside the facts of the target. */
 export type ProvisionContext = Readonly<Record<string, string>>;
 
 const SOURCE_FIELDS: Readonly<Partial<Record<IdentifierKind, keyof SourceBody>>> = {
@@ -26,7 +26,7 @@ const SOURCE_FIELDS: Readonly<Partial<Record<IdentifierKind, keyof SourceBody>>>
   meterNumber: "meterNumber",
 };
 
-/** What these targets need, by the template. */
+/** The structure that these targets need, by the template. */
 export function wantedByTemplate(
   template: ProvisionTemplate,
   targets: readonly TargetFacts[],
@@ -43,7 +43,7 @@ export function wantedByTemplate(
   }));
 }
 
-/** `RejectedError` when a text names what is not known. */
+/** Throws `RejectedError` when a text names an unknown variable. */
 export function filled(text: string, facts: TargetFacts, context: ProvisionContext): string {
   const { target, unit } = facts;
   const kind = identifierKind(target);
@@ -64,7 +64,7 @@ export function filled(text: string, facts: TargetFacts, context: ProvisionConte
   });
 }
 
-/** Without what the service gives it: ids of site and source type. */
+/** The source without the fields that the service assigns: ids of site and source type. */
 export function sourceOf(
   { source, site }: ProvisionTemplate,
   facts: TargetFacts,
@@ -116,7 +116,7 @@ export function variableOfTarget(
   };
 }
 
-/** `15 minutes` as count and id of the time period, which are of another scale than `Granularity` of GET /data. */
+/** `15 minutes` as count and id of the time period, whose numbers differ from `Granularity` of GET /data. */
 export function spacing(
   words: string | undefined,
 ): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
@@ -130,7 +130,7 @@ export function keyOf(list: Readonly<Record<string, string>>, name: string): num
   return Number(found?.[0]);
 }
 
-/** `words`: who needs it. */
+/** `words`: the target that needs it. */
 export function impossible(words: string, why: string): RejectedError {
   return new RejectedError("HG-GUARD-008", {
     operation: "provision",

@@ -1,9 +1,12 @@
-/** Looks for what was begun to be created and has no id: the process ended in between, or the answer was lost. */
+/** Resolves creations that were begun and have no id: the process ended in between, or the response was lost. */
 import { faultPoint } from "../support/faults.ts";
 import { eachItem, type ServiceClient } from "../wire/client/index.ts";
 import type { Begun, CreationJournal } from "./journal.ts";
 
-/** Fields by which a thing is known again; what the service gave none is null there, and absent in what was sent. */
+/**
+ * Fields that identify a thing; a field that the service has not set is null there, and absent in the body that was
+ * sent.
+ */
 const KNOWN_BY = {
   site: ["name"],
   source: ["siteId", "name", "serialNumber", "ean", "meterNumber"],
@@ -12,7 +15,7 @@ const KNOWN_BY = {
 
 type Item = { readonly id: number } & Readonly<Record<string, unknown>>;
 
-/** Of several the newest. Errors as of the client. */
+/** Of several matches the newest counts. Throws errors of the client. */
 export async function resolveBegun(
   client: ServiceClient,
   journal: CreationJournal,

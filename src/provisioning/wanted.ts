@@ -1,27 +1,33 @@
-/** What is to be there: a variable, with the source and the site that it needs, whoever says so. */
+/** Wanted structure: a variable, with the source and the site that it needs, from a template or from a table. */
 import type { ListedUnit, PushTarget, SiteBody, SourceBody, VariableBody } from "../wire/index.ts";
 
-/** Without the type, the one of pushed data. */
+/** Without a type, the type of pushed data. */
 export type SourceWanted = Omit<SourceBody, "siteId" | "sourceTypeId"> & {
   readonly sourceTypeId?: number | undefined;
 };
 
-/** Bodies are asked for when something is missing; each throws `RejectedError` when it cannot be made, with the reason. */
+/**
+ * The functions are called when something is missing; each throws `RejectedError` with the reason when its body
+ * cannot be made.
+ */
 export interface Wanted {
-  /** By which the variable is looked for, and its source. */
+  /** The target that the variable and its source are searched by. */
   readonly target: PushTarget;
-  /** Who needs it, for people: the target, with the row of a table. */
+  /** The target for people, with the row of a table. */
   readonly words: string;
-  /** Targets that would mean it, in words: sources have several identifiers. */
+  /** Further targets that name the same variable, in words: sources have several identifiers. */
   readonly meant: readonly string[];
   site(): SiteBody;
   source(): SourceWanted;
   variable(units: readonly ListedUnit[]): Omit<VariableBody, "sourceId">;
-  /** Fields that were stated, and that differences are told of; of a template, whose texts may differ from what is there, none. */
+  /**
+   * Stated fields, whose differences are reported; null for a template, whose texts may differ from the existing
+   * structure.
+   */
   readonly stated: Stated | null;
 }
 
-/** Undefined: nothing was said. */
+/** Undefined: not stated. */
 export interface Stated {
   readonly site: Readonly<Partial<SiteBody>>;
   readonly source: Readonly<Partial<SourceBody>>;
@@ -30,7 +36,7 @@ export interface Stated {
   readonly unit: string;
 }
 
-/** Something that was created, or with a dry run would be. */
+/** Something that was created, or that a real run would create. */
 export interface Creation {
   readonly entity: Entity;
   readonly name: string;
@@ -38,13 +44,13 @@ export interface Creation {
   readonly id: number | null;
   /** The target that needs it, in words. */
   readonly target: string;
-  /** What is sent; ids that a dry run cannot know are 0. */
+  /** The body that is sent; ids that a dry run cannot know are 0. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
 export type Entity = "site" | "source" | "variable";
 
-/** What is there, and not as it was stated; it is left as it is. */
+/** Existing structure that differs from the stated one; it is left unchanged. */
 export interface Difference {
   readonly entity: Entity;
   readonly id: number;
@@ -53,8 +59,8 @@ export interface Difference {
   readonly field: string;
   readonly there: string;
   readonly stated: string;
-  /** Who needs it, in words. */
+  /** The target that needs it, in words. */
   readonly target: string;
-  /** Values would mean something else: unit, time zone, versions. Others are for people. */
+  /** The difference changes the meaning of values: unit, time zone, versions. Other differences are for information. */
   readonly isWeighty: boolean;
 }

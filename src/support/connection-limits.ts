@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { HttpLimits } from "./http-options.ts";
 import type { Logger } from "./log.ts";
-import { createRareWarning } from "./rare-warning.ts";
+import { createRareWarning } from "./rare-warnings.ts";
 
 const CHECKS_PER_IDLE = 4;
 const CHECK_MS_MAX = 5_000;

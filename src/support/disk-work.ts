@@ -6,7 +6,7 @@ import { armFault } from "./faults.ts";
 /** Indexes in the memory that both sides share. */
 export const BEGUN = 0;
 export const GIVEN_UP = 1;
-/** In place of the number of the current task: no caller waits for this thread any more. */
+/** In place of the number of the current task: no caller waits for this thread. */
 export const LEFT_BEHIND = -1;
 
 export interface DiskThreadData {

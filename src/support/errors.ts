@@ -21,7 +21,7 @@ export interface ErrorFacts {
   readonly subject: string;
   /** The fault; the register's title when absent. */
   readonly message?: string;
-  /** What a person can do; the register's hint when absent. */
+  /** The step that a person can take; the register's hint when absent. */
   readonly hint?: string;
   readonly cause?: unknown;
 }

@@ -15,14 +15,16 @@ export const httpOptions = z
       "How long the headers of a request may take, and a connection may stay open before its first; 20s by default.",
     ),
     idle: duration("60s").describe(
-      "A body that stalls for so long is answered by 408, and a client that reads nothing of a response for so long is disconnected. The time that a body takes as a whole has no limit. 60s by default.",
+      "A body that stalls for so long is answered by 408, and a client that reads nothing of a response for " +
+        "so long is disconnected. The time that a body takes as a whole has no limit. 60s by default.",
     ),
     bytesPerSecond: z
       .int()
       .nonnegative()
       .default(200)
       .describe(
-        "A body that takes longer than `idle` has to arrive so fast on average, or it is answered by 408; 0: at any pace. 200 by default.",
+        "A body that takes longer than `idle` has to arrive so fast on average, or it is answered by 408; 0: " +
+          "at any pace. 200 by default.",
       ),
     keepAlive: duration("72s").describe("How long a connection waits for its next request; 72s by default."),
   })

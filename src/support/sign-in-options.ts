@@ -19,7 +19,8 @@ export const signInLimits = {
     .positive()
     .default(10)
     .describe(
-      "Wrong secrets or passwords of one client or user from one address before 429; they count before they are checked. 10 by default.",
+      "Wrong secrets or passwords of one client or user from one address before 429; they count before they " +
+        "are checked. 10 by default.",
     ),
   addressFailures: z
     .int()
@@ -35,7 +36,8 @@ export const trustProxy = z
   .union([z.boolean(), z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).min(1)])
   .default(false)
   .describe(
-    "Proxies whose X-Forwarded-For is trusted: true, that of one proxy in front, whatever its address; or the addresses and networks of proxies. Otherwise the header is ignored, since any client can write it.",
+    "Proxies whose X-Forwarded-For is trusted: true, that of one proxy in front, whatever its address; or the " +
+      "addresses and networks of proxies. Otherwise the header is ignored, since any client can write it.",
   )
   .meta({ examples: [["10.0.0.4", "192.168.7.0/24"]] });
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { layGround } from "../../src/cli/demo/ground.ts";
+import { prepareGround } from "../../src/cli/demo/ground.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -10,16 +10,16 @@ afterAll(() => rmSync(folder, { recursive: true }));
 it("a second demo in the same folder is refused and touches nothing, until the first has ended", async () => {
   const state = join(folder, "demo");
   const kept = join(state, "kept");
-  const first = await layGround(state, false);
+  const first = await prepareGround(state, false);
   try {
     writeFileSync(kept, "");
     const refused = { code: "HG-CLI-007", hint: expect.stringContaining("--state") };
-    for (const keep of [false, true]) await expect(layGround(state, keep)).rejects.toMatchObject(refused);
+    for (const keep of [false, true]) await expect(prepareGround(state, keep)).rejects.toMatchObject(refused);
     expect(existsSync(kept)).toBe(true);
   } finally {
     await first.close();
   }
-  const next = await layGround(state, false);
+  const next = await prepareGround(state, false);
   await next.close();
   expect(existsSync(kept)).toBe(false);
 });

@@ -203,9 +203,9 @@ it("names every file, with the mapper and settings of the demo", () => {
 
 it.each([
   ["", "the name of the file is empty"],
-  [samples, "this is a directory, and not a file"],
+  [samples, "this is a directory, not a file"],
   [join(samples, "nowhere.csv"), "there is no such file"],
-  ["/dev/null", "this is a device or a pipe, and not a file"],
+  ["/dev/null", "this is a device or a pipe, not a file"],
 ])("refuses %o as wrong usage", async (file, why) => {
   expect(await map(file, "--mapper", "standard")).toBe(2);
   expect(shown.stderr).toContain(`why: ${why}`);

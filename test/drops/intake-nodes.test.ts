@@ -205,7 +205,7 @@ describe("what waits in the ledger", () => {
       };
       expect(await about(ledgerOf("north"))).toMatchObject({
         level: "ok",
-        what: expect.stringContaining("the gateway makes it when it starts"),
+        what: expect.stringContaining("the gateway creates it when it starts"),
       });
       const nobody = database.url.replace(/:\d+\//, ":9/");
       expect(await about({ ...ledgerOf("north"), url: nobody })).toMatchObject({

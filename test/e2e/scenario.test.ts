@@ -89,7 +89,7 @@ describe("the demo", () => {
     expect(code).toBe(1);
     expect(stdout).toBe("");
     expect(stderr).toContain("nowhere.csv");
-    expect(stderr).toMatch(/nothing in the ledger .* is named so/);
+    expect(stderr).toMatch(/nothing in the ledger .* has this name/);
   });
 
   test("run again with its state, delivers nothing more", async () => {

@@ -75,7 +75,7 @@ it("stops at once when it is interrupted twice, and the same command goes on whe
   const ended = once(migration, "close");
   await expect.poll(() => pushes.calls, PATIENCE).toBeGreaterThan(0);
   migration.kill("SIGINT");
-  await expect.poll(() => said, PATIENCE).toContain("once more stops at once");
+  await expect.poll(() => said, PATIENCE).toContain("Ctrl-C again stops at once");
   // The call under way is never answered.
   expect(migration.exitCode).toBeNull();
   migration.kill("SIGINT");

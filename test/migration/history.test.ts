@@ -23,7 +23,7 @@ ${id},2025-01-02T00:00:00Z,${value + 2},,
   rig.put("history/a.csv", rows(10));
   const planned = await migrateHere(rig, shown, "--version-tag", "from archive", "--dry-run");
   expect(planned.stdout).toContain(
-    "carry the tag from archive; what is stored with this tag at their dates is replaced",
+    "carry the tag from archive; readings stored with this tag at their dates are replaced",
   );
   expect(planned.code).toBe(0);
   expect((await migrateHere(rig, shown, "--version-tag", "from archive")).code).toBe(0);

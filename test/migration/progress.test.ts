@@ -73,10 +73,10 @@ it("says above the bars what is said once, and gives the cursor back at the end"
   const { frames, screen } = terminal(120);
   const view = barsView(total, new Pace(total, systemClock), screen);
   view.show(half);
-  view.tell("stopping: calls under way come to their ends first");
+  view.note("stopping: running calls end first");
   vi.advanceTimersByTime(200);
   const lines = linesOf(frames.at(-1)).filter((line) => line !== "");
-  expect(lines[0]).toBe("stopping: calls under way come to their ends first");
+  expect(lines[0]).toBe("stopping: running calls end first");
   expect(lines[1]).toMatch(/^all files/);
   view.end({ ...half, waits: [] });
   const end = frames.at(-1) ?? "";

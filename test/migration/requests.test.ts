@@ -32,9 +32,9 @@ it("refuses a mapper, settings, a service or a place that there is not, and says
     ["there is no mapper standrd; there are ", "history/*", "-m", "standrd"],
     ['did you mean "delimiter"?', "history/*", "-m", "standard", "-s", '{"delimitre":";"}'],
     ["there is no service nix; there is hub", "history/*", "-m", "standard", "--service", "nix"],
-    ["history is a folder, and what is taken are files", "history", "-m", "standard"],
+    ["history is a folder, not a file", "history", "-m", "standard"],
     ["there is no folder ", "histery/**/*.csv", "-m", "standard"],
-    ["http:// is no place that files are taken from", "http://meters.example.com/*.csv", "-m", "standard"],
+    ["http:// is not a supported scheme", "http://meters.example.com/*.csv", "-m", "standard"],
   ];
   for (const [words, pattern, ...args] of refusals)
     for (const more of [[], ["--dry-run"]]) {
@@ -44,7 +44,7 @@ it("refuses a mapper, settings, a service or a place that there is not, and says
     }
   const withPassword = "sftp://me:open-sesame@meters.example.com/out/*.csv";
   const { code, stderr } = await headgateHere(rig, shown, "migrate", withPassword, "-m", "standard");
-  expect(stderr).toContain("in the address would be kept");
+  expect(stderr).toContain("in the address would be stored");
   expect(stderr).not.toContain("open-sesame");
   expect(code).toBe(2);
   expect(existsSync(join(rig.folder, "state/spool/migrations"))).toBe(false);

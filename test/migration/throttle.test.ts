@@ -103,7 +103,7 @@ it("finishes the calls under way when it is interrupted, says how to go on, and 
   child.kill("SIGINT");
   await once(child, "close");
   expect(child.exitCode).toBe(1);
-  expect(said).toMatch(/stopped; the same command goes on where it stood/);
+  expect(said).toMatch(/stopped; the same command resumes it/);
   expect(said).toMatch(/^files 20: .*pending/m);
   const { stdout } = await migrate(rig, "--json");
   expect(JSON.parse(stdout)).toMatchObject({ how: "done", points: { accepted: 20 } });

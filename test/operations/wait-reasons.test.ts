@@ -115,13 +115,13 @@ test("`runs --waiting` marks what is overdue and says which drops fail, beside a
       return stdout.replaceAll(/ +/g, " ");
     };
     const beside = await show();
-    expect(beside).toMatch(/^drop gone: cannot be looked through: .*, and is looked at again at \d{4}-/m);
+    expect(beside).toMatch(/^drop gone: cannot be polled: .*, and is polled again at \d{4}-/m);
     expect(beside).toMatch(new RegExp(`^in a\\.csv settling, overdue \\S+ ${reason}$`, "m"));
     expect(beside).toMatch(/^other b\.txt unmatched \S+ standard: /m);
 
     await gateway.stop();
     const without = await show();
-    expect(without).toContain("no gateway answers now; this is what its ledger tells");
+    expect(without).toContain("no gateway responds; this is the state of its ledger");
     expect(without).toMatch(new RegExp(`^in a\\.csv settling, overdue \\S+ ${reason}; the next poll`, "m"));
   } finally {
     await rig.close();

@@ -85,7 +85,7 @@ describe("a table of sites, sources and variables", () => {
     expect(one?.target).toEqual({ sourceEan: "541448820000000001", variableTypeId: 131 });
     expect(one?.source()).toMatchObject({ name: "Main", ean: "541448820000000001" });
     expect(faultsOf(header, ["Plant", "Main", null, 131, "kWh"])).toEqual([
-      "row 2, column source_ean: it is empty; say it in every row, nothing is taken over from the row above",
+      "row 2, column source_ean: it is empty; fill it in every row, no value is taken over from the row above",
     ]);
   });
 
@@ -96,7 +96,7 @@ describe("a table of sites, sources and variables", () => {
     );
     expect(unknown).toMatch(/^row 1, column meter: there is no such column; there are site_name, /);
     expect(others).toEqual([
-      "row 1, column site_name: it is there twice; leave one of them",
+      "row 1, column site_name: the column occurs twice; keep one of them",
       "row 1: the column source_serial_number or source_ean or meter_number or source_name is missing; add it",
       "row 1: the column mapping_config or variable_type_id is missing; add it",
     ]);
@@ -129,17 +129,17 @@ describe("a table of sites, sources and variables", () => {
       'row 2, column granularity: "4": expected such as 15 minutes or 1 day',
       'row 2, column is_versioned: "maybe": expected true or false',
       expect.stringMatching(/^row 2, column quantity_type: "much": expected one of .*Integrated/),
-      "row 3, column mapping_config: row 2 is about the same variable; leave one of them",
+      "row 3, column mapping_config: row 2 is about the same variable; keep one of them",
       'row 4, column site_time_zone: "Mars/Base": expected a time zone such as Europe/Brussels',
       ...["site_name", "source_serial_number"].map(
         (name) =>
-          `row 4, column ${name}: it is empty; say it in every row, nothing is taken over from the row above`,
+          `row 4, column ${name}: it is empty; fill it in every row, no value is taken over from the row above`,
       ),
-      "row 4, column unit: it is empty; say the unit of the values",
-      "row 4, column mapping_config: it is empty, and so is variable_type_id; say one of them",
+      "row 4, column unit: it is empty; state the unit of the values",
+      "row 4, column mapping_config: it is empty, and so is variable_type_id; fill one of them",
       'row 5, column 10: it holds "left over" and has no name; name it in the header, or empty it',
-      'row 5, column site_time_zone: row 2 says "Europe/Brussels" of the same Plant; say the same in every row',
-      'row 6, column site_name: row 2 says "Plant" of the same M-1; say the same in every row',
+      'row 5, column site_time_zone: row 2 states "Europe/Brussels" for the same Plant; state the same in every row',
+      'row 6, column site_name: row 2 states "Plant" for the same M-1; state the same in every row',
       "row 7, column source_serial_number: a number of so many digits is rounded by the spreadsheet; write it as text",
       expect.stringMatching(/^row 7, column source_serial_number: it is empty/),
     ]);
@@ -148,7 +148,7 @@ describe("a table of sites, sources and variables", () => {
   it("says of a site that is to be created what it lacks, and of a unit that there is none", () => {
     const [one] = table(HEADER, ["Plant", "M-1", "a", "furlongs"]);
     expect(() => one?.site()).toThrow(
-      "(row 2) cannot be created: the site Plant is not there, and its site_type_id is not said",
+      "(row 2) cannot be created: the site Plant does not exist, and its site_type_id is not stated",
     );
     expect(() => one?.variable(UNITS)).toThrow("the service has no unit furlongs");
   });

@@ -173,7 +173,10 @@ it("without a gateway the next start takes it, from the drop when the input is n
   const shown = await run("replay", first.id, "-c", config(), "--dry-run");
   expect(shown).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-RUN-009") });
   const ordered = await run("replay", first.id, "-c", config(), "--no-diff", "--settings", FIVE);
-  expect(ordered).toMatchObject({ code: 0, stdout: expect.stringContaining("the next start takes it up") });
+  expect(ordered).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("it takes effect at the next start"),
+  });
   const twice = await run("replay", first.id, "-c", config(), "--no-diff");
   expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining("HG-RUN-011") });
   const second = await open(1);

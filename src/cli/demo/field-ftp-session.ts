@@ -1,4 +1,4 @@
-/** One control connection of the small FTP server (RFC 959, 2428, 3659, 4217): a command at a time. */
+/** One control connection of the small FTP server (RFC 959, 2428, 3659, 4217): one command at a time. */
 import { createReadStream, createWriteStream, type Stats } from "node:fs";
 import { lstat, mkdir, readdir, realpath, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
@@ -58,7 +58,7 @@ export class FtpSession {
       this.#received = lines.pop() ?? "";
       for (const line of lines) this.#turn = this.#turn.then(() => this.#handle(line));
     });
-    socket.on("error", () => socket.destroy()); // A client that goes away is no fault here.
+    socket.on("error", () => socket.destroy()); // A client that disconnects is no fault here.
     socket.on("close", () => {
       this.#closePassive();
       this.#onEnd();
@@ -124,7 +124,7 @@ export class FtpSession {
         if (tls === undefined) return this.#reply(502, "no TLS here");
         const plain = this.#socket;
         plain.removeAllListeners("data");
-        this.#reply(234, "go on with TLS");
+        this.#reply(234, "continue with TLS");
         this.#attach(this.#secured(plain));
       },
       QUIT: () => {
@@ -150,7 +150,8 @@ export class FtpSession {
         const port = await this.#listenForData();
         this.#reply(
           227,
-          `Entering Passive Mode (${(this.#facts.passiveAddress ?? "127.0.0.1").replaceAll(".", ",")},${port >> 8},${port & 255})`,
+          "Entering Passive Mode " +
+            `(${(this.#facts.passiveAddress ?? "127.0.0.1").replaceAll(".", ",")},${port >> 8},${port & 255})`,
         );
       },
       LIST: list,
@@ -304,7 +305,7 @@ export class FtpSession {
           if (faults.stallAfterBytes < 0) {
             faults.stallAfterBytes = null;
             faults.silent = true;
-            return; // And the rest never comes.
+            return; // The remaining bytes are never sent.
           }
         }
         faults.bytesSent += chunk.length;
@@ -313,7 +314,7 @@ export class FtpSession {
     });
   }
 
-  /** The full path of a name whose folder lies in the root. */
+  /** The full path of a name, whose folder must be within the root. */
   async #place(path: string): Promise<string> {
     const { root } = this.#facts;
     const full = join(root, posix.resolve(this.#folder, path));
@@ -327,7 +328,7 @@ export class FtpSession {
 async function itemsOf(folder: string): Promise<[string, Stats][]> {
   const items: [string, Stats][] = [];
   for (const name of (await readdir(folder)).sort()) {
-    const status = await lstat(join(folder, name)).catch(() => null); // It went meanwhile.
+    const status = await lstat(join(folder, name)).catch(() => null); // It may have been removed meanwhile.
     if (status !== null) items.push([name, status]);
   }
   return items;
@@ -343,11 +344,13 @@ function stamp(time: Date): string {
   return time.toISOString().replace(/[-:TZ]/g, "");
 }
 
-/** As `ls -l` writes it, with seconds left out as real servers do. */
+/** A line as `ls -l` writes it, with seconds left out as real servers do. */
 function unixLine(name: string, status: Stats): string {
   const type = status.isDirectory() ? "d" : status.isSymbolicLink() ? "l" : "-";
   const time = status.mtime;
   const two = (part: number) => String(part).padStart(2, "0");
-  const when = `${MONTHS[time.getUTCMonth()]} ${two(time.getUTCDate())} ${two(time.getUTCHours())}:${two(time.getUTCMinutes())}`;
+  const when =
+    `${MONTHS[time.getUTCMonth()]} ${two(time.getUTCDate())} ` +
+    `${two(time.getUTCHours())}:${two(time.getUTCMinutes())}`;
   return `${type}rw-r--r-- 1 owner group ${status.size} ${when} ${name}`;
 }

@@ -16,14 +16,14 @@ export interface FieldFtpOptions {
   readonly tls?: {
     readonly key: string;
     readonly cert: string;
-    /** From the first byte, without AUTH. */
+    /** TLS from the first byte, without AUTH. */
     readonly implicit?: boolean;
-    /** Whose certificates clients must show; none is asked for when absent. */
+    /** The issuer of the certificates that clients must present; none is required when absent. */
     readonly clientCa?: string;
   };
   /** Whether EPSV is offered; yes unless false. */
   readonly extendedPassive?: boolean;
-  /** The address that PASV tells, as behind an address translation; loopback when absent. */
+  /** The address that PASV reports, as behind an address translation; loopback when absent. */
   readonly passiveAddress?: string;
   /** Encoding of names; `utf8` when absent. */
   readonly encoding?: "utf8" | "latin1";
@@ -42,9 +42,9 @@ export interface FieldFtp {
 export interface FtpFaults {
   /** Cuts control and data connection when this many bytes of file content were sent; then resets itself. */
   cutAfterBytes: number | null;
-  /** Commands stay unanswered. */
+  /** Commands get no reply. */
   silent: boolean;
-  /** Falls silent, with the connection open, when this many bytes of file content were sent; then resets itself. */
+  /** Stops sending, with the connection open, when this many bytes of file content were sent; then resets itself. */
   stallAfterBytes: number | null;
   /** Called once, just before the connection is cut. */
   onCut: (() => void) | null;
@@ -52,7 +52,7 @@ export interface FtpFaults {
   bytesSent: number;
   /** Files cannot be renamed. */
   refusesRename: boolean;
-  /** What is sent in place of a listing; the listing itself when null. */
+  /** Replaces a listing; the listing is unchanged when null. */
   sendListing: ((listing: Buffer) => Buffer) | null;
 }
 

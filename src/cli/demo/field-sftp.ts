@@ -26,7 +26,7 @@ import ssh2, {
 import { serveNamesAs } from "../../drops/sftp-names.ts";
 import { systemCode } from "../../support/errors.ts";
 
-// Node cannot see these names in the CommonJS module.
+// Node cannot detect these names in the CommonJS module.
 const { Server, utils } = ssh2;
 const STATUS = { ok: 0, eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 } as const;
 const ENTRIES_AT_ONCE = 100;
@@ -39,11 +39,11 @@ export interface FieldSftpOptions {
   readonly port?: number;
   /** OpenSSH private key text; a fresh key when absent. */
   readonly hostKey?: string;
-  /** How users log in; `password` when absent. `publickey` takes any key of this user. */
+  /** How users log in; `password` when absent. `publickey` accepts any key of this user. */
   readonly login?: "password" | "keyboard-interactive" | "publickey";
   /** Encoding of names; `utf8` when absent. */
   readonly encoding?: "utf8" | "latin1";
-  /** What the server offers; the usual when absent. */
+  /** The algorithms that the server offers; the usual ones when absent. */
   readonly algorithms?: ServerConfig["algorithms"];
 }
 
@@ -56,7 +56,7 @@ export interface FieldSftp {
   readonly faults: FieldFaults;
   /** Connections at this moment. */
   connections(): number;
-  /** Channels, and handles of files and folders, that are open on them. */
+  /** Open channels, and open handles of files and folders, of these connections. */
   channels(): number;
   close(): Promise<void>;
 }
@@ -64,13 +64,13 @@ export interface FieldSftp {
 export interface FieldFaults {
   /** Cuts all connections when this many bytes of file content were sent; then resets itself. */
   cutAfterBytes: number | null;
-  /** Requests stay unanswered. */
+  /** Requests get no response. */
   silent: boolean;
-  /** Falls silent, with the connection open, when this many bytes of file content were sent; then resets itself. */
+  /** Stops sending, with the connection open, when this many bytes of file content were sent; then resets itself. */
   stallAfterBytes: number | null;
   /** Called once, just before the connection is cut. */
   onCut: (() => void) | null;
-  /** New connections are shown another host key. */
+  /** New connections get another host key. */
   otherHostKey: boolean;
   /** Bytes of file content sent so far. */
   bytesSent: number;
@@ -95,7 +95,7 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
   const { algorithms } = options;
   const speak = (key: string) =>
     new Server({ hostKeys: [key], ...(algorithms === undefined ? {} : { algorithms }) }, (connection) => {
-      connection.on("error", () => undefined); // A client that goes away is no fault here.
+      connection.on("error", () => undefined); // A client that disconnects is no fault here.
       connection.on("authentication", (login) => authenticate(options, login));
       connection.on("session", (accept) => {
         accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
@@ -150,7 +150,7 @@ function authenticate(options: FieldSftpOptions, login: AuthContext): void {
     );
 }
 
-/** ssh2 sometimes generates a key that it cannot read itself; then another one. */
+/** ssh2 sometimes generates a key that it cannot read itself; then another one is generated. */
 function freshHostKey(): string {
   for (;;) {
     const { private: key } = utils.generateKeyPairSync("ed25519");
@@ -262,7 +262,7 @@ class SftpSession {
     const mode = utils.sftp.flagsToString(flags) ?? "r";
     const full = mode === "r" ? await this.#target(path) : await this.#place(path);
     const file = await open(full, mode);
-    // Whoever asked has gone meanwhile.
+    // The client has disconnected meanwhile.
     if (this.#ended) return await file.close();
     this.#hand(id, { kind: "file", file });
   }
@@ -306,7 +306,7 @@ class SftpSession {
     while (names.length < ENTRIES_AT_ONCE) {
       const next = await opened.folder.read();
       if (next === null) break;
-      const status = await lstat(join(opened.path, next.name)).catch(() => null); // It went meanwhile.
+      const status = await lstat(join(opened.path, next.name)).catch(() => null); // It may have been removed meanwhile.
       if (status === null) continue;
       names.push({ filename: next.name, longname: next.name, attrs: attributes(status) });
     }
@@ -314,7 +314,7 @@ class SftpSession {
     else this.#sftp.name(id, names);
   }
 
-  /** Without overwriting, as OpenSSH does it for files. */
+  /** Renames without overwriting, as OpenSSH does for files. */
   async #rename(from: string, to: string): Promise<void> {
     const source = await this.#place(from);
     await link(source, await this.#place(to));
@@ -343,7 +343,7 @@ class SftpSession {
     else await opened?.folder.close();
   }
 
-  /** The full path of a name whose folder lies in the root. */
+  /** The full path of a name, whose folder must be within the root. */
   async #place(path: string): Promise<string> {
     const inside = posix.resolve("/", path);
     if (inside === "/") return this.#root;
@@ -352,7 +352,7 @@ class SftpSession {
     return full;
   }
 
-  /** The same for what a path leads to, links followed. */
+  /** Like `#place`, for the target of the path, links followed. */
   async #target(path: string): Promise<string> {
     const target = await realpath(await this.#place(path));
     this.#refuseOutside(target);

@@ -1,4 +1,7 @@
-/** The ground that the demo stands on: its state folder, the hub with its structure, the field servers, and the gateway's configuration. */
+/**
+ * The environment of the demo: its state folder, the hub with its structure, the field servers, and the gateway's
+ * configuration.
+ */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseDocument } from "yaml";
@@ -27,11 +30,11 @@ export interface DemoGround {
   close(): Promise<void>;
 }
 
-/** Marks a folder as the demo's own, so that nothing else is ever emptied. */
+/** Marks a folder as the demo's own, so that no other folder is ever emptied. */
 const MARKER = "this folder belongs to the headgate demo";
 const PACKAGE = resolve(import.meta.dirname, "../../..");
 
-export async function layGround(stateFolder: string, keep: boolean): Promise<DemoGround> {
+export async function prepareGround(stateFolder: string, keep: boolean): Promise<DemoGround> {
   const state = resolve(stateFolder);
   const samples = join(PACKAGE, "samples");
   if (!existsSync(samples)) {
@@ -39,7 +42,7 @@ export async function layGround(stateFolder: string, keep: boolean): Promise<Dem
   }
   const lock = lockState(state);
   try {
-    const ground = await layLockedGround(state, samples, keep);
+    const ground = await prepareLockedGround(state, samples, keep);
     const close = () => ground.close().finally(() => lock.release());
     return { ...ground, close };
   } catch (thrown) {
@@ -48,7 +51,10 @@ export async function layGround(stateFolder: string, keep: boolean): Promise<Dem
   }
 }
 
-/** Beside the folder, since the folder itself is emptied: a second demo would take the ground from under the first. */
+/**
+ * The lock is beside the folder, since the folder itself is emptied: a second demo would delete the files of the
+ * first.
+ */
 function lockState(state: string): ProcessLock {
   const facts = { operation: "start demo", subject: state };
   let lock: ProcessLock | null;
@@ -63,7 +69,7 @@ function lockState(state: string): ProcessLock {
   throw new ConfigError("HG-CLI-007", { ...facts, message: `another demo is running in ${state}` });
 }
 
-async function layLockedGround(state: string, samples: string, keep: boolean): Promise<DemoGround> {
+async function prepareLockedGround(state: string, samples: string, keep: boolean): Promise<DemoGround> {
   const fresh = prepareState(state, keep);
   const scenario = readScenario(samples);
   const folders = {
@@ -74,7 +80,7 @@ async function layLockedGround(state: string, samples: string, keep: boolean): P
   if (fresh)
     for (const kind of ["local", "sftp", "ftp"] as const)
       cpSync(join(samples, "drops", kind), folders[kind], { recursive: true });
-  // The samples bring their own modes; and an earlier version kept this folder open.
+  // The samples bring their own modes; and an earlier version left this folder readable.
   narrowModes([state, ...Object.values(folders)]);
 
   const closers: (() => Promise<void>)[] = [];
@@ -99,7 +105,9 @@ async function layLockedGround(state: string, samples: string, keep: boolean): P
       folders: { local: shortest(folders.local), sftp: shortest(folders.sftp), ftp: shortest(folders.ftp) },
       gatewayConfig: shortest(gatewayConfig),
       scenario,
-      queryCommand: `curl -sH "Authorization: Bearer $(cat ${token})" "${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate&Paging.PageNumber=0&Paging.ItemsPerPage=4"`,
+      queryCommand:
+        `curl -sH "Authorization: Bearer $(cat ${token})" ` +
+        `"${hub.url}/data?VariableId=${example}&DisplayLevel=ValueVariableDate&Paging.PageNumber=0&Paging.ItemsPerPage=4"`,
       close,
     };
   } catch (thrown) {
@@ -108,7 +116,7 @@ async function layLockedGround(state: string, samples: string, keep: boolean): P
   }
 }
 
-/** True when the state begins afresh. */
+/** True when the state is new. */
 function prepareState(state: string, keep: boolean): boolean {
   const marker = join(state, ".headgate-demo");
   if (existsSync(state) && !existsSync(marker)) {
@@ -121,7 +129,7 @@ function prepareState(state: string, keep: boolean): boolean {
   return true;
 }
 
-/** On a free port, and on the same one again with `--keep` where it is still free. */
+/** Listens on a free port, and on the same one again with `--keep` where it is still free. */
 async function startDemoHub(state: string, fresh: boolean) {
   const path = join(state, "hub.yaml");
   if (fresh) writeFileSync(path, editYaml("demo.hub.yaml", [[["listen"], "127.0.0.1:0"]]));

@@ -1,4 +1,7 @@
-/** The scenario of the demo: which files lie at which drop, how each must end, and the structure that the hub needs for them. */
+/**
+ * The scenario of the demo: the files of each drop, the expected end of each, and the structure that the hub needs
+ * for them.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -56,7 +59,7 @@ export function readStructure(samples: string): Structure {
   return structureSchema.parse(parse(readFileSync(join(samples, "structure.yaml"), "utf8")));
 }
 
-/** One sample file: how it ended, against how it should. */
+/** One sample file: its actual end, compared with the expected one. */
 export interface Ended {
   readonly drop: string;
   readonly path: string;

@@ -1,15 +1,18 @@
-/** Creates the demo's sites, sources and variables in the hub, as a client of its management interface; what is there already stays. */
+/**
+ * Creates the demo's sites, sources and variables in the hub, as a client of its management interface; existing ones
+ * stay.
+ */
 import { writeFileSync } from "node:fs";
 import { systemClock } from "../../support/clock.ts";
 import { ServiceClient } from "../../wire/client/index.ts";
 import { API_VERSION, SOURCE_TYPES } from "../../wire/index.ts";
 import type { Structure } from "./scenario.ts";
 
-/** Source type of what is fed through the push interface. */
+/** Source type of sources that pushes feed. */
 const PUSHED_DATA = SOURCE_TYPES.find(({ name }) => name === "Pushed Data")?.id;
 const TIMEOUTS = { connect: 5_000, headers: 10_000, body: 10_000, total: 30_000 };
 
-/** Answers the id of the first variable, for the example query; writes the token that the query uses to `tokenPath`. */
+/** Returns the id of the first variable, for the example query; writes the token of the query to `tokenPath`. */
 export async function buildStructure(
   hubUrl: string,
   structure: Structure,

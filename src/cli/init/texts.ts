@@ -1,4 +1,4 @@
-/** The configurations that `headgate init` writes, with comments for the person who goes on with them. */
+/** The configurations that `headgate init` writes, with comments for the person who completes them. */
 import { stringify } from "yaml";
 
 export interface GatewayAnswers {
@@ -34,7 +34,7 @@ export interface HubAnswers {
   readonly username: string;
 }
 
-/** What both texts leave to the environment of the process. */
+/** Secrets that both texts read from the environment of the process. */
 export const GATEWAY_SECRETS = ["HEADGATE_CLIENT_SECRET", "HEADGATE_PASSWORD"] as const;
 export const DROP_SECRET = "HEADGATE_DROP_PASSWORD";
 export const HUB_SECRETS = ["HUB_CLIENT_SECRET", "HUB_USER_PASSWORD", "HUB_WEBHOOK_SECRET"] as const;
@@ -93,7 +93,7 @@ function dropText(drop: DropAnswers): string {
   const keys =
     kind === "sftp"
       ? `\n    # \`headgate check\` shows the fingerprint of the server's key: compare it with what its operator says, and add it.\n    hostKeys: []`
-      : `\n    tls: ${tls ? "explicit" : "none # passwords and files travel readable for others: use explicit where the server can"}`;
+      : `\n    tls: ${tls ? "explicit" : "none # passwords and files are sent in the clear: use explicit where the server can"}`;
   return `  - name: files
     kind: ${kind}
     host: ${value(host)}${port === null ? "" : `\n    port: ${port}`}

@@ -1,4 +1,7 @@
-/** What becomes of a file of a history by its name: a trigger takes it, it is opened, or nobody wants it. */
+/**
+ * Decides by name what happens to a file of a history: a trigger takes it, it is opened as a container, or no trigger
+ * claims it.
+ */
 import { basename } from "node:path/posix";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { unpackingOf } from "../../drops/options.ts";
@@ -11,7 +14,7 @@ type Archives = ReturnType<typeof unpackingOf>;
 export type Claim =
   | { readonly by: "trigger"; readonly trigger: Trigger }
   | { readonly by: "unpacking"; readonly archives: Archives }
-  | { readonly by: "nobody" };
+  | { readonly by: "none" };
 
 export class Claims {
   readonly #archives: ReadonlyMap<string, Archives>;
@@ -22,12 +25,12 @@ export class Claims {
     this.#registry = createRegistry(triggers);
   }
 
-  /** No trigger is asked for a container, only for its entries. */
+  /** Triggers are not asked for a container, only for its entries. */
   of({ drop, path }: Pick<HistoryFile, "drop" | "path">): Claim {
     const archives = this.#archives.get(drop);
     if (archives?.unpack === true && isContainerName(basename(path))) return { by: "unpacking", archives };
     const { claimed } = this.#registry.claim(path, "SendViaFtp", drop);
-    return claimed === null ? { by: "nobody" } : { by: "trigger", trigger: claimed };
+    return claimed === null ? { by: "none" } : { by: "trigger", trigger: claimed };
   }
 }
 
@@ -36,8 +39,8 @@ export function groupOf(claim: Claim): string {
   return claim.by === "trigger" ? claim.trigger.name : `(${claim.by})`;
 }
 
-/** As the plan counts them by. */
+/** The name under which the plan counts the file. */
 export function mapperOf(claim: Claim): string {
-  if (claim.by === "nobody") return "none";
+  if (claim.by === "none") return "none";
   return claim.by === "trigger" ? claim.trigger.mapper : "(archives)";
 }

@@ -1,4 +1,7 @@
-/** Whether a migration takes more files: not outside of its hours, not when too much went wrong, and not before it is counted what became of those before. */
+/**
+ * Decides whether a migration takes more files: not outside of its hours, not after too many errors, and not before
+ * ended runs were counted.
+ */
 import type { Gateway, IntakeRule } from "../../gateway.ts";
 import type { Throttle } from "../../migration/throttle.ts";
 import type { Watch } from "./watch.ts";
@@ -7,7 +10,7 @@ export class Intake implements IntakeRule {
   readonly byGroups: boolean;
   readonly #watch: Watch;
   readonly #throttle: Throttle;
-  /** Whose files were not taken since something was not counted yet. */
+  /** True when files were not taken because ended runs were not counted yet. */
   #waiting = false;
   #deciding: Promise<void> | null = null;
 
@@ -23,7 +26,7 @@ export class Intake implements IntakeRule {
     return true;
   };
 
-  /** Counts what came to rest, closes when it is too much, and has the next files taken when it is not. */
+  /** Counts ended runs, closes the intake after too many errors, and otherwise lets the next files be taken. */
   decide(gateway: Gateway): Promise<void> {
     this.#deciding ??= this.#decide(gateway).finally(() => {
       this.#deciding = null;

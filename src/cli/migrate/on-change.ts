@@ -1,4 +1,7 @@
-/** What becomes of files that changed since they were delivered: as it was ordered, or as somebody at the terminal says. */
+/**
+ * Decides about files that changed since they were delivered: by the option, or by the answer of the person at the
+ * terminal.
+ */
 import type { HistoryFile, Standing } from "../../migration/history-files.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { ask, canAsk, TERMINAL, type Terminal } from "../prompt.ts";
@@ -8,7 +11,10 @@ const CHOICES = ["again", "skip", "stop"] as const;
 type Choice = (typeof CHOICES)[number];
 const NAMED = 5;
 
-/** Files that are left alone. `ConfigError` when nothing is to be done at all, also when nobody says what. `what` undefined: it was not ordered. */
+/**
+ * Files that are skipped. Throws `ConfigError` to stop, also when there is no decision. `what` undefined: the option
+ * is absent.
+ */
 export async function leftAlone(
   { changed }: Pick<Standing, "changed">,
   what: string | undefined,
@@ -17,7 +23,7 @@ export async function leftAlone(
 ): Promise<readonly HistoryFile[]> {
   const ordered = CHOICES.find((choice) => choice === what);
   if (what !== undefined && ordered === undefined)
-    throw invalidOption("--on-change", `${what} is none of ${CHOICES.join(", ")}`);
+    throw invalidOption("--on-change", `${what} is not one of ${CHOICES.join(", ")}`);
   if (changed.length === 0) return [];
   const choice = ordered ?? (canAsk(terminal) ? await askFor(changed, signal, terminal) : "stop");
   if (choice === "again") return [];

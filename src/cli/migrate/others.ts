@@ -1,4 +1,7 @@
-/** What other runs delivered to the targets of a migration: those of the gateway, and those of other migrations of the configuration. */
+/**
+ * Collects deliveries of other runs to the targets of a migration: those of the gateway, and those of other
+ * migrations of the configuration.
+ */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
 import type { Expectation } from "../../migration/expectation.ts";
@@ -6,20 +9,20 @@ import type { Batch, PushTarget, Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { BATCH_STATES } from "../../states.ts";
 import { identifierKind, targetWords } from "../../wire/index.ts";
-import { lookIntoLedgers } from "../ledger-view.ts";
+import { searchLedgers } from "../ledger-view.ts";
 import type { KnownMigration } from "./reports.ts";
 
 export interface OtherRuns {
-  /** In words, by the numbers that their readings have. */
+  /** In words, by the numbers of their readings. */
   readonly words: ReadonlyMap<number, string>;
-  /** In words: they delivered to the same targets, and at which dates is not known any more. */
+  /** Runs, in words, that delivered to the same targets at dates that are no longer known. */
   readonly unknown: readonly string[];
 }
 
-/** Behind every id of a run. */
+/** Greater than every id of a run. */
 const EVER = "~";
 
-/** `sample`: a run of the migration, for the service. Their readings go into `others`. */
+/** `sample`: a run of the migration, for the service. The readings of the runs go into `others`. */
 export async function collectOthers(
   config: GatewayConfig,
   { id }: KnownMigration,
@@ -29,12 +32,12 @@ export async function collectOthers(
 ): Promise<OtherRuns> {
   const words = new Map<number, string>();
   const unknown: string[] = [];
-  await lookIntoLedgers(
+  await searchLedgers(
     config,
-    async ({ whose, ledger, spool: path }) => {
+    async ({ owner, ledger, spool: path }) => {
       const runs = await sharing(targets, sample, ledger);
       const spool = await openSpool({ ...config.spool, path });
-      const wordsOf = (run: Run) => `${run.path} (run ${run.id} of ${whose})`;
+      const wordsOf = (run: Run) => `${run.path} (run ${run.id} of ${owner})`;
       const gone = await others.collect(runs, { ledger, spool }, wasBegun, (run, nth) =>
         words.set(nth, wordsOf(run)),
       );
@@ -54,7 +57,7 @@ function sharing(targets: readonly PushTarget[], sample: Run, ledger: Ledger): P
   return ledger.laterRuns({ ...sample, id: "", arrivalId: -1 }, keys, EVER);
 }
 
-/** What waits to be sent again may come at any moment. */
+/** A batch that waits to be sent again may be sent at any moment. */
 function wasBegun({ state }: Batch): boolean {
   return BATCH_STATES[state].mayBeStored;
 }

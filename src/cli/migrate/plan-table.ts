@@ -1,4 +1,4 @@
-/** A plan as a person reads it: what was counted, what was guessed from a sample, and what nobody looked at. */
+/** Prints a plan for people: counted figures, figures estimated from a sample, and files that were not read. */
 import { print, printTable, sizeWords, styled } from "../output.ts";
 import type { PlanReport, Unfit } from "./plan.ts";
 import { count, timeWords } from "./progress.ts";
@@ -30,7 +30,7 @@ export function printPlan(plan: PlanReport): void {
     print(styled("yellow", `  the service could not be asked about the targets: ${plan.unaskedBecause}`));
   const lines = [...(plan.unfit ?? []).map(whereUnfit), ...plan.findings.map(({ words }) => words)];
   for (const line of lines.slice(0, SHOWN)) print(`  ${styled("yellow", "!")} ${line}`);
-  if (lines.length > SHOWN) print(`  … and ${lines.length - SHOWN} more (--json tells all)`);
+  if (lines.length > SHOWN) print(`  … and ${lines.length - SHOWN} more (--json lists all)`);
 }
 
 function readWords({ sample }: PlanReport): string {
@@ -51,7 +51,10 @@ function pointWords({ points, rejected, estimate }: PlanReport): string {
   const refused = rejected === 0 ? "" : `, ${count(rejected)} rows refused`;
   if (estimate.isCounted) return `${count(points)}${refused}`;
   const others = estimate.rejected === 0 ? "" : `, about ${count(estimate.rejected)} rows refused`;
-  return `about ${count(estimate.points)} ± ${count(estimate.pointsMargin)}${others} (estimated); ${count(points)}${refused} in the files read`;
+  return (
+    `about ${count(estimate.points)} ± ${count(estimate.pointsMargin)}${others} (estimated); ` +
+    `${count(points)}${refused} in the files read`
+  );
 }
 
 function unfitWords({ unfit }: PlanReport): string {
@@ -68,5 +71,8 @@ function durationWords({ estimate }: PlanReport): string {
   const { seconds, mappingSeconds, sendingSeconds } = estimate;
   const sending = sendingSeconds === null ? "sending unknown" : `sending ${timeWords(sendingSeconds)}`;
   const least = sendingSeconds === null ? "at least" : "about";
-  return `${least} ${timeWords(seconds)} (estimated): mapping ${timeWords(mappingSeconds)}, ${sending}, both at a time`;
+  return (
+    `${least} ${timeWords(seconds)} (estimated): mapping ${timeWords(mappingSeconds)}, ${sending}, both at the ` +
+    "same time"
+  );
 }

@@ -1,4 +1,7 @@
-/** `migrate --dry-run`: maps the files, or a sample of them, asks the service what it knows of their targets, and sends nothing. */
+/**
+ * `migrate --dry-run`: maps the files, or a sample of them, compares their targets with the service, and sends
+ * nothing.
+ */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -27,17 +30,17 @@ import { type Claim, Claims, groupOf, mapperOf } from "./claims.ts";
 import { Planner, plannedOf } from "./planner.ts";
 import { count } from "./progress.ts";
 
-/** Which files were read. Of the others only name, size and mapper are known. */
+/** The files that were read. Of the others only name, size and mapper are known. */
 export interface PlanSample {
   readonly files: number;
   readonly bytes: number;
   readonly unreadFiles: number;
   readonly unreadBytes: number;
-  /** What is known of the files read alone, in words; null when all were read. */
+  /** The facts that hold only for the files read, in words; null when all were read. */
   readonly words: string | null;
 }
 
-/** A target that the service would not store as it comes, with the files read that hold it, and its period in them. */
+/** A target that the service would not store as it is, with the files read that hold it, and its period in them. */
 export interface Unfit {
   readonly target: string;
   readonly words: string;
@@ -49,7 +52,7 @@ export interface Unfit {
 export interface PlanReport {
   readonly files: number;
   readonly bytes: number;
-  /** By mapper; `none` are claimed by no trigger, and of `(archives)` the entries are claimed. */
+  /** By mapper; `none` counts files that no trigger claims, and the entries of `(archives)` are claimed. */
   readonly mappers: Readonly<Record<string, number>>;
   readonly sample: PlanSample;
   /** Of all files. */
@@ -62,19 +65,19 @@ export interface PlanReport {
   readonly unfit: readonly Unfit[] | null;
   readonly unaskedBecause: string | null;
   readonly period: { readonly from: string; readonly to: string } | null;
-  /** Of the mapping of the files read, measured. */
+  /** Measured while the files were mapped. */
   readonly mappingSeconds: number;
   readonly findings: readonly PlanFinding[];
 }
 
 export interface PlanRequest {
-  /** Patterns that find nothing, in words. */
+  /** Patterns without a match, in words. */
   readonly empty: readonly string[];
   readonly files: readonly HistoryFile[];
   readonly limits: SampleLimits;
   readonly sending: Sending;
   readonly tick: (done: number, of: number) => void;
-  /** Told of targets that the account does not have. */
+  /** Called with the targets that the account lacks. */
   readonly onMissing: (missing: readonly MissingTarget[]) => void;
 }
 
@@ -84,7 +87,7 @@ export interface MissingTarget {
   readonly file: string;
 }
 
-/** A file, and what becomes of it. */
+/** A file, and its claim. */
 interface Claimed {
   readonly file: HistoryFile;
   readonly claim: Claim;
@@ -97,12 +100,12 @@ export async function makePlan(
 ): Promise<PlanReport> {
   const claims = new Claims(config);
   const all: readonly Claimed[] = files.map((file) => ({ file, claim: claims.of(file) }));
-  const claimed = all.filter(({ claim }) => claim.by !== "nobody");
+  const claimed = all.filter(({ claim }) => claim.by !== "none");
   const listed = claimed.map(({ file, claim }) => ({ size: file.size, group: groupOf(claim) }));
   const chosen = chooseSample(listed, limits);
   const plan = new Plan();
   for (const { file, claim } of all)
-    if (claim.by === "nobody") plan.add(plannedOf({ file, sha256: null }, null));
+    if (claim.by === "none") plan.add(plannedOf({ file, sha256: null }, null));
   const measured = await readFiles(
     { config, claims, chosen: chosen.flatMap((index) => claimed[index] ?? []) },
     (planned) => plan.add(planned),
@@ -110,7 +113,7 @@ export async function makePlan(
     signal,
   );
   const isWhole = measured.files.length === claimed.length;
-  const asked = await askService(config, plan, onMissing, signal);
+  const asked = await queryService(config, plan, onMissing, signal);
   const { period } = plan;
   return {
     files: files.length,
@@ -148,7 +151,7 @@ interface Reading {
   readonly chosen: readonly Claimed[];
 }
 
-/** Several at a time; `found` is told in the order of the files, so that the first of two is the first. */
+/** Reads several at a time; `found` is called in the order of the files, so that the first of two is the first. */
 async function readFiles(
   { config, claims, chosen }: Reading,
   found: (planned: PlannedFile) => void,
@@ -162,39 +165,39 @@ async function readFiles(
   const mapping = openMapping(config, { root: scratch }, { log: silentLog, clock: systemClock });
   const measures: FileMeasure[] = [];
   const early = new Map<number, readonly PlannedFile[]>();
-  let [told, seconds] = [0, 0];
+  let [reported, seconds] = [0, 0];
   try {
     await mapping.start(config.triggers.map(({ mapper }) => mapper));
     const planner = new Planner(config, claims, drops, mapping, scratch);
     const queue = chosen.entries();
     const startMs = systemClock.monotonicMs();
-    const hand = async () => {
+    const worker = async () => {
       for (const [index, { file, claim }] of queue) {
         if (signal.aborted) return;
         const fileMs = systemClock.monotonicMs();
-        const { planned, sent } = await planner.look(file, index, signal);
+        const { planned, sent } = await planner.inspect(file, index, signal);
         measures.push({
           points: sumOf(planned, ({ points }) => points),
           rejected: sumOf(planned, ({ rejected }) => rejected),
           ...{ sent, seconds: secondsSince(fileMs), group: groupOf(claim), size: file.size },
         });
         early.set(index, planned);
-        for (let next = early.get(told); next !== undefined; next = early.get(told)) {
+        for (let next = early.get(reported); next !== undefined; next = early.get(reported)) {
           next.forEach(found);
-          early.delete(told);
-          told += 1;
+          early.delete(reported);
+          reported += 1;
         }
         tick(measures.length, chosen.length);
       }
     };
-    await Promise.all(Array.from({ length: availableParallelism() }, hand));
+    await Promise.all(Array.from({ length: availableParallelism() }, worker));
     seconds = secondsSince(startMs);
   } finally {
     await mapping.close();
     for (const drop of drops.values()) await drop.close();
     await rm(scratch, { recursive: true, force: true });
   }
-  // Left when it was stopped before the files in front of them were read.
+  // Results are left when the reading was stopped before earlier files were read.
   for (const [, planned] of [...early].sort(([one], [other]) => one - other)) planned.forEach(found);
   return { files: measures, seconds };
 }
@@ -212,7 +215,9 @@ function sampleOf(claimed: readonly HistoryFile[], read: readonly FileMeasure[],
     words:
       files === all
         ? null
-        : `${how}${count(files)} of ${count(all)} files read: targets, period, units, overlaps, files with the same content, files that cannot be mapped and rejected rows are known for these alone, and gaps between files not at all; --sample all reads every file`,
+        : `${how}${count(files)} of ${count(all)} files read: targets, period, units, overlaps, files with the ` +
+          "same content, files that cannot be mapped and rejected rows are known for these alone, and gaps " +
+          "between files not at all; --sample all reads every file",
   };
 }
 
@@ -221,7 +226,7 @@ function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): nu
 }
 
 /** By the guard of the gateway: missing and ambiguous targets, units, dates. */
-async function askService(
+async function queryService(
   config: GatewayConfig,
   plan: Plan,
   onMissing: PlanRequest["onMissing"],
@@ -245,7 +250,7 @@ async function askService(
         file: plan.shareOf(targetWords(facts.target))?.files[0] ?? "",
       })),
     );
-    // A target that is there in two units is asked for twice.
+    // A target that occurs in two units is queried twice.
     const unfit = new Map(
       seen.findings.map(({ target, words }) => [`${target} ${words}`, unfitOf(plan, target, words)]),
     );
@@ -260,7 +265,7 @@ function unfitOf(plan: Plan, target: string, words: string): Unfit {
   return { target, words, files, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
-/** Nothing is sent, so that nothing is to be journalled. */
+/** Nothing is sent, so nothing is recorded. */
 const unsent = async (): Promise<never> => {
   throw new InvariantError("HG-BUG-001", {
     operation: "plan migration",

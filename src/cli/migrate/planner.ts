@@ -1,5 +1,6 @@
-/** One file of a plan: fetched, opened when it is a container, and mapped into a folder that goes; nothing is sent. */
-
+/**
+ * Plans one file: fetches it, opens it when it is a container, and maps it into a temporary folder; nothing is sent.
+ */
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -22,20 +23,20 @@ import { type Claims, mapperOf } from "./claims.ts";
 
 type Mapping = ReturnType<typeof openMapping>;
 
-/** What a file of the history turned out to be, and what it took. */
-export interface Look {
+/** The result of a file of the history, and its cost. */
+export interface Inspection {
   /** The file itself, or the entries of a container, in their order. */
   readonly planned: readonly PlannedFile[];
   /** Bytes of its batches. */
   readonly sent: number;
 }
 
-/** A file on this disk, or an entry that was unpacked onto it. */
+/** A file on this disk, or an entry that was unpacked to it. */
 interface Input {
   readonly file: HistoryFile;
   readonly path: string;
   readonly sha256: string | null;
-  /** Containers that it lies in. */
+  /** The number of containers around it. */
   readonly depth: number;
 }
 
@@ -61,12 +62,12 @@ export class Planner {
     this.#scratch = scratch;
   }
 
-  async look(file: HistoryFile, index: number, signal: AbortSignal): Promise<Look> {
+  async inspect(file: HistoryFile, index: number, signal: AbortSignal): Promise<Inspection> {
     const path = join(this.#scratch, String(index));
     try {
       const drop = this.#drops.get(file.drop);
       const fetched = drop === undefined ? null : await fetchFile(drop, file, path, signal);
-      return await this.#lookInto({ file, path, sha256: fetched?.sha256 ?? null, depth: 0 }, signal);
+      return await this.#inspect({ file, path, sha256: fetched?.sha256 ?? null, depth: 0 }, signal);
     } catch (thrown) {
       if (!(thrown instanceof HeadgateError)) throw thrown;
       return this.#fault({ file, sha256: null }, thrown);
@@ -75,7 +76,7 @@ export class Planner {
     }
   }
 
-  async #lookInto(input: Input, signal: AbortSignal): Promise<Look> {
+  async #inspect(input: Input, signal: AbortSignal): Promise<Inspection> {
     const claim = this.#claims.of(input.file);
     try {
       if (claim.by === "unpacking") return await this.#open(input, claim.archives, signal);
@@ -87,41 +88,41 @@ export class Planner {
     }
   }
 
-  /** Entry by entry, so that the disk holds one of them beside their container. */
+  /** Entry by entry, so that the disk holds one of them at a time beside their container. */
   async #open(
     { file, path, depth, sha256 }: Input,
     { depthMax, ...limits }: DropOptions["archives"],
     signal: AbortSignal,
-  ): Promise<Look> {
+  ): Promise<Inspection> {
     if (depth >= depthMax)
       return this.#fault({ file, sha256 }, `${file.path}: the container is nested too deep`);
     const name = basename(file.path);
     const { entries } = await listContents(path, name, limits, signal);
     if (entries.length === 0) return { planned: [plannedOf({ file, sha256 }, "(archives)")], sent: 0 };
     const directory = await directoryOf(path, name, limits);
-    const looks: Look[] = [];
+    const inspections: Inspection[] = [];
     for (const [nth, entry] of entries.entries()) {
       const own = { ...file, path: `${file.path}!/${entry.path}`, size: entry.size };
       const unpacked = `${path}-${nth}`;
       try {
         const digest = await unpack({ path, name, directory }, entry.path, unpacked, signal);
-        looks.push(
-          await this.#lookInto({ file: own, path: unpacked, sha256: digest, depth: depth + 1 }, signal),
+        inspections.push(
+          await this.#inspect({ file: own, path: unpacked, sha256: digest, depth: depth + 1 }, signal),
         );
       } catch (thrown) {
         if (!(thrown instanceof HeadgateError)) throw thrown;
-        looks.push(this.#fault({ file: own, sha256: null }, thrown));
+        inspections.push(this.#fault({ file: own, sha256: null }, thrown));
       } finally {
         await rm(unpacked, { force: true });
       }
     }
     return {
-      planned: looks.flatMap(({ planned }) => planned),
-      sent: looks.reduce((sum, { sent }) => sum + sent, 0),
+      planned: inspections.flatMap(({ planned }) => planned),
+      sent: inspections.reduce((sum, { sent }) => sum + sent, 0),
     };
   }
 
-  async #map(input: Input, trigger: Trigger, signal: AbortSignal): Promise<Look> {
+  async #map(input: Input, trigger: Trigger, signal: AbortSignal): Promise<Inspection> {
     const { file, path } = input;
     const segmentPath = `${path}.segment`;
     try {
@@ -160,8 +161,8 @@ export class Planner {
     }
   }
 
-  /** `why`: in words that name the file, or what was thrown. */
-  #fault(input: Pick<Input, "file" | "sha256">, why: HeadgateError | string, rejected = 0): Look {
+  /** `why`: words that name the file, or the error. */
+  #fault(input: Pick<Input, "file" | "sha256">, why: HeadgateError | string, rejected = 0): Inspection {
     const fault = typeof why === "string" ? why : `${input.file.path}: ${wordsOf(why)}`;
     return {
       planned: [{ ...plannedOf(input, mapperOf(this.#claims.of(input.file))), fault, rejected }],
@@ -170,7 +171,7 @@ export class Planner {
   }
 }
 
-/** Nothing is known of it but that it is there. */
+/** A file of which only the existence is known. */
 export function plannedOf(
   { file, sha256 }: Pick<Input, "file" | "sha256">,
   mapper: string | null,
@@ -178,7 +179,7 @@ export function plannedOf(
   return { file, mapper, points: 0, rejected: 0, fault: null, targets: [], sha256 };
 }
 
-/** Answers the digest of the entry. */
+/** Returns the digest of the entry. */
 async function unpack(
   container: { readonly path: string; readonly name: string; readonly directory: Directory },
   entryPath: string,

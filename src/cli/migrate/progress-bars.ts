@@ -1,4 +1,7 @@
-/** How far a migration has come, on a terminal: the bar of all files, what has come, what is waited for, and the bars of single files. */
+/**
+ * Shows the progress of a migration on a terminal: the bar of all files, the points, the reasons of waits, and the
+ * bars of single files.
+ */
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
 import {
@@ -12,14 +15,14 @@ import {
   waitWords,
 } from "./progress.ts";
 
-/** A terminal, which can be written over. */
+/** A terminal, whose lines can be overwritten. */
 export type Screen = Writable & { readonly columns?: number };
 
-/** Columns of a terminal that does not tell. */
+/** Columns of a terminal that does not report its width. */
 const WIDTH_UNKNOWN = 80;
 /** Characters of a line beside its name, its bar and its words. */
 const BAR_EXTRAS = 11;
-/** As often as there is something new. */
+/** Updates a second, at most. */
 const FRAMES_PER_SECOND = 5;
 const SHOW_CURSOR = "\u001b[?25h";
 
@@ -27,17 +30,17 @@ export function barsView(total: Amount, pace: Pace, screen: Screen): ProgressVie
   const bars = new cliProgress.MultiBar(
     {
       ...{ stream: screen, fps: FRAMES_PER_SECOND, hideCursor: true, clearOnComplete: false },
-      // It would leave a half-drawn copy behind at the first Ctrl-C, after which calls under way come to their ends.
+      // The library would leave a half-drawn copy behind at the first Ctrl-C, after which running calls still end.
       gracefulExit: false,
-      // What is said above them moves them down, also those that say what they said before.
+      // Lines printed above the bars move them down, so unchanged bars are drawn again as well.
       forceRedraw: true,
     },
     cliProgress.Presets.shades_classic,
   );
-  // A frame in one piece, so that nothing flickers.
+  // Writes a frame in one piece, so that it does not flicker.
   bars.on("update-pre", () => screen.cork());
   bars.on("update-post", () => screen.uncork());
-  // Also when the process is made to end in the middle.
+  // Also when the process is ended in the middle.
   const showCursor = () => void screen.write(SHOW_CURSOR);
   process.once("exit", showCursor);
   const { bar, text } = formats();
@@ -68,7 +71,7 @@ export function barsView(total: Amount, pace: Pace, screen: Screen): ProgressVie
   };
   return {
     show: (reached) => show(reached, false),
-    tell: (line) => bars.log(`${line}\n`),
+    note: (line) => bars.log(`${line}\n`),
     end(reached) {
       screen.cork();
       for (const one of files) bars.remove(one);
@@ -85,7 +88,7 @@ function asideWords(reached: Reached): string {
   return [retryWords(reached), waitWords(reached)].filter((one) => one !== "").join(" · ");
 }
 
-/** How the width is shared out now. */
+/** The widths of the columns at this moment. */
 function columnsOf({ columns: width = WIDTH_UNKNOWN }: Screen) {
   const nameWidth = Math.max(12, Math.min(40, Math.floor(width / 3)));
   const barsize = Math.max(10, Math.min(40, Math.floor(width / 4)));
@@ -99,7 +102,7 @@ interface BarWords {
   readonly isShown?: boolean;
 }
 
-/** How a line with a bar and one without are drawn. */
+/** The formats of a line with a bar and one without. */
 function formats(): Readonly<Record<"bar" | "text", Partial<cliProgress.Options>>> {
   const bar: cliProgress.GenericFormatter = (_options, { progress }, payload) => {
     const { name, words, barsize, isShown = true } = payload as BarWords;
@@ -112,7 +115,7 @@ function formats(): Readonly<Record<"bar" | "text", Partial<cliProgress.Options>
   return { bar: { format: bar }, text: { format: (_options, _state, payload) => String(payload.words) } };
 }
 
-/** The end of a name says more than its beginning. */
+/** Cuts the beginning of a name, since its end says more. */
 function cell(text: string, width: number): string {
   return (text.length > width ? `…${text.slice(1 - width)}` : text).padEnd(width);
 }

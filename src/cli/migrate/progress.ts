@@ -1,4 +1,4 @@
-/** How far a migration has come, in words, and as plain lines where there is no terminal. */
+/** The progress of a migration in words, and as plain lines where there is no terminal. */
 import type { Run } from "../../model.ts";
 import type { Clock } from "../../support/clock.ts";
 import { sizeWords } from "../output.ts";
@@ -8,32 +8,32 @@ export interface Amount {
   readonly bytes: number;
 }
 
-/** What has come so far. */
+/** The progress so far. */
 export interface Reached extends Amount {
   readonly mapped: number;
   readonly accepted: number;
   /** Refused by the mapper or by the service. */
   readonly rejected: number;
-  /** Push calls that were made again. */
+  /** Push calls that were repeated. */
   readonly retries: number;
   /** Files that wait for structure, a unit or a person. */
   readonly held: number;
-  /** What keeps it from going on, or from going faster, in words. */
+  /** Reasons why the migration waits, or is slower than it could be, in words. */
   readonly waits: readonly string[];
-  /** In work, the first of them. */
+  /** Runs in progress, the first of them. */
   readonly runs: readonly ShownRun[];
 }
 
 export interface ShownRun extends Pick<Run, "path" | "state" | "points"> {
-  /** What it waits for, in words. */
+  /** The reason why the run waits, in words. */
   readonly waits: string | null;
 }
 
 export interface ProgressView {
   show(reached: Reached): void;
-  /** Something that is said once. */
-  tell(line: string): void;
-  /** Null: nobody knows how far it came. */
+  /** Prints a line once. */
+  note(line: string): void;
+  /** Null: the progress is unknown. */
   end(reached: Reached | null): void;
 }
 
@@ -41,16 +41,16 @@ export interface ProgressView {
 export const FILES_SHOWN = 4;
 const LINE_EVERY_MS = 5_000;
 
-/** The rate is that of so many milliseconds, since a service that has become slow shows at once. */
+/** The rate covers this period, so that a service that becomes slow shows at once. */
 const RATE_OF_MS = 30_000;
 const SAMPLE_EVERY_MS = 1_000;
 
-/** How fast it goes, in this process. */
+/** The rate, in this process. */
 export class Pace {
   readonly #total: Amount;
   readonly #clock: Clock;
   readonly #startMs: number;
-  /** Of the last while, oldest first. */
+  /** Samples of the last period, oldest first. */
   #samples: { readonly ms: number; readonly accepted: number }[] = [];
   #first: Reached | null = null;
 
@@ -70,14 +70,14 @@ export class Pace {
     this.#samples = this.#samples.slice(since);
   }
 
-  /** Such as `120,000 points/s`: of late, or at the end of all the time. */
+  /** Such as `120,000 points/s`: of the last period, or at the end of the whole time. */
   rate({ accepted }: Reached, isEnd: boolean): string {
     const from = isEnd ? { ms: this.#startMs, accepted: this.#first?.accepted ?? 0 } : this.#samples[0];
     const seconds = (this.#clock.monotonicMs() - (from?.ms ?? this.#startMs)) / 1000;
     return `${count(Math.round((accepted - (from?.accepted ?? 0)) / Math.max(seconds, 0.1)))} points/s`;
   }
 
-  /** Such as `3 min 5 s left`; empty when that cannot be told. */
+  /** Such as `3 min 5 s left`; empty when it is unknown. */
   left(reached: Reached): string {
     const bytes = reached.bytes - (this.#first?.bytes ?? 0);
     if (bytes <= 0 || reached.files >= this.#total.files) return "";
@@ -99,7 +99,7 @@ export function retryWords({ retries }: Reached): string {
   return retries === 0 ? "" : `${count(retries)} ${retries === 1 ? "call" : "calls"} made again`;
 }
 
-/** `waits: the service hub: connection refused; 2 files are held`; empty when nothing is waited for. */
+/** `waits: the service hub: connection refused; 2 files are held`; empty when nothing waits. */
 export function waitWords({ waits, held }: Reached): string {
   const all = held === 0 ? waits : [...waits, `${held} ${held === 1 ? "file is" : "files are"} held`];
   return all.length === 0 ? "" : `waits: ${all.join("; ")}`;
@@ -126,7 +126,7 @@ export function linesView(
   return {
     show(reached) {
       pace.take(reached);
-      // What is newly waited for is told at once.
+      // A new reason is printed at once.
       const waits = waitWords(reached);
       const isNew = waits !== "" && waits !== waited;
       if (clock.monotonicMs() < nextMs && !isNew) return;
@@ -134,7 +134,7 @@ export function linesView(
       nextMs = clock.monotonicMs() + LINE_EVERY_MS;
       line(reached, false);
     },
-    tell: say,
+    note: say,
     end(reached) {
       if (reached !== null) line(reached, true);
     },

@@ -1,4 +1,4 @@
-/** What `--provision` names: a template, as triggers have it, or a table of sites, sources and variables. */
+/** Reads the file of `--provision`: a template, as triggers have it, or a table of sites, sources and variables. */
 import { stat } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { loadDocument } from "../../config/document.ts";
@@ -17,11 +17,11 @@ export type ProvisionFile =
   | { readonly kind: "template"; readonly template: ProvisionTemplate }
   | { readonly kind: "table"; readonly wanted: readonly Wanted[] };
 
-/** Those that spreadsheets write. The one under which the first row has a column of the table is the file's. */
+/** The delimiters of spreadsheets. The file uses the one with which its first row has a column of the table. */
 const DELIMITERS = [",", ";", "\t"] as const;
 const ROWS_MAX = 200_000;
 
-/** `ConfigError` when it cannot be read, or says something doubtful (HG-MIGR-020, HG-CONF-002). */
+/** Throws `ConfigError` when the file cannot be read, or is ambiguous (HG-MIGR-020, HG-CONF-002). */
 export async function readProvisionFile(path: string, signal: AbortSignal): Promise<ProvisionFile> {
   const extension = extname(path).toLowerCase();
   if (extension === ".yaml" || extension === ".yml")
@@ -59,7 +59,7 @@ async function tableRows(path: string, extension: string, signal: AbortSignal): 
   return read(",");
 }
 
-/** Rows without anything in them are left out. */
+/** Empty rows are left out. */
 async function collect(
   chunks: ReturnType<MapperFile["csv"]> | ReturnType<MapperFile["xlsx"]>,
   most = ROWS_MAX,

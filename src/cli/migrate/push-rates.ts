@@ -1,4 +1,4 @@
-/** How fast readings went to the service when they were sent before, from the ledgers of migrations. */
+/** The rate of earlier pushes to the service, from the ledgers of migrations. */
 
 import { existsSync } from "node:fs";
 import { openLedger } from "../../ledger/open.ts";
@@ -8,7 +8,7 @@ import { migrationLedger } from "../../migration/request.ts";
 import { systemClock } from "../../support/clock.ts";
 import type { KnownMigration } from "./reports.ts";
 
-/** Of the first that tells. */
+/** The rate of the first ledger that has one. */
 export async function measuredBefore(
   migrations: readonly Pick<KnownMigration, "id" | "folder">[],
 ): Promise<Sending["measured"]> {

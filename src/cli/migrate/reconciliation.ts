@@ -1,4 +1,4 @@
-/** `--verify`: what the service stores, compared with what was accepted. */
+/** `--verify`: compares the stored readings with the accepted ones. */
 import { join } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -12,13 +12,16 @@ import { systemClock } from "../../support/clock.ts";
 import { print, printTable, styled } from "../output.ts";
 import { openStore } from "./store.ts";
 
-const LOOK_EVERY_MS = 1_000;
-/** What takes longer is told of so often. */
-const SAY_EVERY_MS = 5_000;
-/** Looks in a row that find the same differences: then nothing more is being stored. */
-const LOOKS_ALIKE = 4;
+const CHECK_EVERY_MS = 1_000;
+/** A longer comparison reports its progress in these intervals. */
+const PRINT_EVERY_MS = 5_000;
+/** After this many equal comparisons in a row, nothing more is being stored. */
+const EQUAL_CHECKS = 4;
 
-/** `service` null: the only one. The service stores after it answered, so that a difference is looked at again for a while. */
+/**
+ * `service` null: the only one. The service stores after it responded, so that a difference is compared again for a
+ * while.
+ */
 export async function verify(
   config: GatewayConfig,
   service: string | null,
@@ -31,11 +34,11 @@ export async function verify(
   const expectation = new Expectation(join(folder, "reconcile.sqlite"));
   try {
     const spool = await openSpool(config.spool);
-    let nextMs = systemClock.monotonicMs() + SAY_EVERY_MS;
+    let nextMs = systemClock.monotonicMs() + PRINT_EVERY_MS;
     const onRun = (_run: Run, nth: number) => {
       if (systemClock.monotonicMs() < nextMs) return;
-      nextMs = systemClock.monotonicMs() + SAY_EVERY_MS;
-      say(`verifying: what was delivered of ${nth.toLocaleString("en")} files is added up`);
+      nextMs = systemClock.monotonicMs() + PRINT_EVERY_MS;
+      say(`verifying: the readings of ${nth.toLocaleString("en")} files are added up`);
     };
     const gone = await expectation.collect(deliveredRuns(ledger), { ledger, spool }, undefined, onRun);
     const unknown = gone.map(({ id }) => id);
@@ -44,9 +47,9 @@ export async function verify(
       const differences = JSON.stringify(found.differences);
       alike = differences === before ? alike + 1 : 1;
       before = differences;
-      if (found.differences.length === 0 || alike === LOOKS_ALIKE || signal.aborted)
+      if (found.differences.length === 0 || alike === EQUAL_CHECKS || signal.aborted)
         return { ...found, unknown };
-      await systemClock.sleep(LOOK_EVERY_MS, signal);
+      await systemClock.sleep(CHECK_EVERY_MS, signal);
     }
   } finally {
     expectation.close();
@@ -56,7 +59,7 @@ export async function verify(
 
 const SHOWN = 30;
 
-/** `findings`: what is odd about the files, which the service stores as they say. */
+/** `findings`: findings about the files, which the service stores unchanged. */
 export function printReconciliation(
   { targets, points, superseded, months, differences, unknown }: Reconciliation,
   findings: readonly PlanFinding[] = [],
@@ -87,7 +90,7 @@ export function printReconciliation(
         ]),
     );
   if (differences.length > SHOWN) print(`  … and ${differences.length - SHOWN} more, in the report`);
-  for (const run of unknown) print(`  nothing can be said of run ${run}: its batches are not kept any more`);
+  for (const run of unknown) print(`  run ${run} could not be compared: its batches are no longer kept`);
 }
 
 function tallyWords({ count, sum }: Difference["expected"]): string {

@@ -1,4 +1,4 @@
-/** The report of a migration: written at its end, and again whenever it is asked for. */
+/** Writes the report of a migration: at its end, and again at each request. */
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { type MigrationReport, makeReport, type ReportLedger } from "../../migra
 import { reportPage } from "../../migration/report-page.ts";
 import { type MigrationRequest, migrationFolder, migrationLedger } from "../../migration/request.ts";
 import { StructureRecord } from "../../migration/structure-record.ts";
-import { pastUndos, type Undone, undoUnderWay } from "../../migration/undo-record.ts";
+import { pastUndos, runningUndo, type Undone } from "../../migration/undo-record.ts";
 import { isoInstant, systemClock } from "../../support/clock.ts";
 import { writeDurably } from "../../support/durable.ts";
 import { ConfigError, systemCode } from "../../support/errors.ts";
@@ -21,12 +21,15 @@ export interface KnownMigration {
 }
 
 export interface WrittenReport {
-  /** `undone`: what of earlier deliveries was taken away again. */
+  /** `undone`: earlier deliveries that were undone. */
   readonly report: MigrationReport & { readonly undone: readonly Undone[] };
   readonly page: string;
 }
 
-/** `report.html` and `report.json` in the folder of the migration. `reconciliation` null: the one of before stays. */
+/**
+ * Writes `report.html` and `report.json` into the folder of the migration. `reconciliation` null: the former one
+ * stays.
+ */
 export async function writeReport(
   { id, order, folder }: KnownMigration,
   ledger: ReportLedger,
@@ -37,8 +40,8 @@ export async function writeReport(
   const compared =
     reconciliation === null ? await earlierReconciliation(data) : { reconciliation, reconciledAt: madeAt };
   const { patterns, mapper } = order;
-  const underWay = await undoUnderWay(folder);
-  const undone = [...(await pastUndos(folder)), ...(underWay === null ? [] : [underWay])];
+  const running = await runningUndo(folder);
+  const undone = [...(await pastUndos(folder)), ...(running === null ? [] : [running])];
   const facts = { id, patterns, mapper, madeAt, ...compared };
   const made = await makeReport(facts, ledger, join(folder, "spool"));
   const report = { ...made, undone, ...(await structureOf(folder)) };
@@ -48,7 +51,7 @@ export async function writeReport(
   return { report, page };
 }
 
-/** Nothing when it created nothing. */
+/** Empty when it created nothing. */
 async function structureOf(folder: string): Promise<Pick<MigrationReport, "structure">> {
   const structure = (await StructureRecord.open(folder, systemClock)).report();
   return structure.created.length + structure.differences.length === 0 ? {} : { structure };
@@ -68,7 +71,7 @@ export async function remakeReport(spool: string, id: string): Promise<WrittenRe
   const place = migrationLedger(known.folder);
   const undone = await pastUndos(known.folder);
   const last = undone.at(-1)?.folder ?? null;
-  // Nothing was delivered since: what there is to tell is of before.
+  // Nothing was delivered since: the former report is current.
   if (!existsSync(place.path) && last !== null) {
     const report = JSON.parse(await readFile(join(last, "report.json"), "utf8")) as MigrationReport;
     const whole = { ...report, undone, ...(await structureOf(known.folder)) };

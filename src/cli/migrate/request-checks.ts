@@ -1,4 +1,4 @@
-/** What of an order can be seen to be wrong before a file is looked at: otherwise each file would say it, or nothing would. */
+/** Checks a request before any file is read: otherwise each file would repeat the fault, or it would stay unnoticed. */
 import { statSync } from "node:fs";
 import { posix } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
@@ -9,20 +9,20 @@ import { ConfigError } from "../../support/errors.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { invalidOption } from "./throttle-options.ts";
 
-/** `ConfigError` when the places, the service, the mapper or its settings cannot be those that were meant. */
-export async function assertOrderFits(order: MigrationRequest, config: GatewayConfig): Promise<void> {
-  for (const pattern of order.patterns) {
+/** Throws `ConfigError` when the places, the service, the mapper or its settings cannot be right. */
+export async function assertRequestFits(request: MigrationRequest, config: GatewayConfig): Promise<void> {
+  for (const pattern of request.patterns) {
     if (isUrl(pattern)) assertHasNoSecret(pattern);
     else assertIsPlace(pattern);
   }
   assertServiceFits(
-    order,
+    request,
     config.services.map(({ name }) => name),
   );
-  if (order.mapper !== null) await assertMapperFits(order.mapper, order.settings, config);
+  if (request.mapper !== null) await assertMapperFits(request.mapper, request.settings, config);
 }
 
-/** What is ordered is written down, shown and put into reports, so that no secret may be in it. */
+/** The request is stored, printed and put into reports, so that it must not hold a secret. */
 function assertHasNoSecret(pattern: string): void {
   const url = new URL(pattern);
   if (url.password === "") return;
@@ -30,12 +30,12 @@ function assertHasNoSecret(pattern: string): void {
   throw new ConfigError("HG-CLI-001", {
     operation: "migrate",
     subject: url.href,
-    message: "a password in the address would be kept, and shown in the report",
-    hint: "Leave it out: the login is taken from the drop of the configuration that is at this server.",
+    message: "a password in the address would be stored, and shown in the report",
+    hint: "Leave it out: the login is taken from the configured drop of this server.",
   });
 }
 
-/** A pattern that is read on this machine. */
+/** A pattern for files of this machine. */
 function assertIsPlace(pattern: string): void {
   const facts = { operation: "migrate", subject: pattern };
   const [, scheme] = /\/([A-Za-z][A-Za-z0-9+.-]+):\/[^/]/.exec(pattern) ?? [];
@@ -43,20 +43,20 @@ function assertIsPlace(pattern: string): void {
   if (isFolder(pattern))
     throw new ConfigError("HG-CLI-001", {
       ...facts,
-      message: `${pattern} is a folder, and what is taken are files`,
+      message: `${pattern} is a folder, not a file`,
       hint: `Name the files in it, in quotes: '${posix.join(pattern, "**/*")}' are all of them.`,
     });
   if (isFolder(folder)) return;
   if (scheme !== undefined)
     throw new ConfigError("HG-CLI-001", {
       ...facts,
-      message: `${scheme}:// is no place that files are taken from`,
+      message: `${scheme}:// is not a supported scheme`,
       hint: "Name files on this machine, or on a configured server by sftp:// or ftp://.",
     });
   throw new ConfigError("HG-CLI-001", {
     ...facts,
     message: `there is no folder ${folder}`,
-    hint: "Correct the pattern, or mount what the folder lies on; relative patterns begin where the command is given.",
+    hint: "Correct the pattern, or mount its file system; relative patterns begin in the current folder.",
   });
 }
 
@@ -94,7 +94,7 @@ async function assertMapperFits(
   }
 }
 
-/** In words: one line for each pattern that finds nothing, where others find something. */
+/** One line for each pattern without a match, where others match. */
 export function emptyPatterns(
   { patterns }: Pick<MigrationRequest, "patterns">,
   { drops }: Pick<GatewayConfig, "drops">,

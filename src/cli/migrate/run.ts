@@ -1,4 +1,4 @@
-/** Carries a migration out: the gateway over its files, until all of them are at rest or somebody stops it. */
+/** Carries out a migration: runs the gateway over its files, until all of them are at rest or a person stops it. */
 import { createWriteStream } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
@@ -19,44 +19,44 @@ import type { ThrottleSettings } from "./throttle-options.ts";
 import { Watch } from "./watch.ts";
 
 export interface Ended {
-  /** `paused`: too much went wrong, and why. */
+  /** `paused`: too many errors, with the reason. */
   readonly how: "done" | "stopped" | "paused";
   readonly pausedBecause: string | null;
   readonly summary: Summary;
-  /** What a person has to look at; not asked for when it was stopped. */
+  /** Concerns for a person; not collected when it was stopped. */
   readonly concerns: readonly string[];
-  /** Also of what earlier calls did. */
+  /** Includes the work of earlier calls. */
   readonly reached: Reached;
 }
 
 export interface Carriage {
-  /** Of the migration's own gateway. */
+  /** The configuration of the migration's own gateway. */
   readonly config: GatewayConfig;
-  /** Of the gateway that may run beside it. */
+  /** The ledger of the gateway that may run beside it. */
   readonly beside: GatewayConfig["ledger"];
   readonly files: readonly HistoryFile[];
   readonly folder: string;
   readonly throttle: ThrottleSettings;
   readonly stop: AbortSignal;
-  /** Takes lines of progress; null: bars on the terminal. */
+  /** Prints lines of progress; null: bars on the terminal. */
   readonly say: ((line: string) => void) | null;
-  /** Takes what is said once. */
-  readonly tell: (line: string) => void;
-  /** How what is missing is created by a template. */
+  /** Prints a line once. */
+  readonly note: (line: string) => void;
+  /** How a template creates missing structure. */
   readonly provisioning: GatewayDependencies["provisioning"];
 }
 
-const LOOK_EVERY_MS = 200;
+const CHECK_EVERY_MS = 200;
 const STOP_GRACE_MS = 30_000;
 
-/** When it answers, the gateway has stopped, and its mappers with it: what is to come has their memory. */
+/** When it resolves, the gateway and its mappers have stopped: the following steps have their memory. */
 export async function carryOut(carriage: Carriage): Promise<Ended> {
-  const { config, files, folder, throttle: settings, stop, say, tell } = carriage;
+  const { config, files, folder, throttle: settings, stop, say, note } = carriage;
   const file = createWriteStream(join(folder, "migration.log"), { flags: "a" });
   const log = createLog(config.log.level, file);
-  if (settings.isBehind) goBehind(log);
+  if (settings.isBehind) lowerPriority(log);
   let view: ProgressView | null = null;
-  const live = await watchBeside(carriage.beside, log, (line) => (view?.tell ?? tell)(line));
+  const live = await watchGateway(carriage.beside, log, (line) => (view?.note ?? note)(line));
   const watch = new Watch(files, settings.errorsMax === null ? null : new ErrorShare(settings.errorsMax));
   const throttle = new Throttle(
     { ...settings, isLive: (service) => live.isLive(service) },
@@ -70,7 +70,7 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
       log,
       onEvent(event) {
         watch.take(event);
-        // What fails here is met again when all is looked at.
+        // A failure here is repeated when the whole progress is read.
         if (gateway !== null && watch.isUndecided) intake.decide(gateway).catch(() => undefined);
       },
       admission: throttle,
@@ -80,9 +80,9 @@ export async function carryOut(carriage: Carriage): Promise<Ended> {
     await watch.recall(gateway.ledger);
     view = viewOf(watch.total, say);
     const how = await follow(gateway, { watch, throttle, intake, view, stop });
-    // Calls under way are answered, and what is not sent yet waits for the next call.
+    // Running calls end, and unsent batches wait for the next call.
     if (how === "stopped") {
-      view.tell("stopping: calls under way come to their ends first; once more stops at once");
+      view.note("stopping: running calls end first; Ctrl-C again stops at once");
       await gateway.drain(STOP_GRACE_MS);
     }
     const reached = await watch.look(gateway, throttle, true);
@@ -120,41 +120,41 @@ async function follow(
     view.show(await watch.look(gateway, throttle));
     await intake.decide(gateway);
     if (stop.aborted) return "stopped";
-    // What is in hand comes to its end, also while no more is taken.
+    // Runs in progress end, also while no more files are taken.
     if (await gateway.isIdle()) return "done";
     if (throttle.closedBecause !== null && !gateway.isBusy) return "paused";
     if (wasClosed && !throttle.isIntakeClosed) await gateway.pulse();
     wasClosed = throttle.isIntakeClosed;
-    await systemClock.sleep(LOOK_EVERY_MS, stop);
+    await systemClock.sleep(CHECK_EVERY_MS, stop);
   }
 }
 
-/** The priority, a larger number for a lower one, of who stands behind others: nobody is brought forward by that. */
+/** The priority behind another one: a larger number is a lower priority, and it is never raised. */
 export function behind(priority: number): number {
   return Math.max(priority, constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
-/** The mappers inherit it: what else the machine does comes first. */
-function goBehind(log: Logger): void {
+/** The mappers inherit the priority: other work of the machine comes first. */
+function lowerPriority(log: Logger): void {
   try {
     setPriority(behind(getPriority()));
   } catch (thrown) {
-    log.warn({ err: thrown }, "the process could not be put behind others");
+    log.warn({ err: thrown }, "the priority of the process could not be lowered");
   }
 }
 
-/** Looks at the ledger of the gateway whose configuration this is, which may be running. */
-async function watchBeside(
+/** Watches the ledger of the gateway with this configuration, which may be running. */
+async function watchGateway(
   beside: GatewayConfig["ledger"],
   log: Logger,
-  tell: (line: string) => void,
+  note: (line: string) => void,
 ): Promise<LiveTraffic> {
   const open = async () =>
     isLedgerMissing(beside) ? null : openLedger(beside, { clock: systemClock, log, readOnly: true });
   const live = new LiveTraffic(open, systemClock);
   await live.start((fault) => {
     if (fault === null) log.info("the ledger of the gateway can be read");
-    else tell(`no way can be given to a running gateway, since its ledger cannot be read: ${fault}`);
+    else note(`the migration cannot yield to a running gateway, since its ledger cannot be read: ${fault}`);
   });
   return live;
 }

@@ -1,4 +1,4 @@
-/** `migrate --dry-run`: the plan, and what of the structure would be created, as a table or as JSON. */
+/** `migrate --dry-run`: prints the plan and the structure that would be created, as a table or as JSON. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "../../migration/sample.ts";
 import { print, printJson } from "../output.ts";
@@ -15,9 +15,9 @@ export interface PlanFlags {
   readonly versionTag?: string;
 }
 
-const TELL_EVERY_FILES = 100;
+const REPORT_EVERY_FILES = 100;
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 export async function showPlan(
   own: GatewayConfig,
   order: Omit<PlanRequest, "tick" | "onMissing">,
@@ -26,7 +26,7 @@ export async function showPlan(
   stop: AbortSignal,
 ): Promise<number> {
   const tick = (done: number, of: number) => {
-    if (done % TELL_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
+    if (done % REPORT_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
   };
   const missing: MissingTarget[] = [];
   const onMissing = (some: readonly MissingTarget[]) => void missing.push(...some);
@@ -50,7 +50,7 @@ export async function showPlan(
 
 export function sampleOf({ sample, dryRun }: PlanFlags): SampleLimits {
   if (sample === undefined) return SAMPLE_DEFAULT;
-  if (dryRun !== true) throw invalidOption("--sample", "it says what a plan reads: give it with --dry-run");
+  if (dryRun !== true) throw invalidOption("--sample", "it limits what a plan reads: use it with --dry-run");
   const limits = parseSample(sample);
   if (limits === undefined)
     throw invalidOption("--sample", `${sample} is neither all nor a number of files nor a size such as 1GB`);
@@ -58,5 +58,8 @@ export function sampleOf({ sample, dryRun }: PlanFlags): SampleLimits {
 }
 
 function tagWords(tag: string): string {
-  return `readings without a version of their own carry the tag ${tag}; what is stored with this tag at their dates is replaced`;
+  return (
+    `readings without a version of their own carry the tag ${tag}; readings stored with this tag at their dates ` +
+    "are replaced"
+  );
 }

@@ -1,4 +1,4 @@
-/** The service of a migration, to read what it stores and to take away what was delivered. */
+/** The service of a migration, to read and to remove stored readings. */
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { TargetResolver } from "../../delivery/targets.ts";
 import type { StoreReader } from "../../migration/reconciliation.ts";
@@ -12,7 +12,7 @@ export interface OpenStore extends StoreReader, StoreRemover {
   close(): Promise<void>;
 }
 
-/** `service` null: the only one. `ConfigError` when there is none of that name. */
+/** `service` null: the only one. Throws `ConfigError` when there is none of that name. */
 export function openStore(config: GatewayConfig, service: string | null): OpenStore {
   const options = config.services.find(({ name }) => service === null || name === service);
   if (options === undefined)

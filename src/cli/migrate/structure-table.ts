@@ -1,10 +1,10 @@
-/** What of the structure was created, would be, or is not as it was stated, as a person reads it. */
+/** Prints structure that was or would be created, and structure that differs from the stated one. */
 import { createdWords } from "../../provisioning/provisioner.ts";
 import type { Difference } from "../../provisioning/wanted.ts";
 import { print, styled } from "../output.ts";
 import { creationWords } from "../provision.ts";
 import type { PlanReport } from "./plan.ts";
-import type { PlannedStructure, ToldStructure } from "./structure.ts";
+import type { PlannedStructure, StructureResult } from "./structure.ts";
 
 const SHOWN = 40;
 
@@ -15,35 +15,38 @@ export function printPlannedStructure(planned: PlannedStructure): void {
     print(styled("yellow", `  the service could not be asked about all of it: ${unaskedBecause}`));
   lines(wouldCreate, (one) => `  would create ${creationWords(one)}`);
   if (wouldCreate.length > 0 || unaskedBecause === null)
-    print(wouldCreate.length === 0 ? "  nothing is missing" : `  altogether: ${createdWords(wouldCreate)}`);
+    print(wouldCreate.length === 0 ? "  nothing is missing" : `  in total: ${createdWords(wouldCreate)}`);
   lines(impossible, (words) => `  ${styled("red", "cannot")} ${words}`);
   lines(differences, (one) => `  ${styled("yellow", "!")} ${differenceWords(one)}`);
 }
 
-export function printStructure({ created, differences, undo }: ToldStructure): void {
+export function printStructure({ created, differences, undo }: StructureResult): void {
   if (created.length > 0)
-    print(`created: ${createdWords(created)}; the report has the list, and \`${undo}\` takes it back`);
+    print(`created: ${createdWords(created)}; the report has the list, and \`${undo}\` removes it`);
   lines(
     differences.filter(({ isWeighty }) => !isWeighty),
     (one) => `${styled("yellow", "!")} ${differenceWords(one)}`,
   );
 }
 
-/** What a person has to look at. */
-export function weightyWords(structure: ToldStructure | null): readonly string[] {
+/** Differences that a person has to check. */
+export function weightyWords(structure: StructureResult | null): readonly string[] {
   return (structure?.differences ?? []).filter(({ isWeighty }) => isWeighty).map(differenceWords);
 }
 
 function differenceWords({ entity, name, id, field, there, stated, target }: Difference): string {
-  return `${entity} ${name} (id ${id}): ${field} is ${there}, and ${stated} is stated for ${target}; it is left as it is`;
+  return (
+    `${entity} ${name} (id ${id}): ${field} is ${there}, and ${stated} is stated for ${target}; it is left ` +
+    "unchanged"
+  );
 }
 
-/** Targets that will be there are no findings. */
+/** Targets that will exist by then are no findings. */
 export function withoutPlanned(plan: PlanReport, { covered }: PlannedStructure): PlanReport {
   return { ...plan, unfit: plan.unfit?.filter(({ target }) => !covered.has(target)) ?? null };
 }
 
 function lines<Item>(items: readonly Item[], words: (item: Item) => string): void {
   for (const item of items.slice(0, SHOWN)) print(words(item));
-  if (items.length > SHOWN) print(`  … and ${items.length - SHOWN} more (--json tells all)`);
+  if (items.length > SHOWN) print(`  … and ${items.length - SHOWN} more (--json lists all)`);
 }

@@ -1,4 +1,4 @@
-/** The structure of a migration: what it needs is created before it is delivered to, written down, and told. */
+/** The structure of a migration: missing parts are created before delivery, recorded, and reported. */
 import { basename } from "node:path";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { contextOf } from "../../gateway/provisioners.ts";
@@ -18,17 +18,17 @@ import { type ProvisionFile, readProvisionFile } from "./provision-file.ts";
 import { invalidOption } from "./throttle-options.ts";
 
 export interface PlannedStructure {
-  /** Targets that will be there then, in words. */
+  /** Targets that will exist by then, in words. */
   readonly covered: ReadonlySet<string>;
-  /** Why the service could not be asked about all of it; null when it could. */
+  /** Why the service could not be asked about all targets; null when it could. */
   readonly unaskedBecause: string | null;
   readonly wouldCreate: readonly Creation[];
   readonly impossible: readonly string[];
   readonly differences: readonly Difference[];
 }
 
-/** What one call created, and how that is undone. */
-export interface ToldStructure {
+/** The structure that one call created, and the command that undoes it. */
+export interface StructureResult {
   readonly created: readonly Creation[];
   readonly differences: readonly Difference[];
   readonly undo: string;
@@ -42,7 +42,7 @@ export class MigrationStructure {
   readonly #service: string | null;
   readonly #file: ProvisionFile | null;
   readonly #record: StructureRecord | null;
-  /** Numbers of what earlier calls knew to be there. */
+  /** Numbers of structure that earlier calls found or created. */
   readonly #before: ReadonlySet<number>;
   readonly #alone: Alone;
 
@@ -58,11 +58,11 @@ export class MigrationStructure {
     this.#file = parts.file;
     this.#record = parts.record;
     this.#before = new Set(createdIn(parts.record).map(({ nth }) => nth));
-    // A gateway of the same configuration may need the same at this moment.
+    // A gateway of the same configuration may need the same structure at this moment.
     this.#alone = aloneAtLedger(config.ledger, systemClock);
   }
 
-  /** `path`: what `--provision` names. `folder` null: for a plan, which creates nothing. */
+  /** `path`: the file of `--provision`. `folder` null: for a plan, which creates nothing. */
   static async open(
     config: GatewayConfig,
     { service }: Pick<MigrationRequest, "service">,
@@ -79,7 +79,7 @@ export class MigrationStructure {
     await this.#record?.close();
   }
 
-  /** The triggers create by the template what their files need, and look for it whatever they did before. */
+  /** The triggers create the structure of their files by the template, and check it whatever they did before. */
   apply(own: GatewayConfig): GatewayConfig {
     if (this.#file?.kind !== "template") return own;
     const provision = { ...this.#file.template, when: "auto" as const };
@@ -92,14 +92,14 @@ export class MigrationStructure {
   }
 
   /** For the gateway of the migration. */
-  get means(): GatewayDependencies["provisioning"] {
+  get provisioning(): GatewayDependencies["provisioning"] {
     const record = this.#record;
     return record === null
       ? undefined
       : { journal: (service) => record.journal(service), alone: this.#alone };
   }
 
-  /** What would be created. `missing`: targets of the files that the account does not have. */
+  /** The structure that would be created. `missing`: targets of the files that the account lacks. */
   async plan(
     own: GatewayConfig,
     missing: readonly MissingTarget[],
@@ -114,7 +114,7 @@ export class MigrationStructure {
             wantedByTemplate(file.template, [one.facts], contextOf(runOf(own, basename(one.file)))),
           );
     const { created, impossible, differences, error } = await this.#provision(own, wanted, true, stop);
-    // As the plan itself does, it tells what it could find out.
+    // Like the plan itself, it reports the part that could be found.
     const unaskedBecause = error === null ? null : wordsOf(error);
     const variables = new Set(
       created.filter(({ entity }) => entity === "variable").map(({ target }) => target),
@@ -124,14 +124,14 @@ export class MigrationStructure {
   }
 
   /**
-   * Before anything is sent: what an earlier call left open is looked for, and what a table says and is missing is
-   * created, all of it or, when some of it cannot be, nothing. `ConfigError` HG-MIGR-021 then; errors of the client
-   * otherwise.
+   * Called before anything is sent: creations that an earlier call left open are resolved, and missing structure of a
+   * table is created, all of it or, when a part cannot be created, nothing. Then throws `ConfigError` HG-MIGR-021;
+   * otherwise errors of the client.
    */
   async prepare(
     own: GatewayConfig,
     folder: string,
-    tell: (line: string) => void,
+    note: (line: string) => void,
     stop: AbortSignal,
   ): Promise<void> {
     const record = this.#record;
@@ -145,7 +145,7 @@ export class MigrationStructure {
         const { error } = await this.#provision(own, [], false, stop, name);
         if (error !== null) throw error;
       }
-      if (wanted.length > 0) await this.#create(own, wanted, record, tell, stop);
+      if (wanted.length > 0) await this.#create(own, wanted, record, note, stop);
     } finally {
       lock.release();
     }
@@ -155,21 +155,21 @@ export class MigrationStructure {
     own: GatewayConfig,
     wanted: readonly Wanted[],
     record: StructureRecord,
-    tell: (line: string) => void,
+    note: (line: string) => void,
     stop: AbortSignal,
   ): Promise<void> {
     const looked = await this.#provision(own, wanted, true, stop);
     if (looked.error !== null) throw looked.error;
     if (looked.impossible.length > 0) throw lacking(looked.impossible);
     const done = await this.#provision(own, wanted, false, stop);
-    for (const one of done.created) tell(`created ${creationWords(one)}`);
+    for (const one of done.created) note(`created ${creationWords(one)}`);
     if (done.error !== null) throw done.error;
     if (done.impossible.length > 0) throw lacking(done.impossible);
     await record.differs(done.differences);
   }
 
-  /** Null when none was asked for, and none was created. */
-  told(id: string): ToldStructure | null {
+  /** Null when none was requested, and none was created. */
+  result(id: string): StructureResult | null {
     if (this.#record === null) return null;
     const { differences } = this.#file?.kind === "table" ? this.#record.report() : { differences: [] };
     const created = createdIn(this.#record).filter(({ nth }) => !this.#before.has(nth));
@@ -205,14 +205,11 @@ function serviceOf({ services, triggers }: GatewayConfig, named: string | null):
   const found = services.find((one) => one.name === name);
   if (found !== undefined) return found;
   throw name === undefined
-    ? invalidOption(
-        "--provision",
-        "the triggers send to several services: say by --service whose structure it is",
-      )
+    ? invalidOption("--provision", "the triggers send to several services: name one with --service")
     : invalidOption("--service", `there is no service ${name} in the configuration`);
 }
 
-/** What a template may name of the run that a file will have. */
+/** The variables of a template for the future run of a file. */
 function runOf({ triggers, drops }: GatewayConfig, path: string): Parameters<typeof contextOf>[0] {
   const [trigger] = triggers;
   const binding = { trigger: trigger?.name ?? "", settings: trigger?.metadata ?? {} };
@@ -225,6 +222,8 @@ function lacking(impossible: readonly string[]): ConfigError {
   return new ConfigError("HG-MIGR-021", {
     operation: "create structure",
     subject: `${impossible.length} targets`,
-    message: `nothing was created, since some of it cannot be:\n${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
+    message:
+      "nothing was created, since some of it cannot " +
+      `be:\n${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
   });
 }

@@ -1,11 +1,11 @@
-/** The options of `migrate` that say how it holds itself back. */
+/** The options of `migrate` that limit its speed. */
 import type { Command } from "commander";
 import { parseShare } from "../../migration/error-share.ts";
 import { parseRate, type Rate } from "../../migration/rate.ts";
 import { Window } from "../../migration/window.ts";
 import { ConfigError } from "../../support/errors.ts";
 
-export interface CareFlags {
+export interface ThrottleFlags {
   readonly concurrency?: string;
   readonly rate?: string;
   readonly between?: string;
@@ -19,27 +19,29 @@ export interface ThrottleSettings {
   readonly window: Window | null;
   /** From 0 to 1. */
   readonly errorsMax: number | null;
-  /** Whatever else the machine does comes first. */
+  /** Other work of the machine comes first. */
   readonly isBehind: boolean;
 }
 
 const PRIORITIES = ["low", "normal"] as const;
 
-export function addCareOptions(command: Command): Command {
+export function addThrottleOptions(command: Command): Command {
   return command
-    .option("--concurrency <calls>", "push calls at the same time; the configuration's unless given")
+    .option("--concurrency <calls>", "push calls at the same time; by default as configured")
     .option("--rate <rate>", "most readings or bytes a second that are sent, such as 5000/s or 2MB/s")
     .option(
       "--between <hours>",
-      "hours in which files are taken and sent, by the clock of the zone that is stated: '22:00-05:00 Europe/Paris'; it waits for them",
+      "hours in which files are taken and sent, in the given time zone: '22:00-05:00 Europe/Paris'; outside " +
+        "of them the migration waits",
     )
     .option(
       "--pause-on-errors <share>",
-      "take no more files when more than this share of the files needs a person, or of the readings was refused, such as 5%; looked at from ten files on",
+      "take no more files when more than this share of the files needs a person, or of the readings was " +
+        "refused, such as 5%; checked from ten files on",
     )
     .option(
       "--priority <which>",
-      "`low`: whatever else this machine does comes first; `normal`: it takes its share",
+      "`low`: other work of this machine comes first; `normal`: the usual priority",
       "low",
     );
 }
@@ -50,18 +52,18 @@ export function readThrottle({
   between,
   pauseOnErrors,
   priority,
-}: CareFlags): ThrottleSettings {
+}: ThrottleFlags): ThrottleSettings {
   return {
     concurrency: concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency),
     rate:
       rate === undefined
         ? null
-        : known(parseRate(rate), "--rate", `${rate} is no rate such as 5000/s or 2MB/s`),
+        : known(parseRate(rate), "--rate", `${rate} is not a rate such as 5000/s or 2MB/s`),
     window: between === undefined ? null : windowOf(between),
     errorsMax:
       pauseOnErrors === undefined
         ? null
-        : known(parseShare(pauseOnErrors), "--pause-on-errors", `${pauseOnErrors} is no share such as 5%`),
+        : known(parseShare(pauseOnErrors), "--pause-on-errors", `${pauseOnErrors} is not a share such as 5%`),
     isBehind:
       known(
         PRIORITIES.find((one) => one === priority),
@@ -85,7 +87,7 @@ export function wholeNumber(option: string, text: string): number {
   return known(
     Number.isInteger(value) && value > 0 ? value : undefined,
     option,
-    `${text} is no whole number above 0`,
+    `${text} is not a whole number above 0`,
   );
 }
 

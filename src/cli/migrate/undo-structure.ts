@@ -1,4 +1,7 @@
-/** `migrate undo --structure`: shows what of the sites, sources and variables that a migration created may go, asks, and removes it. */
+/**
+ * `migrate undo --structure`: lists the unused sites, sources and variables that a migration created, asks for
+ * confirmation, and removes them.
+ */
 
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
@@ -16,14 +19,14 @@ import { type OpenStore, openStore } from "./store.ts";
 import type { UndoOptions } from "./undo.ts";
 
 export interface UndoneStructure {
-  /** What goes, is gone, or stays, and why. */
+  /** The verdict on each thing, with the reason. */
   readonly found: readonly Verdict[];
-  /** How many of each were removed; null when nothing was to be done. */
+  /** The numbers of removed things of each kind; null when there was nothing to do. */
   readonly removed: Readonly<Record<Verdict["entity"], number>> | null;
   readonly isDeclined: boolean;
 }
 
-/** `leaving`: points by variable that will have gone by then, for a dry run. */
+/** `leaving`: points by variable that will have been removed by then, for a dry run. */
 export async function undoStructure(
   config: GatewayConfig,
   { id, folder }: KnownMigration,
@@ -101,13 +104,13 @@ class UndoingStructure {
       throw new ConfigError("HG-MIGR-010", {
         operation: "undo migration",
         subject: this.#id,
-        message: `${what} would be removed, and there is no terminal to ask at`,
+        message: `${what} would be removed, and there is no terminal to ask for confirmation`,
       });
     const answer = await ask(`Remove ${what}? [y/N] `, this.#stop);
     return /^y(es)?$/i.test(answer);
   }
 
-  /** A crash between the removal and its line leaves something that is found gone by the same command. */
+  /** After a crash between a removal and its line, the same command finds the thing already removed. */
   async #remove(service: string, survey: StructureSurvey): Promise<readonly Verdict[]> {
     const own = this.#of(service);
     const verdicts: Verdict[] = [];
@@ -125,7 +128,7 @@ class UndoingStructure {
 
 function printFound(id: string, found: readonly Verdict[], dryRun: boolean): void {
   print(styled("bold", `structure that migration ${id} created${dryRun ? " (nothing is removed)" : ""}`));
-  if (found.length === 0) print("  none that is still there");
+  if (found.length === 0) print("  none is left");
   const rows = found
     .slice(0, SHOWN)
     .map(({ entity, name, id: own, target, verdict, why }) => [
@@ -135,6 +138,6 @@ function printFound(id: string, found: readonly Verdict[], dryRun: boolean): voi
       target,
       why === null ? verdict : `${verdict}: ${why}`,
     ]);
-  if (rows.length > 0) printTable(["  what", "name", "id", "for", "what becomes of it"], rows);
-  if (found.length > SHOWN) print(`  … and ${found.length - SHOWN} more (--json tells all)`);
+  if (rows.length > 0) printTable(["  what", "name", "id", "for", "decision"], rows);
+  if (found.length > SHOWN) print(`  … and ${found.length - SHOWN} more (--json lists all)`);
 }

@@ -1,4 +1,7 @@
-/** `migrate undo`: shows what of a migration would go, asks, and removes it; then the same command can migrate it again. */
+/**
+ * `migrate undo`: lists the readings of a migration that can be removed, asks for confirmation, and removes them;
+ * then the same command can migrate it again.
+ */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -34,18 +37,18 @@ import { undoStructure } from "./undo-structure.ts";
 export interface UndoOptions {
   readonly yes?: boolean;
   readonly withOthers?: boolean;
-  /** What the migration created goes as well. */
+  /** Structure that the migration created is removed as well. */
   readonly structure?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
   readonly by: string;
 }
 
-/** Of one service. */
+/** For one service. */
 interface Surveyed extends UndoSurvey {
   readonly service: string;
   readonly others: OtherRuns;
-  /** Runs of the migration whose batches are not kept any more. */
+  /** Runs of the migration whose batches are no longer kept. */
   readonly gone: readonly string[];
 }
 
@@ -59,7 +62,7 @@ export async function undoMigration(
   await settleUndo(known.folder);
   const data = await undoDelivered(config, known, options, stop);
   const leaving = options.dryRun === true ? data.leaving : new Map<number, number>();
-  // Who keeps what was delivered keeps what it is stored in.
+  // Without the removal of readings their structure stays, too.
   const structure =
     options.structure !== true || data.isDeclined
       ? null
@@ -70,7 +73,7 @@ export async function undoMigration(
   return structure?.isDeclined === true ? 1 : data.code;
 }
 
-/** Nothing may have been delivered so far. */
+/** True unless nothing was delivered so far. */
 async function isReported(folder: string): Promise<boolean> {
   return existsSync(migrationLedger(folder).path) || (await pastUndos(folder)).length > 0;
 }
@@ -161,7 +164,7 @@ class Undoing {
         {
           ...{ own, others: theirs, ranges, store },
           withOthers: this.#options.withOthers === true,
-          tick: (done, of) => this.#tell(done, of),
+          tick: (done, of) => this.#report(done, of),
         },
         this.#stop,
       );
@@ -172,8 +175,8 @@ class Undoing {
     }
   }
 
-  #tell(done: number, of: number): void {
-    if (done % TELL_EVERY === 0) process.stderr.write(`${done} of ${of} variables looked at\n`);
+  #report(done: number, of: number): void {
+    if (done % REPORT_EVERY === 0) process.stderr.write(`${done} of ${of} variables checked\n`);
   }
 
   async #decide(
@@ -197,7 +200,9 @@ class Undoing {
         throw new ConfigError("HG-MIGR-010", {
           operation: "undo migration",
           subject: this.#known.id,
-          message: `${count(points)} points of ${variables.length} variables would be removed, and there is no terminal to ask at`,
+          message:
+            `${count(points)} points of ${variables.length} variables would be removed, and there is no ` +
+            "terminal to ask for confirmation",
         });
       const answer = await ask(
         `Remove ${count(points)} points of ${variables.length} variables? It cannot be undone. [y/N] `,
@@ -211,7 +216,8 @@ class Undoing {
     const removed = await this.#remove(found, ranges, stores);
     if (json !== true)
       print(
-        `removed: ${count(removed.points)} points, ${count(removed.versions)} versions; the same \`migrate\` command delivers them again`,
+        `removed: ${count(removed.points)} points, ${count(removed.versions)} versions; the same \`migrate\` ` +
+          "command delivers them again",
       );
     return undone(removed, loss ? 1 : 0);
   }
@@ -252,7 +258,7 @@ class Undoing {
     return sum;
   }
 
-  /** In the life of each file. */
+  /** An event in the history of each file. */
   async #note({ points }: { readonly points: number }): Promise<void> {
     const detail = `by ${this.#options.by}, with ${count(points)} points of the migration`;
     for await (const { arrivalId, id } of deliveredRuns(this.#ledger))
@@ -260,7 +266,7 @@ class Undoing {
   }
 }
 
-const TELL_EVERY = 100;
+const REPORT_EVERY = 100;
 
 async function* runsTo(service: string, ledger: Ledger): AsyncGenerator<Run> {
   for await (const run of allRuns(ledger, TOUCHED_STATES)) if (run.binding.service === service) yield run;
@@ -270,7 +276,7 @@ function interrupted(id: string, cause: unknown): ConfigError {
   return new ConfigError("HG-MIGR-011", {
     operation: "undo migration",
     subject: id,
-    message: "the undoing was interrupted: part of the migration is removed",
+    message: "the undo was interrupted: part of the migration is removed",
     cause,
   });
 }
@@ -288,19 +294,20 @@ function printSurvey(id: string, found: readonly Surveyed[], dryRun: boolean): v
     const rows = variables.slice(0, SHOWN).map((variable) => rowOf(variable));
     if (rows.length > 0)
       printTable(
-        ["  target", "variable", "from", "to", "points", "versions", "calls", "not ours alone"],
+        ["  target", "variable", "from", "to", "points", "versions", "calls", "shared or changed"],
         rows,
       );
     if (variables.length > SHOWN)
-      print(`  … and ${variables.length - SHOWN} more variables (--json tells all)`);
-    if (absent > 0) print(`  ${count(absent)} dates of the migration are not stored (any more)`);
-    for (const words of missing.slice(0, SHOWN)) print(`  ${words}: there is no such variable (any more)`);
+      print(`  … and ${variables.length - SHOWN} more variables (--json lists all)`);
+    if (absent > 0) print(`  ${count(absent)} dates of the migration are not stored`);
+    for (const words of missing.slice(0, SHOWN)) print(`  ${words}: there is no such variable`);
     for (const words of warningsOf(one)) print(`  ${styled("yellow", "!")} ${words}`);
     for (const words of gone.slice(0, SHOWN))
-      print(`  ${styled("red", "!")} what ${words} delivered is not kept any more: it stays`);
+      print(`  ${styled("red", "!")} the batches of ${words} are no longer kept: their readings stay`);
   }
   print(
-    "  every version of a date goes with it, whoever sent it: the service removes by variable and period alone. What stood there before the migration does not come back.",
+    "  every version of a date is removed, whichever sender it is from: the service removes by variable and " +
+      "period only. Readings stored before the migration are not restored.",
   );
 }
 
@@ -323,19 +330,21 @@ function warningsOf({ variables, others }: Surveyed): readonly string[] {
     ...(stay.others === 0
       ? []
       : [
-          `${target}: ${count(stay.others)} dates were also delivered by ${otherRuns.map((nth) => others.words.get(nth) ?? "").join(", ")}`,
+          `${target}: ${count(stay.others)} dates were also delivered by ` +
+            `${otherRuns.map((nth) => others.words.get(nth) ?? "").join(", ")}`,
         ]),
     ...(stay.changed === 0
       ? []
       : [
-          `${target}: at ${count(stay.changed)} dates another value is stored than the migration delivered: another sender wrote there since, or the service converts`,
+          `${target}: at ${count(stay.changed)} dates another value is stored than the migration delivered: ` +
+            "another sender wrote there since, or the service converts",
         ]),
     ...(stay.unsure === 0
       ? []
       : [`${target}: ${count(stay.unsure)} dates stay, since the service would have removed more with them`]),
   ]);
   const unknown = others.unknown.map(
-    (words) => `${words} delivered to the same targets; at which dates is not known any more`,
+    (words) => `${words} delivered to the same targets; the dates are no longer known`,
   );
   const all = [...lines, ...unknown];
   return all.length <= SHOWN ? all : [...all.slice(0, SHOWN), `… and ${all.length - SHOWN} more`];

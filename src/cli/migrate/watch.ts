@@ -1,4 +1,7 @@
-/** What has come so far of a migration: of files by the events of the ledger, of points by its sums, and what it waits for. */
+/**
+ * Tracks the progress of a migration: files by the events of the ledger, points by its sums, and the reasons of
+ * waits.
+ */
 import type { FileEvent, Gateway } from "../../gateway.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { allRuns } from "../../migration/delivered.ts";
@@ -9,10 +12,10 @@ import { runStatesThat, STARTED_STATES } from "../../states.ts";
 import { systemClock } from "../../support/clock.ts";
 import { type Amount, FILES_SHOWN, type Reached } from "./progress.ts";
 
-/** Nothing more happens to these by themselves, but what is confirmed. */
+/** Runs in these states do not change without a command, except to be confirmed. */
 const ENDED = runStatesThat(({ isOpen }) => !isOpen);
-/** Looking may take the fiftieth part of the time. */
-const LOOK_SHARE = 50;
+/** Reading the progress may take one fiftieth of the time. */
+const READ_SHARE = 50;
 const EVER = "1970-01-01T00:00:00Z";
 const ENDS: ReadonlySet<string> = new Set([
   ...ENDED.map((state) => `run.${state}`),
@@ -41,7 +44,7 @@ export class Watch {
     return this.#total;
   }
 
-  /** What earlier calls have brought to rest. */
+  /** Loads the runs that earlier calls brought to rest. */
   async recall(ledger: Ledger): Promise<void> {
     for await (const { drop, path } of allRuns(ledger, ENDED)) this.#rests(drop, path);
   }
@@ -52,7 +55,7 @@ export class Watch {
     if (runId !== null && this.#errors !== null) this.#ended.push(runId);
   }
 
-  /** Files came to rest of which it is not known yet whether they are too much. */
+  /** Runs came to rest that are not counted into the share of errors yet. */
   get isUndecided(): boolean {
     return this.#ended.length > 0;
   }
@@ -66,10 +69,10 @@ export class Watch {
     this.#bytes += size;
   }
 
-  /** Counts what came to rest, and answers why no more files should be taken, in words. Not while another call of it is under way. */
+  /** Counts ended runs, and returns why no more files should be taken, in words, or null. Must not run concurrently. */
   async tooMuch(ledger: Pick<Ledger, "run">): Promise<string | null> {
     if (this.#errors === null) return null;
-    // One that cannot be read is counted by the next call.
+    // A run that cannot be read is counted by the next call.
     for (let id = this.#ended[0]; id !== undefined; id = this.#ended[0]) {
       const run = await ledger.run(id);
       if (run !== null) this.#errors.add(run);
@@ -78,7 +81,7 @@ export class Watch {
     return this.#errors.reason;
   }
 
-  /** The sums cost a look at every run, so they are asked for the more seldom the more runs there are. */
+  /** The sums read every run, so they are taken less often the more runs there are. */
   async look(gateway: Gateway, throttle: Throttle, now = false): Promise<Reached> {
     const startMs = systemClock.monotonicMs();
     const files = {
@@ -99,7 +102,7 @@ export class Watch {
       held: standings.held ?? 0,
       runs: runs.map((run) => ({ ...run, waits: gateway.waitReason(run) ?? null })),
     };
-    this.#nextMs = startMs + (systemClock.monotonicMs() - startMs) * LOOK_SHARE;
+    this.#nextMs = startMs + (systemClock.monotonicMs() - startMs) * READ_SHARE;
     return this.#last;
   }
 }

@@ -15,7 +15,8 @@ export async function commitDurably(client: ClientBase): Promise<void> {
 const SERVER_RISKS: ReadonlyMap<string, string> = new Map([
   [
     "fsync",
-    "fsync = off: a crash of the server's machine loses data that was acknowledged as stored, and may damage the database",
+    "fsync = off: a crash of the server's machine loses data that was acknowledged as stored, and may damage " +
+      "the database",
   ],
   [
     "full_page_writes",
@@ -32,6 +33,7 @@ export async function durabilityRisks(connection: ClientBase | Pool): Promise<st
   );
   return rows.map(
     ({ name }) =>
-      `PostgreSQL runs with ${SERVER_RISKS.get(name) ?? name}. Set ${name} = on in the server's configuration, and reload it.`,
+      `PostgreSQL runs with ${SERVER_RISKS.get(name) ?? name}. Set ${name} = on in the server's ` +
+      "configuration, and reload it.",
   );
 }

@@ -4,6 +4,8 @@ import type { RegisterEntry } from "./entry.ts";
 export const BUG_ERRORS = {
   "HG-BUG-001": {
     title: "an invariant does not hold",
-    hint: "This is a defect of Headgate. Please report it with the log around it; the gateway stopped before doing harm.",
+    hint:
+      "This is a defect of Headgate. Please report it with the log around it; the gateway stopped before doing " +
+      "harm.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -4,7 +4,9 @@ import type { RegisterEntry } from "./entry.ts";
 export const CONFIG_ERRORS = {
   "HG-CONF-001": {
     title: "the configuration file cannot be read",
-    hint: "Name the file with -c or in HEADGATE_CONFIG; otherwise it is gateway.yaml (hub.yaml for the hub) in the current folder. Check that this user may read it; `headgate init` writes a new one.",
+    hint:
+      "Name the file with -c or in HEADGATE_CONFIG; otherwise it is gateway.yaml (hub.yaml for the hub) in the " +
+      "current folder. Check that this user may read it; `headgate init` writes a new one.",
   },
   "HG-CONF-002": {
     title: "the configuration is not valid",

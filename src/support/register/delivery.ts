@@ -8,7 +8,9 @@ export const DELIVERY_ERRORS = {
   },
   "HG-PUSH-002": {
     title: "the token endpoint refuses the client credentials",
-    hint: "Correct `credentials.clientId` and `credentials.clientSecret` of the service; the platform operator issues them.",
+    hint:
+      "Correct `credentials.clientId` and `credentials.clientSecret` of the service; the platform operator " +
+      "issues them.",
   },
   "HG-PUSH-003": {
     title: "the token endpoint refuses the user credentials",
@@ -16,11 +18,15 @@ export const DELIVERY_ERRORS = {
   },
   "HG-PUSH-004": {
     title: "the token endpoint refuses the scopes",
-    hint: "Correct `scopes` of the service, or have the client allowed them; reading and pushing need datahub-api and push-data.",
+    hint:
+      "Correct `scopes` of the service, or have the client allowed them; reading and pushing need datahub-api " +
+      "and push-data.",
   },
   "HG-PUSH-005": {
     title: "the token belongs to another account",
-    hint: "Correct `account` of the service, or use a user of that account; pushed data would go elsewhere and reads would be empty.",
+    hint:
+      "Correct `account` of the service, or use a user of that account; pushed data would go elsewhere and " +
+      "reads would be empty.",
   },
   "HG-PUSH-006": {
     title: "the token endpoint does not answer as a token endpoint",
@@ -44,7 +50,9 @@ export const DELIVERY_ERRORS = {
   },
   "HG-PUSH-011": {
     title: "the bytes of a batch differ from what was recorded",
-    hint: "The segment in the spool was changed or damaged; nothing of it was sent. Replay the run from its kept input.",
+    hint:
+      "The segment in the spool was changed or damaged; nothing of it was sent. Replay the run from its kept " +
+      "input.",
   },
   "HG-PUSH-012": {
     title: "the service refused a reading",
@@ -57,10 +65,16 @@ export const DELIVERY_ERRORS = {
   },
   "HG-PUSH-014": {
     title: "the service knows an operationId with other bytes",
-    hint: "Was an older copy of the ledger restored, or does another gateway use the same ids? Compare the stored points with the file; `headgate replay RUN` pushes it under new ids.",
+    hint:
+      "Was an older copy of the ledger restored, or does another gateway use the same ids? Compare the stored " +
+      "points with the file; `headgate replay RUN` pushes it under new ids.",
   },
   "HG-PUSH-015": {
     title: "a batch that may be stored already was refused whole",
-    hint: "Compare the stored points with the file. `headgate replay RUN` pushes it again under new ids: readings without a version would be a second version where they are stored. Set `services[].idempotency` where the service stores a batch that comes twice under one Idempotency-Key only once; then such a batch is split.",
+    hint:
+      "Compare the stored points with the file. `headgate replay RUN` pushes it again under new ids: readings " +
+      "without a version would be a second version where they are stored. Set `services[].idempotency` where " +
+      "the service stores a batch that comes twice under one Idempotency-Key only once; then such a batch is " +
+      "split.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -17,7 +17,9 @@ export const DROP_ERRORS = {
   },
   "HG-DROP-004": {
     title: "the server's host key is not one of the pinned keys",
-    hint: "Compare the fingerprint with the one that the server's owner gives you; if it is right, add it to the drop's `hostKeys`.",
+    hint:
+      "Compare the fingerprint with the one that the server's owner gives you; if it is right, add it to the " +
+      "drop's `hostKeys`.",
   },
   "HG-DROP-005": {
     title: "the path leads out of the drop",
@@ -29,11 +31,15 @@ export const DROP_ERRORS = {
   },
   "HG-DROP-007": {
     title: "the drop does not permit it",
-    hint: "Give the gateway's user the right to list and read, and to rename and delete when files are archived or deleted.",
+    hint:
+      "Give the gateway's user the right to list and read, and to rename and delete when files are archived or " +
+      "deleted.",
   },
   "HG-DROP-008": {
     title: "the file changed while it was fetched",
-    hint: "It settles again and is then fetched again. If this repeats, raise the drop's `settle.observations` or `settle.interval`.",
+    hint:
+      "It settles again and is then fetched again. If this repeats, raise the drop's `settle.observations` or " +
+      "`settle.interval`.",
   },
   "HG-DROP-009": {
     title: "the source file could not be archived or deleted",
@@ -76,18 +82,26 @@ export const DROP_ERRORS = {
   },
   "HG-INTK-003": {
     title: "the intake holds bodies of another ledger",
-    hint: "They were acknowledged, and no other ledger knows them. Start the gateway with the ledger that it had until they are delivered (`headgate gateway --until-idle`), and then with the shared one.",
+    hint:
+      "They were acknowledged, and no other ledger knows them. Start the gateway with the ledger that it had " +
+      "until they are delivered (`headgate gateway --until-idle`), and then with the shared one.",
   },
   "HG-INTK-004": {
     title: "the body differs from the acknowledged one",
-    hint: "The disk or the database of the intake has changed or lost bytes: check its health, and have the sender send the body again.",
+    hint:
+      "The disk or the database of the intake has changed or lost bytes: check its health, and have the sender " +
+      "send the body again.",
   },
   "HG-DROP-017": {
     title: "the server shows only a part of a folder",
-    hint: "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so that the folder holds fewer. Listed files are taken all the same.",
+    hint:
+      "Raise the server's limit of listed files (Pure-FTPd: `LimitRecursion`), or archive and delete files so " +
+      "that the folder holds fewer. Listed files are taken all the same.",
   },
   "HG-DROP-030": {
     title: "folders are deeper than the limit",
-    hint: "Raise `depthMax` of the drop, or leave them out by `exclude` (such as `loop/**`): a link to its own parent has no end. Files above the limit are taken all the same.",
+    hint:
+      "Raise `depthMax` of the drop, or leave them out by `exclude` (such as `loop/**`): a link to its own " +
+      "parent has no end. Files above the limit are taken all the same.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -12,7 +12,9 @@ export const LEDGER_ERRORS = {
   },
   "HG-LEDG-003": {
     title: "the ledger was written by another version of Headgate",
-    hint: "An older Headgate cannot use the ledger of a newer one; an older ledger is upgraded when the gateway starts.",
+    hint:
+      "An older Headgate cannot use the ledger of a newer one; an older ledger is upgraded when the gateway " +
+      "starts.",
   },
   "HG-LEDG-004": {
     title: "the ledger cannot be written or read at present",
@@ -21,7 +23,9 @@ export const LEDGER_ERRORS = {
   },
   "HG-LEDG-005": {
     title: "a file mapped again gives other bytes than before",
-    hint: "The mapper, its settings or the file changed within one run. Nothing of it is sent; `headgate replay RUN` makes a new run.",
+    hint:
+      "The mapper, its settings or the file changed within one run. Nothing of it is sent; `headgate replay " +
+      "RUN` makes a new run.",
   },
 
   "HG-LEDG-006": {
@@ -30,19 +34,27 @@ export const LEDGER_ERRORS = {
   },
   "HG-LEDG-007": {
     title: "the ledger is damaged",
-    hint: "`headgate ledger check` says what is wrong, and `--repair` repairs it where possible; otherwise `headgate ledger restore FILE` replaces it by a backup.",
+    hint:
+      "`headgate ledger check` says what is wrong, and `--repair` repairs it where possible; otherwise " +
+      "`headgate ledger restore FILE` replaces it by a backup.",
   },
   "HG-LEDG-008": {
     title: "the connection to the ledger's database was lost",
-    hint: "It is restored automatically, and nothing was changed. Check that the server runs and can be reached, and how many connections it allows.",
+    hint:
+      "It is restored automatically, and nothing was changed. Check that the server runs and can be reached, " +
+      "and how many connections it allows.",
   },
   "HG-LEDG-009": {
     title: "the ledger's database has its own tools for backups",
-    hint: "Run the command that the message names; a backup of the whole server, such as one with point-in-time recovery, does as well.",
+    hint:
+      "Run the command that the message names; a backup of the whole server, such as one with point-in-time " +
+      "recovery, does as well.",
   },
   "HG-LEDG-010": {
     title: "another node owns this work",
-    hint: "This node did not renew its lease for longer than `ledger.lease`, or another node works on this. Nothing was changed; `headgate runs` shows the work of each node.",
+    hint:
+      "This node did not renew its lease for longer than `ledger.lease`, or another node works on this. Nothing " +
+      "was changed; `headgate runs` shows the work of each node.",
   },
   "HG-LEDG-011": {
     title: "another process is this node",

@@ -8,7 +8,9 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-002": {
     title: "the mapper changed since this run was made",
-    hint: "A run maps with exactly the mapper that it was made with. Restore that version, or replay the run with the current one.",
+    hint:
+      "A run maps with exactly the mapper that it was made with. Restore that version, or replay the run with " +
+      "the current one.",
   },
   "HG-MAP-003": {
     title: "the mapper cannot be loaded",
@@ -20,7 +22,9 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-005": {
     title: "the mapper refused a row",
-    hint: "Correct the row and send the file again; `rows: lenient` on the trigger pushes the good rows and reports the others.",
+    hint:
+      "Correct the row and send the file again; `rows: lenient` on the trigger pushes the good rows and reports " +
+      "the others.",
   },
   "HG-MAP-006": {
     title: "the mapper refused every row",
@@ -44,7 +48,9 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-011": {
     title: "the process of the mapper ended while it mapped the file",
-    hint: "The mapper ended its own process or started work that failed later: its author needs this message and the file.",
+    hint:
+      "The mapper ended its own process or started work that failed later: its author needs this message and " +
+      "the file.",
   },
   "HG-MAP-012": {
     title: "a reading is larger than a batch may be",
@@ -80,6 +86,8 @@ export const MAPPING_ERRORS = {
   },
   "HG-MAP-031": {
     title: "more rows were refused than the trigger tolerates",
-    hint: "The refused rows are listed with their reasons. Correct the file and send it again, or raise `rejectShare` of the trigger, then replay the run.",
+    hint:
+      "The refused rows are listed with their reasons. Correct the file and send it again, or raise " +
+      "`rejectShare` of the trigger, then replay the run.",
   },
 } as const satisfies Record<string, RegisterEntry>;

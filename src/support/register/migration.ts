@@ -4,7 +4,9 @@ import type { RegisterEntry } from "./entry.ts";
 export const MIGRATION_ERRORS = {
   "HG-MIGR-001": {
     title: "the server of the history is not configured",
-    hint: "Add a drop of that server to the configuration: its login and its host key or certificate are taken from there.",
+    hint:
+      "Add a drop of that server to the configuration: its login and its host key or certificate are taken from " +
+      "there.",
   },
   "HG-MIGR-002": {
     title: "the migration is running already",
@@ -16,7 +18,9 @@ export const MIGRATION_ERRORS = {
   },
   "HG-MIGR-004": {
     title: "files changed since they were delivered",
-    hint: "Say what becomes of them: `--on-change again` delivers the new content, `--on-change skip` leaves what was delivered.",
+    hint:
+      "Say what becomes of them: `--on-change again` delivers the new content, `--on-change skip` leaves what " +
+      "was delivered.",
   },
   "HG-MIGR-005": {
     title: "the workbook of the report cannot be written",
@@ -32,7 +36,9 @@ export const MIGRATION_ERRORS = {
   },
   "HG-MIGR-020": {
     title: "the table of sites, sources and variables cannot be used",
-    hint: "Correct the named cells; docs/migration.md has the columns and an example. Nothing was created and nothing sent.",
+    hint:
+      "Correct the named cells; docs/migration.md has the columns and an example. Nothing was created and " +
+      "nothing sent.",
   },
   "HG-MIGR-021": {
     title: "the account lacks sites, sources or variables that cannot be created",

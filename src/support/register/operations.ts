@@ -8,10 +8,14 @@ export const OPERATIONS_ERRORS = {
   },
   "HG-OPS-003": {
     title: "no receiver of notifications is configured",
-    hint: "Name one in `notifications.receivers`, a webhook or an e-mail; docs/operating.md#notifications has examples.",
+    hint:
+      "Name one in `notifications.receivers`, a webhook or an e-mail; docs/operations.md#notifications has " +
+      "examples.",
   },
   "HG-OPS-002": {
     title: "the gateway does not accept the command",
-    hint: "Does it run with another configuration, or is it just starting or stopping? Try again, or stop it: without a gateway the command writes to its ledger.",
+    hint:
+      "Does it run with another configuration, or is it just starting or stopping? Try again, or stop it: " +
+      "without a gateway the command writes to its ledger.",
   },
 } as const satisfies Record<string, RegisterEntry>;

@@ -16,11 +16,15 @@ export const RUN_ERRORS = {
   },
   "HG-RUN-004": {
     title: "the service refused readings",
-    hint: "Each refused reading is listed with the message of the service: correct the file or the structure and send the file again.",
+    hint:
+      "Each refused reading is listed with the message of the service: correct the file or the structure and " +
+      "send the file again.",
   },
   "HG-RUN-005": {
     title: "storage of the points was not confirmed",
-    hint: "Check `operations.webhook.publicUrl`, and that the user has the right to read, so that the outcome can be read back.",
+    hint:
+      "Check `operations.webhook.publicUrl`, and that the user has the right to read, so that the outcome can " +
+      "be read back.",
   },
   "HG-RUN-006": {
     title: "the service accepted readings and then discarded them",
@@ -62,17 +66,23 @@ export const RUN_ERRORS = {
   },
   "HG-RUN-017": {
     title: "the drop lists the file but does not deliver it",
-    hint: "Check the file with another client: its name, its permissions, and whether it exists. Then `headgate replay RUN`.",
+    hint:
+      "Check the file with another client: its name, its permissions, and whether it exists. Then `headgate " +
+      "replay RUN`.",
   },
 
   "HG-RUN-014": {
     title: "the readings of the file are lost before they were all delivered",
-    hint: "A newer version of the file is delivered automatically. If it lacks readings of this one, send those again; then `headgate cancel RUN` closes this run.",
+    hint:
+      "A newer version of the file is delivered automatically. If it lacks readings of this one, send those " +
+      "again; then `headgate cancel RUN` closes this run.",
   },
 
   "HG-PACK-001": {
     title: "the container cannot be unpacked",
-    hint: "Is it complete, and an archive as its name says? A workbook is never unpacked when it is named .xlsx. Send an undamaged copy.",
+    hint:
+      "Is it complete, and an archive as its name says? A workbook is never unpacked when it is named .xlsx. " +
+      "Send an undamaged copy.",
   },
   "HG-PACK-002": {
     title: "the container is beyond a limit",
@@ -80,7 +90,9 @@ export const RUN_ERRORS = {
   },
   "HG-PACK-003": {
     title: "the container holds a name that is refused",
-    hint: "Names that lead out of a container, name no file, or come twice are never unpacked. Find out who created it.",
+    hint:
+      "Names that lead out of a container, name no file, or come twice are never unpacked. Find out who created " +
+      "it.",
   },
   "HG-PACK-004": {
     title: "the entry of a container cannot be unpacked",
@@ -92,7 +104,9 @@ export const RUN_ERRORS = {
   },
   "HG-PACK-006": {
     title: "the container is lost",
-    hint: "The spool lost its copy, and the drop no longer has it. Send it again; entries that were delivered are known as duplicates.",
+    hint:
+      "The spool lost its copy, and the drop no longer has it. Send it again; entries that were delivered are " +
+      "known as duplicates.",
   },
   "HG-PACK-007": {
     title: "the copy of the container cannot be read or written at present",
@@ -101,7 +115,9 @@ export const RUN_ERRORS = {
   },
   "HG-PACK-008": {
     title: "not every entry of the container was delivered",
-    hint: "`headgate trace NAME` of the container shows each entry with its reason. Correct them and send the container again under the same name: delivered entries are not delivered twice.",
+    hint:
+      "`headgate trace NAME` of the container shows each entry with its reason. Correct them and send the " +
+      "container again under the same name: delivered entries are not delivered twice.",
   },
   "HG-SPOOL-001": {
     title: "the spool cannot be opened",
@@ -113,7 +129,9 @@ export const RUN_ERRORS = {
   },
   "HG-SPOOL-003": {
     title: "a lookup table cannot be saved in the spool",
-    hint: "Check that the disk of the spool has space and that this user may write there; the file is claimed at the next poll.",
+    hint:
+      "Check that the disk of the spool has space and that this user may write there; the file is claimed at " +
+      "the next poll.",
   },
 
   "HG-SPOOL-004": {
@@ -122,7 +140,9 @@ export const RUN_ERRORS = {
   },
   "HG-SPOOL-005": {
     title: "the budget of the spool is used up",
-    hint: "Usually the service was down for long, or held runs wait for a person: `headgate runs --waiting` shows which. Files are taken again automatically; raise `spool.budget` if the disk has space.",
+    hint:
+      "Usually the service was down for long, or held runs wait for a person: `headgate runs --waiting` shows " +
+      "which. Files are taken again automatically; raise `spool.budget` if the disk has space.",
   },
   "HG-SPOOL-006": {
     title: "the disk of the spool is nearly full",
@@ -130,6 +150,8 @@ export const RUN_ERRORS = {
   },
   "HG-SPOOL-007": {
     title: "an input in the spool differs from the fetched file",
-    hint: "The disk of the spool has changed or lost bytes: check its health. The damaged copy is replaced from the kept copy or from the drop.",
+    hint:
+      "The disk of the spool has changed or lost bytes: check its health. The damaged copy is replaced from the " +
+      "kept copy or from the drop.",
   },
 } as const satisfies Record<string, RegisterEntry>;

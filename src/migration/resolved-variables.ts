@@ -1,9 +1,9 @@
-/** Which variables of the service the targets of a migration mean. */
+/** Resolves the targets of a migration to variables of the service. */
 import type { PushTarget } from "../model.ts";
 import { targetWords } from "../wire/index.ts";
 import type { Expectation } from "./expectation.ts";
 
-/** What is asked of the service; errors are those of its client. */
+/** Queries to the service; errors are those of its client. */
 export interface TargetReader {
   /** By the words of each target; null: no such variable. */
   resolve(
@@ -13,21 +13,24 @@ export interface TargetReader {
 }
 
 /** The id of its readings, and the target in words. */
-export interface MeantTarget {
+export interface ResolvedTarget {
   readonly id: number;
   readonly target: string;
 }
 
 const TARGETS_PER_CALL = 1_000;
 
-/** By the id of the variable. Targets that mean the same variable become one; `onMissing` hears of those that mean none. */
-export async function meantVariables(
+/**
+ * By the id of the variable. Targets that name the same variable are joined; `onMissing` is called for targets
+ * without a variable.
+ */
+export async function resolveVariables(
   readings: Expectation,
   reader: TargetReader,
   signal: AbortSignal,
-  onMissing: (missing: MeantTarget) => void,
-): Promise<ReadonlyMap<number, MeantTarget>> {
-  const found = new Map<number, MeantTarget>();
+  onMissing: (missing: ResolvedTarget) => void,
+): Promise<ReadonlyMap<number, ResolvedTarget>> {
+  const found = new Map<number, ResolvedTarget>();
   const targets = readings.targets();
   for (let at = 0; at < targets.length; at += TARGETS_PER_CALL) {
     const some = targets.slice(at, at + TARGETS_PER_CALL);
