@@ -64,6 +64,8 @@ export type MapResult = MappedFile | UnmappedFile;
 export interface MappedFile {
   readonly status: "mapped";
   readonly batches: readonly BatchSlice[];
+  /** Its segment holds the input as well, since it is the file that holds the inputs of several jobs. */
+  readonly holdsInput?: true;
   /** Number of readings in the batches. */
   readonly points: number;
   /** Number of readings that do not count, since the file repeats their target, date and version. */

@@ -176,10 +176,10 @@ class Intake {
   /** A run that has no part in the common segment has its input in a file of its own. */
   async #keepInput({ run, file }: Fetched, result: MapResult): Promise<void> {
     const { spool } = this.#steps;
+    if (result.status === "mapped" && result.holdsInput === true) return;
     const isMapped = result.status === "mapped" && result.batches.length > 0;
     // What a crash left under this name is not the segment of this attempt.
     if (!isMapped) await spool.discard(run.id, "segment");
-    if (await spool.holdsInput(run.id)) return;
     await spool.cutInput(run.id, this.#path, spanOf(file));
     if (isMapped) await noteAbout(run, result, this.#steps);
   }

@@ -2,7 +2,7 @@
  * A list of small files that one process maps one after another into one file, so that a process is asked once for all of them, and the disk is waited for
  * once. Files that do not go well are left to the pool, which maps each by itself.
  */
-import type { MapJob, MapResult } from "../mapping/contract.ts";
+import type { MapJob, MappedFile, MapResult } from "../mapping/contract.ts";
 import type { MapperIdentity } from "../model.ts";
 import type { PackPart } from "../segment/layout.ts";
 import { publishPackNow } from "../segment/publish-pack.ts";
@@ -37,7 +37,7 @@ export async function mapJobList(
   const members = membersOf(jobs, version);
   const results: (MapResult | null)[] = jobs.map(() => null);
   const answered = (await ask(members.map(({ job }) => job))) ?? [];
-  const written: { readonly nth: number; readonly path: string; readonly result: MapResult }[] = [];
+  const written: { readonly nth: number; readonly path: string; readonly result: MappedFile }[] = [];
   for (const [at, { nth, job }] of members.entries()) {
     const result = answered[at];
     if (result?.status !== "mapped") continue;
@@ -46,7 +46,8 @@ export async function mapJobList(
   }
   if (written.length === 0) return results;
   const published = await publish({ part, paths: written.map(({ path }) => path) });
-  for (const [at, { nth, result }] of written.entries()) if (published[at] === true) results[nth] = result;
+  for (const [at, { nth, result }] of written.entries())
+    if (published[at] === true) results[nth] = { ...result, holdsInput: true };
   return results;
 }
 

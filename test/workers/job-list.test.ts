@@ -105,7 +105,8 @@ async function contentOf(
 function moved(result: MapResult, other: MapResult | null | undefined): MapResult {
   if (result.status !== "mapped" || other?.status !== "mapped") return result;
   const by = (other.batches[0]?.offset ?? 0) - (result.batches[0]?.offset ?? 0);
-  return { ...result, batches: result.batches.map((batch) => ({ ...batch, offset: batch.offset + by })) };
+  const batches = result.batches.map((batch) => ({ ...batch, offset: batch.offset + by }));
+  return { ...result, batches, ...(other.holdsInput === undefined ? {} : { holdsInput: true as const }) };
 }
 
 const statuses = (results: readonly MapResult[]) => results.map(({ status }) => status);
