@@ -25,8 +25,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "intake.sharing": "test/e2e/intake-nodes.test.ts",
   "intake.": "test/e2e/intake.test.ts",
   "structure.": "test/migration/provision.test.ts",
-  "drops.list.": "test/runs/party-kills.test.ts",
-  "spool.list.": "test/runs/party-kills.test.ts",
+  "drops.list.": "test/runs/list-kills.test.ts",
+  "spool.list.": "test/runs/list-kills.test.ts",
 };
 
 /** Points of the code outside the ledger. */

@@ -23,7 +23,7 @@ import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never } from "../drops/field.ts";
 import { layPack } from "../spool/pack-layout.ts";
-import type { PartyOrder } from "./party-child.ts";
+import type { ListOrder } from "./list-child.ts";
 
 const NAMES = ["a.csv", "in/b.csv", "in/c.csv"];
 const RUNS = ["01m7y3wv7m37a23mgyr2g8n1r1", "01m7y3wv7m37a23mgyr2g8n1r2", "01m7y3wv7m37a23mgyr2g8n1r3"];
@@ -52,9 +52,9 @@ afterEach(async () => {
 
 const entries = () => Promise.all(NAMES.map((name) => entryAt(drop, name)));
 
-function killAt(point: string, order: Omit<PartyOrder, "root" | "spool">): void {
+function killAt(point: string, order: Omit<ListOrder, "root" | "spool">): void {
   const words = JSON.stringify({ root, spool: spool.root, ...order });
-  const child = spawnSync(process.execPath, [join(import.meta.dirname, "party-child.ts"), point, words]);
+  const child = spawnSync(process.execPath, [join(import.meta.dirname, "list-child.ts"), point, words]);
   expect({ end: child.signal, said: child.stderr.toString() }).toEqual({ end: "SIGKILL", said: "" });
 }
 

@@ -7,7 +7,7 @@ import { openSpool } from "../../src/spool/spool.ts";
 import { armFault } from "../../src/support/faults.ts";
 import { silentLog } from "../../src/support/log.ts";
 
-export interface PartyOrder {
+export interface ListOrder {
   readonly root: string;
   readonly spool: string;
   readonly fetch?: { readonly entries: readonly FileEntry[]; readonly destination: string };
@@ -17,7 +17,7 @@ export interface PartyOrder {
 }
 
 const [point = "", order = ""] = process.argv.slice(2);
-const { root, spool: path, fetch, publish, finish, retire } = JSON.parse(order) as PartyOrder;
+const { root, spool: path, fetch, publish, finish, retire } = JSON.parse(order) as ListOrder;
 armFault(point);
 const never = new AbortController().signal;
 const drop = createDrop(dropOptions.parse({ kind: "local", name: "field", path: root, watch: false }), {
