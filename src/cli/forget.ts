@@ -5,7 +5,7 @@ import type { Forgotten } from "../ledger/ledger.ts";
 import { RejectedError } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printDeclined, printJson } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { withLedger } from "./run-names.ts";

@@ -13,13 +13,13 @@ type AddCommand = (frame: CommandFrame) => void;
 
 /** In the order of `--help`. Each command loads its own modules, so that it starts without those of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
-  demo: async () => (await import("./demo.ts")).addDemo,
-  init: async () => (await import("./init.ts")).addInit,
+  demo: async () => (await import("./demo/demo.ts")).addDemo,
+  init: async () => (await import("./init/init.ts")).addInit,
   gateway: async () => (await import("./gateway.ts")).addGateway,
   hub: async () => (await import("./hub.ts")).addHub,
   check: async () => (await import("./check.ts")).addCheck,
-  map: async () => (await import("./map.ts")).addMap,
-  mapper: async () => (await import("./mapper.ts")).addMapper,
+  map: async () => (await import("./mapper/map.ts")).addMap,
+  mapper: async () => (await import("./mapper/mapper.ts")).addMapper,
   trigger: async () => (await import("./trigger.ts")).addTrigger,
   runs: async () => (await import("./runs.ts")).addRuns,
   trace: async () => (await import("./trace.ts")).addTrace,
@@ -28,14 +28,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   release: async () => (await import("./release.ts")).addRelease,
   recheck: async () => (await import("./release.ts")).addRecheck,
   provision: async () => (await import("./provision.ts")).addProvision,
-  ledger: async () => (await import("./ledger.ts")).addLedger,
+  ledger: async () => (await import("./ledger/ledger.ts")).addLedger,
   cancel: async () => (await import("./cancel.ts")).addCancel,
   pause: async () => (await import("./pause.ts")).addPause,
   resume: async () => (await import("./pause.ts")).addPause,
   forget: async () => (await import("./forget.ts")).addForget,
   health: async () => (await import("./health.ts")).addHealth,
   notify: async () => (await import("./notify.ts")).addNotify,
-  migrate: async () => (await import("./migrate.ts")).addMigrate,
+  migrate: async () => (await import("./migrate/migrate.ts")).addMigrate,
   completion: async () => (await import("./completion.ts")).addCompletion,
 };
 

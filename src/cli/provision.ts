@@ -12,7 +12,7 @@ import { systemClock } from "../support/clock.ts";
 import { RejectedError, wordsOf } from "../support/errors.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
 import { authorOf, type CommandOptions, daemonWords, sendCommand } from "./command-client.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printDeclined, printJson, styled } from "./output.ts";
 import { isConfirmed } from "./prompt.ts";
 import { findRuns } from "./run-names.ts";

@@ -3,7 +3,7 @@ import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { READINGS_LOST } from "../operations/state-of-work.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { foundWords, placeWords, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 import { inTone } from "./run-state.ts";
 

@@ -5,7 +5,7 @@ import type { Batch } from "../model.ts";
 import { type FoundReading, findReadings, type ReadingQuery } from "../spool/search.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { pushTarget, targetWords } from "../wire/index.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printError, printJson, printTable, styled } from "./output.ts";
 
 /** A reading with the history of its file. */

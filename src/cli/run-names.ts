@@ -3,7 +3,7 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { findFiles } from "./trace.ts";
 
 const SHOWN = 20;

@@ -12,7 +12,7 @@ import { systemClock } from "../support/clock.ts";
 import { ConfigError } from "../support/errors.ts";
 import { missingFiles } from "../triggers/expectation.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { openLedgerToRead } from "./ledger-view.ts";
+import { openLedgerToRead } from "./ledger/ledger-view.ts";
 import { print, printJson, printTable, styled } from "./output.ts";
 import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.ts";
 

@@ -7,7 +7,7 @@ import type { Batch, LedgerEvent, RejectedRow, Run } from "../model.ts";
 import { ConfigError, RejectedError } from "../support/errors.ts";
 import { traceIdOf } from "../support/trace-context.ts";
 import { addCommand, type CommandFrame, configOption } from "./command.ts";
-import { openLedgerToRead, searchLedgers } from "./ledger-view.ts";
+import { openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import {
   foundWords,
   placeWords,

@@ -2,11 +2,11 @@
 import { InvariantError } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import type { Drop } from "./drop.ts";
-import { createFtpDrop } from "./ftp.ts";
+import { createFtpDrop } from "./ftp/ftp.ts";
 import { IntakeDrop, type IntakeFacts } from "./intake/intake.ts";
-import { LocalDrop } from "./local.ts";
+import { LocalDrop } from "./local/local.ts";
 import type { DropOptions } from "./options.ts";
-import { createSftpDrop } from "./sftp.ts";
+import { createSftpDrop } from "./sftp/sftp.ts";
 
 /** Touches neither disk nor network. */
 export function createDrop(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createDrop } from "../../src/drops/create.ts";
-import { type ListedTree, LocalEvents, WATCHED_MAX } from "../../src/drops/local-events.ts";
+import { type ListedTree, LocalEvents, WATCHED_MAX } from "../../src/drops/local/events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { createLog, type Logger, silentLog } from "../../src/support/log.ts";
 import { never } from "./field.ts";

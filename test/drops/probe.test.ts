@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ProbeFinding } from "../../src/drops/drop.ts";
-import { WATCHED_MAX } from "../../src/drops/local-events.ts";
+import { WATCHED_MAX } from "../../src/drops/local/events.ts";
 import { dropOptions } from "../../src/drops/options.ts";
 import { certificateFinding, clockFinding, saidWords, spanWords } from "../../src/drops/probe-findings.ts";
 import { probeRights, type TrialFiles } from "../../src/drops/probe-trial.ts";

@@ -3,9 +3,9 @@ import { chmod, chown, mkdir, mkdtemp, realpath, rm, utimes, writeFile } from "n
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import type { Drop } from "../../src/drops/drop.ts";
-import { createFtpDrop } from "../../src/drops/ftp.ts";
+import { createFtpDrop } from "../../src/drops/ftp/ftp.ts";
 import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
-import { createSftpDrop } from "../../src/drops/sftp.ts";
+import { createSftpDrop } from "../../src/drops/sftp/sftp.ts";
 import { silentLog } from "../../src/support/log.ts";
 import type { Field, OpenField, Settings } from "../drops/field.ts";
 import type { Person } from "./people.ts";

@@ -23,7 +23,7 @@ import ssh2, {
   type ServerConfig,
   type SFTPWrapper,
 } from "ssh2";
-import { serveNamesAs } from "../../drops/sftp-names.ts";
+import { serveNamesAs } from "../../drops/sftp/names.ts";
 import { systemCode } from "../../support/errors.ts";
 
 // Node cannot detect these names in the CommonJS module.

@@ -9,7 +9,7 @@ import type { Batch, PushTarget, Run } from "../../model.ts";
 import { openSpool } from "../../spool/spool.ts";
 import { BATCH_STATES } from "../../states.ts";
 import { identifierKind, targetWords } from "../../wire/index.ts";
-import { searchLedgers } from "../ledger-view.ts";
+import { searchLedgers } from "../ledger/ledger-view.ts";
 import type { KnownMigration } from "./reports.ts";
 
 export interface OtherRuns {

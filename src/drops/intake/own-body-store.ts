@@ -15,7 +15,7 @@ import type { Logger } from "../../support/log.ts";
 import { resultOf, settleEach } from "../../support/settled.ts";
 import { startFault } from "../../support/start-fault.ts";
 import type { FinishPlanned } from "../drop.ts";
-import { LocalDrop } from "../local.ts";
+import { LocalDrop } from "../local/local.ts";
 import { localOptions } from "../options.ts";
 import { interrupted } from "../refusals.ts";
 import type { BodyStore, Received } from "./body-store.ts";

@@ -1,0 +1,120 @@
+/** `headgate demo` (`npm start`): hub, field servers and gateway on loopback, with the scenario of `samples/`. */
+
+import { join } from "node:path";
+import { pino } from "pino";
+import { loadGatewayConfig } from "../../config/gateway-config.ts";
+import { startGateway } from "../../gateway.ts";
+import { createLog } from "../../support/log.ts";
+import { parseDuration } from "../../support/quantities.ts";
+import { addCommand, type CommandFrame } from "../command.ts";
+import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
+import { printProgress } from "../progress.ts";
+import { waitUntilIdle } from "../until-idle.ts";
+import { type DemoGround, prepareGround } from "./ground.ts";
+import { compareWithScenario, type Ended } from "./scenario.ts";
+
+interface DemoOptions {
+  readonly untilIdle?: boolean;
+  readonly timeout: string;
+  readonly keep?: boolean;
+  readonly state: string;
+  readonly json?: boolean;
+}
+
+export function addDemo({ program, stop, action }: CommandFrame): void {
+  addCommand(
+    program,
+    "demo",
+    "Shows the whole chain on this machine: sample drops, gateway, hub, stored points.",
+    ["npm start", "npm start -- --until-idle --json"],
+  )
+    .option(
+      "--until-idle",
+      "end when everything has settled; exit 0 only if every file ended as its scenario expects",
+    )
+    .option("--timeout <duration>", "with --until-idle: give up after this", "2m")
+    .option("--keep", "continue with the state of the last run instead of starting afresh")
+    .option(
+      "--state <folder>",
+      "folder for the demo's state; emptied at each start unless --keep",
+      ".headgate/demo",
+    )
+    .option("--json", "print the summary as one JSON object")
+    .action(action((options: DemoOptions) => runDemo(options, stop)));
+}
+
+async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number> {
+  const quiet = options.json === true;
+  const say = quiet ? () => {} : print;
+  const ground = await prepareGround(options.state, options.keep === true);
+  try {
+    say(`${styled("bold", "Headgate demo")}: hub, gateway and three sample drops on this machine`);
+    printGround(ground, say);
+    const config = loadGatewayConfig(ground.gatewayConfig);
+    const log = createLog(
+      config.log.level,
+      pino.destination({ dest: join(ground.state, "gateway.log"), sync: true }),
+    );
+    const gateway = await startGateway(config, { log, onEvent: (event) => printProgress(event, say) });
+    try {
+      say(`  operations  ${gateway.operationsUrl}/health/ready`);
+      say("");
+      const idle = await waitUntilIdle(
+        gateway,
+        stop,
+        options.untilIdle === true ? (parseDuration(options.timeout) ?? 120_000) : Number.POSITIVE_INFINITY,
+      );
+      const ended = await compareWithScenario(ground.scenario, gateway.ledger);
+      if (!quiet) printEnd(ended, ground, options.untilIdle !== true);
+      if (options.untilIdle !== true && idle === "idle") await untilStopped(stop, say);
+      const summary = await gateway.summary();
+      if (quiet) printJson(summary);
+      else print(summaryLine(summary));
+      return idle === "idle" && ended.every((one) => one.fault === null) ? 0 : 1;
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    await ground.close();
+  }
+}
+
+function printGround(ground: DemoGround, say: (line: string) => void): void {
+  say(`  hub         ${ground.hubUrl}`);
+  say(`  local       ${ground.folders.local}`);
+  say(`  sftp        sftp://logger@127.0.0.1:${ground.sftpPort}  (${ground.folders.sftp})`);
+  say(`  ftp         ftp://meter@127.0.0.1:${ground.ftpPort}  (${ground.folders.ftp})`);
+}
+
+/** `staysUp`: the hub responds until a person ends the demo. */
+function printEnd(ended: readonly Ended[], ground: DemoGround, staysUp: boolean): void {
+  print("");
+  print(styled("bold", "Where each file went"));
+  printTable(
+    ["  drop", "file", "ended", "points stored", "is now at"],
+    ended.map((one) => [
+      `  ${one.drop}`,
+      one.path,
+      one.fault === null
+        ? styled(one.found === "delivered" ? "green" : "yellow", one.found)
+        : styled("red", `${one.found}: ${one.fault}`),
+      one.points === 0 ? "" : String(one.points),
+      one.where,
+    ]),
+  );
+  const config = ground.gatewayConfig;
+  print("");
+  print(styled("bold", "Try it yourself"));
+  print(`  npx headgate trace standard_corrected_2026-03-20.csv -c ${config}   # why it is in quarantine`);
+  print(`  npx headgate runs -c ${config}`);
+  // A hub that ends with this command cannot be queried.
+  if (staysUp) print(`  ${ground.queryCommand}   # stored points`);
+  else
+    print("  npm start   # the same with a hub that stays up, and a command that queries its stored points");
+  print("");
+}
+
+async function untilStopped(stop: AbortSignal, say: (line: string) => void): Promise<void> {
+  say("Everything has settled; the demo keeps watching. Put files into the drops, or end it with Ctrl-C.");
+  if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
+}

@@ -1,0 +1,121 @@
+/** `headgate ledger check`: whether ledger, spool and drops agree; `--repair` corrects differences where possible. */
+import type { Command } from "commander";
+import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import { archiveFolders } from "../../drops/archive-cleanup.ts";
+import { createDrop } from "../../drops/create.ts";
+import type { Drop } from "../../drops/drop.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { openLedger } from "../../ledger/open.ts";
+import type { FileEntry } from "../../model.ts";
+import { type ArchiveCheckParts, checkArchives } from "../../runs/archive-check.ts";
+import { checkAll, type Finding } from "../../runs/consistency-check.ts";
+import { openSpool } from "../../spool/spool.ts";
+import { systemClock } from "../../support/clock.ts";
+import { silentLog } from "../../support/log.ts";
+import { addCommand, type CommandFrame, configOption } from "../command.ts";
+import { requireLedger } from "../command-client.ts";
+import { print, printJson, styled } from "../output.ts";
+
+interface CheckOptions {
+  readonly config: string;
+  readonly repair?: boolean;
+  readonly drops: boolean;
+  readonly json?: boolean;
+}
+
+type DropOptions = GatewayConfig["drops"][number];
+
+/** For one query to a drop. */
+const STAT_MS = 30_000;
+
+export function addLedgerCheck(ledger: Command, stop: AbortSignal, action: CommandFrame["action"]): void {
+  addCommand(
+    ledger,
+    "check",
+    "Checks that ledger, spool and drops agree, also beside a running gateway. Exit 1 when a fault was not repaired.",
+    ["headgate ledger check -c gateway.yaml", "headgate ledger check -c gateway.yaml --repair"],
+  )
+    .addOption(configOption())
+    .option("--repair", "repair faults where possible; only while no gateway runs")
+    .option("--no-drops", "do not query the drops for files that only they have")
+    .option("--json", "as JSON")
+    .action(action((options: CheckOptions) => check(options, stop)));
+}
+
+async function check(options: CheckOptions, stop: AbortSignal): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  requireLedger(config);
+  const repair = options.repair === true;
+  const ledger = await openLedger(config.ledger, { clock: systemClock, readOnly: !repair });
+  const drops = new Map<string, Drop>();
+  const findings: Finding[] = [];
+  try {
+    const spool = await openSpool(config.spool);
+    const stat = (name: string, path: string) => {
+      const asked = options.drops ? config.drops.find((one) => one.name === name) : undefined;
+      if (asked === undefined) return null;
+      if (asked.kind === "http") return statBody(ledger, name, path);
+      return dropOf(asked, drops).stat(path, AbortSignal.timeout(STAT_MS));
+    };
+    for await (const finding of checkAll({ ledger, spool, stat, repair }, stop)) {
+      findings.push(finding);
+      if (options.json !== true) printFinding(finding);
+    }
+    if (options.drops) {
+      const parts = archiveParts(config, drops, ledger, spool.root, repair);
+      for await (const finding of checkArchives(parts, stop)) {
+        findings.push(finding);
+        if (options.json !== true) printFinding(finding);
+      }
+    }
+  } finally {
+    for (const drop of drops.values()) await drop.close();
+    await ledger.close();
+  }
+  const left = findings.filter(({ repaired }) => !repaired);
+  if (options.json === true) printJson(findings);
+  else if (findings.length === 0) print("ledger, spool and drops agree");
+  else print(`${findings.length} found, ${findings.length - left.length} repaired${advice(left, repair)}`);
+  return left.length === 0 ? 0 : 1;
+}
+
+function archiveParts(
+  config: GatewayConfig,
+  drops: Map<string, Drop>,
+  ledger: Ledger,
+  scratch: string,
+  repair: boolean,
+): ArchiveCheckParts {
+  const asked = config.drops.filter(({ kind }) => kind !== "http");
+  const archives = async (name: string) => {
+    const now = asked.filter((one) => one.name === name).flatMap(({ finish }) => archiveFolders(finish));
+    return [...new Set([...now, ...(await ledger.finishedFiles.archives(name))])];
+  };
+  return { ledger, archives, scratch, repair, drops: asked.map((one) => dropOf(one, drops)) };
+}
+
+/** The status of a body in the ledger. Null for an intake that has its files in the spool. */
+function statBody({ shared }: Ledger, drop: string, path: string): Promise<FileEntry | null> | null {
+  if (shared === null) return null;
+  return shared.intake.stat(drop, path).then((found) => (found === null ? null : { path, ...found }));
+}
+
+function dropOf(options: DropOptions, drops: Map<string, Drop>): Drop {
+  const drop = drops.get(options.name) ?? createDrop(options, { log: silentLog });
+  drops.set(options.name, drop);
+  return drop;
+}
+
+function advice(left: readonly Finding[], repair: boolean): string {
+  if (left.length === 0) return "";
+  if (!repair && left.some(({ remedy }) => remedy !== null))
+    return "; `--repair` repairs faults where possible, while no gateway runs";
+  return left.some(({ about }) => about === "ledger")
+    ? "; `headgate ledger restore FILE` replaces a damaged ledger by a backup"
+    : "";
+}
+
+function printFinding({ about, subject, what, remedy, repaired }: Finding): void {
+  const state = repaired ? styled("green", "repaired") : styled("red", "wrong");
+  print(`${state}  ${about}: ${subject}: ${what}${remedy === null ? "" : ` (${remedy})`}`);
+}

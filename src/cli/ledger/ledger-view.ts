@@ -1,0 +1,59 @@
+/** Opens a gateway's ledger read-only, beside the running daemon. */
+import { join } from "node:path";
+import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
+import { isUrl, migrationLedger } from "../../migration/request.ts";
+import { historyDrops } from "../../migration/sources.ts";
+import { systemClock } from "../../support/clock.ts";
+import { requireLedger } from "../command-client.ts";
+import { knownMigrations } from "../migrate/reports.ts";
+
+export async function openLedgerToRead(
+  configPath: string,
+): Promise<{ ledger: Ledger; config: GatewayConfig }> {
+  const config = loadGatewayConfig(configPath);
+  requireLedger(config);
+  return { ledger: await openLedger(config.ledger, { clock: systemClock, readOnly: true }), config };
+}
+
+/** A ledger, and the places of the files that it knows. */
+export interface LedgerView {
+  readonly ledger: Ledger;
+  /** In words. */
+  readonly owner: string;
+  readonly spool: string;
+  readonly drops: GatewayConfig["drops"];
+}
+
+/** Opens the ledger of the gateway and those of its migrations except one, one after the other; there may be none. */
+export async function searchLedgers(
+  config: GatewayConfig,
+  look: (view: LedgerView) => Promise<void>,
+  except?: string,
+): Promise<void> {
+  const { ledger, spool, drops } = config;
+  const own = { place: ledger, owner: "the gateway", spool: spool.path, drops };
+  const others = (await knownMigrations(spool.path)).filter(({ id }) => id !== except);
+  const migrations = others.map(({ id, folder, order }) => ({
+    place: migrationLedger(folder),
+    owner: `migration ${id}`,
+    spool: join(folder, "spool"),
+    // Files of servers are known by their names only.
+    drops: [
+      ...historyDrops(
+        order.patterns.filter((pattern) => !isUrl(pattern)),
+        [],
+      ),
+    ],
+  }));
+  for (const { place, ...view } of [own, ...migrations]) {
+    if (isLedgerMissing(place)) continue;
+    const opened = await openLedger(place, { clock: systemClock, readOnly: true });
+    try {
+      await look({ ...view, ledger: opened });
+    } finally {
+      await opened.close();
+    }
+  }
+}

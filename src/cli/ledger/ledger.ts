@@ -1,0 +1,71 @@
+/** `headgate ledger`: checks the ledger, and makes and restores backups of it. */
+import { loadGatewayConfig } from "../../config/gateway-config.ts";
+import { backupLedger, ledgerWords, restoreLedger } from "../../ledger/open.ts";
+import { systemClock } from "../../support/clock.ts";
+import { addCommand, type CommandFrame, configOption } from "../command.ts";
+import { requireLedger } from "../command-client.ts";
+import { print, printJson, styled } from "../output.ts";
+import { addLedgerCheck } from "./ledger-check.ts";
+
+interface LedgerOptions {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+export function addLedger({ program, stop, action }: CommandFrame): void {
+  const ledger = addCommand(program, "ledger", "The durable record of files, runs and batches.", [
+    "headgate ledger backup /var/backups/ledger.sqlite -c gateway.yaml",
+  ]);
+  addLedgerCheck(ledger, stop, action);
+  addCommand(
+    ledger,
+    "backup <file>",
+    "A consistent copy of the ledger, also while a gateway writes it. An existing file is never overwritten.",
+    ["headgate ledger backup /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
+  )
+    .addOption(configOption())
+    .option("--json", "as JSON")
+    .action(action((file: string, options: LedgerOptions) => backup(file, options)));
+  addCommand(
+    ledger,
+    "restore <file>",
+    "Replaces the ledger by a backup, and keeps the old ledger beside it. Refused while a gateway runs.",
+    ["headgate ledger restore /var/backups/ledger-2026-03-01.sqlite -c gateway.yaml"],
+  )
+    .addOption(configOption())
+    .option("--json", "as JSON")
+    .action(action((file: string, options: LedgerOptions) => restore(file, options)));
+}
+
+async function backup(file: string, options: LedgerOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  requireLedger(config);
+  const copy = await backupLedger(config.ledger, file);
+  if (options.json === true) printJson(copy);
+  else print(`${copy.path}: ${copy.runs} runs, ${copy.upTo === null ? "empty" : `up to ${copy.upTo}`}`);
+  return 0;
+}
+
+async function restore(file: string, options: LedgerOptions): Promise<number> {
+  const config = loadGatewayConfig(options.config);
+  const result = await restoreLedger(config.ledger, file, systemClock);
+  if (options.json === true) {
+    printJson(result);
+    return 0;
+  }
+  const { restored, replaced } = result;
+  print(
+    `restored: ${ledgerWords(config.ledger)}, ${restored.runs} runs, up to ${restored.upTo ?? "nothing"}`,
+  );
+  if (replaced !== null) print(`the former ledger is kept as ${replaced.path}`);
+  const until = replaced?.upTo ?? null;
+  if (until !== null && (restored.upTo === null || until > restored.upTo))
+    print(
+      styled(
+        "yellow",
+        `The work from ${restored.upTo ?? "the beginning"} to ${until} is not in it: files of that time that ` +
+          "are still at their drops are taken as new, and delivered again.",
+      ),
+    );
+  return 0;
+}

@@ -1,0 +1,292 @@
+/** `headgate map`: maps one file, without a service. */
+import { basename, dirname, resolve } from "node:path";
+import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import { conflictWords, cutWords, type LookupFile, type MapResult } from "../../mapping/contract.ts";
+import { lookupFile } from "../../mapping/lookup.ts";
+import { locateMapper } from "../../mapping/mapper-files.ts";
+import { workersOptions } from "../../mapping/options.ts";
+import type { MapperIdentity, RejectedRow } from "../../model.ts";
+import { ConfigError, RejectedError } from "../../support/errors.ts";
+import { createCatalogue } from "../../workers/catalogue.ts";
+import { addCommand, type CommandFrame, optionalConfigOption } from "../command.ts";
+import { mapApart } from "../dry-run.ts";
+import { mustBeFile } from "../must-be-file.ts";
+import {
+  foundWords,
+  placeWords,
+  print,
+  printError,
+  printJson,
+  printTable,
+  reasonLines,
+  styled,
+} from "../output.ts";
+import { repeatOnChange } from "./file-watch.ts";
+
+interface MapOptions {
+  readonly mapper: string;
+  readonly settings: string;
+  readonly folder: readonly string[];
+  readonly config?: string;
+  readonly lookup: readonly string[];
+  readonly name?: string;
+  readonly lenient?: boolean;
+  readonly rejectShare: string;
+  readonly summary?: boolean;
+  readonly json?: boolean;
+  readonly watch?: boolean;
+}
+
+/** Large batches, so that the readings of a target are hardly ever printed in two parts. */
+const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
+const SHOWN = 20;
+
+export function addMap({ program, stop, action }: CommandFrame): void {
+  addCommand(program, "map <file>", "Maps one file and prints the push payload. Needs no service.", [
+    "headgate map meters.csv --mapper standard",
+    `headgate map meters.csv --mapper standard --settings '{"timeZone":"Europe/Brussels"}' --summary`,
+    "headgate map tags.csv --mapper my-mapper --lookup meters=lookups/meters.csv",
+  ])
+    .requiredOption("-m, --mapper <name>", "name of the mapper (`headgate mapper list` shows them)")
+    .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
+    .option(
+      "--folder <path>",
+      "folder that holds mappers, beside the bundled ones; may be repeated",
+      (folder, before: readonly string[]) => [...before, folder],
+      ["./mappers"],
+    )
+    .addOption(optionalConfigOption("configuration of the gateway, for its lookups and folders of mappers"))
+    .option(
+      "--lookup <name=path>",
+      "lookup table, by its first column, before those of the configuration; may be repeated",
+      (given, before: readonly string[]) => [...before, given],
+      [],
+    )
+    .option("--name <name>", "map as if the file had this name")
+    .option("--lenient", "map the good rows and report the others")
+    .option(
+      "--reject-share <share>",
+      "with --lenient: share of refused rows, from 0 to 1, above which nothing is mapped",
+      "0.1",
+    )
+    .option("--summary", "print targets, counts, period and refused rows instead of the payload")
+    .option("--json", "the summary as JSON")
+    .option(
+      "--watch",
+      "map again whenever the file or the mapper changes, with the summary unless --json is given",
+    )
+    .action(
+      action((file: string, options: MapOptions) =>
+        options.watch === true
+          ? watchMap(file, { summary: true, ...options }, stop)
+          : map(file, options, stop),
+      ),
+    );
+}
+
+/** A fault is printed; the next change of a file maps again. */
+async function watchMap(file: string, options: MapOptions, stop: AbortSignal): Promise<number> {
+  const folders = foldersOf(options, configOf(options));
+  await repeatOnChange(
+    async () => {
+      const modulePath = await locateMapper(folders, options.mapper);
+      if (modulePath === null) return [resolve(file)];
+      // Of a mapper in one file only that file is watched; of a mapper in a folder, the whole folder.
+      return [resolve(file), /^mapper\.[jt]s$/.test(basename(modulePath)) ? dirname(modulePath) : modulePath];
+    },
+    async () => {
+      print(styled("bold", `${basename(file)} by ${options.mapper}`));
+      await map(file, options, stop).catch((thrown: unknown) => {
+        if (!stop.aborted) printError(thrown);
+      });
+    },
+    stop,
+  );
+  return 0;
+}
+
+async function map(file: string, options: MapOptions, signal: AbortSignal): Promise<number> {
+  await mustBeFile("map", file);
+  const settings = parseSettings(options.settings);
+  const config = configOf(options);
+  const folders = foldersOf(options, config);
+  const mapper = await findMapper(folders, options.mapper);
+  const run = {
+    job: {
+      inputPath: resolve(file),
+      fileName: options.name ?? basename(file),
+      filePath: options.name ?? file,
+      binding: {
+        mapper,
+        settings,
+        rows: options.lenient === true ? ("lenient" as const) : ("strict" as const),
+        rejectShare: parseShare(options.rejectShare),
+        limits: LIMITS,
+      },
+      lookups: [...options.lookup.map(parseLookup), ...(config?.lookups ?? []).map(lookupFile)],
+    },
+    workers: config?.workers ?? workersOptions.parse({}),
+    folders,
+    note,
+  };
+  const summaryOnly = options.summary === true || options.json === true;
+  const result = await mapApart(run, signal, async (mapped, bodies) => {
+    if (summaryOnly) printSummary(mapped, options.json === true);
+    else {
+      if (mapped.status === "mapped") await printPayload(bodies());
+      noteRefusals(mapped);
+    }
+    return mapped;
+  });
+  if (result.status === "mapped") return 0;
+  const { reason } = result;
+  throw new RejectedError("HG-CLI-006", {
+    operation: "map",
+    subject: file,
+    message:
+      `${placeWords(reason.place)}${reason.message}${foundWords(reason.message, reason.place)} [${reason.code}, ` +
+      `mapper ${mapper.name} ${mapper.version}]`,
+    ...(reason.hint === undefined ? {} : { hint: reason.hint }),
+  });
+}
+
+function configOf({ config }: MapOptions): GatewayConfig | undefined {
+  return config === undefined ? undefined : loadGatewayConfig(config);
+}
+
+function foldersOf({ folder }: MapOptions, config: GatewayConfig | undefined): readonly string[] {
+  return [...folder.map((one) => resolve(one)), ...(config?.mappers.folders ?? [])];
+}
+
+async function findMapper(folders: readonly string[], name: string): Promise<MapperIdentity> {
+  const catalogue = createCatalogue(folders);
+  try {
+    const entry = await catalogue.find(name);
+    if (entry !== null) return entry.identity;
+    const known = (await catalogue.list()).map((one) => one.identity.name);
+    throw new ConfigError("HG-MAP-001", {
+      operation: "find mapper",
+      subject: name,
+      message: `there is no mapper ${name}; there are ${known.join(", ")}`,
+    });
+  } finally {
+    await catalogue.close();
+  }
+}
+
+function note(message: string): void {
+  process.stderr.write(`${message}\n`);
+}
+
+/** Identifier kinds are never mixed in one push, so there may be several bodies; they are printed as one array. */
+async function printPayload(bodies: AsyncIterable<Buffer>): Promise<void> {
+  if (process.stdout.isTTY) {
+    const elements: unknown[] = [];
+    for await (const body of bodies) elements.push(...(JSON.parse(body.toString("utf8")) as unknown[]));
+    printJson(elements);
+    return;
+  }
+  let before = "[";
+  for await (const body of bodies) {
+    await written(`${before}${body.toString("utf8", 1, body.length - 1)}`);
+    before = ",";
+  }
+  print(before === "[" ? "[]" : "]");
+}
+
+/** The reader of the payload may be slower than this process. */
+function written(text: string): Promise<void> {
+  return new Promise((done) => process.stdout.write(text, () => done()));
+}
+
+/**
+ * Refused rows go to standard error, so that the payload stays JSON. In a strict file a single refusal is the error
+ * itself.
+ */
+function noteRefusals({ status, rejected, rejectedCount, rejectedByReason = [] }: MapResult): void {
+  if (status === "failed" && rejectedCount < 2) return;
+  for (const line of refusalLines(rejected, rejectedCount)) note(line);
+  if (rejectedByReason.length < rejectedCount) for (const line of reasonLines(rejectedByReason)) note(line);
+}
+
+function refusalLines(rejected: readonly RejectedRow[], count: number): string[] {
+  const lines = rejected
+    .slice(0, SHOWN)
+    .map(
+      ({ message, place }) =>
+        `${styled("yellow", "refused")} ${placeWords(place)}${message}${foundWords(message, place)}`,
+    );
+  return count > lines.length ? [...lines, `… and ${count - lines.length} more`] : lines;
+}
+
+function printSummary(result: MapResult, json: boolean): void {
+  if (json) {
+    printJson(result);
+    return;
+  }
+  if (result.status === "mapped") {
+    const { points, targets, period, superseded, conflicts, cutDate, rejectedCount } = result;
+    print(
+      `${points} points of ${targets.length} targets, ${superseded - (conflicts?.count ?? 0)} superseded ` +
+        `rows, ${rejectedCount} refused rows`,
+    );
+    if (conflicts !== undefined) {
+      print(styled("yellow", `${conflicts.count} rows have another value than the row that counts:`));
+      for (const one of conflicts.shown) print(`  ${conflictWords(one)}`);
+      if (conflicts.count > conflicts.shown.length)
+        print(`  … and ${conflicts.count - conflicts.shown.length} more`);
+    }
+    if (cutDate !== undefined) print(styled("yellow", cutWords(cutDate)));
+    if (period !== null) print(`from ${period.from} to ${period.to}`);
+    printTable(
+      ["target", "points", "unit"],
+      targets.slice(0, SHOWN).map((one) => [one.target, String(one.points), one.unit ?? ""]),
+    );
+    if (targets.length > SHOWN) print(`… and ${targets.length - SHOWN} more`);
+  }
+  for (const line of refusalLines(result.rejected, result.rejectedCount)) print(line);
+  const { rejectedByReason = [] } = result;
+  if (rejectedByReason.length < result.rejectedCount)
+    for (const line of reasonLines(rejectedByReason)) print(line);
+}
+
+function parseShare(text: string): number {
+  const share = Number(text);
+  if (text.trim() !== "" && share >= 0 && share <= 1) return share;
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--reject-share",
+    message: `${text} is not a share from 0 to 1`,
+  });
+}
+
+function parseSettings(text: string): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw new ConfigError("HG-CLI-001", {
+      operation: "read option",
+      subject: "--settings",
+      message: `${text} is not JSON`,
+      cause,
+    });
+  }
+  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed))
+    return parsed as Record<string, unknown>;
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--settings",
+    message: `${text} is not a JSON object`,
+  });
+}
+
+function parseLookup(given: string): LookupFile {
+  const [, name, path] = /^([^=]+)=(.+)$/s.exec(given) ?? [];
+  if (name !== undefined && path !== undefined) return lookupFile({ name, path: resolve(path) });
+  throw new ConfigError("HG-CLI-001", {
+    operation: "read option",
+    subject: "--lookup",
+    message: `${given} is not of the form NAME=PATH`,
+  });
+}

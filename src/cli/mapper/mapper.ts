@@ -1,0 +1,221 @@
+/** `headgate mapper`: lists mappers, and runs their golden cases. */
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { caseSample, listCases, runCase, updateCase } from "../../authoring/cases.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "../../authoring/kit/index.ts";
+import type { CatalogueEntry } from "../../mapping/contract.ts";
+import { ConfigError, RejectedError, wordsOf } from "../../support/errors.ts";
+import { createCatalogue } from "../../workers/catalogue.ts";
+import { addCommand, type CommandFrame } from "../command.ts";
+import { differences } from "../differences.ts";
+import { print, printError, printJson, printTable, styled } from "../output.ts";
+import { type NewOptions, newMapper } from "./mapper-new.ts";
+
+interface ListOptions {
+  readonly folder: readonly string[];
+  readonly json?: boolean;
+}
+
+interface TestOptions extends ListOptions {
+  readonly update?: boolean;
+}
+
+const FOLDER_HELP = "folder that holds mappers, beside the bundled ones; may be repeated";
+
+export function addMapper({ program, stop, action }: CommandFrame): void {
+  const mapper = addCommand(program, "mapper", "Mappers: the plug-ins that turn files into readings.", [
+    "headgate mapper list",
+  ]);
+  addCommand(mapper, "list", "The mappers that were found, with their settings.", [
+    "headgate mapper list --folder ./mappers",
+  ])
+    .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
+    .option("--json", "as JSON, with the JSON Schema of the settings")
+    .action(action((options: ListOptions) => list(options)));
+  addCommand(mapper, "new <name>", "Creates a mapper from a sample file, with its first case.", [
+    "headgate mapper new acme-hourly --sample acme_2026-03.csv --time-zone Europe/Brussels",
+  ])
+    .option("--sample <file>", "sample file for the mapper; asked for on a terminal")
+    .option("--time-zone <zone>", "zone of dates that carry none; asked for on a terminal")
+    .option("--folder <path>", "folder of mappers to write it to", "./mappers")
+    .option("--json", "the created files, as JSON")
+    .action(action((name: string, options: NewOptions) => newMapper(name, options, stop)));
+  addCommand(
+    mapper,
+    "test [names...]",
+    "Runs the golden cases of mappers, and the rules for every mapper; of all mappers when none is named.",
+    ["headgate mapper test acme-hourly", "headgate mapper test acme-hourly --update"],
+  )
+    .option("--folder <path>", FOLDER_HELP, collect, ["./mappers"])
+    .option("--update", "replace the expectations of the cases by the current results")
+    .option("--json", "as JSON")
+    .action(action((names: string[], options: TestOptions) => test(names, options)));
+}
+
+function collect(folder: string, before: readonly string[]): readonly string[] {
+  return [...before, folder];
+}
+
+async function list(options: ListOptions): Promise<number> {
+  const entries = await createCatalogue(options.folder.map((folder) => resolve(folder))).list();
+  if (options.json === true) {
+    printJson(
+      entries.map(({ identity, summary, modulePath, settingsSchema }) => ({
+        ...identity,
+        summary,
+        modulePath,
+        settingsSchema,
+      })),
+    );
+    return 0;
+  }
+  printTable(
+    ["mapper", "version", "settings", "what"],
+    entries.map((entry) => [
+      entry.identity.name,
+      entry.identity.version,
+      settingNames(entry).join(", "),
+      entry.summary,
+    ]),
+  );
+  return 0;
+}
+
+function settingNames(entry: CatalogueEntry): readonly string[] {
+  const schema = entry.settingsSchema as {
+    properties?: Record<string, unknown>;
+    required?: readonly string[];
+  };
+  return Object.keys(schema.properties ?? {}).map((name) =>
+    schema.required?.includes(name) === true ? `${name}*` : name,
+  );
+}
+
+interface TestedCase {
+  readonly mapper: string;
+  readonly case: string;
+  readonly result: "ok" | "differs" | "updated" | "broken";
+  /** The fault, in words. */
+  readonly detail?: string;
+}
+
+/** Cases run in this process, so that an author can debug them; a mapper that exits is reported as a failure. */
+async function test(names: readonly string[], options: TestOptions): Promise<number> {
+  let at = "";
+  const reportExit = () => {
+    process.exitCode = 1;
+    printError(
+      new RejectedError("HG-MAP-011", {
+        operation: "test mapper",
+        subject: at,
+        message: "it ended the process, or waits for ever",
+      }),
+    );
+  };
+  process.once("exit", reportExit);
+  try {
+    return await testAll(names, options, (mapper) => {
+      at = mapper;
+    });
+  } finally {
+    process.off("exit", reportExit);
+  }
+}
+
+async function testAll(
+  names: readonly string[],
+  options: TestOptions,
+  begin: (mapper: string) => void,
+): Promise<number> {
+  const catalogue = createCatalogue(options.folder.map((folder) => resolve(folder)));
+  const entries =
+    names.length === 0
+      ? await catalogue.list()
+      : await Promise.all(names.map((name) => mustFind(catalogue, name)));
+  const results: TestedCase[] = [];
+  for (const { identity, modulePath } of entries) {
+    begin(identity.name);
+    const report = (one: Omit<TestedCase, "mapper">) => {
+      results.push({ mapper: identity.name, ...one });
+      if (options.json !== true) printTested(identity.name, one);
+    };
+    for (const name of await listCases(modulePath))
+      report(await testCase(modulePath, name, options.update === true));
+    for (const one of await testContract(modulePath)) report(one);
+  }
+  if (options.json === true) printJson(results);
+  else print(testedSummary(results));
+  return results.every((one) => one.result === "ok" || one.result === "updated") ? 0 : 1;
+}
+
+async function testCase(
+  modulePath: string,
+  name: string,
+  update: boolean,
+): Promise<Omit<TestedCase, "mapper">> {
+  const outcome = await runCase(modulePath, name);
+  if (isDeepStrictEqual(outcome.actual, outcome.expected)) return { case: name, result: "ok" };
+  if (update) {
+    await updateCase(modulePath, outcome);
+    return { case: name, result: "updated" };
+  }
+  const detail = differences(outcome.expected, outcome.actual).join("\n");
+  return { case: name, result: "differs", detail };
+}
+
+/**
+ * Checks the rules for every mapper with the first case that gives readings and refuses nothing; without such a case
+ * there is no result.
+ */
+async function testContract(modulePath: string): Promise<Omit<TestedCase, "mapper">[]> {
+  const mapper = await loadMapper(modulePath, await digestMapper(modulePath));
+  for (const name of await listCases(modulePath)) {
+    const sample = await caseSample(modulePath, name);
+    if (!sample.expectsReadings || sample.hasLookups) continue;
+    const { points, rejectedCount } = await mapPath(mapper, sample.path, sample);
+    if (points === 0 || rejectedCount > 0) continue;
+    const found: Omit<TestedCase, "mapper">[] = [];
+    for (const check of mapperContract(mapper, sample))
+      found.push(
+        await check.run().then(
+          () => ({ case: `(${check.name})`, result: "ok" as const }),
+          (thrown: unknown) => ({
+            case: `(${check.name})`,
+            result: "broken" as const,
+            detail: wordsOf(thrown),
+          }),
+        ),
+      );
+    return found;
+  }
+  return [];
+}
+
+const TESTED_STYLES = { ok: "green", updated: "yellow", differs: "red", broken: "red" } as const;
+
+function printTested(mapper: string, one: Omit<TestedCase, "mapper">): void {
+  print(`${styled(TESTED_STYLES[one.result], one.result.padEnd(7))} ${mapper}/${one.case}`);
+  for (const line of one.detail?.split("\n") ?? []) print(`        ${line}`);
+}
+
+function testedSummary(results: readonly TestedCase[]): string {
+  const count = (result: TestedCase["result"]) => results.filter((one) => one.result === result).length;
+  const words = (["ok", "updated", "differs", "broken"] as const).flatMap((result) =>
+    count(result) === 0 ? [] : [`${count(result)} ${result}`],
+  );
+  return `cases ${results.length}: ${words.join(", ") || "none"}`;
+}
+
+async function mustFind(
+  catalogue: ReturnType<typeof createCatalogue>,
+  name: string,
+): Promise<CatalogueEntry> {
+  const entry = await catalogue.find(name);
+  if (entry !== null) return entry;
+  const known = (await catalogue.list()).map((one) => one.identity.name);
+  throw new ConfigError("HG-MAP-001", {
+    operation: "find mapper",
+    subject: name,
+    message: `there is no mapper ${name}; there are ${known.join(", ")}`,
+  });
+}

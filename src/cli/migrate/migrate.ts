@@ -1,0 +1,369 @@
+/** `headgate migrate`: delivers history in one go, with the stages of the gateway; the same command resumes it. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { type GatewayConfig, loadGatewayConfig } from "../../config/gateway-config.ts";
+import { createDrop } from "../../drops/create.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
+import { gatewayOf } from "../../migration/gateway-of.ts";
+import { type HistoryFile, listHistory, type Standing, standingOf } from "../../migration/history-files.ts";
+import {
+  absolutePattern,
+  type MigrationRequest,
+  migrationFolder,
+  migrationId,
+} from "../../migration/request.ts";
+import { systemClock } from "../../support/clock.ts";
+import { writeDurably } from "../../support/durable.ts";
+import { ConfigError } from "../../support/errors.ts";
+import { silentLog } from "../../support/log.ts";
+import { versionTag } from "../../triggers/options.ts";
+import { addCommand, type CommandFrame, configOption } from "../command.ts";
+import { authorOf, type CommandOptions } from "../command-client.ts";
+import { print, printConcern, printJson, printTable, sizeWords, summaryLine } from "../output.ts";
+import { leftAlone } from "./on-change.ts";
+import { measuredBefore } from "./push-rates.ts";
+import { printReconciliation, verify } from "./reconciliation.ts";
+import { type KnownMigration, knownMigrations, writeReport } from "./reports.ts";
+import { assertRequestFits, emptyPatterns } from "./request-checks.ts";
+import { carryOut, type Ended } from "./run.ts";
+import { sampleOf, showPlan } from "./show-plan.ts";
+import { type ReportOptions, showReport } from "./show-report.ts";
+import { MigrationStructure, type StructureResult } from "./structure.ts";
+import { printStructure, weightyWords } from "./structure-table.ts";
+import {
+  addThrottleOptions,
+  invalidOption as invalid,
+  readThrottle,
+  type ThrottleFlags,
+} from "./throttle-options.ts";
+import { type UndoOptions, undoMigration } from "./undo.ts";
+import { assertNotUndone } from "./undo-state.ts";
+
+interface MigrateOptions extends ThrottleFlags {
+  readonly config: string;
+  readonly mapper?: string;
+  readonly settings: string;
+  readonly service?: string;
+  readonly lenient?: boolean;
+  readonly rejectShare: string;
+  readonly versionTag?: string;
+  readonly onChange?: string;
+  readonly dryRun?: boolean;
+  readonly sample?: string;
+  readonly verify?: boolean;
+  readonly provision?: string;
+  readonly json?: boolean;
+}
+
+export function addMigrate({ program, stop, action }: CommandFrame): void {
+  const command = addCommand(
+    program,
+    "migrate <pattern...>",
+    "History in one go: every file that the patterns find is mapped and delivered, once. The same command resumes it.",
+    [
+      `headgate migrate '/mnt/archive/**/*.csv' -c gateway.yaml --mapper standard --verify`,
+      `headgate migrate 'sftp://meters.example.com/history/*.csv' -c gateway.yaml --mapper standard`,
+    ],
+  )
+    .addOption(configOption("gateway", "configuration of the gateway: services, lookups, push"))
+    .option("-m, --mapper <name>", "mapper of all files; without it the triggers of the configuration choose")
+    .option("-s, --settings <json>", "settings of the mapper, as a trigger's metadata would give them", "{}")
+    .option("--service <name>", "service that the readings go to, where there are several")
+    .option("--lenient", "deliver the good rows and report the others")
+    .option(
+      "--reject-share <share>",
+      "with --lenient: share of refused rows above which nothing of a file is delivered",
+      "0.1",
+    )
+    .option(
+      "--version-tag <tag>",
+      "VersionTag of readings that the file gives none; delivered again with the same tag they replace each other",
+    )
+    .option(
+      "--on-change <what>",
+      "files that changed since they were delivered: `again` delivers them once more, `skip` leaves them, " +
+        "`stop` does nothing at all; when absent, the command asks on a terminal, and stops elsewhere",
+    )
+    .option(
+      "--dry-run",
+      "map the files, or a sample of many, ask the service about the targets, report the effort, and send nothing",
+    )
+    .option(
+      "--sample <what>",
+      "with --dry-run: how many files are read, `all`, a number of files or a size such as 1GB; when absent, " +
+        "300 files and 200MB, spread over names and sizes, or all of a history that is up to half as large again",
+    )
+    .option(
+      "--provision <file>",
+      "sites, sources and variables that are missing are created first: by a template (.yaml) as a trigger " +
+        "has it, or from a table (.csv, .xlsx); --dry-run shows which",
+    )
+    .option("--verify", "at the end, compare what the service stores with what was delivered")
+    .option("--json", "print the result as one JSON object")
+    .action(
+      action((patterns: readonly string[], options: MigrateOptions) => migrate(patterns, options, stop)),
+    );
+  addThrottleOptions(command);
+  // The options of `migrate` itself are accepted here as well.
+  addCommand(command, "report <id>", "Writes the report of a migration again, and prints its path.", [
+    "headgate migrate report 3f2a -c gateway.yaml",
+    "headgate migrate report 3f2a -c gateway.yaml --xlsx report.xlsx",
+  ])
+    .option("--xlsx <file>", "also as a workbook, with all files and all differences")
+    .action(
+      action((id: string, _none: unknown, own: Command) => {
+        const options = own.optsWithGlobals<MigrateOptions & ReportOptions>();
+        return showReport(configOf(options).spool.path, id, options);
+      }),
+    );
+  addCommand(
+    command,
+    "undo <id>",
+    "Removes the readings that only a migration delivered, after it listed them and asked for confirmation. " +
+      "The same `migrate` command then delivers it again.",
+    [
+      "headgate migrate undo 3f2a -c gateway.yaml --dry-run",
+      "headgate migrate undo 3f2a -c gateway.yaml --yes",
+    ],
+  )
+    .option("--structure", "also the unused sites, sources and variables that it created")
+    .option("--yes", "do not ask for confirmation")
+    .option(
+      "--with-others",
+      "also dates that other runs delivered too, or at which another value is stored now",
+    )
+    .option("--by <name>", "user (default: the one who runs the command)")
+    .action(
+      action((id: string, _none: unknown, own: Command) => {
+        const options = own.optsWithGlobals<MigrateOptions & UndoOptions & CommandOptions>();
+        return undoMigration(configOf(options), id, { ...options, ...authorOf(options) }, stop);
+      }),
+    );
+  addCommand(command, "list", "The migrations of this configuration.", [
+    "headgate migrate list -c gateway.yaml",
+  ]).action(action((_none: unknown, own: Command) => listMigrations(own.optsWithGlobals<MigrateOptions>())));
+}
+
+/** The parser does not require the option, since the subcommands share it. */
+function configOf({ config }: Pick<MigrateOptions, "config">): GatewayConfig {
+  return loadGatewayConfig(config);
+}
+
+async function listMigrations(options: MigrateOptions): Promise<number> {
+  const known = await knownMigrations(configOf(options).spool.path);
+  if (options.json === true) printJson(known);
+  else if (known.length === 0) print("no migration was made with this configuration");
+  else
+    printTable(
+      ["id", "mapper", "files", "folder"],
+      known.map(({ id, order, folder }) => [
+        id,
+        order.mapper ?? "by trigger",
+        order.patterns.join(" "),
+        folder,
+      ]),
+    );
+  return 0;
+}
+
+async function migrate(
+  patterns: readonly string[],
+  options: MigrateOptions,
+  stop: AbortSignal,
+): Promise<number> {
+  const config = configOf(options);
+  const order = orderOf(patterns, options);
+  const id = migrationId(order);
+  const folder = migrationFolder(config.spool.path, id);
+  const throttle = readThrottle(options);
+  const limits = sampleOf(options);
+  await assertRequestFits(order, config);
+  const own = gatewayOf(config, order, folder, throttle);
+  await assertNotUndone(id, folder);
+  const standing = await listStanding(own, stop);
+  if (standing.files.length === 0)
+    throw new ConfigError("HG-CLI-001", {
+      operation: "migrate",
+      subject: patterns.join(" "),
+      message: "no file fits the patterns",
+      hint: "Put patterns into quotes, so that the shell does not expand them; `**` matches folders at any depth.",
+    });
+  const empty = emptyPatterns(order, config, standing.files);
+  if (options.dryRun === true) {
+    const others = (await knownMigrations(config.spool.path)).filter(
+      (one) => one.id !== id && one.order.service === order.service,
+    );
+    const measured = await measuredBefore([{ id, folder }, ...others]);
+    const sending = { rate: throttle.rate, drainRate: own.push.drainRate ?? null, measured };
+    const structure = await MigrationStructure.open(config, order, options.provision, null, stop);
+    return showPlan(own, { files: standing.files, limits, sending, empty }, structure, options, stop);
+  }
+  const skipped = await leftAlone(standing, options.onChange, stop);
+  await mkdir(folder, { recursive: true });
+  await writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config }));
+  const say = sayOf(options);
+  const watching = process.stdout.isTTY === true && options.json !== true ? null : say;
+  say(greeting(id, standing));
+  const structure = await MigrationStructure.open(config, order, options.provision, folder, stop);
+  try {
+    await structure.prepare(own, folder, say, stop);
+    const carriage = {
+      ...{ config: structure.apply(without(own, skipped)), beside: config.ledger, files: standing.files },
+      ...{ folder, throttle, stop, say: watching, note: say, provisioning: structure.provisioning },
+    };
+    const ended = await carryOut(carriage);
+    const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
+    try {
+      const concerns = [...empty, ...ended.concerns];
+      const facts = { ...ended, concerns, ledger, structure: structure.result(id) };
+      return await conclude({ id, order, folder }, own, options, facts, stop);
+    } finally {
+      await ledger.close();
+    }
+  } finally {
+    await structure.close();
+  }
+}
+
+/** Reports the result, and returns the exit code. */
+async function conclude(
+  migration: KnownMigration,
+  own: GatewayConfig,
+  options: MigrateOptions,
+  {
+    how,
+    ledger,
+    summary,
+    concerns: ofFiles,
+    reached,
+    pausedBecause,
+    structure,
+  }: Ended & { readonly ledger: Ledger; readonly structure: StructureResult | null },
+  stop: AbortSignal,
+): Promise<number> {
+  const { id, order, folder } = migration;
+  const found =
+    how === "done" && options.verify === true
+      ? await verify(own, order.service, ledger, folder, stop, sayOf(options))
+      : null;
+  const written = await writeReport(migration, ledger, found);
+  const concerns = [...ofFiles, ...weightyWords(structure)];
+  for (const concern of concerns) printConcern(concern);
+  if (found !== null && options.json !== true) printReconciliation(found, written.report.findings);
+  // No outcome is awaited: the stored readings are known when the service was compared.
+  const stored = found?.differences.length === 0 ? found.points : null;
+  const points = {
+    ...summary.points,
+    mapped: reached.mapped,
+    accepted: reached.accepted,
+    rejected: reached.rejected,
+  };
+  if (options.json === true)
+    printJson({
+      id,
+      how,
+      ...(pausedBecause === null ? {} : { pausedBecause }),
+      ...summary,
+      points: { ...points, stored },
+      ...(structure === null ? {} : { structure }),
+      report: written.page,
+      ...(found === null ? {} : { verified: found }),
+    });
+  else {
+    if (structure !== null) printStructure(structure);
+    if (how !== "done") print(resumeWords(how, pausedBecause, migration));
+    print(`report: ${written.page}`);
+    print(summaryLine({ ...summary, points: { ...points, stored: stored ?? 0 } }, stored !== null));
+  }
+  const isProven = found === null || (found.differences.length === 0 && found.unknown.length === 0);
+  return how === "done" && concerns.length === 0 && isProven ? 0 : 1;
+}
+
+function resumeWords(how: Ended["how"], because: string | null, { id, folder }: KnownMigration): string {
+  return how === "paused"
+    ? `paused: ${because}. Check the report; the same command resumes and counts from zero, with another ` +
+        `--pause-on-errors or none (migration ${id}, ${folder})`
+    : `stopped; the same command resumes it (migration ${id}, ${folder})`;
+}
+
+/** Where the result goes to standard output as JSON, other lines go to standard error. */
+function sayOf({ json }: Pick<MigrateOptions, "json">): (line: string) => void {
+  return json === true ? (line) => void process.stderr.write(`${line}\n`) : print;
+}
+
+function greeting(id: string, { files, done, changed }: Standing): string {
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  const before = done === 0 ? "" : `; ${done} were delivered before`;
+  const others = changed.length === 0 ? "" : `; ${changed.length} changed since they were delivered`;
+  return `migration ${id}: ${files.length} files, ${sizeWords(bytes)}${before}${others}`;
+}
+
+function orderOf(patterns: readonly string[], options: MigrateOptions): MigrationRequest {
+  const share = Number(options.rejectShare);
+  if (!(share >= 0 && share <= 1))
+    throw invalid("--reject-share", `${options.rejectShare} is not a share from 0 to 1`);
+  return {
+    patterns: patterns.map((pattern) => absolutePattern(pattern, process.cwd())),
+    mapper: options.mapper ?? null,
+    settings: settingsOf(options.settings),
+    rows: options.lenient === true ? "lenient" : "strict",
+    rejectShare: share,
+    service: options.service ?? null,
+    versionTag: options.versionTag === undefined ? null : tagOf(options.versionTag),
+  };
+}
+
+function tagOf(text: string): string {
+  const { data, error } = versionTag.safeParse(text);
+  if (data === undefined) throw invalid("--version-tag", `${text}: ${error.issues[0]?.message}`);
+  return data;
+}
+
+function settingsOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>;
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown;
+  }
+  throw invalid("--settings", `${text} is not a JSON object`);
+}
+
+/** The files, and their states in the ledger of an earlier call. */
+async function listStanding(own: GatewayConfig, stop: AbortSignal): Promise<Standing> {
+  const drops = own.drops.map((options) => createDrop(options, { log: silentLog }));
+  try {
+    const files = await listHistory(drops, stop);
+    if (isLedgerMissing(own.ledger)) return standingOf(files, null);
+    const ledger = await openLedger(own.ledger, { clock: systemClock, readOnly: true });
+    try {
+      return await standingOf(files, ledger);
+    } finally {
+      await ledger.close();
+    }
+  } finally {
+    for (const drop of drops) await drop.close();
+  }
+}
+
+function without(own: GatewayConfig, skipped: readonly HistoryFile[]): GatewayConfig {
+  if (skipped.length === 0) return own;
+  return {
+    ...own,
+    drops: own.drops.map((drop) => ({
+      ...drop,
+      exclude: [
+        ...drop.exclude,
+        ...skipped.filter((file) => file.drop === drop.name).map(({ path }) => asPattern(path)),
+      ],
+    })),
+  };
+}
+
+/** A pattern that matches this path alone. */
+function asPattern(path: string): string {
+  return path.replace(/[*?[\]{}!()]/g, "[$&]");
+}

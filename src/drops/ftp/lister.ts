@@ -1,0 +1,184 @@
+/** Lists one folder at an FTP server, in the way that this server has turned out to understand. */
+import { posix } from "node:path";
+import { FTPError } from "basic-ftp";
+import { TransientError } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { FtpOptions } from "../options.ts";
+import type { FtpLink } from "./connections.ts";
+import {
+  type ListedItem,
+  type ListingStyle,
+  parseListLine,
+  parseMachineLine,
+  readListing,
+  UnendedListing,
+} from "./list-parser.ts";
+
+/** Answers that say that a command is not known (RFC 959, section 4.2). */
+const NOT_IMPLEMENTED = [500, 501, 502, 504];
+/** Answers of servers that take an option of LIST for a name. */
+const NO_SUCH_NAME = [450, 550];
+/** Folders whose last listing had no end, and is remembered. */
+const UNENDED_MAX = 10_000;
+
+export class FtpLister {
+  readonly #options: Pick<FtpOptions, "name" | "listing">;
+  readonly #log: Logger;
+  /** Once MLSD failed at this server it is not tried again: another way of telling times would look like a change. */
+  #mlsdRefused = false;
+  /** Hidden files are asked for, as long as the server takes the option. */
+  #listCommand = "LIST -a";
+  #unreadTold = false;
+  /** Digests of the last listings that had no end, by their folders. */
+  readonly #unended = new Map<string, string>();
+  /** Whether a listing that has no end is asked for once more at once, since the server seems to end none. */
+  #asksTwice = false;
+  /** The command of the last listing. */
+  usedCommand = "";
+
+  constructor(options: Pick<FtpOptions, "name" | "listing">, log: Logger) {
+    this.#options = options;
+    this.#log = log;
+  }
+
+  /** Whether MLSD and MLST are used. */
+  byMachine(link: FtpLink): boolean {
+    const { listing } = this.#options;
+    return listing === "mlsd" || (listing === "auto" && link.machineListing && !this.#mlsdRefused);
+  }
+
+  /**
+   * Whether the folder is there. Folders are entered rather than named: servers differ in how LIST reads spaces and brackets.
+   * `mustBe`: its absence is a fault.
+   */
+  async enter(link: FtpLink, folder: string, mustBe: boolean): Promise<boolean> {
+    try {
+      await link.client.cd(folder);
+      return true;
+    } catch (thrown) {
+      const refused = !mustBe && thrown instanceof FTPError && thrown.code === 550;
+      if (refused && !(await this.#folderExists(link, folder))) return false; // It went while we listed.
+      throw thrown;
+    }
+  }
+
+  /** From now on the second listing that a server which never ends its last line needs comes at once. */
+  askTwice(): void {
+    this.#asksTwice = true;
+  }
+
+  /**
+   * The items of `folder`, which the connection is in; returns the server's closing words. Read to the end, or the connection breaks. A
+   * listing whose last line has no end is cut, unless two of them in a row are equal: then this server never ends it.
+   */
+  async *items(link: FtpLink, folder: string): AsyncGenerator<readonly ListedItem[], string> {
+    try {
+      return yield* this.#listed(link);
+    } catch (thrown) {
+      if (!(thrown instanceof UnendedListing)) throw thrown;
+      if (!(await this.#isWhole(link, folder, thrown))) throw this.#cut(folder);
+      yield thrown.last;
+      return thrown.closing;
+    }
+  }
+
+  async *#listed(link: FtpLink): AsyncGenerator<readonly ListedItem[], string> {
+    for (;;) {
+      const style = this.#style(link);
+      this.usedCommand = style.command;
+      try {
+        return yield* readListing(link.client, style, (line) => this.#tellUnread(line));
+      } catch (thrown) {
+        // Refused before a line came, so nothing is handed out twice.
+        if (!(thrown instanceof FTPError) || !this.#otherStyle(style, thrown.code)) throw thrown;
+      }
+    }
+  }
+
+  async #isWhole(link: FtpLink, folder: string, { digest }: UnendedListing): Promise<boolean> {
+    const isKnown = this.#unended.get(folder) === digest;
+    const isWhole = isKnown || (this.#asksTwice && (await this.#digestAgain(link)) === digest);
+    if (isKnown) this.#asksTwice = true;
+    if (this.#unended.size >= UNENDED_MAX) this.#unended.clear();
+    this.#unended.set(folder, digest);
+    return isWhole;
+  }
+
+  /** Of a second listing of the folder; null when it has an end. */
+  async #digestAgain(link: FtpLink): Promise<string | null> {
+    try {
+      for await (const _ of this.#listed(link));
+      return null;
+    } catch (thrown) {
+      if (thrown instanceof UnendedListing) return thrown.digest;
+      throw thrown;
+    }
+  }
+
+  #cut(folder: string): TransientError {
+    const { name } = this.#options;
+    return new TransientError("HG-DROP-021", {
+      operation: "list drop",
+      subject: name,
+      message: `the listing of the folder ${folder === "" ? "." : folder} of drop ${name} broke off in the middle of its last line`,
+    });
+  }
+
+  /** One item of `folder`, which the connection is in. */
+  async find(
+    link: FtpLink,
+    folder: string,
+    name: string,
+  ): Promise<{ item: ListedItem | undefined; closing: string }> {
+    let item: ListedItem | undefined;
+    const groups = this.items(link, folder);
+    try {
+      for (;;) {
+        const next = await groups.next();
+        if (next.done === true) return { item, closing: next.value };
+        item ??= next.value.find((one) => one.name === name);
+      }
+    } catch (thrown) {
+      // What a cut listing shows is there; what it does not show may be there.
+      if (item !== undefined && thrown instanceof TransientError) return { item, closing: "" };
+      throw thrown;
+    }
+  }
+
+  async #folderExists(link: FtpLink, folder: string): Promise<boolean> {
+    const above = posix.dirname(folder);
+    await link.client.cd(above);
+    return (await this.find(link, above, posix.basename(folder))).item?.kind === "folder";
+  }
+
+  #style(link: FtpLink): ListingStyle {
+    return this.byMachine(link)
+      ? { command: "MLSD", parseLine: parseMachineLine }
+      : { command: this.#listCommand, parseLine: parseListLine };
+  }
+
+  /** Whether there is another way to ask, from now on. */
+  #otherStyle(style: ListingStyle, code: number): boolean {
+    if (style.command === "MLSD") {
+      if (!NOT_IMPLEMENTED.includes(code) || this.#options.listing === "mlsd") return false;
+      this.#mlsdRefused = true;
+      this.#log.info(
+        { drop: this.#options.name },
+        "the server offers MLSD but refuses it; LIST is used from now on",
+      );
+      return true;
+    }
+    if (style.command === "LIST" || ![...NOT_IMPLEMENTED, ...NO_SUCH_NAME].includes(code)) return false;
+    this.#listCommand = "LIST";
+    return true;
+  }
+
+  #tellUnread(line: string): void {
+    if (this.#unreadTold) return;
+    this.#unreadTold = true;
+    this.#log.warn(
+      { drop: this.#options.name, line: line.slice(0, 200) },
+      "a line of the listing cannot be read; it is left out",
+    );
+  }
+}

@@ -1,5 +1,0 @@
-/** The thread of a local drop: `local-disk-work.ts` says what it does. */
-import { serveDisk } from "../support/disk-work.ts";
-import { type LocalAnswer, type LocalOrder, performLocal } from "./local-disk-work.ts";
-
-serveDisk<{ readonly root: string }, LocalOrder, LocalAnswer>(performLocal);

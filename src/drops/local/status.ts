@@ -1,0 +1,48 @@
+/** What a local drop asks of a single path. */
+import { lstat, realpath } from "node:fs/promises";
+import { basename, dirname, join, sep } from "node:path";
+import { localPath, type NameEncoding, type PathOnDisk } from "../../support/file-names.ts";
+import { isMissing } from "./walk.ts";
+
+export async function isFolder(path: PathOnDisk): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
+  } catch (thrown) {
+    if (isMissing(thrown)) return false;
+    throw thrown;
+  }
+}
+
+/** Device and inode, which tell a file from another one of its name; null when it is gone. */
+export async function identityOf(path: PathOnDisk): Promise<string | null> {
+  try {
+    const { dev, ino } = await lstat(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch (thrown) {
+    if (isMissing(thrown)) return null;
+    throw thrown;
+  }
+}
+
+/** The full path of a file when its folder really lies in the root; null when there is no such folder. */
+export async function resolveInside(
+  root: string,
+  path: string,
+  names: NameEncoding,
+): Promise<PathOnDisk | "outside" | null> {
+  const full = localPath(root, path, names);
+  if (!path.includes("/")) return full;
+  try {
+    if (typeof full === "string") {
+      const folder = await realpath(dirname(full));
+      return folder === root || folder.startsWith(root + sep) ? join(folder, basename(full)) : "outside";
+    }
+    const at = full.lastIndexOf(sep);
+    const folder = await realpath(full.subarray(0, at), { encoding: "buffer" });
+    const isInside = Buffer.concat([folder, Buffer.from(sep)]).indexOf(root + sep) === 0;
+    return isInside ? Buffer.concat([folder, full.subarray(at)]) : "outside";
+  } catch (thrown) {
+    if (isMissing(thrown)) return null;
+    throw thrown;
+  }
+}

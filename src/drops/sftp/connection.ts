@@ -1,0 +1,390 @@
+/** The one SSH connection of an SFTP drop, with a few SFTP channels on it; made at the first call, and again after it broke. */
+import type { Client, ConnectConfig, SFTPWrapper } from "ssh2";
+import { ConfigError, HeadgateError, TransientError, wordsOf } from "../../support/errors.ts";
+import type { SftpOptions } from "../options.ts";
+import { interrupted } from "../refusals.ts";
+import { hostKeysOf, isTrusted, trustedBy, typeOfKey } from "./host-keys.ts";
+import { fingerprintOf, type HostKeys } from "./known-hosts.ts";
+import { readNamesAs } from "./names.ts";
+
+type Answer<T> = (error: Error | null | undefined, value: T) => void;
+
+interface Channel {
+  readonly sftp: SFTPWrapper;
+  users: number;
+}
+
+/** What a server tells of itself while it is connected to. */
+export interface SftpServer {
+  /** Such as `OpenSSH_9.2p1`; empty when it is not known. */
+  readonly software: string;
+  /** Names of the extensions of the protocol that it offers. */
+  readonly extensions: readonly string[];
+  readonly hostKey: { readonly type: string; readonly fingerprint: string; readonly trustedBy: string };
+}
+
+/** An established connection. */
+interface Link {
+  readonly client: Client;
+  hostKey: SftpServer["hostKey"];
+  /** Rejects when the connection ends; never resolves. */
+  readonly ended: Promise<never>;
+  readonly channels: Channel[];
+  /** Channels on their way. */
+  readonly opening: Set<Promise<Channel>>;
+  alive: boolean;
+  /** Milliseconds of the monotonic clock when the server last answered anything. */
+  answeredAt: number;
+}
+
+export class SftpConnection {
+  readonly #options: SftpOptions;
+  #link: Promise<Link> | null = null;
+  /** The one that is connecting now, so that closing need not wait for it. */
+  #opening: Client | null = null;
+  #users = 0;
+  #idleTimer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: SftpOptions) {
+    this.#options = options;
+  }
+
+  /** Runs some work on a channel. An aborted signal or a closed connection ends its calls with `TransientError`. */
+  async use<T>(signal: AbortSignal, work: (calls: SftpCalls) => Promise<T>): Promise<T> {
+    const name = this.#options.name;
+    if (this.#closed || signal.aborted) throw interrupted(name, "use SFTP connection", signal.reason);
+    this.#users += 1;
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    try {
+      const link = await this.#connected(signal);
+      const channel = await this.#channel(link, signal);
+      channel.users += 1;
+      try {
+        return await work(new SftpCalls(this.#options, link, channel.sftp, signal));
+      } finally {
+        channel.users -= 1;
+      }
+    } finally {
+      this.#users -= 1;
+      if (this.#users === 0) this.#closeWhenIdle();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#drop();
+  }
+
+  async #drop(): Promise<void> {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    const opening = this.#link;
+    this.#link = null;
+    this.#opening?.destroy();
+    const link = await opening?.catch(() => null); // One that failed to open has nothing to close.
+    if (!link?.alive) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    link.client.once("close", resolve);
+    link.client.end();
+    const timer = setTimeout(() => link.client.destroy(), 500);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => void this.#drop(), this.#options.timeouts.idle);
+    this.#idleTimer.unref();
+  }
+
+  async #connected(signal: AbortSignal): Promise<Link> {
+    const link = this.#link ?? this.#open();
+    this.#link = link;
+    try {
+      const opened = await untilAborted(this.#options, signal, link);
+      if (opened.alive) return opened;
+    } catch (thrown) {
+      if (this.#link === link && !signal.aborted) this.#link = null;
+      throw thrown;
+    }
+    if (this.#link === link) this.#link = null;
+    return this.#connected(signal);
+  }
+
+  async #open(): Promise<Link> {
+    const options = this.#options;
+    const { default: ssh2 } = await import("ssh2"); // Not before it is needed: it is much to load.
+    const client = new ssh2.Client();
+    const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
+    const { promise: ended, reject: end } = Promise.withResolvers<never>();
+    ended.catch(() => undefined); // Also heard of by the calls in progress, if there are any.
+    const link: Link = {
+      client,
+      hostKey: { type: "", fingerprint: "", trustedBy: "" },
+      ended,
+      channels: [],
+      opening: new Set(),
+      alive: true,
+      answeredAt: performance.now(),
+    };
+    const keys = await hostKeysOf(options);
+    if (this.#closed) throw interrupted(options.name, "connect to SFTP server");
+    let presented = "";
+    const stop = (error: unknown) => {
+      link.alive = false;
+      const failure = connectFailure(options, error, keys, presented);
+      reject(failure);
+      end(failure);
+    };
+    client.on("connect", () => client.setNoDelay(true)); // Small requests must not wait for each other.
+    client.on("ready", resolve);
+    client.on("error", stop);
+    client.on("close", () => stop(new Error("the connection was closed")));
+    client.on("keyboard-interactive", (_name, _instructions, _language, prompts, finish) =>
+      finish(prompts.map(() => options.password ?? "")),
+    );
+    this.#opening = client;
+    try {
+      client.connect(
+        connectConfig(options, keys, (key) => {
+          presented = fingerprintOf(key);
+          link.hostKey = {
+            type: typeOfKey(key),
+            fingerprint: presented,
+            trustedBy: trustedBy(options, keys, presented),
+          };
+          return isTrusted(keys, presented);
+        }),
+      );
+      await ready;
+    } catch (thrown) {
+      client.destroy();
+      throw connectFailure(options, thrown, keys, presented);
+    } finally {
+      this.#opening = null;
+    }
+    return link;
+  }
+
+  /** The least used channel, or a new one while all are in use and the cap allows it. */
+  async #channel(link: Link, signal: AbortSignal): Promise<Channel> {
+    for (;;) {
+      const least = link.channels.toSorted((one, other) => one.users - other.users)[0];
+      const full = link.channels.length + link.opening.size >= this.#options.maxChannels;
+      if (least !== undefined && (least.users === 0 || full)) return least;
+      if (!full) return this.#openChannel(link, signal);
+      // All that the cap allows are on their way. Whether they come is for those who opened them.
+      await untilAborted(this.#options, signal, Promise.allSettled(link.opening));
+    }
+  }
+
+  async #openChannel(link: Link, signal: AbortSignal): Promise<Channel> {
+    const opening = new Promise<Channel>((resolve, reject) => {
+      link.client.sftp((error, sftp) => {
+        if (error !== undefined) return reject(error);
+        readNamesAs(this.#options.names, sftp);
+        const channel = { sftp, users: 0 };
+        const forget = () => {
+          const at = link.channels.indexOf(channel);
+          if (at >= 0) link.channels.splice(at, 1);
+        };
+        sftp.on("close", forget);
+        sftp.on("error", forget);
+        link.channels.push(channel);
+        resolve(channel);
+      });
+    });
+    link.opening.add(opening);
+    try {
+      return await withDeadline(this.#options, "open SFTP channel", link, signal, opening);
+    } catch (thrown) {
+      // A server may allow fewer sessions than we do; the channels that there are, or come, do as well.
+      link.opening.delete(opening);
+      await Promise.allSettled(link.opening);
+      const other = link.channels.toSorted((one, next) => one.users - next.users)[0];
+      if (other !== undefined && link.alive && !signal.aborted) return other;
+      throw connectFailure(this.#options, thrown, null, "");
+    } finally {
+      link.opening.delete(opening);
+    }
+  }
+}
+
+/** SFTP requests as promises, each with the drop's deadline for silence. */
+export class SftpCalls {
+  readonly #options: SftpOptions;
+  readonly #link: Link;
+  readonly #sftp: SFTPWrapper;
+  readonly #signal: AbortSignal;
+
+  constructor(options: SftpOptions, link: Link, sftp: SFTPWrapper, signal: AbortSignal) {
+    this.#options = options;
+    this.#link = link;
+    this.#sftp = sftp;
+    this.#signal = signal;
+  }
+
+  get server(): SftpServer {
+    // The library knows both and shows neither.
+    const software: unknown = Reflect.get(this.#link.client, "_remoteVer");
+    const extensions: unknown = Reflect.get(this.#sftp, "_extensions");
+    return {
+      software: typeof software === "string" ? software : "",
+      extensions: typeof extensions === "object" && extensions !== null ? Object.keys(extensions) : [],
+      hostKey: this.#link.hostKey,
+    };
+  }
+
+  call<T>(operation: string, request: (sftp: SFTPWrapper, answer: Answer<T>) => void): Promise<T> {
+    const answered = new Promise<T>((resolve, reject) => {
+      request(this.#sftp, (error, value) => (error ? reject(error) : resolve(value)));
+    });
+    return withDeadline(this.#options, operation, this.#link, this.#signal, answered);
+  }
+}
+
+async function withDeadline<T>(
+  options: SftpOptions,
+  operation: string,
+  link: Link,
+  signal: AbortSignal,
+  work: Promise<T>,
+): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const askedAt = performance.now();
+  // A slow line is not a dead one: what counts is silence on the whole connection.
+  const check = () => {
+    const silentMs = performance.now() - Math.max(askedAt, link.answeredAt);
+    if (silentMs < options.timeouts.data) {
+      timer = setTimeout(check, options.timeouts.data - silentMs);
+      return;
+    }
+    reject(unreachable(options, new Error(`no answer within ${options.timeouts.data} ms (${operation})`)));
+    link.alive = false;
+    link.client.destroy(); // Half-open: the next call connects anew.
+  };
+  let timer = setTimeout(check, options.timeouts.data);
+  try {
+    const value = await untilAborted(options, signal, Promise.race([work, late, link.ended]));
+    link.answeredAt = performance.now();
+    return value;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function untilAborted<T>(options: SftpOptions, signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(interrupted(options.name, "use SFTP connection", signal.reason));
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function connectConfig(
+  options: SftpOptions,
+  keys: HostKeys,
+  verify: (key: Buffer) => boolean,
+): ConnectConfig {
+  return {
+    host: options.host,
+    port: options.port,
+    username: options.username,
+    ...(options.password === undefined ? {} : { password: options.password, tryKeyboard: true }),
+    ...(options.privateKey === undefined ? {} : { privateKey: options.privateKey }),
+    ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
+    ...(options.agent === undefined ? {} : { agent: options.agent }),
+    readyTimeout: options.timeouts.connect,
+    keepaliveInterval: options.keepAlive,
+    keepaliveCountMax: 3,
+    hostVerifier: verify,
+    algorithms: algorithmsOf(options, keys),
+  };
+}
+
+const WEAK = { hostKey: ["ssh-rsa"], mac: ["hmac-sha1-etm@openssh.com", "hmac-sha1"] } as const;
+const MODERN_HOST_KEYS = [
+  "ssh-ed25519",
+  "ecdsa-sha2-nistp256",
+  "ecdsa-sha2-nistp384",
+  "ecdsa-sha2-nistp521",
+  "rsa-sha2-512",
+  "rsa-sha2-256",
+] as const;
+
+/** A server has keys of several types; it is asked first for those that the file knows. */
+function algorithmsOf(options: SftpOptions, keys: HostKeys): NonNullable<ConnectConfig["algorithms"]> {
+  const isKnown = (type: string) => keys.types.includes(type.startsWith("rsa-sha2-") ? "ssh-rsa" : type);
+  const types = [...MODERN_HOST_KEYS.filter(isKnown), ...MODERN_HOST_KEYS.filter((type) => !isKnown(type))];
+  if (options.algorithms === "modern")
+    return { serverHostKey: types, hmac: { append: [], prepend: [], remove: [...WEAK.mac] } };
+  return {
+    serverHostKey: [...types, "ssh-rsa", "ssh-dss"],
+    kex: {
+      append: [
+        "diffie-hellman-group14-sha1",
+        "diffie-hellman-group-exchange-sha1",
+        "diffie-hellman-group1-sha1",
+      ],
+      prepend: [],
+      remove: [],
+    },
+    cipher: { append: ["aes256-cbc", "aes192-cbc", "aes128-cbc", "3des-cbc"], prepend: [], remove: [] },
+    hmac: { append: ["hmac-md5"], prepend: [], remove: [] },
+  };
+}
+
+/** `presented` is the fingerprint that the server showed, empty when it came not that far. */
+function connectFailure(
+  options: SftpOptions,
+  thrown: unknown,
+  keys: HostKeys | null,
+  presented: string,
+): unknown {
+  if (thrown instanceof HeadgateError) return thrown;
+  const server = `${options.host}:${options.port}`;
+  const facts = { operation: "connect to SFTP server", subject: options.name, cause: thrown };
+  if (presented !== "" && keys?.revoked.has(presented))
+    return new ConfigError("HG-DROP-004", {
+      ...facts,
+      message: `the server ${server} of drop ${options.name} presents the host key ${presented}, which ${options.knownHosts} revokes; nothing was sent`,
+      hint: "Somebody who has a stolen key may be answering. Ask the server's owner.",
+    });
+  if (presented !== "" && keys !== null && !isTrusted(keys, presented)) {
+    const known = [...keys.allowed];
+    const authorities =
+      keys.authorities === 0 ? "" : `; @cert-authority in ${options.knownHosts} is not understood`;
+    const pinned = (known.length === 0 ? "none is pinned" : `pinned: ${known.join(", ")}`) + authorities;
+    return new ConfigError("HG-DROP-004", {
+      ...facts,
+      message: `the server ${server} of drop ${options.name} presents the host key ${presented}, which is not pinned (${pinned}); nothing was sent`,
+      hint: `Compare it with the fingerprint that the server's owner tells you. If it is right, add under hostKeys of this drop: - "${presented}"`,
+    });
+  }
+  const level = thrown instanceof Error && "level" in thrown ? thrown.level : undefined;
+  if (level === "client-authentication")
+    return new ConfigError("HG-DROP-003", {
+      ...facts,
+      message: `the server ${server} of drop ${options.name} refuses the login of ${options.username}`,
+    });
+  if (wordsOf(thrown).startsWith("Cannot parse privateKey"))
+    return new ConfigError("HG-DROP-003", {
+      ...facts,
+      message: `the private key of drop ${options.name} cannot be read: ${wordsOf(thrown)}`,
+      hint: "Give the whole text of the key, and its passphrase when it has one.",
+    });
+  return unreachable(options, thrown);
+}
+
+function unreachable(options: SftpOptions, thrown: unknown): TransientError {
+  return new TransientError("HG-DROP-001", {
+    operation: "connect to SFTP server",
+    subject: options.name,
+    message: `the SFTP server ${options.host}:${options.port} of drop ${options.name} cannot be reached: ${wordsOf(thrown)}`,
+    cause: thrown,
+  });
+}
