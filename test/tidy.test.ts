@@ -214,6 +214,11 @@ describe("every source file", () => {
     expect(long).toEqual([]);
   });
 
+  it("stands in a folder of at most 40 files", () => {
+    const counts = Map.groupBy(sources, (file) => dirname(file));
+    expect([...counts].filter(([, files]) => files.length > 40).map(([folder]) => folder)).toEqual([]);
+  });
+
   it("keeps main under 50 lines", () => {
     expect(readFileSync(join(root, "src/main.ts"), "utf8").split("\n").length).toBeLessThan(50);
   });

@@ -16,7 +16,7 @@ import { ledgerSchema } from "../ledger/options.ts";
 import { createLookups, lookupFile } from "../mapping/lookup.ts";
 import { heldRuns } from "../operations/held-runs.ts";
 import { usedWords } from "../operations/spool-state.ts";
-import { webhookAddress } from "../runs/confirm-rule.ts";
+import { webhookAddress } from "../runs/steps/confirm-rule.ts";
 import { isContainerName } from "../runs/unpacking/container.ts";
 import { SpoolRoom } from "../spool/quota.ts";
 import { systemClock } from "../support/clock.ts";

@@ -7,9 +7,9 @@ import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { MappedFile } from "../mapping/contract.ts";
 import type { Binding, MapperIdentity, PushElement, Run } from "../model.ts";
-import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/exclusions.ts";
 import { openLookupStore } from "../runs/lookups.ts";
 import { type Otherwise, replayBinding } from "../runs/replay-mapper.ts";
+import { attemptsBefore, collectAccepted, laterRunsOf } from "../runs/steps/exclusions.ts";
 import {
   bodiesOf,
   type PayloadReading,

@@ -6,7 +6,7 @@ import type { IntakeFacts } from "../drops/intake/intake.ts";
 import { Watcher, type WatcherFacts, type WatcherStatus } from "../drops/watcher.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Pauses } from "../runs/pauses.ts";
-import type { DropEntry } from "../runs/steps.ts";
+import type { DropEntry } from "../runs/steps/steps.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Clock } from "../support/clock.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";

@@ -8,10 +8,10 @@ import { type HealthPart, healthOf, waitingFiles } from "../operations/state-of-
 import type { WaitingLanes } from "../operations/waiting-lanes.ts";
 import { liveGateway } from "../runs/command-effects.ts";
 import { carryOut } from "../runs/command-handlers.ts";
-import { reviseOutcome } from "../runs/confirm-step.ts";
 import type { LookupStore } from "../runs/lookups.ts";
 import type { Pauses } from "../runs/pauses.ts";
 import type { Scheduler } from "../runs/scheduler.ts";
+import { reviseOutcome } from "../runs/steps/confirm-step.ts";
 import type { SpoolRoom } from "../spool/quota.ts";
 import type { Spool } from "../spool/spool.ts";
 import type { Clock } from "../support/clock.ts";

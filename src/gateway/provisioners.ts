@@ -8,7 +8,7 @@ import type { Run } from "../model.ts";
 import type { CreationJournal } from "../provisioning/journal.ts";
 import { type Alone, createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioner.ts";
 import { type ProvisionContext, wantedByTemplate } from "../provisioning/template.ts";
-import type { RunSteps } from "../runs/steps.ts";
+import type { RunSteps } from "../runs/steps/steps.ts";
 import type { Clock } from "../support/clock.ts";
 import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
 

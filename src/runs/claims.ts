@@ -20,7 +20,7 @@ import type { Logger } from "../support/log.ts";
 import type { Turns } from "../support/turns.ts";
 import { asideEvent, beginWatch } from "./finish-guard.ts";
 import type { LookupStore } from "./lookups.ts";
-import { type DropEntry, type RunSteps, reasonOf } from "./steps.ts";
+import { type DropEntry, type RunSteps, reasonOf } from "./steps/steps.ts";
 import { isContainerName } from "./unpacking/container.ts";
 
 /** What runs of `POST /api/data` name in place of a trigger. */

@@ -14,10 +14,10 @@ import {
   order,
   type ReplayedRun,
 } from "./commands.ts";
-import { attemptsBefore } from "./exclusions.ts";
 import type { Pauses } from "./pauses.ts";
 import { recheck, release } from "./release.ts";
 import { type BindingParts, replayBinding } from "./replay-mapper.ts";
+import { attemptsBefore } from "./steps/exclusions.ts";
 
 export interface OrderParts {
   readonly ledger: Ledger;

@@ -21,7 +21,7 @@ import type { FileEntry, IsoInstant } from "../model.ts";
 import { type Clock, isoInstant } from "../support/clock.ts";
 import { isLeaseLost, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
-import type { DropEntry } from "./steps.ts";
+import type { DropEntry } from "./steps/steps.ts";
 
 export interface FinishGuardParts {
   readonly ledger: Ledger;

@@ -4,9 +4,9 @@
  */
 import type { Run } from "../model.ts";
 import { wordsOf } from "../support/errors.ts";
-import { finishList } from "./finish-list.ts";
-import { intakeList } from "./intake-list.ts";
-import type { ListResults, RunSteps } from "./steps.ts";
+import { finishList } from "./steps/finish-list.ts";
+import { intakeList } from "./steps/intake-list.ts";
+import type { ListResults, RunSteps } from "./steps/steps.ts";
 
 export interface Group {
   readonly runs: readonly Run[];

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Spool } from "../spool/spool.ts";
 import { OPEN_STATES, RUN_STATES, STARTED_STATES } from "../states.ts";
 import { onlyOne } from "../support/settled.ts";
-import type { RunSteps } from "./steps.ts";
+import type { RunSteps } from "./steps/steps.ts";
 
 export interface Recovery {
   /** Runs found on their way, by state, as they were. */

@@ -4,7 +4,7 @@ import { runStatesThat } from "../states.ts";
 import { isLeaseLost, RejectedError } from "../support/errors.ts";
 import { mustFindRun, type OrderParts } from "./command-handlers.ts";
 import type { Order, RecheckedRuns, ReleasedRun } from "./commands.ts";
-import { overtakenWords } from "./later-deliveries.ts";
+import { overtakenWords } from "./steps/later-deliveries.ts";
 
 /** Runs that one order looks at; the others follow by themselves. */
 const RECHECKED_MAX = 10_000;

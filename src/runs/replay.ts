@@ -10,9 +10,9 @@ import { PART } from "../spool/paths.ts";
 import { linesOf, segmentFiles } from "../spool/segment-files.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
-import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./exclusions.ts";
 import { fetchSource, waitForDrop } from "./source.ts";
-import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
+import { attemptsBefore, laterRunsOf, type Spared, whatToSpare } from "./steps/exclusions.ts";
+import { entryOf, NEXT, REST, type RunSteps, type StepResult } from "./steps/steps.ts";
 
 /** Longest time until a replay that waits for another run is looked at again. */
 const BLOCKED_WAIT_MS = 5_000;

@@ -14,9 +14,9 @@ import { GROUP_WAIT_MS, Groups } from "./groups.ts";
 import { pendingRuns } from "./pending-runs.ts";
 import { LOOK_AHEAD, readyRuns } from "./ready-runs.ts";
 import { beginToFill, freeSlots, openStages, type SchedulerOptions, type Stage } from "./stages.ts";
-import { takeStep } from "./step-dispatch.ts";
-import { Faults } from "./step-faults.ts";
-import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+import { takeStep } from "./steps/step-dispatch.ts";
+import { Faults } from "./steps/step-faults.ts";
+import { NEXT, REST, type RunSteps, type StepResult, waitFor } from "./steps/steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
 import { CROWD, WakeTimer } from "./wake-timer.ts";
 

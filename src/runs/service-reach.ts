@@ -1,6 +1,6 @@
 /**
  * When each service could be asked what it stored, as far as this process has seen. While a service is away only one run at a time tries it,
- * with growing pauses; the others take that one's word. What a run waited is counted by these times (`confirm-clock.ts`).
+ * with growing pauses; the others take that one's word. What a run waited is counted by these times (`runs/steps/confirm-clock.ts`).
  */
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";

@@ -2,7 +2,7 @@
 import { fetchFile } from "../drops/drop.ts";
 import type { FetchedFile, FileEntry, Run } from "../model.ts";
 import { RejectedError, TransientError, wordsOf } from "../support/errors.ts";
-import { entryOf, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
+import { entryOf, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps/steps.ts";
 import { changedContainer } from "./unpacking/refusals.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;

@@ -2,7 +2,7 @@
 import type { Run } from "../model.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { OpenSpan, Tracer } from "../support/trace-context.ts";
-import type { RunSteps, StepResult } from "./steps.ts";
+import type { RunSteps, StepResult } from "./steps/steps.ts";
 
 /** A step that has to wait is no span: it is taken again. */
 export async function tracedStep(

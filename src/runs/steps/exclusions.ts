@@ -2,11 +2,11 @@
  * What a replay does not send: readings whose dates later runs have delivered (invariant 7), unless it is told to overwrite them, and,
  * where only the rest is wanted, readings that the service accepted before.
  */
-import type { Ledger, TargetKey } from "../ledger/ledger.ts";
-import type { Batch, Replay, Run } from "../model.ts";
-import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../segment/payloads.ts";
-import type { Spool } from "../spool/spool.ts";
-import { RejectedError } from "../support/errors.ts";
+import type { Ledger, TargetKey } from "../../ledger/ledger.ts";
+import type { Batch, Replay, Run } from "../../model.ts";
+import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../../segment/payloads.ts";
+import type { Spool } from "../../spool/spool.ts";
+import { RejectedError } from "../../support/errors.ts";
 
 export interface ExclusionParts {
   readonly ledger: Pick<Ledger, "run" | "runOf" | "batches" | "laterRuns" | "trace">;

@@ -1,15 +1,15 @@
 /** `fetched → opened`: the entries of a container become arrivals. And while it is opened: they are claimed, and it is finished after them. */
 
 import { basename } from "node:path/posix";
-import type { EntriesState } from "../ledger/ledger.ts";
-import type { Run } from "../model.ts";
-import { RUN_STATES } from "../states.ts";
-import { compareNames } from "../support/natural-order.ts";
-import { onlyOne } from "../support/settled.ts";
+import type { EntriesState } from "../../ledger/ledger.ts";
+import type { Run } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
+import { compareNames } from "../../support/natural-order.ts";
+import { onlyOne } from "../../support/settled.ts";
+import { listContents } from "../unpacking/container.ts";
+import { limitsOf } from "../unpacking/copies.ts";
 import { finishSource } from "./finish-step.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
-import { listContents } from "./unpacking/container.ts";
-import { limitsOf } from "./unpacking/copies.ts";
 
 /** Longest time until a container is looked at again, should nobody tell that one of its entries has moved on. */
 const LOOK_AGAIN_MS = 2_000;

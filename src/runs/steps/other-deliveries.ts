@@ -2,9 +2,9 @@
  * What other runs delivered since a run was accepted: where another value stands than the run had sent, it was overwritten when one of them brought
  * a reading of the same variable and date. A run that shares no more than its lane with it says nothing.
  */
-import type { OpenOtherDeliveries, OtherDeliveries, StoredPlace } from "../delivery/delivery.ts";
-import type { Batch, IsoInstant, Run } from "../model.ts";
-import { bodiesOf, parseBody, ReadingSet } from "../segment/payloads.ts";
+import type { OpenOtherDeliveries, OtherDeliveries, StoredPlace } from "../../delivery/delivery.ts";
+import type { Batch, IsoInstant, Run } from "../../model.ts";
+import { bodiesOf, parseBody, ReadingSet } from "../../segment/payloads.ts";
 import type { RunSteps } from "./steps.ts";
 
 /** Runs that are compared; of more it is not known. */

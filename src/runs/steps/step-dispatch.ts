@@ -1,7 +1,9 @@
 /** Which step comes next for a run: each is one file. */
-import type { Run } from "../model.ts";
-import { RUN_STATES } from "../states.ts";
-import { onlyOne } from "../support/settled.ts";
+import type { Run } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
+import { onlyOne } from "../../support/settled.ts";
+import { tracedStep } from "../spans.ts";
+import type { Stage } from "../stages.ts";
 import { confirmOutcome } from "./confirm-step.ts";
 import { deliverBatches } from "./deliver-step.ts";
 import { fetchInput } from "./fetch-step.ts";
@@ -9,8 +11,6 @@ import { finishSource } from "./finish-step.ts";
 import { recheckHeld } from "./guard-step.ts";
 import { mapInput } from "./map-step.ts";
 import { openContainer, tendContainer } from "./open-step.ts";
-import { tracedStep } from "./spans.ts";
-import type { Stage } from "./stages.ts";
 import type { RunSteps, StepResult } from "./steps.ts";
 
 type Step = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;

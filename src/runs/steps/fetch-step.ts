@@ -1,10 +1,10 @@
 /** `claimed → fetched`: the bytes come into the spool, and their digest tells whether they are a duplicate. */
-import type { Arrival, FileEntry, Run } from "../model.ts";
-import { UNDELIVERED_STATES } from "../states.ts";
-import { RejectedError, TransientError } from "../support/errors.ts";
-import { faultPoint } from "../support/faults.ts";
-import { fetchReplayed } from "./replay.ts";
-import { containerOf, fetchSource, waitForDrop } from "./source.ts";
+import type { Arrival, FileEntry, Run } from "../../model.ts";
+import { UNDELIVERED_STATES } from "../../states.ts";
+import { RejectedError, TransientError } from "../../support/errors.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { fetchReplayed } from "../replay.ts";
+import { containerOf, fetchSource, waitForDrop } from "../source.ts";
 import {
   type DropEntry,
   entryOf,

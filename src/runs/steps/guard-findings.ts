@@ -1,8 +1,8 @@
 /** What the guard found in the parts of one run, counted; the first of each kind is named. */
-import type { GuardAct, GuardPolicy } from "../delivery/delivery.ts";
-import type { Reason, TargetFacts, TargetFinding } from "../model.ts";
-import type { ErrorCode } from "../support/errors.ts";
-import { REGISTER } from "../support/register.ts";
+import type { GuardAct, GuardPolicy } from "../../delivery/delivery.ts";
+import type { Reason, TargetFacts, TargetFinding } from "../../model.ts";
+import type { ErrorCode } from "../../support/errors.ts";
+import { REGISTER } from "../../support/register.ts";
 
 type What = TargetFinding["what"];
 

@@ -1,9 +1,9 @@
 /** The sources of accepted runs of one drop are archived or deleted as a list, and the runs' files leave the spool. */
-import { type SetAside, setAside } from "../drops/drop.ts";
-import type { FinishPlan, FinishResult, Run } from "../model.ts";
-import { resultOf, type Settled } from "../support/settled.ts";
+import { type SetAside, setAside } from "../../drops/drop.ts";
+import type { FinishPlan, FinishResult, Run } from "../../model.ts";
+import { resultOf, type Settled } from "../../support/settled.ts";
+import { tracedList } from "../spans.ts";
 import { sourceWords } from "./finish-step.ts";
-import { tracedList } from "./spans.ts";
 import {
   type DropEntry,
   entryOf,

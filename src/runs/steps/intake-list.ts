@@ -4,15 +4,15 @@
  */
 import { rm } from "node:fs/promises";
 import { basename } from "node:path/posix";
-import type { FetchedPart } from "../drops/drop.ts";
-import type { RunAdvance } from "../ledger/ledger.ts";
-import type { MapJob, MapResult } from "../mapping/contract.ts";
-import type { Run } from "../model.ts";
-import { faultPoint } from "../support/faults.ts";
-import { resultOf, type Settled } from "../support/settled.ts";
+import type { FetchedPart } from "../../drops/drop.ts";
+import type { RunAdvance } from "../../ledger/ledger.ts";
+import type { MapJob, MapResult } from "../../mapping/contract.ts";
+import type { Run } from "../../model.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { resultOf, type Settled } from "../../support/settled.ts";
+import { tracedList } from "../spans.ts";
 import { afterFailedFetch, afterKnownContent, waitForSpace } from "./fetch-step.ts";
 import { isMapperChanged, mapperWords, noteAbout, outcomeOf, rebind } from "./map-step.ts";
-import { tracedList } from "./spans.ts";
 import { entryOf, type ListResults, NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 interface Fetched {

@@ -1,14 +1,14 @@
 /** What becomes of the source file when its run has come to an end (invariant 1), and of the run's files in the spool. */
 
-import { finishFile, type SetAside, setFileAside } from "../drops/drop.ts";
-import type { RunChange } from "../ledger/ledger.ts";
-import type { Arrival, End, FinishPlan, FinishResult, Run } from "../model.ts";
-import { RUN_STATES } from "../states.ts";
-import { type Clock, isoInstant } from "../support/clock.ts";
-import { onlyOne } from "../support/settled.ts";
+import { finishFile, type SetAside, setFileAside } from "../../drops/drop.ts";
+import type { RunChange } from "../../ledger/ledger.ts";
+import type { Arrival, End, FinishPlan, FinishResult, Run } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
+import { type Clock, isoInstant } from "../../support/clock.ts";
+import { onlyOne } from "../../support/settled.ts";
+import { asideEvent, beginWatch } from "../finish-guard.ts";
+import { containerOf, waitForDrop } from "../source.ts";
 import { isReturn } from "./fetch-step.ts";
-import { asideEvent, beginWatch } from "./finish-guard.ts";
-import { containerOf, waitForDrop } from "./source.ts";
 import { type DropEntry, entryOf, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 export async function finishSource(run: Run, steps: RunSteps, signal: AbortSignal): Promise<StepResult> {

@@ -2,10 +2,10 @@
  * While a run is held, later runs of its lane go by (invariant 7). Before it goes on it is asked whether they delivered dates that it holds too:
  * pushed now, its older values would stand over newer ones.
  */
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Run } from "../model.ts";
-import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../segment/payloads.ts";
-import type { Spool } from "../spool/spool.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Run } from "../../model.ts";
+import { bodiesOf, parseBody, ReadingSet, readingsOf } from "../../segment/payloads.ts";
+import type { Spool } from "../../spool/spool.ts";
 import { collectAccepted } from "./exclusions.ts";
 import type { StepResult } from "./steps.ts";
 

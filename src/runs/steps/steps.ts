@@ -3,10 +3,10 @@
  * each step is one file: `fetching`, `opening`, `mapping`, `delivering`, `confirming`, `finishing`.
  */
 
-import type { Delivery, GuardPolicy } from "../delivery/delivery.ts";
-import type { Drop } from "../drops/drop.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { MappingPool } from "../mapping/contract.ts";
+import type { Delivery, GuardPolicy } from "../../delivery/delivery.ts";
+import type { Drop } from "../../drops/drop.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { MappingPool } from "../../mapping/contract.ts";
 import type {
   Arrival,
   End,
@@ -17,18 +17,18 @@ import type {
   Reason,
   Run,
   TargetFacts,
-} from "../model.ts";
-import type { SpoolRoom } from "../spool/quota.ts";
-import type { Spool } from "../spool/spool.ts";
-import type { FinishAfter } from "../states.ts";
-import type { Clock } from "../support/clock.ts";
-import { type HeadgateError, wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import type { Settled } from "../support/settled.ts";
-import type { Tracer } from "../support/trace-context.ts";
-import type { LookupStore } from "./lookups.ts";
-import type { ServiceReach } from "./service-reach.ts";
-import type { ContainerCopies } from "./unpacking/copies.ts";
+} from "../../model.ts";
+import type { SpoolRoom } from "../../spool/quota.ts";
+import type { Spool } from "../../spool/spool.ts";
+import type { FinishAfter } from "../../states.ts";
+import type { Clock } from "../../support/clock.ts";
+import { type HeadgateError, wordsOf } from "../../support/errors.ts";
+import type { Logger } from "../../support/log.ts";
+import type { Settled } from "../../support/settled.ts";
+import type { Tracer } from "../../support/trace-context.ts";
+import type { LookupStore } from "../lookups.ts";
+import type { ServiceReach } from "../service-reach.ts";
+import type { ContainerCopies } from "../unpacking/copies.ts";
 
 /** A drop with the rules that the configuration gives it. */
 export interface DropEntry {

@@ -2,9 +2,9 @@
  * The guard's step: before the first push of a run its targets are looked at (`mapped → held`, or on to delivery), and a held run is
  * looked at again until nothing holds it (`held → mapped`).
  */
-import type { GuardPolicy } from "../delivery/delivery.ts";
-import type { Reason, Run, TargetFacts } from "../model.ts";
-import { REGISTER } from "../support/register.ts";
+import type { GuardPolicy } from "../../delivery/delivery.ts";
+import type { Reason, Run, TargetFacts } from "../../model.ts";
+import { REGISTER } from "../../support/register.ts";
 import { GuardFindings } from "./guard-findings.ts";
 import { overtakenWords } from "./later-deliveries.ts";
 import { quarantineUnmade } from "./lost-segment.ts";

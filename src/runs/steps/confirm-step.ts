@@ -3,11 +3,11 @@
  * time, and from there the same way once somebody can.
  */
 
-import { type OpenOtherDeliveries, OVERWRITTEN, type ReadBackResult } from "../delivery/delivery.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Batch, Reason, Run } from "../model.ts";
-import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../support/errors.ts";
-import { onlyOne } from "../support/settled.ts";
+import { type OpenOtherDeliveries, OVERWRITTEN, type ReadBackResult } from "../../delivery/delivery.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Batch, Reason, Run } from "../../model.ts";
+import { isLeaseLost, RejectedError, TransientError, wordsOf } from "../../support/errors.ts";
+import { onlyOne } from "../../support/settled.ts";
 import { confirmClock, keepClock } from "./confirm-clock.ts";
 import { isDamage } from "./deliver-step.ts";
 import { rebuildSegment } from "./map-step.ts";

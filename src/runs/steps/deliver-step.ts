@@ -1,7 +1,7 @@
 /** `mapped → delivering → accepted`, in the order of lanes; aside to `quarantined` when the service refused readings. */
-import type { DeliveryResult, DeliveryStart } from "../delivery/delivery.ts";
-import type { FinishPlan, Run } from "../model.ts";
-import { InvariantError } from "../support/errors.ts";
+import type { DeliveryResult, DeliveryStart } from "../../delivery/delivery.ts";
+import type { FinishPlan, Run } from "../../model.ts";
+import { InvariantError } from "../../support/errors.ts";
 import { guardRun, isGuarded } from "./guard-step.ts";
 import { quarantineUnmade } from "./lost-segment.ts";
 import { type RebuildFault, rebuildSegment } from "./map-step.ts";

@@ -1,16 +1,16 @@
 /** `fetched → mapping → mapped`, or aside to `empty` or `quarantined`; and the segment made again when the spool lost it. */
 
 import { basename } from "node:path/posix";
-import type { MappedRecord, RunPassage } from "../ledger/ledger.ts";
-import { conflictWords, cutWords, type MappedFile, type MapResult } from "../mapping/contract.ts";
-import type { Batch, Reason, Run } from "../model.ts";
-import { aboutOf } from "../segment/layout.ts";
-import { AGAIN, discardAgain, publishAgain } from "../spool/own-segments.ts";
-import { TransientError } from "../support/errors.ts";
-import { faultPoint } from "../support/faults.ts";
-import { onlyOne } from "../support/settled.ts";
-import { excludeDelivered, waitForEarlier } from "./replay.ts";
-import { fetchSource, leaveToOthers, whyLost } from "./source.ts";
+import type { MappedRecord, RunPassage } from "../../ledger/ledger.ts";
+import { conflictWords, cutWords, type MappedFile, type MapResult } from "../../mapping/contract.ts";
+import type { Batch, Reason, Run } from "../../model.ts";
+import { aboutOf } from "../../segment/layout.ts";
+import { AGAIN, discardAgain, publishAgain } from "../../spool/own-segments.ts";
+import { TransientError } from "../../support/errors.ts";
+import { faultPoint } from "../../support/faults.ts";
+import { onlyOne } from "../../support/settled.ts";
+import { excludeDelivered, waitForEarlier } from "../replay.ts";
+import { fetchSource, leaveToOthers, whyLost } from "../source.ts";
 import { NEXT, REST, type RunSteps, type StepResult } from "./steps.ts";
 
 /** Reasons for refused rows that an event names. */

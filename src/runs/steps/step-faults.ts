@@ -1,9 +1,9 @@
 /** What becomes of a run whose step threw: a fault of this one item ends in quarantine; what may pass is tried again with growing pauses. */
-import type { Run } from "../model.ts";
-import { RUN_STATES } from "../states.ts";
-import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../support/errors.ts";
+import type { Run } from "../../model.ts";
+import { RUN_STATES } from "../../states.ts";
+import { ConfigError, HeadgateError, InvariantError, RejectedError, wordsOf } from "../../support/errors.ts";
+import { FAULT_WAIT_MS } from "../waits.ts";
 import { type RunSteps, reasonOf, type StepResult, waitFor } from "./steps.ts";
-import { FAULT_WAIT_MS } from "./waits.ts";
 
 const GIVEN_UP_AFTER = { config: 2, machine: 5 } as const;
 

@@ -3,8 +3,8 @@
  * could not. `confirm.within` is compared with either. The times are kept with the run, so that a restart goes on counting, and what passes
  * while no gateway runs counts as neither.
  */
-import type { ConfirmClock, Run } from "../model.ts";
-import { isoInstant } from "../support/clock.ts";
+import type { ConfirmClock, Run } from "../../model.ts";
+import { isoInstant } from "../../support/clock.ts";
 import type { RunSteps } from "./steps.ts";
 
 /** A clock that is written at each look would cost a commit each; less than this share of `confirm.within` may be lost by a crash. */

@@ -1,6 +1,6 @@
 /** How outcomes are learned, by the configuration. */
-import type { FinishRule, Run } from "../model.ts";
-import type { FinishAfter } from "../states.ts";
+import type { FinishRule, Run } from "../../model.ts";
+import type { FinishAfter } from "../../states.ts";
 import type { ConfirmRule } from "./steps.ts";
 
 /** Port 0 in `webhook.publicUrl` stands for the port that the listener of webhooks took. */
