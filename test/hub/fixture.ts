@@ -126,12 +126,13 @@ export interface TestHub extends HubCalls {
   close(): Promise<void>;
 }
 
-export async function startTestHub(more: object = {}): Promise<TestHub> {
+/** `isQuick`: passwords are hashed at little cost; otherwise as in the product. */
+export async function startTestHub(more: object = {}, isQuick = true): Promise<TestHub> {
   const { path: directory, remove } = await temporaryDirectory();
   const options = hubOptions.parse(rawOptions(directory, more));
-  const log = createLog("silent");
+  const parts = { log: createLog("silent"), ...(isQuick ? { hashCost } : {}) };
   let stopped = false;
-  let running: RunningHub = await startHub(options, { log, hashCost });
+  let running: RunningHub = await startHub(options, parts);
   return {
     ...callsOf(() => running.url),
     options,
@@ -140,7 +141,7 @@ export async function startTestHub(more: object = {}): Promise<TestHub> {
     stored: () => storedIdentities(directory),
     async restart() {
       await running.close();
-      running = await startHub(options, { log, hashCost });
+      running = await startHub(options, parts);
     },
     async stop() {
       if (!stopped) await running.close();
