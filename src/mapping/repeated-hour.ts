@@ -21,10 +21,12 @@ export function passesOf(stay: Stay): readonly Pass[] | string {
   const found: (readonly Pass[])[] = [];
   let isOnePass = false;
   for (const direction of directionsOf(stay)) {
-    const passes = direction === "forwards" ? forwards(walls) : forwards(walls.toReversed())?.toReversed();
-    if (passes !== undefined) found.push(passes);
+    const isForwards = direction === "forwards";
+    const inOrder = isForwards ? walls : walls.toReversed();
+    const passes = forwards(inOrder);
+    if (passes !== undefined) found.push(isForwards ? passes : passes.toReversed());
     // In this direction the rows are of one pass, and nothing shows of which.
-    else if (rises(direction === "forwards" ? walls : walls.toReversed())) isOnePass = true;
+    else if (rises(inOrder)) isOnePass = true;
   }
   const [only, other] = found;
   if (
@@ -34,7 +36,7 @@ export function passesOf(stay: Stay): readonly Pass[] | string {
   )
     return only;
   if (only !== undefined) return "no row before or after the hour shows whether the rows run forwards";
-  return new Set(walls).size === walls.length && isSorted(walls)
+  return rises(walls) || rises(walls.toReversed())
     ? "there is one row of each time only"
     : "the passes neither follow each other nor alternate time by time";
 }
@@ -79,9 +81,4 @@ function isPaired(walls: readonly number[]): boolean {
 
 function rises(walls: readonly number[]): boolean {
   return walls.every((wall, at) => at === 0 || wall > (walls[at - 1] ?? 0));
-}
-
-function isSorted(walls: readonly number[]): boolean {
-  const steps = walls.slice(1).map((wall, at) => Math.sign(wall - (walls[at] ?? 0)));
-  return steps.every((step) => step === steps[0]);
 }
