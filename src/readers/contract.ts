@@ -1,10 +1,10 @@
 /**
- * The readers of the file that is mapped, as mappers see them. Each call streams the file again from its start, in
- * chunks, with bounded memory; rows, items and elements remember their place, so that `reject(row, …)` and errors can
- * name it.
+ * The readers of the file that is mapped, as mappers see them. Each call streams the file again from its
+ * start, in chunks, with bounded memory. Rows, items and elements remember their place, so that `reject(row,
+ * …)` and errors can name it.
  *
- * Text is decoded by its byte order mark, else by the declared encoding. Bytes that are not of the encoding are a
- * `FileError` with line and column: nothing is replaced in silence.
+ * Text is decoded by its byte order mark, otherwise by the declared encoding. Bytes that are not valid in the
+ * encoding raise a `FileError` with line and column: a reader never replaces them silently.
  */
 
 /**
@@ -21,8 +21,8 @@ export type TextRow = Readonly<Record<string, string>>;
 export type TextCells = readonly string[];
 
 /**
- * A cell of a workbook; of a formula, its result. An error such as `#N/A` is text, and so is `#NOT CALCULATED` for a
- * formula without a result. Empty cells and empty texts are null.
+ * A cell of a workbook; for a formula, its result. An error such as `#N/A` is text, and so is `#NOT
+ * CALCULATED` for a formula without a result. Empty cells and empty texts are null.
  */
 export type CellValue = string | number | boolean | SerialDate | null;
 /** A date of a workbook: wall time without a zone, as the spreadsheet shows it. A time alone is on 1899-12-30. */
@@ -44,16 +44,16 @@ export interface TextOptions {
 /** How the names of columns come from the header, for readers that hand out rows by name. Names are trimmed. */
 export interface HeaderOptions {
   /**
-   * Rows that the header spans. Default 1. Of several, a column's cells are joined by a blank, from above: an empty
-   * cell of an upper row takes the cell to its left, as merged cells are written, and a cell that repeats the one above
-   * it is left out.
+   * Rows that the header spans. Default 1. With several rows, the cells of a column are joined by a blank,
+   * from above: an empty cell of an upper row takes the cell to its left, as merged cells are written, and a
+   * cell that repeats the one above it is left out.
    */
   readonly headerRows?: number | undefined;
   /** Two columns of the same name: refuse the file (default), or name the second `name (2)`. */
   readonly duplicates?: "reject" | "number" | undefined;
   /**
-   * A column without a name that holds something: refuse the file (default), or leave the column out. An empty one is
-   * left out.
+   * A column without a name that has content: refuse the file (default), or leave the column out. An empty
+   * column is always left out.
    */
   readonly unnamed?: "reject" | "skip" | undefined;
 }
@@ -63,22 +63,22 @@ export interface CsvOptions extends TextOptions, HeaderOptions {
   readonly delimiter?: string | undefined;
   /** Default `"`; `null` for files without quoting. */
   readonly quote?: string | null | undefined;
-  /** What makes a quote inside a quoted cell a part of it. Default the quote itself. */
+  /** The character that makes a quote part of a quoted cell. Default: the quote itself. */
   readonly escape?: string | undefined;
-  /** Whether blanks around cells are left out, those inside quotes excepted. Default false. */
+  /** Whether blanks around cells are left out, except inside quotes. Default false. */
   readonly trim?: boolean | undefined;
-  /** Lines to skip before the header, whatever quotes they hold. */
+  /** Lines to skip before the header, whatever quotes they contain. */
   readonly skipLines?: number | undefined;
   /**
-   * Tells the line at which the header, or else the first row, begins; the lines before it are skipped. Looked for in
-   * 1000 lines.
+   * Returns true for the line at which the header begins, or the first row when there is no header; the lines
+   * before it are skipped. It is called for at most 1000 lines.
    */
   readonly headerAt?: ((cells: TextCells) => boolean) | undefined;
   /** Lines that begin with this are skipped. */
   readonly comment?: string | undefined;
   /**
-   * Rows shorter or longer than the header: refuse the row (`reject`, the default), fill short ones with empty cells
-   * and refuse longer ones (`pad`; empty cells too many are no harm), or fill and cut (`allow`).
+   * Rows shorter or longer than the header: refuse the row (`reject`, the default), fill short rows with
+   * empty cells and refuse longer ones (`pad`; surplus empty cells are permitted), or fill and cut (`allow`).
    */
   readonly ragged?: "reject" | "pad" | "allow" | undefined;
   /** Longest row, in bytes. Default 8 Mi. */
@@ -88,7 +88,7 @@ export interface CsvOptions extends TextOptions, HeaderOptions {
 export interface SheetOptions extends HeaderOptions {
   /** Name of the sheet, or its number from 1 among those that are not hidden. Default: the first of these. */
   readonly sheet?: string | number | undefined;
-  /** 1-based row that holds the names of the columns; rows before it are left out. Default 1. */
+  /** 1-based row with the names of the columns; rows before it are left out. Default 1. */
   readonly headerRow?: number | undefined;
 }
 
@@ -116,7 +116,7 @@ export interface FixedColumn {
 export interface FixedWidthOptions extends LineOptions {
   /** A line that ends before a column gives an empty cell there. */
   readonly columns: readonly FixedColumn[];
-  /** Lines to skip at the start. Blank lines are left out anyway. */
+  /** Lines to skip at the start. Blank lines are always left out. */
   readonly skipLines?: number | undefined;
   /** Lines that begin with this are left out. */
   readonly comment?: string | undefined;
@@ -132,20 +132,20 @@ export interface JsonLimits extends TextOptions {
 export interface JsonOptions extends JsonLimits {
   /**
    * Where the items are, from the root `$`: `$` (the whole document), `$.data.*`, `$.meters[*].readings[*]`,
-   * `$["a.b"].*`. Of several paths, all are followed in the order of the file; within an item nothing is looked for
-   * again.
+   * `$["a.b"].*`. With several paths, all are followed in the order of the file; an item is not searched for
+   * further items.
    */
   readonly path: string | readonly string[];
 }
 
 /**
- * A value of a JSON document. Whole numbers that a double does not keep digit by digit, such as long identifiers, come
- * as `bigint`; other numbers as the nearest double, and what is beyond the range of doubles is an error. A key that
- * occurs twice in one object is an error, and so is anything after the end of the document.
+ * A value of a JSON document. Whole numbers that a double cannot represent exactly, such as long identifiers,
+ * are `bigint`; other numbers are the nearest double, and a number beyond the range of doubles is an error. A
+ * key that occurs twice in one object is an error, and so is any text after the end of the document.
  */
 export interface JsonItem {
   readonly value: unknown;
-  /** Where it stands, such as `$.data[17]`. */
+  /** Path of the item, such as `$.data[17]`. */
   readonly path: string;
   /** Line at which it begins, from 1. */
   readonly row: number;
@@ -153,17 +153,19 @@ export interface JsonItem {
 
 export interface XmlOptions extends TextOptions {
   /**
-   * Local names of the elements to hand out, whatever their namespace. Only their subtrees are held in memory. Within
-   * an element that is handed out, none is handed out again.
+   * Local names of the elements to return, whatever their namespace. Only their subtrees are held in memory.
+   * An element inside a returned element is not returned separately.
    */
   readonly elements: string | readonly string[];
-  /** Largest element that is handed out, and largest single tag or text anywhere, in characters. Default 16 Mi. */
+  /**
+   * Largest element that is returned, and largest single tag or text anywhere, in characters. Default 16 Mi.
+   */
   readonly elementCharactersMax?: number | undefined;
   /** Deepest nesting of the whole document. Default 100. */
   readonly depthMax?: number | undefined;
 }
 
-/** An element with all that it holds. */
+/** An element with its attributes, text and children. */
 export interface XmlElement {
   /** Without prefix. */
   readonly name: string;
@@ -176,7 +178,7 @@ export interface XmlElement {
   readonly children: readonly XmlElement[];
   /** Line at which it begins, from 1. */
   readonly row: number;
-  /** Local names of the elements around it, from the root; of elements that were handed out. */
+  /** Local names of the elements around it, from the root; present on returned elements only. */
   readonly ancestors?: readonly string[] | undefined;
   /** The first child of this local name. */
   child(name: string): XmlElement | undefined;
@@ -205,11 +207,12 @@ export interface MapperFile {
   sheets(options?: { readonly hidden?: boolean | undefined }): Promise<readonly string[]>;
   /** Items of a JSON document by their path. */
   json(options: JsonOptions): AsyncIterable<readonly JsonItem[]>;
-  /** A JSON value a line. A line that is none is a refused row; blank lines are left out. */
+  /** One JSON value per line. A line that is not JSON is a refused row; blank lines are left out. */
   ndjson(options?: JsonLimits): AsyncIterable<readonly JsonItem[]>;
   /**
-   * Elements of an XML document, with namespaces. Encoding by byte order mark, else as declared here, else by the XML
-   * declaration. No external entities and no entities of the document's own: a DOCTYPE that declares some is refused.
+   * Elements of an XML document, with namespaces. The encoding follows from the byte order mark, otherwise
+   * from `encoding`, otherwise from the XML declaration. External entities are never read, and a DOCTYPE that
+   * declares entities is refused.
    */
   xml(options: XmlOptions): AsyncIterable<readonly XmlElement[]>;
   /** The whole text; for files of up to `bytesMax` (default 64 Mi of UTF-8). */

@@ -23,7 +23,7 @@ const LF = 10;
 const CR = 13;
 
 export class BlockParser {
-  /** Old Macintosh line ends only when there are no others, so that a stray CR in a cell breaks no row. */
+  /** A lone CR ends a line only when the file has no LF, so that a stray CR in a cell breaks no row. */
   readonly lineEnd: number;
   readonly #options: Options;
   readonly #quote: string | null;
@@ -32,7 +32,10 @@ export class BlockParser {
   #line: number;
   /** Line of the row that no block has completed yet. */
   #openLine: number;
-  /** Blank lines, comments or lines within cells: a file that has some mostly has more of them. */
+  /**
+   * Whether the file has blank lines, comments or line breaks inside cells; such a file mostly has many of
+   * them.
+   */
   #hasOtherLines = false;
 
   constructor(options: CsvOptions, first: Buffer, firstLine: number) {
@@ -54,14 +57,14 @@ export class BlockParser {
     };
   }
 
-  /** `isEnd`: nothing follows; otherwise the block ends with a line, and may end within a quoted cell. */
+  /** With `isEnd`, the block is the last; otherwise it ends with a line, and may end within a quoted cell. */
   parse(block: Buffer, isEnd: boolean): ParsedBlock {
     const simple = this.#hasOtherLines ? null : this.#parseLines(block);
     this.#hasOtherLines = simple === null;
     return simple ?? this.#parseRecords(block, isEnd);
   }
 
-  /** Null when not every line is a record, or there is a fault, whose place `#parseRecords` finds. */
+  /** Null when some line is not a record, or when there is a fault, which `#parseRecords` locates. */
   #parseLines(block: Buffer): ParsedBlock | null {
     if (this.lineEnd === LF ? hasLoneCarriageReturn(block) : block.includes(LF)) return null;
     let cells: string[][];
@@ -88,7 +91,7 @@ export class BlockParser {
       const skippedNow = info.empty_lines + info.comment_lines;
       const line = this.#line + skippedNow - skipped;
       skipped = skippedNow;
-      // csv-parse counts a quoted CRLF twice, so line breaks inside cells are counted here, where there are any.
+      // csv-parse counts a quoted CRLF twice, so the line breaks inside cells are counted here.
       this.#line = line + 1 + breaksInside(record);
       consumed = info.bytes;
       cells.push(record);
@@ -113,7 +116,10 @@ export class BlockParser {
     return rowTooLong(this.#openLine, this.#rowBytesMax);
   }
 
-  /** Without what the parser would look for in vain at each byte. */
+  /**
+   * Options without the features that the block does not use: the parser would check for each of them at
+   * every byte.
+   */
   #optionsFor(block: Buffer): Options {
     const isQuoted = this.#quote !== null && block.includes(this.#quote);
     return {

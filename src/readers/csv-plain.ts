@@ -1,6 +1,6 @@
 /**
- * Records of a short CSV file without quotes, comments and blank lines, split at line ends and delimiters. Most small
- * files are like that, and the parser would take a tenth of all the time that such a file takes.
+ * Splits a short CSV file without quotes, comments and blank lines at line ends and delimiters. Most small
+ * files are like that, and the parser would take a tenth of the time that such a file costs in total.
  */
 import type { CsvOptions } from "./contract.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
@@ -8,11 +8,11 @@ import { ROW_BYTES_MAX } from "./limits.ts";
 const LF = 10;
 const CR = 13;
 
-/** Null when the bytes hold anything that a parser has to look at. */
+/** Returns null when the bytes contain a quote, a comment, a blank line or another case for the parser. */
 export function plainRecords(bytes: Buffer, options: CsvOptions): string[][] | null {
   const { delimiter = ",", quote = '"', comment, trim = false, rowBytesMax = ROW_BYTES_MAX } = options;
   if (comment !== undefined || trim || delimiter === "") return null;
-  // Within its limit no row can be too long.
+  // A row cannot be longer than a file within the limit.
   if (bytes.length > rowBytesMax) return null;
   if (quote !== null && bytes.includes(quote)) return null;
   if (hasLoneCarriageReturn(bytes)) return null;

@@ -1,4 +1,4 @@
-/** What stands in a CSV file before its header. */
+/** The lines of a CSV file before its header. */
 import { parse } from "csv-parse/sync";
 import type { CsvOptions } from "./contract.ts";
 import { PREAMBLE_LINES_MAX, ROW_BYTES_MAX } from "./limits.ts";
@@ -43,7 +43,7 @@ export class Preamble {
     if (!this.#isOver && this.#options.headerAt !== undefined) throw this.#notFound();
   }
 
-  /** The bytes from the header on, or the line that is not complete. */
+  /** Returns the bytes from the header, or keeps the line that is not complete. */
   #pass(bytes: Buffer, isEnd: boolean): Buffer {
     const { skipLines = 0, headerAt } = this.#options;
     let start = 0;
@@ -71,8 +71,8 @@ export class Preamble {
   #notFound(): UnreadableError {
     return new UnreadableError(
       this.#tested > PREAMBLE_LINES_MAX
-        ? `none of the first ${PREAMBLE_LINES_MAX} lines is the header that the mapper looks for`
-        : "no line is the header that the mapper looks for",
+        ? `none of the first ${PREAMBLE_LINES_MAX} lines is the header that the mapper expects`
+        : "no line is the header that the mapper expects",
       {
         hint: "Is this the mapper for this kind of file? The names or the delimiter of its columns may have changed.",
       },
@@ -93,7 +93,7 @@ function hasLineEnd(open: readonly Buffer[]): boolean {
   return last === undefined || last.includes(10) || last.includes(13) || open.at(-2)?.at(-1) === 13;
 }
 
-/** Behind the line end, or -1 when it is not there yet. */
+/** Returns the place after the line end, or -1 when the line end has not arrived yet. */
 function lineEnd(bytes: Buffer, start: number, isEnd: boolean): number {
   for (let at = start; at < bytes.length; at += 1) {
     if (bytes[at] === 10) return at + 1;
@@ -104,7 +104,9 @@ function lineEnd(bytes: Buffer, start: number, isEnd: boolean): number {
   return isEnd ? bytes.length : -1;
 }
 
-/** Cells of one line; a preamble is no CSV, so what cannot be parsed is cut at the delimiters. */
+/**
+ * Cells of one line. A preamble need not be CSV, so a line that cannot be parsed is cut at the delimiters.
+ */
 function lineCells(text: string, options: CsvOptions): string[] {
   const { delimiter = ",", quote = '"', trim = false } = options;
   try {
@@ -118,7 +120,7 @@ function lineCells(text: string, options: CsvOptions): string[] {
     }) as string[][];
     return cells;
   } catch {
-    // A quote that is open at the end of the line.
+    // A quote is open at the end of the line.
     return text.split(delimiter);
   }
 }

@@ -10,8 +10,8 @@ import { type Input, smallUtf8, utf8Chunks } from "./decode.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
 
 /**
- * Bytes of a block. So few rows are still young when they are done with, which spares the collector of garbage much
- * work.
+ * Bytes of a block. The rows of so small a block are freed while they are young, which saves the garbage
+ * collector much work.
  */
 const BLOCK_BYTES = 16 * 1024;
 const NO_RECORDS: Records = { cells: [], lines: [] };
@@ -32,7 +32,7 @@ export async function* csvRecords(input: Input, options: CsvOptions): AsyncGener
   if (blocks !== undefined) yield blocks.end();
 }
 
-/** Of a file that is one block, at once. */
+/** Returns the records of a file that is one block at once, without a stream. */
 function smallRecords(input: Input, options: CsvOptions): Records | null {
   const { skipLines = 0, headerAt } = options;
   if (skipLines !== 0 || headerAt !== undefined) return null;
@@ -50,7 +50,10 @@ class Blocks {
   #held: Buffer[] = [];
   #heldBytes = 0;
   #holdsLineEnd = false;
-  /** A row with line breaks in its cells is parsed again only when much was added to it. */
+  /**
+   * Length at which the open row is parsed again: a row with line breaks in its cells is parsed again only
+   * after it grew much.
+   */
   #parseAtBytes = 0;
 
   constructor({ rowBytesMax = ROW_BYTES_MAX }: CsvOptions, parser: BlockParser) {

@@ -51,7 +51,7 @@ export async function* csvRows(
     });
 }
 
-/** Without a prototype, so that a column may have any name. */
+/** Rows have no prototype, so that a column may have any name. */
 function Row(this: Record<string, string>): void {}
 Row.prototype = Object.create(null);
 const EmptyRow = Row as unknown as new () => Record<string, string>;
@@ -60,7 +60,7 @@ const EmptyRow = Row as unknown as new () => Record<string, string>;
 class RowShaper {
   readonly #header: Header;
   readonly #ragged: NonNullable<CsvOptions["ragged"]>;
-  /** Places of columns without a name that have to be empty. */
+  /** Indexes of the columns without a name, which must be empty. */
   readonly #unnamed: readonly number[];
   readonly #named: readonly number[];
 
@@ -84,7 +84,7 @@ class RowShaper {
     return row;
   }
 
-  /** Why a row of this length is refused. */
+  /** Returns why a row of this length is refused. */
   fault(record: readonly string[]): RowFault | undefined {
     const expected = this.#header.names.length;
     if (record.length === expected || this.#ragged === "allow") return undefined;
@@ -95,7 +95,7 @@ class RowShaper {
       hint:
         record.length < expected
           ? "Cells are missing: was the file cut off here, or written only in part?"
-          : "A cell that holds the delimiter has to be quoted; " +
+          : "A cell that contains the delimiter must be quoted; " +
             "the setting of the mapper may also name another delimiter.",
     };
   }

@@ -1,5 +1,6 @@
 /**
- * The bytes of a file as UTF-8 without a byte order mark, whatever it was written in. Nothing is replaced in silence.
+ * Decodes the bytes of a file, in whatever encoding, to UTF-8 without a byte order mark. No byte is replaced
+ * silently.
  */
 import { isUtf8 } from "node:buffer";
 import { createReadStream, readFileSync, statSync } from "node:fs";
@@ -8,24 +9,24 @@ import { refuseOtherFormats } from "./magic.ts";
 import { UnreadableError } from "./row-error.ts";
 
 const CHUNK_BYTES = 64 * 1024;
-/** Bytes by which byte order marks and other formats are known. */
+/** Bytes within which byte order marks and the signatures of other formats are. */
 const HEAD_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
-/** What readers are given. */
+/** The source that readers read. */
 export interface Input {
   readonly path: string;
   readonly signal: AbortSignal;
-  /** Bytes, when they are known. */
+  /** Size in bytes, when it is known. */
   readonly size?: number | undefined;
-  /** Of a small file, once it was read: several readers may look at it. Nobody changes it. */
+  /** Content of a small file, once it was read: several readers share it, so no reader may change it. */
   small?: Buffer | undefined;
 }
 
 /** Takes the next bytes, and gives back what of them is complete. */
 type Decode = (chunk: Buffer, end: boolean) => Buffer;
 
-/** A small file is read at once, since a stream costs more than it reads. Null of a larger one. */
+/** Reads a small file at once, since a stream costs more than it reads. Null for a larger file. */
 function smallContent(input: Input): Buffer | null {
   if (input.small !== undefined) return input.small;
   if (!isSmall(input)) return null;
@@ -34,7 +35,7 @@ function smallContent(input: Input): Buffer | null {
 }
 
 function isSmall({ path, size = 0 }: Input): boolean {
-  // What is no file of its own, such as a pipe, has no size before it is read.
+  // A pipe or another source that is not a regular file has no size before it is read.
   if (size > 0) return size <= CHUNK_BYTES;
   const status = statSync(path);
   return status.isFile() && status.size <= CHUNK_BYTES;
@@ -54,7 +55,7 @@ async function* largeChunks({ path, signal }: Input): AsyncGenerator<Buffer> {
   }
 }
 
-/** To ask for any other one loads the tables of all. */
+/** A query for any encoding outside this list would load the tables of all encodings. */
 function isKnown(encoding: string): boolean {
   return encoding === "utf-8" || iconv.encodingExists(encoding);
 }
@@ -62,14 +63,16 @@ function isKnown(encoding: string): boolean {
 /** UTF-8 in chunks that end between characters. A byte order mark wins over the declared encoding. */
 export function utf8Chunks(input: Input, declared = "utf-8"): Iterable<Buffer> | AsyncIterable<Buffer> {
   if (!isKnown(declared))
-    throw new UnreadableError(`the encoding "${declared}" is not known`, {
-      hint: "Known are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
+    throw new UnreadableError(`the encoding "${declared}" is unknown`, {
+      hint: "Known encodings are for example utf-8, utf-16le, windows-1252, iso-8859-1, iso-8859-15, macroman.",
     });
   const small = smallContent(input);
   return small === null ? largeAsUtf8(input, declared) : smallAsUtf8(small, declared);
 }
 
-/** All of a small file at once; null of a larger one, and of one with a fault, which `utf8Chunks` reports. */
+/**
+ * Returns a small file at once; null for a larger file, and for one with a fault, which `utf8Chunks` reports.
+ */
 export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
   const small = isKnown(declared) ? smallContent(input) : null;
   if (small === null) return null;
@@ -77,7 +80,7 @@ export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
     const [bytes = NOTHING, ...more] = smallAsUtf8(small, declared);
     return more.length === 0 ? bytes : null;
   } catch {
-    // It is met again there.
+    // `utf8Chunks` meets the same fault and reports it.
     return null;
   }
 }
@@ -85,7 +88,7 @@ export function smallUtf8(input: Input, declared = "utf-8"): Buffer | null {
 function* smallAsUtf8(bytes: Buffer, declared: string): Generator<Buffer> {
   try {
     const [decode, rest] = startDecoding(bytes, declared);
-    // In two steps, as a large file is: what can be read is handed out before a fault of its end.
+    // In two steps, as for a large file: the valid text is returned before a fault at its end is raised.
     const ready = decode(rest, false);
     if (ready.length > 0) yield ready;
     const last = decode(NOTHING, true);
@@ -122,7 +125,7 @@ async function* decoded(input: Input, declared: string): AsyncGenerator<Buffer> 
   if (last.length > 0) yield last;
 }
 
-/** The decoder that the first bytes call for, and the bytes after the mark. */
+/** Returns the decoder that the first bytes call for, and the bytes after the byte order mark. */
 function startDecoding(first: Buffer, declared: string): [Decode, Buffer] {
   refuseOtherFormats(first);
   if (isMarked(first)) return [checkUtf8(3), first.subarray(3)];
@@ -135,7 +138,7 @@ function startDecoding(first: Buffer, declared: string): [Decode, Buffer] {
   return [convert(declared), first];
 }
 
-/** Where the decoder is. */
+/** Line and column that the decoder has reached. */
 class Position {
   line = 1;
   /** Characters of the line so far. */
@@ -158,7 +161,7 @@ class Position {
       this.characters = 0;
       start = at + 1;
     }
-    // In UTF-8 each character has one byte that does not continue another.
+    // In UTF-8 each character has exactly one byte that is not a continuation byte.
     for (let at = start; at < bytes.length; at += 1)
       if (((bytes[at] ?? 0) & 0xc0) !== 0x80) this.characters += 1;
   }
@@ -173,7 +176,7 @@ class Position {
   }
 }
 
-/** Encodings of other tables; what they do not define is refused. */
+/** Encodings with tables in a library; bytes that an encoding does not define are refused. */
 function convert(encoding: string): Decode {
   const decoder = iconv.getDecoder(encoding);
   const position = new Position();
@@ -192,7 +195,7 @@ function convert(encoding: string): Decode {
   };
 }
 
-/** UTF-16 (RFC 2781); pairs and units that two chunks share are kept together. */
+/** UTF-16 (RFC 2781). Pairs and units that are split between two chunks are joined. */
 function decodeUtf16(isBigEndian: boolean): Decode {
   const position = new Position();
   let carried: Buffer = Buffer.alloc(0);
@@ -202,15 +205,15 @@ function decodeUtf16(isBigEndian: boolean): Decode {
     const lastUnit =
       whole === 0 ? 0 : isBigEndian ? bytes.readUInt16BE(whole - 2) : bytes.readUInt16LE(whole - 2);
     if (!end && lastUnit >= 0xd800 && lastUnit <= 0xdbff) whole -= 2;
-    // `swap16` works in place, and the chunk is not ours.
+    // `swap16` works in place, but the chunk belongs to the caller.
     const units = isBigEndian ? Buffer.from(bytes.subarray(0, whole)).swap16() : bytes.subarray(0, whole);
     carried = bytes.subarray(whole);
     const text = units.toString("utf16le");
     if (!text.isWellFormed()) {
       position.pass(text.slice(0, loneSurrogateAt(text)));
       throw position.fault(
-        "half of a surrogate pair stands alone, which is no UTF-16",
-        "Is the file complete, and written in UTF-16? Its program has to write characters whole.",
+        "half of a surrogate pair stands alone, which is not UTF-16",
+        "Is the file complete, and written in UTF-16? The program that writes it must write whole characters.",
       );
     }
     const decoded = checkedText(text, position);
@@ -237,7 +240,8 @@ function checkedText(text: string, position: Position): Buffer {
   return Buffer.from(text);
 }
 
-const NUL_HINT = "Text holds no NUL. Was the file cut off or padded when the program that wrote it stopped?";
+const NUL_HINT =
+  "Text contains no NUL. Was the file cut off or padded when the program that wrote it stopped?";
 
 function nulHint(bytes: Buffer, at: number, offset: number): string {
   const isWide = (bytes[at + 1] ?? 0) !== 0 && bytes[at + 2] === 0;
@@ -247,7 +251,7 @@ function nulHint(bytes: Buffer, at: number, offset: number): string {
   return `The file seems to be UTF-16 without a byte order mark: declare its encoding, ${setting}.`;
 }
 
-/** A byte of a file in UTF-8 that cannot stand. Its line is counted only then, by reading the file again. */
+/** A byte that is invalid in UTF-8. Its line is counted only on such a fault, by reading the file again. */
 class ByteFault extends Error {
   /** From the start of the file. */
   readonly offset: number;
@@ -270,7 +274,7 @@ class Locator {
     this.#fault = fault;
   }
 
-  /** The fault with its place, once the bytes reach there. */
+  /** Returns the fault with its place, once the bytes reach it. */
   pass(chunk: Buffer): UnreadableError | undefined {
     const { message, offset, hint } = this.#fault;
     const wanted = chunk.subarray(0, offset - this.#passed);
@@ -297,7 +301,10 @@ function isMarked(bytes: Buffer): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** Passes UTF-8 on as it is, and refuses what is none: a replacement character would change identifiers in silence. */
+/**
+ * Passes valid UTF-8 through, and refuses other bytes: a replacement character would change identifiers
+ * silently.
+ */
 function checkUtf8(start: number): Decode {
   let offset = start;
   let carried: Buffer = Buffer.alloc(0);
@@ -336,7 +343,7 @@ function notUtf8(bytes: Buffer, offset: number): ByteFault {
   );
 }
 
-/** The first byte that a strict reading stops at, found by halving. */
+/** The first byte that a strict decoder refuses, found by bisection. */
 function badByteAt(bytes: Buffer): number {
   let good = 0;
   for (let bad = bytes.length; bad - good > 1; ) {
@@ -349,7 +356,7 @@ function badByteAt(bytes: Buffer): number {
 
 const AROUND_BYTES = 20;
 
-/** Some of the line before and after a byte. */
+/** The text of the line around a byte. */
 function around(bytes: Buffer, at: number): string {
   const before = iconv.decode(bytes.subarray(Math.max(0, at - AROUND_BYTES), at), "windows-1252");
   const after = iconv.decode(bytes.subarray(at, at + AROUND_BYTES), "windows-1252");

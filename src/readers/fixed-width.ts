@@ -1,4 +1,4 @@
-/** Lines whose columns stand at fixed places. */
+/** Reads lines whose columns are at fixed positions. */
 
 import type { FixedColumn, FixedWidthOptions } from "./contract.ts";
 import type { Input } from "./decode.ts";
@@ -25,7 +25,7 @@ export async function* fixedWidthRows(
 }
 
 function cutLine(text: string, columns: readonly FixedColumn[]): Record<string, string> {
-  // Places count characters; only beyond the basic plane is a character two units of a string.
+  // Positions count characters; only a character beyond the basic plane is two units of a string.
   const characters = /[\ud800-\udfff]/.test(text) ? [...text] : undefined;
   const cells: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const { name, start, width, trim } of columns) {
@@ -36,7 +36,7 @@ function cutLine(text: string, columns: readonly FixedColumn[]): Record<string, 
   return cells;
 }
 
-/** Faults of the mapper, not of the file. */
+/** Throws for wrong columns, which are a fault of the mapper, not of the file. */
 function checkColumns(columns: readonly FixedColumn[]): void {
   const names = new Set<string>();
   for (const { name, start, width } of columns) {

@@ -4,7 +4,7 @@ import type { HeaderOptions } from "./contract.ts";
 import { UnreadableError } from "./row-error.ts";
 
 export interface Header {
-  /** Name of each column; empty for what has none. */
+  /** Name of each column; empty for a column without a name. */
   readonly names: readonly string[];
   /** Line or row at which it begins. */
   readonly row: number;
@@ -66,12 +66,12 @@ function repeated(
     ...(sheet === undefined ? {} : { sheet }),
     column: name,
     hint:
-      "Which of them counts is not known. Rename one of them; " +
-      'a mapper tells them apart by `duplicates: "number"`, or by their place.',
+      "It is unknown which of them counts. Rename one of them; " +
+      'a mapper distinguishes them by `duplicates: "number"`, or by their place.',
   });
 }
 
-/** For a row that holds something in a column without a name. */
+/** The fault of a row with content in a column without a name. */
 export function unnamedFault(
   { row: headerRow, sheet }: Header,
   column: number,
@@ -79,7 +79,7 @@ export function unnamedFault(
   text: string,
 ): UnreadableError {
   return new UnreadableError(
-    `column ${column + 1} holds something, but has no name in the header (row ${headerRow})`,
+    `column ${column + 1} has content, but has no name in the header (row ${headerRow})`,
     {
       row,
       ...(sheet === undefined ? {} : { sheet }),

@@ -1,7 +1,7 @@
 /**
- * Builds the selected items of a JSON document (RFC 8259) from its tokens, and nothing else of it. The document is in
- * one of these states, which each token moves on: a value is due (at the start, after a colon or a comma, or as the
- * first of an array, where the array may end instead), a key is due (or the end of the object), a colon is due, a comma
+ * Builds only the selected items of a JSON document (RFC 8259) from its tokens. Each token moves the document
+ * to one of these states: a value is due (at the start, after a colon or a comma, or as the first of an
+ * array, where the array may end instead), a key is due (or the end of the object), a colon is due, a comma
  * or the end of the container is due, or the document is complete.
  */
 
@@ -9,7 +9,7 @@ import { type Selector, writePath } from "./json-path.ts";
 import { type ParsedTokenInfo, TokenType } from "./json-tokens.ts";
 import { ITEM_VALUES_MAX, KEYS_MAX } from "./limits.ts";
 
-/** What is wrong with a document, and where. */
+/** A fault of a document, with its place. */
 export class JsonFault extends Error {
   /** Byte from the start. */
   readonly offset: number;
@@ -30,9 +30,9 @@ interface Frame {
   key: string | number;
   /** Keys so far; null for an array. */
   readonly keys: Set<string> | null;
-  /** Selectors that lead here or deeper; none within an item. */
+  /** Selectors whose path leads here or deeper; none within an item. */
   readonly alive: readonly Selector[];
-  /** What is being built; undefined outside of items. */
+  /** The value that is being built; undefined outside items. */
   readonly held: unknown[] | Record<string, unknown> | undefined;
 }
 
@@ -57,7 +57,7 @@ interface OpenItem {
 
 export class JsonAssembler {
   items: FoundItem[] = [];
-  /** Selectors whose place was found in the document, even if it holds no items. */
+  /** Selectors whose path exists in the document, even if no items are there. */
   readonly present = new Set<Selector>();
   readonly #selectors: readonly Selector[];
   readonly #limits: AssemblerLimits;
@@ -74,12 +74,12 @@ export class JsonAssembler {
     return this.#due === "nothing";
   }
 
-  /** What is open, for a document that ends too early. */
+  /** Path of the innermost open container, for a document that ends too early. */
   get openPath(): string {
     return writePath(this.#frames.map(({ key }) => key));
   }
 
-  /** Makes it ready for another document. */
+  /** Prepares for the next document. */
   reset(): void {
     this.items = [];
     this.#due = "value";
@@ -197,7 +197,7 @@ export class JsonAssembler {
       throw new JsonFault(
         `the key "${key}" occurs twice in one object`,
         offset,
-        "Which of the two counts is not known: the program that wrote the file has to name them apart.",
+        "It is unknown which of the two counts: the program that wrote the file must use different keys.",
       );
     if ((frame.keys?.size ?? 0) >= KEYS_MAX)
       throw new JsonFault(`an object has more than ${KEYS_MAX} keys`, offset, "Split the file.");
@@ -232,7 +232,7 @@ function isEndDue(due: Due): boolean {
   return due === "comma" || due === "firstKey";
 }
 
-/** Whether the selector takes whatever this container holds. */
+/** Whether the selector matches every value of this container. */
 function isWildFrom(segments: readonly (string | null)[], depth: number): boolean {
   return segments.indexOf(null) === depth;
 }

@@ -2,13 +2,13 @@
 
 export interface Selector {
   readonly path: string;
-  /** Names and indexes as text; null for any. */
+  /** Names and indexes as text; null for a wildcard. */
   readonly segments: readonly (string | null)[];
 }
 
 const SEGMENT = /\.\*|\[\*\]|\.([^.[\]*"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\['([^']*)'\]/y;
 
-/** Throws a `TypeError` for what is no path: that is a fault of the mapper, not of the file. */
+/** Throws a `TypeError` for an invalid path, which is a fault of the mapper, not of the file. */
 export function parseSelector(path: string): Selector {
   const segments: (string | null)[] = [];
   let at = 1;
@@ -24,12 +24,13 @@ export function parseSelector(path: string): Selector {
   }
   if (!path.startsWith("$") || at < path.length)
     throw new TypeError(
-      `"${path}" is no path of items: paths begin at the root $, as in $.data.* or $.meters[*].readings[*] or $["a.b"].*`,
+      `"${path}" is no path of items: paths begin at the root $, ` +
+        `as in $.data.* or $.meters[*].readings[*] or $["a.b"].*`,
     );
   return { path, segments };
 }
 
-/** A path as the selectors write it. */
+/** Writes a path in the syntax of the selectors. */
 export function writePath(keys: readonly (string | number)[]): string {
   let path = "$";
   for (const key of keys)

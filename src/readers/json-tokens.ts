@@ -1,9 +1,9 @@
-/** The tokenizer of @streamparser/json, with numbers that keep their digits. */
+/** The tokenizer of @streamparser/json, extended by numbers that keep all their digits. */
 import { Tokenizer } from "@streamparser/json";
 
 export { type ParsedTokenInfo, TokenType } from "@streamparser/json";
 
-/** A double keeps every whole number of so many digits. */
+/** A double represents every whole number of so many digits exactly. */
 const SAFE_DIGITS = 15;
 /** Longest number; doubles have at most 309 digits before the point. */
 const DIGITS_MAX = 400;
@@ -17,8 +17,8 @@ export class JsonTokenizer extends Tokenizer {
   }
 
   /**
-   * Infinity for what is beyond doubles. Whole numbers that a double does not keep digit by digit come as bigint, which
-   * the types of the library do not foresee.
+   * Returns infinity for a number beyond doubles. Whole numbers that a double cannot represent exactly become
+   * bigint, which the types of the library do not foresee.
    */
   protected override parseNumber(text: string): number {
     const number = Number(text);

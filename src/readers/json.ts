@@ -57,7 +57,7 @@ export async function* jsonItems(input: Input, options: JsonOptions): AsyncGener
 
 function finish(tokenizer: JsonTokenizer, assembler: JsonAssembler, lines: LineFinder): void {
   try {
-    // A number at the very end is complete only now.
+    // Only the end of the document completes a number at its very end.
     tokenizer.end();
   } catch (cause) {
     throw new UnreadableError(`the document ends within ${assembler.openPath}`, {
@@ -68,12 +68,14 @@ function finish(tokenizer: JsonTokenizer, assembler: JsonAssembler, lines: LineF
   }
   if (!assembler.isComplete)
     throw new UnreadableError(
-      lines.end === 0 ? "the file is empty, and no JSON" : `the document ends within ${assembler.openPath}`,
+      lines.end === 0
+        ? "the file is empty, which is not JSON"
+        : `the document ends within ${assembler.openPath}`,
       { row: lines.line, hint: WHOLE },
     );
 }
 
-/** A document a line; what is none is refused with its line, and the next line follows. */
+/** One document per line; a line that is not JSON is refused, and reading continues with the next line. */
 export async function* ndjsonItems(
   input: Input,
   options: JsonLimits,
@@ -100,7 +102,7 @@ export async function* ndjsonItems(
         const at = {};
         stampPlace(at, row);
         const { message, hint } = faultOf(thrown);
-        refuse(at, { message: `the line is no valid JSON: ${message}`, text, hint });
+        refuse(at, { message: `the line is not valid JSON: ${message}`, text, hint });
         assembler = new JsonAssembler(root, limits);
         tokenizer = connect(assembler).tokenizer;
       }
@@ -129,9 +131,9 @@ function itemAt({ value, path }: FoundItem, row: number): JsonItem {
   return item;
 }
 
-/** Finds the lines of bytes that are asked for in their order. */
+/** Finds the lines of byte offsets, which callers must pass in ascending order. */
 class LineFinder {
-  /** Line of the place that was asked for last. */
+  /** Line of the offset that was requested last. */
   line = 1;
   /** Bytes up to the end of the chunk. */
   end = 0;
@@ -168,7 +170,7 @@ interface Fault {
 function faultOf(thrown: unknown): Fault {
   if (thrown instanceof JsonFault) return thrown;
   if (!(thrown instanceof Error)) throw thrown;
-  // The tokenizer reports where it stopped in its message alone.
+  // The tokenizer reports the place of a fault only in its message.
   const [, sign, offset] =
     /^Unexpected "(.*?)" at chunk position.*absolute position "(\d+)"/s.exec(thrown.message) ?? [];
   if (offset === undefined) throw thrown;
@@ -178,7 +180,7 @@ function faultOf(thrown: unknown): Fault {
 function unreadable(thrown: unknown, lines: LineFinder): UnreadableError {
   const { message, hint, offset } = faultOf(thrown);
   const row = offset === undefined ? lines.line : lines.lineAt(offset);
-  return new UnreadableError(`line ${row} is no valid JSON: ${message}`, {
+  return new UnreadableError(`line ${row} is not valid JSON: ${message}`, {
     row,
     cause: thrown,
     hint: hint ?? VALID,

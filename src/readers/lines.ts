@@ -19,7 +19,8 @@ export async function* lineChunks(input: Input, options: LineOptions = {}): Asyn
     return line;
   };
   for await (const chunk of utf8Chunks(input, options.encoding)) {
-    // A CR at the end may be the first half of a CRLF: the line ends there, and an LF that follows belongs to it.
+    // A CR at the end may be the first half of a CRLF: the line ends there, and an LF that follows belongs to
+    // it.
     let text = chunk.toString("utf8");
     if (afterReturn && text.startsWith("\n")) text = text.slice(1);
     if (text === "") continue;
@@ -62,7 +63,9 @@ export async function wholeText(
       throw new UnreadableError(
         `the file is larger than the ${bytesMax} bytes that can be read as one text`,
         {
-          hint: "A mapper for large files reads them by `lines`, `csv`, `json`, `xml` or `bytes`, or raises `bytesMax`.",
+          hint:
+            "A mapper for large files reads them by `lines`, `csv`, `json`, `xml` or `bytes`, " +
+            "or raises `bytesMax`.",
         },
       );
     parts.push(chunk.toString("utf8"));

@@ -1,4 +1,4 @@
-/** Formats that are known by their first bytes, and are no text whatever they are named. */
+/** Formats that are recognized by their first bytes and are never text, whatever their names. */
 import { UnreadableError } from "./row-error.ts";
 
 const FORMATS: readonly {
@@ -13,7 +13,7 @@ const FORMATS: readonly {
   },
   {
     begin: [0xd0, 0xcf, 0x11, 0xe0],
-    what: "a document of an older office program (.xls, .doc)",
+    what: "an old binary workbook or document (.xls, .doc)",
     hint: "Open it in a spreadsheet program and save it as .xlsx or CSV.",
   },
   { begin: [0x1f, 0x8b], what: "compressed (gzip)", hint: "Send it unpacked." },
@@ -28,14 +28,14 @@ const FORMATS: readonly {
   { begin: [0xff, 0xd8, 0xff], what: "a picture (JPEG)", hint: "Was the right file sent?" },
 ];
 
-/** Says what the file is instead of that its bytes are no text. */
+/** Names the format of the file in the error, rather than report that its bytes are not text. */
 export function refuseOtherFormats(first: Buffer): void {
   const found = knownFormat(first);
   if (found !== undefined)
-    throw new UnreadableError(`the file is no text but ${found.what}`, { hint: found.hint });
+    throw new UnreadableError(`the file is not text but ${found.what}`, { hint: found.hint });
 }
 
-/** What a file is by its first bytes, in words; undefined when it may be text. */
+/** Names the format by the first bytes; undefined when the file may be text. */
 export function knownFormat(first: Buffer): { readonly what: string; readonly hint: string } | undefined {
   return FORMATS.find(({ begin }) => begin.every((byte, at) => first[at] === byte));
 }

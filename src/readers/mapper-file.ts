@@ -30,7 +30,7 @@ export interface FileFacts {
   readonly filePath: string;
   /** Bytes. */
   readonly size: number;
-  /** All of it, where it was read already. */
+  /** The whole content, when it was read already. */
   readonly content?: Buffer | undefined;
 }
 
@@ -64,7 +64,8 @@ export function createMapperFile(
     text: (options: Parameters<MapperFile["text"]>[0] = {}) => wholeText(input, options),
     bytes: () => rawChunks(input),
   };
-  // The overloads of the contract tie the kind of row to `columns`, which one implementation cannot say.
+  // The overloads of the contract derive the type of the rows from `columns`, which one implementation cannot
+  // express.
   return file as unknown as MapperFile;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Thrown for a fault of one row. Inside `eachRow` it becomes a rejected row with its place, and mapping continues;
- * outside it ends the file, which goes into quarantine with the row and column as far as they are known.
+ * Thrown for a fault of one row. Inside `eachRow` it becomes a rejected row with its place, and mapping
+ * continues; outside it ends the file, which goes into quarantine with the row and column as far as they are
+ * known.
  */
 export class RowError extends Error {
   readonly column: string | undefined;
@@ -49,12 +50,12 @@ export class FileError extends Error {
   }
 }
 
-/** A file that a reader cannot read in the format that the mapper asked for. */
+/** A file that a reader cannot read in the format that the mapper expects. */
 export class UnreadableError extends FileError {
   readonly unreadable = true;
 }
 
-// A mapper may have been loaded with another copy of this module, so these go by name and not by identity.
+// A mapper may have loaded another copy of this module, so these checks compare names and not identities.
 
 export function isRowError(thrown: unknown): thrown is RowError {
   return thrown instanceof Error && thrown.name === "RowError";

@@ -1,12 +1,12 @@
 /**
- * Where rows came from: readers stamp each row, and the row that a loop is at is known, so that every error can name
- * its place.
+ * Remembers the place of each row: readers stamp each row, and a tracker follows the row that a loop has
+ * reached, so that every error can name its place.
  */
 import type { RowPlace } from "./contract.ts";
 
 /**
- * Gives back what it is given, so that a subclass can put private fields on an existing object: cheaper than a WeakMap,
- * and unseen by authors.
+ * Returns its argument, so that a subclass can put private fields on an existing object: this is cheaper than
+ * a WeakMap, and invisible to authors of mappers.
  */
 class Given {
   constructor(given: object) {
@@ -46,12 +46,12 @@ export function stampPlace(row: object, number: number, sheet?: string): void {
 /** Place of a row that a reader handed out. */
 export const placeOf = Stamped.placeOf;
 
-/** The row that the author's loop is at. */
+/** Follows the row that the loop of the mapper has reached. */
 export class RowTracker {
-  /** 0 when no row is being looked at. */
+  /** Line of the current row; 0 outside a loop. */
   row = 0;
   sheet: string | undefined;
-  /** The row that was looked at last, for an error that left the loop; undefined before the first. */
+  /** The latest row, for an error that left the loop; undefined before the first row. */
   latest: object | undefined;
 
   enter(row: object): void {
@@ -65,7 +65,7 @@ export class RowTracker {
     this.sheet = undefined;
   }
 
-  /** Makes a chunk of rows report to the tracker at which row a `for … of` is. */
+  /** Makes an iteration over a chunk of rows report each row to the tracker. */
   watch<Row extends object>(rows: Row[]): readonly Row[] {
     const tracker = this;
     Object.defineProperty(rows, Symbol.iterator, {

@@ -1,12 +1,14 @@
-/** Dates of workbooks as wall time: no zone of this machine takes part. */
+/** Dates of workbooks as wall time, independent of the zone of this machine. */
 import type { CellValue } from "./contract.ts";
 
 const DAY_MS = 86_400_000;
-/** Serial of 1970-01-01 in workbooks that count from 1900, and the days by which those from 1904 are behind. */
+/**
+ * Serial of 1970-01-01 in workbooks that count from 1900, and the days by which serials from 1904 are behind.
+ */
 const EPOCH_SERIAL = 25_569;
 const DAYS_1904 = 1462;
 
-/** Formats of dates and times that a workbook names by their number alone (ECMA-376, part 1, 18.8.30). */
+/** Formats of dates and times that a workbook identifies by number only (ECMA-376, part 1, 18.8.30). */
 export const STANDARD_DATE_FORMATS: Readonly<Record<string, string>> = {
   14: "mm-dd-yy",
   15: "d-mmm-yy",
@@ -29,8 +31,9 @@ export function isDateFormat(format: string | undefined): boolean {
 }
 
 /**
- * Serials are days as doubles, and quarter hours that are added up in a sheet drift by milliseconds, which the sheet
- * does not show: whole seconds, unless the format shows fractions of them. A time alone is on 1899-12-30.
+ * Serials are days as doubles, and quarter hours that are added up in a sheet drift by milliseconds that the
+ * sheet does not show: the result has whole seconds, unless the format shows fractions of them. A time alone
+ * is on 1899-12-30.
  */
 export function serialDate(serial: number, format: string, is1904: boolean): CellValue {
   const ms = (serial - EPOCH_SERIAL + (is1904 ? DAYS_1904 : 0)) * DAY_MS;
@@ -41,7 +44,7 @@ export function serialDate(serial: number, format: string, is1904: boolean): Cel
   return { kind: "date", local: text.endsWith(".000Z") ? text.slice(0, 19) : text.slice(0, -1) };
 }
 
-/** A date cell that is written as ISO 8601 text; anything else stays the text that it is. */
+/** Converts a date cell in ISO 8601 text; any other text is returned unchanged. */
 export function wallText(text: string): CellValue {
   const match = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(:\d\d(?:\.\d{1,3})?)?)?$/.exec(text.trim());
   if (match === null) return text;

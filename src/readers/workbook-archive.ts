@@ -13,7 +13,7 @@ import { DIRECTORY_BYTES_MAX, UNPACK_RATIO_MAX, UNPACKED_FREE_BYTES } from "./li
 import { knownFormat } from "./magic.ts";
 import { isUnreadable, UnreadableError } from "./row-error.ts";
 
-/** Of an entry in the directory, without its name. */
+/** Length of an entry in the directory, without its name. */
 const CENTRAL_BYTES = 46;
 
 export class WorkbookArchive {
@@ -25,7 +25,7 @@ export class WorkbookArchive {
     this.#entries = entries;
   }
 
-  /** Throws an `UnreadableError` for what is no archive. */
+  /** Throws an `UnreadableError` for a file that is not an archive. */
   static async open({ path, small }: Pick<Input, "path" | "small">): Promise<WorkbookArchive> {
     const zip = await openZip(small ?? path).catch(async (fault: Error) => {
       throw openFault(small ?? (await firstBytes(path)), fault);
@@ -43,8 +43,9 @@ export class WorkbookArchive {
   }
 
   /**
-   * Text of an entry in UTF-8, in chunks that end between characters; nothing when there is no such entry. Refuses what
-   * unpacks to more than `bytesMax`, or to far more than is packed, and what is damaged.
+   * Text of an entry in UTF-8, in chunks that end between characters; empty when there is no such entry.
+   * Refuses a damaged entry, and one that unpacks to more than `bytesMax` or to far more than its packed
+   * size.
    */
   async *text(name: string, bytesMax: number): AsyncGenerator<string> {
     const entry = this.#entries.get(name);
@@ -91,7 +92,7 @@ function limitUnpacked({ name, raw }: ZipEntry, unpacked: number, bytesMax: numb
   if (unpacked > bytesMax) throw damaged(`the entry ${name} unpacks to more than ${bytesMax} bytes`);
   if (unpacked > UNPACKED_FREE_BYTES && unpacked > raw.compressedSize * UNPACK_RATIO_MAX)
     throw damaged(
-      `the entry ${name} unpacks to more than ${UNPACK_RATIO_MAX} times its size, as no sheet does`,
+      `the entry ${name} unpacks to more than ${UNPACK_RATIO_MAX} times its size, which no sheet does`,
     );
 }
 
@@ -119,12 +120,12 @@ async function firstBytes(path: string): Promise<Buffer> {
   }
 }
 
-/** Says what the file is instead. */
+/** Names the format of a file that is not a workbook. */
 function openFault(first: Buffer, fault: Error): UnreadableError {
   if (first.length === 0) return damaged("it is empty", fault);
   if (first[0] === 0x50 && first[1] === 0x4b)
     return damaged(/signature not found/.test(fault.message) ? "its end is missing" : fault.message, fault);
-  const { what = "no archive, or its end is missing" } = knownFormat(first) ?? {};
+  const { what = "not an archive, or its end is missing" } = knownFormat(first) ?? {};
   return damaged(`it is ${what}`, fault);
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a workbook says about its sheets (ECMA-376, part 1, 18.2 and 18.8): names, parts, number formats, and the texts
- * of its cells.
+ * The description of its sheets in a workbook (ECMA-376, part 1, 18.2 and 18.8): names, parts, number
+ * formats, and the texts of its cells.
  */
 import { PART_BYTES_MAX, PART_ELEMENTS_MAX, SHARED_PART_BYTES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
@@ -21,7 +21,7 @@ export interface Book {
   readonly sheets: readonly BookSheet[];
   /** Name of the part of a sheet. */
   partOf(sheet: BookSheet): string | undefined;
-  /** Reads what the cells of any sheet need. */
+  /** Reads the styles and texts that the cells of any sheet refer to. */
   forCells(): Promise<SheetBook>;
 }
 
@@ -37,7 +37,7 @@ const WORKBOOK = "xl/workbook.xml";
 
 export async function openBook(archive: WorkbookArchive): Promise<Book> {
   if (!archive.has(WORKBOOK))
-    throw new UnreadableError("the file is an archive, but no workbook (.xlsx)", { hint: SAVE_AGAIN });
+    throw new UnreadableError("the file is an archive, but not a workbook (.xlsx)", { hint: SAVE_AGAIN });
   const relations = await readRelations(archive);
   const { sheets, is1904 } = await readWorkbook(archive);
   const partByType = (type: string) =>
@@ -82,12 +82,12 @@ async function readWorkbook(archive: WorkbookArchive): Promise<{ sheets: BookShe
   return { sheets, is1904 };
 }
 
-/** The prefix of the attribute is free; mostly it is `r:id`. */
+/** The prefix of the attribute may vary; usually it is `r:id`. */
 function relationIn(attributes: Attributes): string | undefined {
   return Object.entries(attributes).find(([name]) => name.endsWith(":id"))?.[1];
 }
 
-/** By the number of a style: its format when that shows dates. */
+/** Returns the date formats by the number of the style; other formats are left out. */
 async function readDateFormats(
   archive: WorkbookArchive,
   part: string,
@@ -104,7 +104,7 @@ async function readDateFormats(
   });
 }
 
-/** Calls for each element of a part that is read whole, with the names from the root. */
+/** Calls the handler for each element of a part that is read into memory, with the names from the root. */
 async function readElements(
   archive: WorkbookArchive,
   part: string,
@@ -129,7 +129,7 @@ async function readElements(
   parser.end();
 }
 
-/** Elements deeper than this are not looked at. */
+/** Elements deeper than this are ignored. */
 const DEPTH_READ = 3;
 
 /** Targets are relative to `xl/`, or absolute. */

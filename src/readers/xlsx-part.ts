@@ -1,4 +1,4 @@
-/** The XML of one part of a workbook (ECMA-376), followed by saxes within limits. */
+/** Parses the XML of one part of a workbook (ECMA-376) with saxes, within limits. */
 import { SaxesParser } from "saxes";
 import { TAG_CHARACTERS_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
@@ -7,8 +7,8 @@ export const SAVE_AGAIN =
   "Open it in a spreadsheet program and save it as .xlsx; the older .xls is another format.";
 
 /**
- * Receives the elements of a part. Names come without the prefix of the root; names of other prefixes, which are
- * extensions, with theirs.
+ * Receives the elements of a part. Names come without the prefix of the root; names of other prefixes, which
+ * are extensions, keep them.
  */
 export interface PartHandler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
@@ -20,9 +20,9 @@ export class PartParser {
   readonly #parser = new SaxesParser<{ xmlns: false; position: false }>({ xmlns: false, position: false });
   readonly #part: string;
   #fault: UnreadableError | undefined;
-  /** Of the root, with its colon. */
+  /** Prefix of the root, with its colon. */
   #prefix: string | undefined;
-  /** Characters up to the end of what was written, and up to the last tag or text that was complete. */
+  /** Characters up to the end of the written text, and up to the last complete tag or text. */
   #written = 0;
   #eventAt = 0;
 
@@ -32,7 +32,7 @@ export class PartParser {
     const checked = <Given>(handle: (given: Given) => void) => {
       return (given: Given) => {
         this.#eventAt = parser.position;
-        // After a fault the parser continues to the end of the chunk, which no longer matters.
+        // After a fault the parser continues to the end of the chunk, and its further events are ignored.
         if (this.#fault === undefined) handle(given);
       };
     };
@@ -86,7 +86,7 @@ export function damagedPart(part: string, why: string): UnreadableError {
   });
 }
 
-/** Undoes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */
+/** Decodes the escapes of characters that XML cannot hold (ECMA-376, part 1, 22.9.2.19). */
 export function unescapeText(text: string): string {
   if (!text.includes("_x")) return text;
   return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) =>

@@ -1,4 +1,4 @@
-/** The rows of one sheet (ECMA-376, part 1, 18.3.1) from its XML. */
+/** Reads the rows of one sheet (ECMA-376, part 1, 18.3.1) from its XML. */
 
 import type { CellValue } from "./contract.ts";
 import { COLUMNS_MAX, SHEET_ROW_CELLS_MAX } from "./limits.ts";
@@ -10,11 +10,11 @@ import type { SharedStrings } from "./xlsx-strings.ts";
 export interface ParsedRow {
   /** From 1, as the spreadsheet shows it. */
   readonly row: number;
-  /** From column A, without the empty ones at the end. */
+  /** Cells from column A, without the empty ones at the end. */
   readonly cells: CellValue[];
 }
 
-/** What cells need to know of their workbook. */
+/** The parts of a workbook that its cells refer to. */
 export interface SheetBook {
   readonly strings: SharedStrings;
   readonly is1904: boolean;
@@ -22,7 +22,10 @@ export interface SheetBook {
   dateFormat(style: number): string | undefined;
 }
 
-/** A formula whose result the program that wrote the file never calculated; a number of it is refused with its row. */
+/**
+ * Text for a formula whose result was never calculated by the program that wrote the file; a mapper that
+ * expects a number there refuses the row.
+ */
 const NO_RESULT = "#NOT CALCULATED";
 
 export class SheetHandler implements PartHandler {
@@ -34,7 +37,7 @@ export class SheetHandler implements PartHandler {
   #row = 0;
   #cells: CellValue[] = [];
   #cellCount = 0;
-  /** Of the cell, from 0. */
+  /** Column of the current cell, from 0. */
   #column = -1;
   #type = "n";
   #style = 0;
@@ -66,7 +69,7 @@ export class SheetHandler implements PartHandler {
     } else if (name === "f") this.#isFormula = true;
     else if (name === "rPh") this.#isPhonetic = true;
     else if (name === "t" && !this.#isPhonetic) {
-      // Runs of rich text have one each.
+      // Each run of rich text has its own `t` element.
       this.#value ??= "";
       this.#takesText = true;
     }
@@ -91,7 +94,7 @@ export class SheetHandler implements PartHandler {
       throw new UnreadableError(
         name === "chartsheet"
           ? `the sheet "${this.#sheet}" is a chart, and has no rows`
-          : `the sheet "${this.#sheet}" is no sheet but <${name}>`,
+          : `the sheet "${this.#sheet}" is not a worksheet but <${name}>`,
         { sheet: this.#sheet, hint: "The mapper has to name another sheet." },
       );
   }
@@ -138,7 +141,8 @@ export class SheetHandler implements PartHandler {
       case "b":
         return text.trim() === "1" || text.trim() === "true";
       case "e":
-        // An error such as #N/A stays visible as text, so that a number of it is refused with its row.
+        // An error such as #N/A stays visible as text, so that a mapper that expects a number there refuses
+        // the row.
         return text;
       case "d":
         return wallText(text);
@@ -149,7 +153,7 @@ export class SheetHandler implements PartHandler {
 
   #number(text: string): CellValue {
     const number = Number(text);
-    // JavaScript takes blanks for 0.
+    // JavaScript converts blanks to 0.
     if (text.trim() === "") return null;
     if (!Number.isFinite(number)) return text;
     const format = this.#book.dateFormat(this.#style);
@@ -161,7 +165,7 @@ export class SheetHandler implements PartHandler {
   }
 }
 
-/** Place of the column of a reference such as `AB12`, from 0; negative for what is none. */
+/** Index of the column of a reference such as `AB12`, from 0; negative for an invalid reference. */
 function columnOf(reference: string): number {
   let column = 0;
   for (let at = 0; at < reference.length; at += 1) {

@@ -1,10 +1,13 @@
-/** The texts that the cells of a workbook share, held as UTF-8: a workbook of many rows may have a text a cell. */
+/**
+ * The shared texts of the cells of a workbook, held as UTF-8: a workbook with many rows may have one text per
+ * cell.
+ */
 
 import { SHARED_TEXT_BYTES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
 import { damagedPart, PartParser, unescapeText } from "./xlsx-part.ts";
 
-/** Texts that are kept decoded; columns of names repeat the same few. */
+/** Decoded texts that are cached; columns of names repeat the same few. */
 const DECODED_MAX = 4096;
 
 export class SharedStrings {
@@ -59,7 +62,10 @@ export class SharedStrings {
   }
 }
 
-/** `si` holds `t`, or runs of rich text `r` with a `t` each; `rPh` is how to pronounce it, and no part of the text. */
+/**
+ * An `si` contains `t`, or runs of rich text `r` with a `t` each; `rPh` is a pronunciation guide, not part of
+ * the text.
+ */
 class StringsHandler {
   readonly #strings: SharedStrings;
   #text = "";

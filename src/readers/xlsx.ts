@@ -1,4 +1,6 @@
-/** Rows of a workbook's sheet, streamed. Dates come as wall time: no zone of this machine takes part. */
+/**
+ * Streams the rows of a sheet of a workbook. Dates are wall time, independent of the zone of this machine.
+ */
 
 import type { CellValue, SheetOptions } from "./contract.ts";
 import type { Input } from "./decode.ts";
@@ -11,7 +13,10 @@ import { type Book, type BookSheet, openBook } from "./xlsx-book.ts";
 import { PartParser, SAVE_AGAIN } from "./xlsx-part.ts";
 import { type ParsedRow, SheetHandler } from "./xlsx-sheet.ts";
 
-/** Rows as arrays of cells, from column A and the header row on; each stamped with its row number and the sheet. */
+/**
+ * Rows as arrays of cells, from column A and from the header row; each is stamped with its row number and the
+ * sheet.
+ */
 export async function* xlsxCells(input: Input, options: SheetOptions): AsyncGenerator<CellValue[][]> {
   const headerRow = options.headerRow ?? 1;
   for await (const { rows, sheet } of sheetRows(input, options.sheet ?? 1)) {
@@ -38,7 +43,7 @@ export async function* xlsxRows(
       throw new UnreadableError(`the header row ${headerRow} of sheet "${sheet}" is empty`, {
         sheet,
         row: headerRow,
-        hint: "The mapper has to name the row that holds the names of the columns.",
+        hint: "The mapper must name the row with the names of the columns.",
       });
     return readHeader(head, options, { row: headerRow, sheet });
   };
@@ -47,7 +52,7 @@ export async function* xlsxRows(
     for (const { row, cells } of rows) {
       if (row < headerRow) continue;
       if (row < headerRow + headerRows) {
-        // Rows without cells are left out, and a header may have one.
+        // A workbook leaves out rows without cells, also within a header.
         while (head.length < row - headerRow) head.push([]);
         head.push(cells.map(textOf));
         continue;
@@ -134,7 +139,7 @@ function isVisible({ state }: BookSheet): boolean {
   return state !== "hidden" && state !== "veryHidden";
 }
 
-/** By number of those that a person sees, or by name of all. */
+/** A number counts the visible sheets; a name finds any sheet. */
 function findSheet(book: Book, wanted: string | number): { name: string; part: string } {
   const visible = book.sheets.filter(isVisible);
   const sheet =
@@ -144,7 +149,8 @@ function findSheet(book: Book, wanted: string | number): { name: string; part: s
   if (book.sheets.length === 0)
     throw new UnreadableError("the workbook names no sheets that can be read", { hint: SAVE_AGAIN });
   const hidden = book.sheets.filter((one) => !isVisible(one));
-  const others = hidden.length === 0 ? "" : ` Hidden, and read by name alone, are: ${quoted(hidden)}.`;
+  const others =
+    hidden.length === 0 ? "" : ` Hidden sheets, which are read only by name, are: ${quoted(hidden)}.`;
   throw new UnreadableError(
     `the workbook has no sheet ${typeof wanted === "number" ? wanted : `"${wanted}"`}`,
     { hint: `Its sheets are: ${quoted(visible)}.${others}` },

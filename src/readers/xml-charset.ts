@@ -2,10 +2,13 @@
 import { open } from "node:fs/promises";
 import type { Input } from "./decode.ts";
 
-/** Bytes within which the XML declaration stands. */
+/** Bytes within which the XML declaration must be. */
 const DECLARATION_BYTES = 1024;
 
-/** As declared by the mapper, else by the document. A byte order mark, which wins over both, is left to the decoder. */
+/**
+ * Returns the encoding that the mapper declares, otherwise that of the document. A byte order mark overrides
+ * both; the decoder handles it.
+ */
 export async function xmlEncoding(input: Input, declared?: string): Promise<string> {
   if (declared !== undefined) return declared;
   const head = input.small?.subarray(0, DECLARATION_BYTES) ?? (await readHead(input.path));
@@ -15,7 +18,8 @@ export async function xmlEncoding(input: Input, declared?: string): Promise<stri
     /^(?:\ufeff|\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z][\w.:-]*)["']/.exec(
       head.toString("latin1"),
     ) ?? [];
-  // What can be read so far is no UTF-16: some programs name the encoding of their memory, and not that of the file.
+  // A declaration that is readable as bytes is not UTF-16: some programs name their encoding in memory, and
+  // not that of the file.
   return named === undefined || /^(?:utf-?16|ucs-?[24]|utf-?32)/i.test(named) ? "utf-8" : named;
 }
 

@@ -6,7 +6,7 @@ const NO_ATTRIBUTES: Readonly<Record<string, string>> = Object.freeze(
   Object.create(null) as Record<string, string>,
 );
 
-/** An element that is handed out, or a part of one. */
+/** An element that is returned, or a part of one. */
 export class ReadElement implements XmlElement {
   readonly name: string;
   readonly namespace: string;

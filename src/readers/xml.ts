@@ -1,6 +1,6 @@
 /**
- * Elements of XML documents (XML 1.0 with namespaces), streamed by saxes. Nothing outside the file is ever read, and no
- * entity of its own expanded.
+ * Streams elements of XML documents (XML 1.0 with namespaces) with saxes. Nothing outside the file is read,
+ * and no entity of the document is expanded.
  */
 import { SaxesParser, type SaxesTagNS } from "saxes";
 import type { XmlElement, XmlOptions } from "./contract.ts";
@@ -23,7 +23,7 @@ export async function* xmlElements(input: Input, options: XmlOptions): AsyncGene
   if (found.length > 0) yield found;
 }
 
-/** Follows the document, and builds the elements that are asked for. */
+/** Follows the document, and builds the selected elements. */
 class XmlReader {
   readonly #parser = new SaxesParser({ xmlns: true });
   readonly #wanted: ReadonlySet<string>;
@@ -31,7 +31,7 @@ class XmlReader {
   readonly #depthMax: number;
   /** Names of the open elements from the root. */
   readonly #open: string[] = [];
-  /** Open elements of what is being built, from its root; empty outside. */
+  /** Open elements of the element that is being built, from its root; empty outside. */
   readonly #held: ReadElement[] = [];
   #found: ReadElement[] = [];
   #nodes = 0;
@@ -39,7 +39,7 @@ class XmlReader {
   /** Characters written to the parser. */
   #written = 0;
   #heldFrom = 0;
-  /** Where the last tag or text ended, to notice one that does not end. */
+  /** Where the last tag or text ended, to detect one that does not end. */
   #eventAt = 0;
   #fault: UnreadableError | undefined;
 
@@ -79,7 +79,7 @@ class XmlReader {
   write(text: string): void {
     const [begin] = this.#written === 0 ? (/\S/.exec(text) ?? []) : [];
     if (begin !== undefined && begin !== "<")
-      throw new UnreadableError("the file does not begin with <, so it is no XML", {
+      throw new UnreadableError("the file does not begin with <, so it is not XML", {
         row: 1,
         text: text.slice(0, 80),
       });
@@ -141,7 +141,7 @@ class XmlReader {
     if (this.#held.length === 0) this.#found.push(element);
   }
 
-  /** Small elements and attributes take more memory than characters. */
+  /** Small elements and attributes take more memory than their characters. */
   #count(): void {
     this.#nodes += 1;
     if (this.#nodes > ELEMENT_NODES_MAX && (this.#held.length > 0 || this.#nodes > 2 * ELEMENT_NODES_MAX))
@@ -159,7 +159,7 @@ class XmlReader {
 
   /** The first fault counts; the parser continues to the end of the chunk. */
   #fail(message: string, hint = "Is the file complete, and well-formed XML?", row = this.#parser.line): void {
-    this.#fault ??= new UnreadableError(`line ${row} is no XML that can be read: ${message}`, { row, hint });
+    this.#fault ??= new UnreadableError(`line ${row} is not readable XML: ${message}`, { row, hint });
   }
 
   #throwFault(): void {
@@ -168,7 +168,8 @@ class XmlReader {
 }
 
 const LARGE =
-  "A mapper for such files selects smaller elements, or raises `elementCharactersMax`; an element of measurement data is rarely that large.";
+  "A mapper for such files selects smaller elements, or raises `elementCharactersMax`; " +
+  "an element of measurement data is rarely that large.";
 
 function attributesOf({ attributes }: SaxesTagNS): Record<string, string> | undefined {
   let own: Record<string, string> | undefined;
@@ -180,7 +181,7 @@ function attributesOf({ attributes }: SaxesTagNS): Record<string, string> | unde
   return own;
 }
 
-/** The parser puts line and column in front, and ends with a full stop. */
+/** Message of the parser without its line and column and its final full stop. */
 function wordsOfParser({ message }: Error): string {
   return message.replace(/^\d+:\d+: /, "").replace(/\.$/, "");
 }

@@ -1,4 +1,4 @@
-/** The numbered SQL files that bring a schema up to date, and what a schema of another version means. */
+/** The numbered SQL files that bring a schema up to date, and the checks of the version of a schema. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConfigError } from "../support/errors.ts";
@@ -12,13 +12,13 @@ export interface Migration {
 /** A schema: where its files are, and how its owner refuses a database that does not fit. */
 export interface Schema {
   readonly folder: string;
-  /** The database holds something else; null: that does not matter. */
+  /** Error for a database that contains something else; null: other content is permitted. */
   readonly foreign: ((subject: string) => ConfigError) | null;
-  /** The database is of a version that does not fit, in words that continue `the store …`. */
+  /** Error for a database of a version that does not fit, in words that continue `the store …`. */
   readonly otherVersion: (subject: string, words: string) => ConfigError;
 }
 
-/** In the order of their numbers. */
+/** The migrations of a folder in the order of their numbers. */
 export function migrationsIn(folder: string): readonly Migration[] {
   return readdirSync(folder)
     .filter((file) => /^\d{3}-.*\.sql$/.test(file))
@@ -30,7 +30,9 @@ export function textOf({ folder }: Pick<Schema, "folder">, { file }: Migration):
   return readFileSync(join(folder, file), "utf8");
 }
 
-/** What a database of this version still lacks. `ConfigError` when a newer program wrote it. */
+/**
+ * The migrations that a database of this version still lacks. `ConfigError` when a newer program wrote it.
+ */
 export function dueFor(schema: Schema, version: number, subject: string): readonly Migration[] {
   const all = migrationsIn(schema.folder);
   const newest = all.at(-1)?.version ?? 0;
@@ -42,7 +44,7 @@ export function dueFor(schema: Schema, version: number, subject: string): readon
   return all.filter((migration) => migration.version > version);
 }
 
-/** For a reader, which brings nothing up to date: nothing is missing. */
+/** For a reader, which does not migrate: throws when a migration is missing. */
 export function assertNothingDue(schema: Schema, version: number, subject: string): void {
   const newest = dueFor(schema, version, subject).at(-1)?.version;
   if (newest !== undefined)

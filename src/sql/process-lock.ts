@@ -10,7 +10,10 @@ export interface ProcessLock {
   release(): void;
 }
 
-/** Null while another process holds it. Throws SQLite's error when the file cannot be opened or is not a database. */
+/**
+ * Returns null while another process holds the lock. Throws SQLite's error when the file cannot be opened or
+ * is not a database.
+ */
 export function takeProcessLock(path: string): ProcessLock | null {
   let db: DatabaseSync | undefined;
   try {

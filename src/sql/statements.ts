@@ -1,7 +1,7 @@
 /**
- * What statements are written against, so that they are written once: they run on SQLite, which answers at once, and on
- * PostgreSQL, which answers over a network. A piece of work is a generator that yields statements and receives their
- * answers; the store of each database drives it. Text is SQL that both understand, with `?` for values in their order.
+ * Statements that run on SQLite, which returns results at once, and on PostgreSQL, which returns them over a
+ * network. A unit of work is a generator that yields statements and receives their results; the store of each
+ * database drives it. The text is SQL that both understand, with `?` for values in their order.
  */
 
 export type Value = string | number | bigint | null;
@@ -11,15 +11,16 @@ export type ColumnType = "text" | "bigint";
 
 export interface OneStatement<Values = Value> {
   /**
-   * `cells`: rows as arrays, which cost a part of the memory of objects. `nothing`: the work continues before the
-   * statement was answered, so that a network is not waited for; its failure fails the whole work.
+   * `cells`: rows as arrays, which cost a part of the memory of objects. `nothing`: the work continues before
+   * the statement has finished, so that it does not wait for the network; a failure of the statement fails
+   * the whole work.
    */
   readonly want: "row" | "rows" | "cells" | "changes" | "nothing";
   readonly sql: string;
   readonly values: readonly Values[];
 }
 
-/** The same statement for each tuple; `row each` answers the first row of each as an array, or undefined. */
+/** The same statement for each tuple; `row each` returns the first row of each as an array, or undefined. */
 export interface EachStatement {
   readonly want: "row each" | "nothing each";
   readonly sql: string;
@@ -30,7 +31,7 @@ export interface EachStatement {
 export type Statement = OneStatement | EachStatement;
 
 /**
- * A piece of work on a database. Its answer counts only when it came to its end. It may be done again from its
+ * A unit of work on a database. Its result counts only after it has finished. It may be repeated from its
  * beginning.
  */
 export type Steps<T> = Generator<Statement, T, unknown>;
@@ -54,12 +55,12 @@ export function* execute(sql: string, ...values: Value[]): Steps<void> {
   yield { want: "nothing", sql, values };
 }
 
-/** Answers how many rows it changed. */
+/** Returns the number of rows it changed. */
 export function* change(sql: string, ...values: Value[]): Steps<number> {
   return (yield { want: "changes", sql, values }) as number;
 }
 
-/** A SELECT for each of the tuples, in their order. */
+/** Runs a SELECT for each of the tuples, in their order. */
 export function* rowEach<Row>(
   sql: string,
   types: readonly ColumnType[],
@@ -69,7 +70,7 @@ export function* rowEach<Row>(
   return (yield { want: "row each", sql, types, tuples }) as readonly (Row | undefined)[];
 }
 
-/** An `INSERT … VALUES (?, …)` for each of the tuples. */
+/** Runs an `INSERT … VALUES (?, …)` for each of the tuples. */
 export function* executeEach(
   sql: string,
   types: readonly ColumnType[],

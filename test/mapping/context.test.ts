@@ -152,7 +152,7 @@ describe("refused rows", () => {
 
   it.each([
     [1, "cut off"],
-    [3, "has to be quoted"],
+    [3, "must be quoted"],
   ])("get a hint by their cells: %i where the header has 2", async (cells, hint) => {
     const content = `a,b\n${Array(cells).fill("1").join(",")}\n`;
     const { result } = await mapWith(

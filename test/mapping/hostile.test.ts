@@ -52,7 +52,7 @@ const ENDLESS: readonly EndlessCase[] = [
     reader: "json",
     start: '[1,\n"',
     repeat: "xxxxxxxx",
-    says: "line 2 is no valid JSON: a text or number is longer than 16777216",
+    says: "line 2 is not valid JSON: a text or number is longer than 16777216",
   },
   {
     name: "a JSON text in what is not looked for",
@@ -167,8 +167,13 @@ const spaces = " ".repeat(40 * 1024 * 1024);
 describe("files of the wrong kind, and traps", () => {
   it.each<[string, Read, string | Uint8Array, string]>([
     ["a workbook that is called CSV", csv, bookOf({}), "a ZIP archive or a workbook"],
-    ["a CSV file that is called a workbook", xlsx, "a,b\n1,2\n", "it is no archive"],
-    ["an archive that is no workbook", xlsx, zipOf({ "data.csv": "a,b\n" }), "an archive, but no workbook"],
+    ["a CSV file that is called a workbook", xlsx, "a,b\n1,2\n", "it is not an archive"],
+    [
+      "an archive that is no workbook",
+      xlsx,
+      zipOf({ "data.csv": "a,b\n" }),
+      "an archive, but not a workbook",
+    ],
     ["XML for JSON", json, "<r/>", '"<" is not expected here'],
     ["JSON for XML", xml, '{"r": 1}', "does not begin with <"],
     ["NUL bytes for CSV", csv, new Uint8Array(5000), "line 1, character 1: a NUL byte"],

@@ -60,8 +60,8 @@ const TEST_DATA: readonly Case[] = [
   { name: "all-empty", text: ",,\n,,\n,,\n", rows: ["||", "||", "||"] },
   { name: "bad-header-less-fields", text: "a,b,c\n1,2\n", rows: ["a|b|c", "1|2"] },
   { name: "bad-missing-quote", text: 'a,b\n"1,2\n3,4\n', error: "is not closed", line: 2 },
-  { name: "bad-quotes-with-unescaped-quote", text: 'a,b\n"1"x",2\n', error: "no valid CSV", line: 2 },
-  { name: "bad-unescaped-quote", text: 'a,b\n1"x,2\n', error: "no valid CSV", line: 2 },
+  { name: "bad-quotes-with-unescaped-quote", text: 'a,b\n"1"x",2\n', error: "not valid CSV", line: 2 },
+  { name: "bad-unescaped-quote", text: 'a,b\n1"x,2\n', error: "not valid CSV", line: 2 },
   { name: "empty-field", text: "a,b,c\n1,,3\n,5,\n", rows: ["a|b|c", "1||3", "|5|"] },
   { name: "empty-one-column", text: 'a\n""\n3\n', rows: ["a", "", "3"] },
   { name: "header-no-rows", text: "a,b,c\n", rows: ["a|b|c"] },
@@ -101,7 +101,7 @@ const RFC_4180: readonly Case[] = [
   {
     name: "2.5: no quote within a field that is not quoted",
     text: 'a,b"c\r\n',
-    error: "no valid CSV",
+    error: "not valid CSV",
     line: 1,
   },
   {
@@ -122,7 +122,7 @@ const FIELD: readonly Case[] = [
   { name: "an empty file", text: "", rows: [] },
   { name: "a byte order mark and nothing else", text: "\ufeff", rows: [] },
   { name: "a mark before a quoted cell", text: '\ufeff"a",b\n', rows: ["a|b"] },
-  { name: "a spreadsheet formula that keeps digits", text: '="0541",b\n', error: "no valid CSV", line: 1 },
+  { name: "a spreadsheet formula that keeps digits", text: '="0541",b\n', error: "not valid CSV", line: 1 },
   { name: "such a formula in quotes", text: '"=""0541""",b\n', rows: ['="0541"|b'] },
   { name: "a pair of characters beyond the basic plane", text: "😀,b\n", rows: ["😀|b"] },
   { name: "a quote that opens in the last cell", text: 'a,b\n1,"', error: "is not closed", line: 2 },

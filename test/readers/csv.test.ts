@@ -114,7 +114,7 @@ describe("the CSV reader", () => {
       [3, { a: "3", b: "4" }],
     ]);
     await expect(rowsWithLines("a,,b\n1,,2\n3,x,4\n")).rejects.toMatchObject({
-      message: "column 2 holds something, but has no name in the header (row 1)",
+      message: "column 2 has content, but has no name in the header (row 1)",
       row: 3,
       column: "column 2",
       text: "x",
@@ -145,7 +145,7 @@ describe("the CSV reader", () => {
     const headerAt = () => false;
     await expect(cells("a,b\n1,2", { headerAt })).rejects.toMatchObject({
       unreadable: true,
-      message: "no line is the header that the mapper looks for",
+      message: "no line is the header that the mapper expects",
     });
     await expect(cells("a,b\n".repeat(2000), { headerAt })).rejects.toThrow("none of the first 1000 lines");
   });
@@ -240,7 +240,7 @@ describe("the CSV reader", () => {
     await expect(cells(`${content}3,"4"5\n`)).rejects.toMatchObject({
       row: 25_003,
       message: expect.stringMatching(
-        /^line 25003 is no valid CSV: Invalid Closing Quote: got "5" at line 25003 /,
+        /^line 25003 is not valid CSV: Invalid Closing Quote: got "5" at line 25003 /,
       ),
     });
     await expect(cells(`${content}3,"4\n5`)).rejects.toMatchObject({
@@ -344,6 +344,6 @@ describe("the line and text readers", () => {
 
   it("refuses an encoding that nobody knows", async () => {
     const { file } = await openFile("a");
-    await expect(file.text({ encoding: "utf-99" })).rejects.toThrow('the encoding "utf-99" is not known');
+    await expect(file.text({ encoding: "utf-99" })).rejects.toThrow('the encoding "utf-99" is unknown');
   });
 });

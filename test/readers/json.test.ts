@@ -165,9 +165,9 @@ describe("the NDJSON reader", () => {
       [7, "x"],
     ]);
     expect(refused.map(({ row, fault }) => [placeOf(row)?.row, fault.message, fault.text])).toEqual([
-      [3, "the line is no valid JSON: it ends within $.a", '{"a": '],
-      [5, 'the line is no valid JSON: the key "a" occurs twice in one object', '{"a": 1, "a": 2}'],
-      [6, 'the line is no valid JSON: "[" is not expected here: the document is complete', "[1] [2]"],
+      [3, "the line is not valid JSON: it ends within $.a", '{"a": '],
+      [5, 'the line is not valid JSON: the key "a" occurs twice in one object', '{"a": 1, "a": 2}'],
+      [6, 'the line is not valid JSON: "[" is not expected here: the document is complete', "[1] [2]"],
     ]);
   });
 });

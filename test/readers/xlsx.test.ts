@@ -90,7 +90,7 @@ describe("the workbook reader", () => {
     expect(await file.sheets()).toEqual(["Data"]);
     expect(await file.sheets({ hidden: true })).toEqual(["Lists", "Data", "Notes"]);
     await expect(collect(file.xlsx({ sheet: 2 }))).rejects.toMatchObject({
-      hint: 'Its sheets are: "Data". Hidden, and read by name alone, are: "Lists", "Notes".',
+      hint: 'Its sheets are: "Data". Hidden sheets, which are read only by name, are: "Lists", "Notes".',
     });
   });
 
@@ -134,15 +134,11 @@ describe("the workbook reader", () => {
   });
 
   it.each([
-    ["text", "date,value\n", "it is no archive"],
+    ["text", "date,value\n", "it is not an archive"],
     ["nothing", "", "it is empty"],
     ["a cut-off archive", "PK\u0003\u0004\u0014\u0000", "its end is missing"],
-    [
-      "an older workbook",
-      Buffer.from("d0cf11e0a1b11ae1", "hex"),
-      "it is a document of an older office program",
-    ],
-    ["an archive of something else", zipOf({ "readme.txt": "x" }), "an archive, but no workbook"],
+    ["an older workbook", Buffer.from("d0cf11e0a1b11ae1", "hex"), "it is an old binary workbook or document"],
+    ["an archive of something else", zipOf({ "readme.txt": "x" }), "an archive, but not a workbook"],
   ])("refuses what is no workbook: %s", async (_, content, message) => {
     const { file } = await openFile(content, "book.xlsx");
     for (const read of [() => collect(file.xlsx()), () => file.sheets()])
@@ -294,9 +290,9 @@ describe("a workbook written by other programs", () => {
   it.each([
     ["its sheet is missing", null, "missing in the workbook"],
     ["its sheet is a chart", "<chartsheet/>", 'the sheet "Übersicht" is a chart'],
-    ["its sheet is something else", "<html/>", "is no sheet but <html>"],
+    ["its sheet is something else", "<html/>", "is not a worksheet but <html>"],
     ["its sheet is empty", "", "root element"],
-    ["its sheet is no XML", `<worksheet>${DATA}`, "unclosed tag"],
+    ["its sheet is not XML", `<worksheet>${DATA}`, "unclosed tag"],
     ["a cell names a text that there is not", cell(`<c t="s"><v>7</v></c>`), "names text 7 of 0"],
     ["a cell is beyond the last column", cell(`<c r="ZZZZ1"><v>7</v></c>`), "has a cell at ZZZZ1"],
     ["a cell has no place", cell(`<c r="12"><v>7</v></c>`), "has a cell at 12"],

@@ -1,18 +1,21 @@
-/** Errors of PostgreSQL and of the connections to it. */
+/** Classifies errors of PostgreSQL and of the connections to it. */
 import { HeadgateError, systemCode } from "../../support/errors.ts";
 
-/** Connection, resources, wrong state (read-only, after a failover), operator, system, internal. */
+/**
+ * Passing faults: connection, resources, wrong state (read-only, after a failover), operator, system,
+ * internal.
+ */
 const PASSING: RegExp = /^(08|25006|53|57|58|XX)/;
-/** Two transactions stood in each other's way; done again, they pass. */
+/** Two transactions conflicted; a repetition succeeds. */
 const CONFLICT: RegExp = /^(40|55P03)/;
 /** Wrong password or role, no such database, no right to it, no such schema. */
 const CONFIGURED: RegExp = /^(28|3D|3F000|42501)/;
 const NETWORK = /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_|NOTFOUND)/;
-/** What `pg` throws without a code. */
+/** Messages of errors that `pg` throws without a code. */
 const WORDS =
   /^(Connection terminated|Client has encountered a connection error|timeout e(xceeded|xpired)|Query read timeout)/i;
 
-/** Classes begin with a digit, but for these; codes of the system begin with `E`. */
+/** Classes begin with a digit, except these; system error codes begin with `E`. */
 const SQLSTATE = /^(?:\d[0-9A-Z]|F0|HG|HV|P0|XX)[0-9A-Z]{3}$/;
 
 /** The SQLSTATE, or undefined when the server did not answer with an error. */
@@ -21,7 +24,7 @@ export function sqlStateOf(thrown: unknown): string | undefined {
   return code !== undefined && SQLSTATE.test(code) ? code : undefined;
 }
 
-/** Done again, the same transaction passes. */
+/** The same transaction succeeds when it is repeated. */
 export function isConflict(thrown: unknown): boolean {
   return CONFLICT.test(sqlStateOf(thrown) ?? "");
 }
@@ -34,7 +37,7 @@ export function isUniqueViolation(thrown: unknown): boolean {
   return sqlStateOf(thrown) === "23505";
 }
 
-/** A person has to correct the user, the database or a right. */
+/** An administrator has to correct the user, the database or a right. */
 export function isMisconfigured(thrown: unknown): boolean {
   return CONFIGURED.test(sqlStateOf(thrown) ?? "");
 }
@@ -44,7 +47,7 @@ export function isServerTrouble(thrown: unknown): boolean {
   return PASSING.test(sqlStateOf(thrown) ?? "");
 }
 
-/** Of an error of a connection: it is gone, and its last statement may have been done. */
+/** For an error of a connection: the connection is gone, and its last statement may have been executed. */
 export function isLost(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || thrown instanceof HeadgateError) return false;
   const state = sqlStateOf(thrown);
@@ -52,7 +55,9 @@ export function isLost(thrown: unknown): boolean {
   return systemCode(thrown) !== undefined || /connection|timeout|not queryable|closed/i.test(thrown.message);
 }
 
-/** Of any error: the server or the way to it, not the data, is at fault, and the same again may work. */
+/**
+ * For any error: the server or the connection to it, not the data, is at fault, and a repetition may succeed.
+ */
 export function isPostgresTrouble(thrown: unknown): boolean {
   if (sqlStateOf(thrown) !== undefined)
     return isServerTrouble(thrown) || isConflict(thrown) || isMisconfigured(thrown);

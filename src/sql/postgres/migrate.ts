@@ -7,13 +7,13 @@ export interface PostgresSchema extends Schema {
   readonly table: string;
   /** Whether its rows have a column `file` beside `version`. */
   readonly namesFiles: boolean;
-  /** Takes the lock of those who bring a schema of this name up to date, until the transaction ends. */
+  /** Takes the lock for migrations of a schema of this name, until the transaction ends. */
   readonly lock: (client: ClientBase, name: string) => Promise<unknown>;
 }
 
 type Connection = Pick<Pool, "query"> | ClientBase;
 
-/** Answers the names of the migrations that were applied. */
+/** Returns the names of the migrations that were applied. */
 export async function migrate(
   client: ClientBase,
   schema: PostgresSchema,
@@ -24,7 +24,7 @@ export async function migrate(
   try {
     await schema.lock(client, name);
     const due = dueFor(schema, await versionOf(client, schema, name, subject), subject);
-    // A user that may use an existing schema need not have the right to make one.
+    // A user that may use an existing schema need not have the right to create one.
     if (!(await hasSchema(client, name))) await client.query(`CREATE SCHEMA ${name}`);
     for (const migration of due) await client.query(textOf(schema, migration));
     if (due.length > 0) await record(client, schema, due);
@@ -60,7 +60,7 @@ async function hasSchema(connection: Connection, name: string): Promise<boolean>
   return rows.length > 0;
 }
 
-/** 0 for an empty schema, or none. */
+/** Version of the schema; 0 for an empty schema, or none. */
 export async function versionOf(
   connection: Connection,
   schema: PostgresSchema,

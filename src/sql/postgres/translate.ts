@@ -1,7 +1,10 @@
-/** Statements as PostgreSQL takes them: numbered values, and one statement for many tuples. */
+/** Converts statements to PostgreSQL: numbered values, and one statement for many tuples. */
 import type { ColumnType, Value } from "../statements.ts";
 
-/** `?` becomes `$1`, `$2`, … in order. No statement of ours has a question mark in a text or an operator. */
+/**
+ * `?` becomes `$1`, `$2`, … in order. No statement of the project contains a question mark in a text or an
+ * operator.
+ */
 export function numbered(sql: string): string {
   let count = 0;
   return sql.replaceAll("?", () => {
@@ -10,7 +13,10 @@ export function numbered(sql: string): string {
   });
 }
 
-/** A SELECT for each tuple: rows of the tuple's place, from 1, and what the SELECT answers, or nulls. */
+/**
+ * A SELECT for each tuple: returns the place of the tuple, from 1, and the columns of the row that was found,
+ * or nulls.
+ */
 export function selectEach(sql: string, types: readonly ColumnType[]): string {
   return `SELECT tuple.place, found.* FROM ${tuplesOf(types)}
     LEFT JOIN LATERAL (${fromTuple(sql)} LIMIT 1) AS found ON true
@@ -40,7 +46,7 @@ function tuplesOf(types: readonly ColumnType[]): string {
   return `unnest(${arrays.join(", ")}) WITH ORDINALITY AS tuple (${names.join(", ")}, place)`;
 }
 
-/** One array for each column. */
+/** Returns one array for each column. */
 export function columnsOf(
   tuples: readonly (readonly Value[])[],
   width: number,
@@ -48,7 +54,7 @@ export function columnsOf(
   return Array.from({ length: width }, (_, index) => tuples.map((tuple) => storable(tuple[index] ?? null)));
 }
 
-/** PostgreSQL's text holds every character but NUL, which stands in what others sent at most. */
+/** PostgreSQL's text holds every character except NUL, which only text of other systems may contain. */
 export function storable(value: Value): Value {
   return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\u{fffd}") : value;
 }

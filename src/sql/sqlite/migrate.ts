@@ -5,11 +5,11 @@ import type { DatabaseSync } from "node:sqlite";
 import { assertNothingDue, dueFor, type Schema, textOf } from "../migrations.ts";
 
 export interface SqliteSchema extends Schema {
-  /** Tells the files of this schema from others; null: its files carry no mark. */
+  /** Distinguishes the files of this schema from others; null: its files carry no mark. */
   readonly applicationId: number | null;
 }
 
-/** Answers the names of the migrations that were applied. */
+/** Returns the names of the migrations that were applied. */
 export function migrate(db: DatabaseSync, schema: SqliteSchema, path: string): readonly string[] {
   const due = dueFor(schema, assertOurs(db, schema, path), path);
   const mark = schema.applicationId === null ? "" : `PRAGMA application_id = ${schema.applicationId};`;
@@ -26,12 +26,12 @@ export function migrate(db: DatabaseSync, schema: SqliteSchema, path: string): r
   return due.map(({ file }) => file);
 }
 
-/** For a reader, which brings nothing up to date. */
+/** For a reader, which does not migrate. */
 export function assertCurrent(db: DatabaseSync, schema: SqliteSchema, path: string): void {
   assertNothingDue(schema, assertOurs(db, schema, path), path);
 }
 
-/** Answers the version of its schema; 0 for an empty file. */
+/** Returns the version of its schema; 0 for an empty file. */
 export function assertOurs(db: DatabaseSync, schema: SqliteSchema, path: string): number {
   const version = pragma(db, "user_version");
   const isMarked = schema.applicationId === null || pragma(db, "application_id") === schema.applicationId;
