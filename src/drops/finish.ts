@@ -14,16 +14,22 @@ export interface SourceFiles {
   /** With all folders above; one that is there already is no error. */
   makeFolder(path: string): Promise<void>;
   /**
-   * A rename where the server has one; must not overwrite as far as that can be had. Answers what was moved where it had to be copied,
-   * since a copy has a time of its own.
+   * A rename where the server has one; must not overwrite as far as that can be had. Answers what was moved
+   * where it had to be copied, since a copy has a time of its own.
    */
   move(from: string, to: string): Promise<FileEntry | null>;
   remove(path: string): Promise<void>;
   /** Whether two files hold the same bytes; absent where that would cost a transfer. */
   sameContent?(one: string, other: string): Promise<boolean>;
-  /** A rename on one volume; false, and nothing was done, when the two are on different ones. Absent where `move` never copies. */
+  /**
+   * A rename on one volume; false, and nothing was done, when the two are on different ones. Absent where
+   * `move` never copies.
+   */
   rename?(from: string, to: string): Promise<boolean>;
-  /** A rename that never overwrites; false, and nothing was done, when something is there. Absent where that cannot be had. */
+  /**
+   * A rename that never overwrites; false, and nothing was done, when something is there. Absent where that
+   * cannot be had.
+   */
   restore?(from: string, to: string): Promise<boolean>;
   /** What tells a file from another one of the same name, or null; absent where nothing does. */
   identity?(path: string): Promise<string | null>;
@@ -39,7 +45,10 @@ export function planInside(drop: string, { path }: Pick<FileEntry, "path">, plan
   if (plan.action === "archive") insideDrop(drop, plan.to);
 }
 
-/** See `Drop.finish`. A file to be deleted is first moved aside, so that an upload that slips in is never what gets deleted. */
+/**
+ * See `Drop.finish`. A file to be deleted is first moved aside, so that an upload that slips in is never what
+ * gets deleted.
+ */
 export async function finishSource(
   drop: { readonly name: string; readonly log: Logger },
   files: SourceFiles,
@@ -49,35 +58,81 @@ export async function finishSource(
   if (plan.action === "leave") return "done";
   const writer = (await files.writer?.(entry.path)) ?? null;
   if (writer !== null) throw stillWritten(drop, entry, writer);
-  if (plan.action === "archive") return moveVerified(drop, files, entry, plan.to);
-  const aside = asideName(entry, plan);
-  const moved = await moveVerified(drop, files, entry, aside);
-  if (moved === "done") await files.remove(aside);
-  // Deleting what is not there has reached its goal; after a crash nobody can tell who deleted it.
-  return moved === "gone" ? "done" : moved;
+  const to = plan.action === "archive" ? plan.to : asideName(entry, plan);
+  const mayBeCopied = files.rename !== undefined;
+  const moved = await moveVerified<never>(drop, files, entry, { places: [to], mayBeCopied }, async () => {
+    await files.makeFolder(posix.dirname(to));
+    faultPoint("drops.finish.before-rename");
+    const copied = await files.move(entry.path, to);
+    faultPoint("drops.finish.after-rename");
+    return { place: to, copied };
+  });
+  if (moved.result === "done" && plan.action === "delete") await files.remove(to);
+  if (moved.result === "overtaken") return await returnOvertaken(drop, files, entry, to);
+  // The aim of a deletion is reached when the file is not there; after a crash nobody can tell who deleted
+  // it.
+  return moved.result === "gone" && plan.action === "delete" ? "done" : moved.result;
 }
 
-async function moveVerified(
+/**
+ * `overtaken`: an earlier attempt moved another version than the planned one, and a third one is at the path
+ * now. `place` is where the moved file is; null when there is none.
+ */
+export interface Moved {
+  readonly result: FinishResult | "overtaken";
+  readonly place: string | null;
+}
+
+/**
+ * Moves a file from its path to one of `places`, and checks there that it is the version that was planned
+ * for; another version goes back to the path. It can be repeated after a crash and after an answer that was
+ * lost: no other file has these names, so that whatever is at one of the places was moved there by an earlier
+ * attempt, which may not have come to its check.
+ *
+ * @param mayBeCopied An earlier attempt may have copied the file, and the time of a copy is its own: its size
+ * alone tells which it is.
+ * @param move Answers where the file is now, with its status when it had to be copied; null when it must not
+ * be moved.
+ */
+export async function moveVerified<Refused extends null>(
   drop: { readonly name: string; readonly log: Logger },
   files: SourceFiles,
   entry: FileEntry,
-  to: string,
-): Promise<FinishResult> {
+  { places, mayBeCopied }: { readonly places: readonly string[]; readonly mayBeCopied: boolean },
+  move: () => Promise<{ readonly place: string; readonly copied: FileEntry | null } | Refused>,
+): Promise<Moved | Refused> {
   const source = await files.stat(entry.path);
-  const there = await files.stat(to);
-  if (source === null && there !== null && there.size !== entry.size)
-    // A writer went on with the moved file after a crash: it comes back as a whole.
-    return await returnOvertaken(drop, files, entry, to);
-  if (source === null) return there === null ? "gone" : "done";
-  if (!sameVersion(source, entry)) return there !== null && there.size === entry.size ? "done" : "changed";
-  if (there !== null) return settleLeftover(drop, files, entry, to);
-  await files.makeFolder(posix.dirname(to));
-  faultPoint("drops.finish.before-rename");
-  const copied = await files.move(entry.path, to);
-  faultPoint("drops.finish.after-rename");
-  const moved = copied ?? (await files.stat(to));
-  if (moved !== null && sameVersion(moved, entry)) return "done";
-  return returnOvertaken(drop, files, entry, to);
+  const earlier = await firstThere(files, places);
+  const isAtPath = source !== null && sameVersion(source, entry);
+  if (earlier !== null) {
+    const { place, found } = earlier;
+    if (isAtPath) return { place, result: await settleLeftover(drop, files, entry, place) };
+    const isPlanned = mayBeCopied ? found.size === entry.size : sameVersion(found, entry);
+    if (isPlanned) return { place, result: "done" };
+    if (source !== null) return { place, result: "overtaken" };
+    return { place: null, result: await returnOvertaken(drop, files, entry, place) };
+  }
+  if (source === null) return { place: null, result: "gone" };
+  if (!isAtPath) return { place: null, result: "changed" };
+  const identity = (await files.identity?.(entry.path)) ?? null;
+  const to = await move();
+  if (to === null) return to;
+  const { place, copied } = to;
+  const found = copied ?? (await files.stat(place));
+  const isIdentical = copied !== null || ((await files.identity?.(place)) ?? null) === identity;
+  if (found !== null && sameVersion(found, entry) && isIdentical) return { place, result: "done" };
+  return { place: null, result: await returnOvertaken(drop, files, entry, place) };
+}
+
+async function firstThere(
+  files: SourceFiles,
+  places: readonly string[],
+): Promise<{ readonly place: string; readonly found: FileEntry } | null> {
+  for (const place of places) {
+    const found = await files.stat(place);
+    if (found !== null) return { place, found };
+  }
+  return null;
 }
 
 function stillWritten(drop: { readonly name: string }, entry: FileEntry, writer: string): TransientError {

@@ -1,7 +1,8 @@
 /**
- * The end of a source file in two halves, for a file that is watched in between: first it is moved on its own volume, to its place in
- * the archive or aside, and later deleted or copied to another volume. A writer that goes on meanwhile writes into the moved file, and
- * what it writes is found there. Each function can be called again after a crash.
+ * The end of a source file in two halves, for a file that is watched in between: first it is moved on its own
+ * volume, to its place in the archive or aside, and later deleted or copied to another volume. A writer that
+ * goes on meanwhile writes into the moved file, and what it writes is found there. Each function can be
+ * called again after a crash.
  */
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
@@ -11,7 +12,7 @@ import type { Logger } from "../support/log.ts";
 import { onlyOne, type Settled, settleEach } from "../support/settled.ts";
 import { asideName } from "./archive-name.ts";
 import { type Drop, type FinishPlanned, finishFile } from "./drop.ts";
-import { returnOvertaken, type SourceFiles, sameVersion, settleLeftover } from "./finish.ts";
+import { moveVerified, type SourceFiles, sameVersion, settleLeftover } from "./finish.ts";
 
 /** `waits`: it stays at its path for now. */
 export interface SetAside {
@@ -84,33 +85,27 @@ async function moveAside(
   plan: Exclude<FinishPlan, { readonly action: "leave" }>,
 ): Promise<SetAside> {
   const aside = asideName(entry, plan);
-  const at = async (place: string): Promise<SetAside> => ({
-    ...{ result: "done", place, why: "", identity: (await files.identity?.(place)) ?? null },
-    plan: place === aside ? plan : DONE,
-  });
   const stay = (result: SetAside["result"], why = ""): SetAside => ({
     ...{ result, place: entry.path, plan, identity: null, why },
   });
-  const source = await files.stat(entry.path);
-  // Both names carry what no other file's do: whatever is there is this file, also when it has grown since.
-  const moved = await firstThere(files, plan.action === "archive" ? [plan.to, aside] : [aside]);
-  if (source === null || !sameVersion(source, entry)) {
-    if (moved !== null) return await at(moved);
-    return stay(source === null ? "gone" : "changed");
-  }
-  if (moved !== null) {
-    const result = await settleLeftover(drop, files, entry, moved);
-    return { ...(await at(moved)), result };
-  }
-  const writer = (await files.writer?.(entry.path)) ?? null;
-  if (writer !== null) return stay("waits", `${writer} has it open for writing`);
-  const identity = (await files.identity?.(entry.path)) ?? null;
-  const to = await tryMove(files, entry.path, plan, aside);
-  if (to === null) return stay("waits", "the drop does not permit to rename it");
-  const after = await files.stat(to);
-  const isSame = after !== null && sameVersion(after, entry);
-  if (isSame && ((await files.identity?.(to)) ?? null) === identity) return await at(to);
-  return stay(await returnOvertaken(drop, files, entry, to));
+  const places = plan.action === "archive" ? [plan.to, aside] : [aside];
+  let writer: string | null = null;
+  const moved = await moveVerified<null>(drop, files, entry, { places, mayBeCopied: false }, async () => {
+    writer = (await files.writer?.(entry.path)) ?? null;
+    const place = writer === null ? await tryMove(files, entry.path, plan, aside) : null;
+    return place === null ? null : { place, copied: null };
+  });
+  if (moved === null && writer !== null) return stay("waits", `${writer} has it open for writing`);
+  if (moved === null) return stay("waits", "the drop does not permit to rename it");
+  const { result, place } = moved;
+  if (place === null) return stay(result === "overtaken" ? "changed" : result);
+  // What overtook it may be the file itself, grown since: whoever watches it finds that, and has its whole
+  // content taken again.
+  return {
+    ...{ result: result === "overtaken" ? "done" : result, place, why: "" },
+    identity: (await files.identity?.(place)) ?? null,
+    plan: place === aside ? plan : DONE,
+  };
 }
 
 /** Answers where it is then; null where a file that is to be deleted must not be renamed. */
@@ -134,11 +129,6 @@ async function tryMove(
   }
 }
 
-async function firstThere(files: SourceFiles, places: readonly string[]): Promise<string | null> {
-  for (const place of places) if ((await files.stat(place)) !== null) return place;
-  return null;
-}
-
 /** The file as it is at a place now, or null. */
 export async function inspectFile(drop: Drop, place: string, signal: AbortSignal): Promise<Inspected | null> {
   const inspect = async (files: Pick<SourceFiles, "stat" | "identity" | "writer">) => {
@@ -151,7 +141,10 @@ export async function inspectFile(drop: Drop, place: string, signal: AbortSignal
   return drop.withFiles(place, signal, inspect);
 }
 
-/** The second half: deletes the file, or takes it to the archive on another volume. `changed` and `gone` leave everything as it is. */
+/**
+ * The second half: deletes the file, or takes it to the archive on another volume. `changed` and `gone` leave
+ * everything as it is.
+ */
 export async function completeFinish(
   drop: Drop,
   file: FileEntry,
@@ -175,7 +168,10 @@ export async function completeFinish(
   });
 }
 
-/** A file that was moved goes back to its path. `occupied`: another file is there, and nothing was done; `gone`: it is not at its place. */
+/**
+ * A file that was moved goes back to its path. `occupied`: another file is there, and nothing was done;
+ * `gone`: it is not at its place.
+ */
 export async function putBack(
   drop: Drop,
   place: string,

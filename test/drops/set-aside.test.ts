@@ -1,7 +1,7 @@
 /** The two halves of finishing a source file, at every kind of drop. */
 
-import { appendFile, link, mkdir, open, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { appendFile, link, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { asideName, planFinish } from "../../src/drops/archive-name.ts";
 import { finishFile, setAside, setFileAside } from "../../src/drops/drop.ts";
@@ -47,13 +47,47 @@ describe.each(kinds)("a file at a drop of kind %s", (_kind, openIt) => {
       mtime: entry.mtime,
     });
     await appendFile(join(field.root, place), "two\n");
-    // Not deleted, and asked again after a crash it is still the same file.
     expect(await completeFinish(field.drop, { ...entry, path: place }, remove, never)).toBe("changed");
-    expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({ result: "done", place });
     expect((await inspectFile(field.drop, place, never))?.entry.size).toBe(8);
     expect(await putBack(field.drop, place, "in/a.csv", never)).toBe("done");
     expect(await contentOf("in/a.csv")).toBe("one\ntwo\n");
     expect(await putBack(field.drop, place, "in/a.csv", never)).toBe("gone");
+  });
+
+  test.each(plans)(
+    "%s is found at its place when it is moved again after a crash",
+    async (_words, plan, placeOf) => {
+      for (const _time of [1, 2])
+        expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({
+          result: "done",
+          place: placeOf(entry),
+        });
+    },
+  );
+
+  test.each(plans)(
+    "%s goes back to its path when a crash came before anyone saw that another version had been moved",
+    async (_words, plan, placeOf) => {
+      await field.write("in/a.csv", "second content");
+      await mkdir(dirname(join(field.root, placeOf(entry))), { recursive: true });
+      await rename(join(field.root, "in/a.csv"), join(field.root, placeOf(entry)));
+      expect(await setFileAside(field.drop, { entry, plan }, never)).toMatchObject({ result: "changed" });
+      expect(await contentOf("in/a.csv")).toBe("second content");
+      expect(await listed(field.drop)).toMatchObject([{ path: "in/a.csv" }]);
+    },
+  );
+
+  test("of which another version was moved and a third one is at its path is watched where it is", async () => {
+    await setFileAside(field.drop, { entry, plan: archive }, never);
+    await writeFile(join(field.root, "archive/in/a.R1.csv"), "second content");
+    await field.write("in/a.csv", "the third content");
+    expect(await setFileAside(field.drop, { entry, plan: archive }, never)).toMatchObject({
+      result: "done",
+      place: "archive/in/a.R1.csv",
+    });
+    expect(await finishFile(field.drop, entry, archive, never)).toBe("changed");
+    expect(await contentOf("in/a.csv")).toBe("the third content");
+    expect(await contentOf("archive/in/a.R1.csv")).toBe("second content");
   });
 
   test("goes back to its path only when nothing else is there", async () => {
