@@ -1,4 +1,4 @@
-/** What happens to a source file at its end, the same for every kind of drop. */
+/** How a source file is finished (archived, deleted or left), the same for every kind of drop. */
 
 import { posix } from "node:path";
 import type { FileEntry, FinishPlan, FinishResult } from "../model.ts";
@@ -31,9 +31,15 @@ export interface SourceFiles {
    * cannot be had.
    */
   restore?(from: string, to: string): Promise<boolean>;
-  /** What tells a file from another one of the same name, or null; absent where nothing does. */
+  /**
+   * Identifies a file beyond its name (on local drops device and inode), or null; absent where the drop has
+   * no identity.
+   */
   identity?(path: string): Promise<string | null>;
-  /** The process that has a file open for writing, in words, or null; absent where that cannot be told. */
+  /**
+   * The process that has a file open for writing, in words, or null; absent where the system does not report
+   * it.
+   */
   writer?(path: string): Promise<string | null>;
   /** Whether an error says that something is not permitted. */
   isRefused?(thrown: unknown): boolean;
@@ -69,8 +75,8 @@ export async function finishSource(
   });
   if (moved.result === "done" && plan.action === "delete") await files.remove(to);
   if (moved.result === "overtaken") return await returnOvertaken(drop, files, entry, to);
-  // The aim of a deletion is reached when the file is not there; after a crash nobody can tell who deleted
-  // it.
+  // The aim of a deletion is reached when the file is not there; after a crash it is not
+  // known who deleted it.
   return moved.result === "gone" && plan.action === "delete" ? "done" : moved.result;
 }
 
@@ -90,7 +96,7 @@ export interface Moved {
  * attempt, which may not have come to its check.
  *
  * @param mayBeCopied An earlier attempt may have copied the file, and the time of a copy is its own: its size
- * alone tells which it is.
+ * alone identifies it.
  * @param move Answers where the file is now, with its status when it had to be copied; null when it must not
  * be moved.
  */
@@ -158,7 +164,7 @@ export async function settleLeftover(
   throw new TransientError("HG-DROP-009", {
     operation: "archive source file",
     subject: `${drop.name}: ${entry.path}`,
-    message: `${entry.path} cannot be moved to ${to} in drop ${drop.name}: another file lies there`,
+    message: `${entry.path} cannot be moved to ${to} in drop ${drop.name}: another file is there`,
     hint: "Archived files are never overwritten. Move that file away.",
   });
 }
@@ -178,7 +184,7 @@ export async function returnOvertaken(
   return "changed";
 }
 
-/** A still newer upload lies at the path, which would have replaced the one that is archived anyway. */
+/** A still newer upload is at the path, which would have replaced the archived one anyway. */
 export function warnOfOvertaken(
   drop: { readonly name: string; readonly log: Logger },
   entry: FileEntry,

@@ -1,7 +1,7 @@
 /**
  * The end of a source file in two halves, for a file that is watched in between: first it is moved on its own
  * volume, to its place in the archive or aside, and later deleted or copied to another volume. A writer that
- * goes on meanwhile writes into the moved file, and what it writes is found there. Each function can be
+ * continues meanwhile writes into the moved file, and its bytes are found there. Each function can be
  * called again after a crash.
  */
 import { posix } from "node:path";
@@ -19,23 +19,29 @@ export interface SetAside {
   readonly result: FinishResult | "waits";
   /** Where the file is now. */
   readonly place: string;
-  /** What is still to be done to it. */
+  /** The rest of its plan. */
   readonly plan: FinishPlan;
   readonly identity: string | null;
-  /** Why it stays. */
+  /** The reason for which the file stays at its path; empty otherwise. */
   readonly why: string;
 }
 
 export interface Inspected {
   readonly entry: FileEntry;
   readonly identity: string | null;
-  /** The process that has it open for writing, in words; null when there is none, or nobody can tell. */
+  /**
+   * The process that has the file open for writing, in words; null when there is none or the system does not
+   * report it.
+   */
   readonly writer: string | null;
 }
 
 const DONE: FinishPlan = { action: "leave" };
 
-/** Of a file that the drop moved. Which file it is exactly is found out when it is checked. */
+/**
+ * The answer for a file that the drop moved. The identity of the file is read by the first check of the
+ * finish guard.
+ */
 export function movedAside(entry: FileEntry, plan: FinishPlan): SetAside {
   const isArchived = plan.action === "archive";
   return {
@@ -99,8 +105,8 @@ async function moveAside(
   if (moved === null) return stay("waits", "the drop does not permit to rename it");
   const { result, place } = moved;
   if (place === null) return stay(result === "overtaken" ? "changed" : result);
-  // What overtook it may be the file itself, grown since: whoever watches it finds that, and has its whole
-  // content taken again.
+  // The moved version may be the file itself, grown since: the finish guard finds that and has its whole
+  // content fetched again.
   return {
     ...{ result: result === "overtaken" ? "done" : result, place, why: "" },
     identity: (await files.identity?.(place)) ?? null,
@@ -108,7 +114,7 @@ async function moveAside(
   };
 }
 
-/** Answers where it is then; null where a file that is to be deleted must not be renamed. */
+/** Returns where the file is then; null where a file that is to be deleted must not be renamed. */
 async function tryMove(
   files: SourceFiles,
   from: string,

@@ -188,7 +188,7 @@ export class SharedBodyStore implements BodyStore {
     throw new RejectedError("HG-DROP-009", {
       operation: "archive source file",
       subject: `${this.#name}: ${path}`,
-      message: `${path} cannot be moved to ${plan.to} in drop ${this.#name}: another file lies there`,
+      message: `${path} cannot be moved to ${plan.to} in drop ${this.#name}: another file is there`,
     });
   }
 
