@@ -9,6 +9,7 @@ import type { Drop } from "../../src/drops/drop.ts";
 import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
 import type { FileEntry } from "../../src/model.ts";
 import { silentLog } from "../../src/support/log.ts";
+import { FieldFaults } from "../support/field-faults.ts";
 
 /** Options as a configuration file has them. */
 export type Settings = Readonly<Record<string, unknown>>;
@@ -20,15 +21,8 @@ export interface Field {
   readonly root: string;
   /** A folder of this test, outside of the drop. */
   readonly outside: string;
-  readonly faults: {
-    cutAfterBytes: number | null;
-    silent: boolean;
-    stallAfterBytes: number | null;
-    onCut: (() => void) | null;
-    bytesSent: number;
-    otherHostKey?: boolean;
-    sendListing?: ((listing: Buffer) => Buffer) | null;
-  } | null;
+  /** Null where no server is in between. */
+  readonly faults: FieldFaults | null;
   /** Connections that the server has now. */
   connections(): number;
   /** Channels on them, and handles that the drop has open there. */
@@ -52,10 +46,11 @@ export const sftpOf =
   (server: Partial<FieldSftpOptions>): OpenField =>
   (settings = {}) =>
     openField(async (root) => {
-      const started = await startFieldSftp({ root, ...user, ...server });
+      const faults = new FieldFaults();
+      const started = await startFieldSftp({ root, ...user, ...server, hooks: faults.hooks });
       const { host, port, hostKeyFingerprint } = started;
       return {
-        server: started,
+        server: { ...started, faults },
         options: { kind: "sftp", host, port, ...user, hostKeys: [hostKeyFingerprint], ...settings },
       };
     });
@@ -66,15 +61,17 @@ export const openFtp =
   (listing: "auto" | "list", server: Settings = {}): OpenField =>
   (settings = {}) =>
     openField(async (root) => {
-      const started = await startFieldFtp({ root, ...user, machineListing: listing === "auto", ...server });
+      const faults = new FieldFaults();
+      const machineListing = listing === "auto";
+      const started = await startFieldFtp({ root, ...user, machineListing, ...server, hooks: faults.hooks });
       const { host, port } = started;
-      return { server: started, options: { kind: "ftp", host, port, ...user, ...settings } };
+      return { server: { ...started, faults }, options: { kind: "ftp", host, port, ...user, ...settings } };
     });
 
 type Started = {
   readonly options: Settings;
   readonly server?: {
-    readonly faults: NonNullable<Field["faults"]>;
+    readonly faults: FieldFaults;
     connections(): number;
     channels?(): number;
     close(): Promise<void>;

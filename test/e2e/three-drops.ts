@@ -2,7 +2,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { startFieldFtp } from "../../src/cli/demo/field-ftp.ts";
-import { type FieldFaults, startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
+import { startFieldSftp } from "../../src/cli/demo/field-sftp.ts";
+import { FieldFaults } from "../support/field-faults.ts";
 import { localDrop, type Rig, type Settings, type Stage } from "./rig.ts";
 
 export const KINDS = ["local", "sftp", "ftp"] as const;
@@ -61,7 +62,9 @@ async function layFolders(stage: Stage): Promise<Record<Kind, string>> {
 }
 
 async function startSftp(root: string) {
-  const { host, port, hostKeyFingerprint, faults, close } = await startFieldSftp({ root, ...user });
+  const faults = new FieldFaults();
+  const server = await startFieldSftp({ root, ...user, hooks: faults.hooks });
+  const { host, port, hostKeyFingerprint, close } = server;
   const drop = { ...common, name: "sftp", kind: "sftp", host, port, hostKeys: [hostKeyFingerprint] };
   return { drop, faults, close };
 }

@@ -6,9 +6,9 @@ import { basename, dirname, join, posix, sep } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
-import type { FieldFtpOptions, FtpFaults } from "./field-ftp.ts";
+import type { FieldFtpOptions } from "./field-ftp.ts";
 
-type Facts = FieldFtpOptions & { readonly root: string; readonly faults: FtpFaults };
+type Facts = FieldFtpOptions & { readonly root: string };
 type Command = (argument: string) => Promise<void> | void;
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -65,13 +65,16 @@ export class FtpSession {
     });
   }
 
+  get #isSilent(): boolean {
+    return this.#facts.hooks?.isSilent?.() === true;
+  }
+
   #reply(code: number, text: string): void {
-    if (!this.#facts.faults.silent && this.#socket.writable)
-      this.#socket.write(`${code} ${text}\r\n`, this.#encoding);
+    if (!this.#isSilent && this.#socket.writable) this.#socket.write(`${code} ${text}\r\n`, this.#encoding);
   }
 
   #replyLines(code: number, first: string, lines: readonly string[], last: string): void {
-    if (this.#facts.faults.silent || !this.#socket.writable) return;
+    if (this.#isSilent || !this.#socket.writable) return;
     this.#socket.write(
       [`${code}-${first}`, ...lines.map((line) => ` ${line}`), `${code} ${last}`, ""].join("\r\n"),
       this.#encoding,
@@ -166,7 +169,7 @@ export class FtpSession {
         const start = this.#restart;
         this.#restart = 0;
         this.#reply(150, "coming");
-        await pipeline(createReadStream(full, { start }), this.#cutter(), await this.#takeData());
+        await pipeline(createReadStream(full, { start }), this.#hooked(), await this.#takeData());
         this.#reply(226, "sent");
       },
       STOR: async (path) => {
@@ -203,7 +206,7 @@ export class FtpSession {
       SIZE: async (path) => this.#reply(213, String((await stat(await this.#place(path))).size)),
       MDTM: async (path) => this.#reply(213, stamp((await stat(await this.#place(path))).mtime)),
       RNFR: async (path) => {
-        if (this.#facts.faults.refusesRename) return this.#reply(550, "not permitted");
+        if (this.#facts.hooks?.refusesRename?.() === true) return this.#reply(550, "not permitted");
         this.#renameFrom = await this.#place(path);
         await lstat(this.#renameFrom);
         this.#reply(350, "to what?");
@@ -281,35 +284,21 @@ export class FtpSession {
     const data = await this.#takeData();
     const listing = Buffer.from(lines.map((line) => `${line}\r\n`).join(""), this.#encoding);
     await new Promise<void>((resolve) =>
-      data.end(this.#facts.faults.sendListing?.(listing) ?? listing, () => resolve()),
+      data.end(this.#facts.hooks?.listing?.(listing) ?? listing, () => resolve()),
     );
     this.#reply(226, "sent");
   }
 
-  #cutter(): Transform {
-    const { faults } = this.#facts;
+  /** Passes file content through, as the hooks permit. */
+  #hooked(): Transform {
+    const { hooks } = this.#facts;
     return new Transform({
       transform: (chunk: Buffer, _encoding, done) => {
-        if (faults.cutAfterBytes !== null) {
-          faults.cutAfterBytes -= chunk.length;
-          if (faults.cutAfterBytes < 0) {
-            faults.cutAfterBytes = null;
-            faults.onCut?.();
-            faults.onCut = null;
-            this.end();
-            return done(new Error("cut"));
-          }
-        }
-        if (faults.stallAfterBytes !== null) {
-          faults.stallAfterBytes -= chunk.length;
-          if (faults.stallAfterBytes < 0) {
-            faults.stallAfterBytes = null;
-            faults.silent = true;
-            return; // The remaining bytes are never sent.
-          }
-        }
-        faults.bytesSent += chunk.length;
-        done(null, chunk);
+        const verdict = hooks?.beforeContent?.(chunk.length) ?? "send";
+        if (verdict === "send") done(null, chunk);
+        if (verdict !== "cut") return;
+        this.end();
+        done(new Error("cut"));
       },
     });
   }

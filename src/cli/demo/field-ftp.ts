@@ -3,6 +3,7 @@
 import { realpath } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { FtpSession } from "./field-ftp-session.ts";
+import type { FieldHooks } from "./field-hooks.ts";
 
 export interface FieldFtpOptions {
   readonly root: string;
@@ -27,49 +28,23 @@ export interface FieldFtpOptions {
   readonly passiveAddress?: string;
   /** Encoding of names; `utf8` when absent. */
   readonly encoding?: "utf8" | "latin1";
+  /** For tests. */
+  readonly hooks?: FieldHooks;
 }
 
 export interface FieldFtp {
   readonly host: string;
   readonly port: number;
-  /** May be changed at any time. */
-  readonly faults: FtpFaults;
   /** Connections at this moment. */
   connections(): number;
   close(): Promise<void>;
 }
 
-export interface FtpFaults {
-  /** Cuts control and data connection when this many bytes of file content were sent; then resets itself. */
-  cutAfterBytes: number | null;
-  /** Commands get no reply. */
-  silent: boolean;
-  /** Stops sending, with the connection open, when this many bytes of file content were sent; then resets itself. */
-  stallAfterBytes: number | null;
-  /** Called once, just before the connection is cut. */
-  onCut: (() => void) | null;
-  /** Bytes of file content sent so far. */
-  bytesSent: number;
-  /** Files cannot be renamed. */
-  refusesRename: boolean;
-  /** Replaces a listing; the listing is unchanged when null. */
-  sendListing: ((listing: Buffer) => Buffer) | null;
-}
-
 export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp> {
-  const faults: FtpFaults = {
-    cutAfterBytes: null,
-    silent: false,
-    refusesRename: false,
-    stallAfterBytes: null,
-    onCut: null,
-    bytesSent: 0,
-    sendListing: null,
-  };
   const root = await realpath(options.root);
   const sessions = new Set<FtpSession>();
   const server = createServer({ noDelay: true }, (socket) => {
-    const session = new FtpSession({ ...options, root, faults }, socket, () => sessions.delete(session));
+    const session = new FtpSession({ ...options, root }, socket, () => sessions.delete(session));
     sessions.add(session);
     session.listen();
   });
@@ -83,5 +58,5 @@ export async function startFieldFtp(options: FieldFtpOptions): Promise<FieldFtp>
       server.close(() => resolve());
       for (const session of sessions) session.end();
     });
-  return { host: "127.0.0.1", port, faults, connections: () => sessions.size, close };
+  return { host: "127.0.0.1", port, connections: () => sessions.size, close };
 }

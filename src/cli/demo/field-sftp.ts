@@ -25,6 +25,7 @@ import ssh2, {
 } from "ssh2";
 import { serveNamesAs } from "../../drops/sftp/names.ts";
 import { systemCode } from "../../support/errors.ts";
+import type { FieldHooks } from "./field-hooks.ts";
 
 // Node cannot detect these names in the CommonJS module.
 const { Server, utils } = ssh2;
@@ -45,6 +46,8 @@ export interface FieldSftpOptions {
   readonly encoding?: "utf8" | "latin1";
   /** The algorithms that the server offers; the usual ones when absent. */
   readonly algorithms?: ServerConfig["algorithms"];
+  /** For tests. */
+  readonly hooks?: FieldHooks;
 }
 
 export interface FieldSftp {
@@ -52,8 +55,6 @@ export interface FieldSftp {
   readonly port: number;
   readonly hostKeyFingerprint: string;
   readonly hostKey: string;
-  /** May be changed at any time. */
-  readonly faults: FieldFaults;
   /** Connections at this moment. */
   connections(): number;
   /** Open channels, and open handles of files and folders, of these connections. */
@@ -61,38 +62,15 @@ export interface FieldSftp {
   close(): Promise<void>;
 }
 
-export interface FieldFaults {
-  /** Cuts all connections when this many bytes of file content were sent; then resets itself. */
-  cutAfterBytes: number | null;
-  /** Requests get no response. */
-  silent: boolean;
-  /** Stops sending, with the connection open, when this many bytes of file content were sent; then resets itself. */
-  stallAfterBytes: number | null;
-  /** Called once, just before the connection is cut. */
-  onCut: (() => void) | null;
-  /** New connections get another host key. */
-  otherHostKey: boolean;
-  /** Bytes of file content sent so far. */
-  bytesSent: number;
-}
-
 export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSftp> {
   const hostKey = options.hostKey ?? freshHostKey();
-  const faults: FieldFaults = {
-    cutAfterBytes: null,
-    silent: false,
-    stallAfterBytes: null,
-    onCut: null,
-    otherHostKey: false,
-    bytesSent: 0,
-  };
   const root = await realpath(options.root);
   const sockets = new Set<Socket>();
   const sessions = new Set<SftpSession>();
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
-  const { algorithms } = options;
+  const { algorithms, hooks = {} } = options;
   const speak = (key: string) =>
     new Server({ hostKeys: [key], ...(algorithms === undefined ? {} : { algorithms }) }, (connection) => {
       connection.on("error", () => undefined); // A client that disconnects is no fault here.
@@ -101,7 +79,7 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
         accept().on("sftp", (acceptSftp: () => SFTPWrapper) => {
           const sftp = acceptSftp();
           if (options.encoding === "latin1") serveNamesAs("latin-1", sftp);
-          const session = new SftpSession(root, sftp, faults, cut, () => sessions.delete(session));
+          const session = new SftpSession(root, sftp, hooks, cut, () => sessions.delete(session));
           sessions.add(session);
           session.listen();
         });
@@ -111,7 +89,7 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    (faults.otherHostKey ? speak(freshHostKey()) : protocol).injectSocket(socket);
+    (hooks.changesHostKey?.() === true ? speak(freshHostKey()) : protocol).injectSocket(socket);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -128,7 +106,6 @@ export async function startFieldSftp(options: FieldSftpOptions): Promise<FieldSf
     port,
     hostKeyFingerprint: fingerprintOf(hostKey),
     hostKey,
-    faults,
     connections: () => sockets.size,
     channels: () => [...sessions].reduce((sum, session) => sum + 1 + session.handles, 0),
     close,
@@ -176,7 +153,7 @@ type Opened =
 class SftpSession {
   readonly #root: string;
   readonly #sftp: SFTPWrapper;
-  readonly #faults: FieldFaults;
+  readonly #hooks: FieldHooks;
   readonly #cut: () => void;
   readonly #opened = new Map<number, Opened>();
   #ended = false;
@@ -184,11 +161,11 @@ class SftpSession {
 
   readonly #onEnd: () => void;
 
-  constructor(root: string, sftp: SFTPWrapper, faults: FieldFaults, cut: () => void, onEnd: () => void) {
+  constructor(root: string, sftp: SFTPWrapper, hooks: FieldHooks, cut: () => void, onEnd: () => void) {
     this.#onEnd = onEnd;
     this.#root = root;
     this.#sftp = sftp;
-    this.#faults = faults;
+    this.#hooks = hooks;
     this.#cut = cut;
   }
 
@@ -250,7 +227,7 @@ class SftpSession {
   }
 
   async #answer(id: number, work: () => Promise<void>): Promise<void> {
-    if (this.#faults.silent) return;
+    if (this.#hooks.isSilent?.() === true) return;
     try {
       await work();
     } catch (thrown) {
@@ -271,24 +248,9 @@ class SftpSession {
     const buffer = Buffer.alloc(Math.min(length, 256 * 1024));
     const { bytesRead } = await this.#file(handle).read(buffer, 0, buffer.length, from);
     if (bytesRead === 0) return this.#sftp.status(id, STATUS.eof);
-    if (this.#faults.cutAfterBytes !== null) {
-      this.#faults.cutAfterBytes -= bytesRead;
-      if (this.#faults.cutAfterBytes < 0) {
-        this.#faults.cutAfterBytes = null;
-        this.#faults.onCut?.();
-        this.#faults.onCut = null;
-        return this.#cut();
-      }
-    }
-    if (this.#faults.stallAfterBytes !== null) {
-      this.#faults.stallAfterBytes -= bytesRead;
-      if (this.#faults.stallAfterBytes < 0) {
-        this.#faults.stallAfterBytes = null;
-        this.#faults.silent = true;
-        return;
-      }
-    }
-    this.#faults.bytesSent += bytesRead;
+    const verdict = this.#hooks.beforeContent?.(bytesRead) ?? "send";
+    if (verdict === "cut") return this.#cut();
+    if (verdict === "stall") return;
     this.#sftp.data(id, buffer.subarray(0, bytesRead));
   }
 
