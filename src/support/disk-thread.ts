@@ -1,28 +1,22 @@
 /**
- * A thread for work on a disk that many files need at the same time. A synchronous call costs a third of an
- * asynchronous one, and a disk that hangs blocks this thread alone. It performs one task after another: one message
- * each way. A task that fails resolves with null, and the caller then does the same work asynchronously, which
- * reports the error in words. The first task starts the thread; it ends after some idle time, and keeps the process
- * alive only while a caller waits for it.
+ * A thread for work on a disk that many files need at the same time, as a piscina pool of one. A synchronous call costs
+ * a third of an asynchronous one, and a disk that hangs blocks this thread alone. Tasks are performed in the order in
+ * which they were asked. A task that fails resolves with null, and the caller then does the same work asynchronously,
+ * which reports the error in words. The first task starts the thread; it ends after some idle time, and keeps the
+ * process alive only while a caller waits for it.
  */
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
-import { Worker } from "node:worker_threads";
-import {
-  BEGUN,
-  type DiskAnswer,
-  type DiskThreadData,
-  GIVEN_UP,
-  LEFT_BEHIND,
-  type TaskMessage,
-} from "./disk-work.ts";
+import { fileURLToPath } from "node:url";
+import { Piscina } from "piscina";
+import { BEGUN, type DiskTask, type DiskThreadData, GIVEN_UP, LEFT_BEHIND } from "./disk-work.ts";
 import { wordsOf } from "./errors.ts";
 import { armedFault } from "./faults.ts";
 
 export interface DiskThreadFacts {
-  /** The module that calls `serveDisk`. */
+  /** The module that exports as `perform` what `diskTasks` returns. */
   readonly module: URL;
-  /** Passed to the function that `serveDisk` calls. */
+  /** Passed to the function that `diskTasks` calls. */
   readonly data: unknown;
   /** Called with the reason when the thread died. */
   onFault?(words: string): void;
@@ -36,16 +30,18 @@ export interface DiskThreadFacts {
 }
 
 interface Task<Answer> {
+  /** Shared with the thread. */
+  readonly state: Int32Array;
   readonly ended: Promise<Answer | null>;
   /** Its abort gives the task up before it has ended. */
   readonly signal: AbortSignal | undefined;
   resolve(answer: Answer | null): void;
 }
 
-interface Running<Answer> {
-  readonly worker: Worker;
-  readonly words: Int32Array;
-  readonly tasks: Map<number, Task<Answer>>;
+interface Running<Order, Answer> {
+  readonly pool: Piscina<DiskTask<Order>, Answer | null>;
+  /** Tasks that the thread has not answered. */
+  readonly tasks: Set<Task<Answer>>;
 }
 
 const IDLE_MS = 10_000;
@@ -54,9 +50,7 @@ const MEBIBYTES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
 
 export class DiskThread<Order, Answer> {
   readonly #facts: DiskThreadFacts;
-  #running: Running<Answer> | null = null;
-  #idle: NodeJS.Timeout | null = null;
-  #asked = 0;
+  #running: Running<Order, Answer> | null = null;
   #closed = false;
 
   constructor(facts: DiskThreadFacts) {
@@ -70,22 +64,22 @@ export class DiskThread<Order, Answer> {
    */
   ask(order: Order, signal?: AbortSignal, mustHear = false): Promise<Answer | null> {
     if (this.#closed || signal?.aborted === true) return Promise.resolve(null);
-    const running = this.#running ?? this.#start();
-    if (running === null) return Promise.resolve(null);
+    this.#running ??= this.#start();
+    const running = this.#running;
     const { promise, resolve } = Promise.withResolvers<Answer | null>();
-    this.#asked += 1;
-    const number = this.#asked;
-    const giveUp = () => (mustHear ? markGivenUp(running, number) : this.#giveUp(running, number));
-    const ended = (answer: Answer | null) => {
-      signal?.removeEventListener("abort", giveUp);
-      resolve(answer);
+    const giveUp = () => (mustHear ? mark(task, GIVEN_UP) : this.#giveUp(running, task));
+    const task: Task<Answer> = {
+      state: new Int32Array(new SharedArrayBuffer(4)),
+      ended: promise,
+      signal: mustHear ? undefined : signal,
+      resolve(answer) {
+        signal?.removeEventListener("abort", giveUp);
+        resolve(answer);
+      },
     };
-    running.tasks.set(number, { ended: promise, signal: mustHear ? undefined : signal, resolve: ended });
+    running.tasks.add(task);
     signal?.addEventListener("abort", giveUp, { once: true });
-    if (this.#idle !== null) clearTimeout(this.#idle);
-    running.worker.ref();
-    const message: TaskMessage<Order> = { number, order };
-    running.worker.postMessage(message);
+    void this.#run(running, task, order);
     return promise;
   }
 
@@ -96,9 +90,8 @@ export class DiskThread<Order, Answer> {
     if (running === null) return;
     const waited = Promise.withResolvers<void>();
     const timer = setTimeout(waited.resolve, this.#hangMs);
-    for (const [number, { signal }] of running.tasks) if (signal !== undefined) this.#giveUp(running, number);
-    await Promise.race([Promise.all([...running.tasks.values()].map((one) => one.ended)), waited.promise]);
-    Atomics.store(running.words, BEGUN, LEFT_BEHIND);
+    for (const task of running.tasks) if (task.signal !== undefined) this.#giveUp(running, task);
+    await Promise.race([Promise.all([...running.tasks].map((one) => one.ended)), waited.promise]);
     await Promise.race([this.#end(running), waited.promise]);
     clearTimeout(timer);
   }
@@ -107,83 +100,76 @@ export class DiskThread<Order, Answer> {
     return this.#facts.hangMs ?? HANG_MS;
   }
 
-  /** Null when the system cannot start a thread. */
-  #start(): Running<Answer> | null {
-    const words = new Int32Array(new SharedArrayBuffer(8));
-    Atomics.store(words, BEGUN, this.#asked);
-    const workerData: DiskThreadData = {
-      words,
-      begun: this.#asked,
-      fault: armedFault(),
-      data: this.#facts.data,
-    };
+  #start(): Running<Order, Answer> {
+    const workerData: DiskThreadData = { fault: armedFault(), data: this.#facts.data };
     const cache = getCompileCacheDir();
-    let worker: Worker;
-    try {
-      worker = new Worker(this.#facts.module, {
-        name: "headgate-disk",
-        workerData,
-        // The thread uses the compile cache of this process: it starts in half the time.
-        env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
-        execArgv: [],
-        resourceLimits: MEBIBYTES,
-      });
-    } catch (thrown) {
-      this.#facts.onFault?.(wordsOf(thrown));
-      return null;
-    }
-    const running: Running<Answer> = { worker, words, tasks: new Map() };
-    worker.on("message", ({ number, answer }: DiskAnswer<Answer>) => this.#onAnswer(running, number, answer));
-    worker.on("error", (thrown) => {
-      this.#facts.onFault?.(wordsOf(thrown));
-      void this.#end(running);
+    const pool = new Piscina<DiskTask<Order>, Answer | null>({
+      filename: fileURLToPath(this.#facts.module),
+      name: "perform",
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: this.#facts.idleMs ?? IDLE_MS,
+      workerData,
+      // The thread uses the compile cache of this process: it starts in half the time.
+      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) },
+      execArgv: [],
+      resourceLimits: MEBIBYTES,
+      recordTiming: false,
     });
-    worker.on("exit", () => this.#end(running));
-    worker.unref();
-    this.#running = running;
+    const running = { pool, tasks: new Set<Task<Answer>>() };
+    // The thread died before it took a task.
+    pool.on("error", (thrown) => this.#onDeath(running, thrown));
     return running;
   }
 
-  #onAnswer(running: Running<Answer>, number: number, answer: Answer | null): void {
-    running.tasks.get(number)?.resolve(answer);
-    running.tasks.delete(number);
-    if (running.tasks.size > 0 || running !== this.#running) return;
-    running.worker.unref();
-    this.#idle = setTimeout(() => this.#end(running), this.#facts.idleMs ?? IDLE_MS).unref();
+  async #run(running: Running<Order, Answer>, task: Task<Answer>, order: Order): Promise<void> {
+    try {
+      const answer = await running.pool.run({ state: task.state, order });
+      running.tasks.delete(task);
+      task.resolve(answer);
+    } catch (thrown) {
+      // `diskTasks` never throws: the thread died, or the system could not start one.
+      this.#onDeath(running, thrown);
+    }
   }
 
-  #giveUp(running: Running<Answer>, number: number): void {
-    markGivenUp(running, number);
-    running.tasks.get(number)?.resolve(null);
-    this.#abandonLater(running, number);
+  #onDeath(running: Running<Order, Answer>, thrown: unknown): void {
+    if (running !== this.#running) return;
+    this.#facts.onFault?.(wordsOf(thrown));
+    void this.#end(running);
   }
 
-  #abandonLater(running: Running<Answer>, number: number): void {
-    setTimeout(() => this.#leave(running, number), this.#hangMs).unref();
+  #giveUp(running: Running<Order, Answer>, task: Task<Answer>): void {
+    mark(task, GIVEN_UP);
+    task.resolve(null);
+    this.#abandonLater(running, task);
+  }
+
+  #abandonLater(running: Running<Order, Answer>, task: Task<Answer>): void {
+    setTimeout(() => this.#leave(running, task), this.#hangMs).unref();
   }
 
   /** Abandons the thread when it hangs in this task; never in a task that a caller waits for. */
-  #leave(running: Running<Answer>, number: number): void {
-    if (!running.tasks.has(number)) return;
-    if (Atomics.compareExchange(running.words, BEGUN, number, LEFT_BEHIND) === number) {
+  #leave(running: Running<Order, Answer>, task: Task<Answer>): void {
+    if (running !== this.#running || !running.tasks.has(task)) return;
+    if ((Atomics.load(task.state, 0) & BEGUN) !== 0) {
       this.#facts.onFault?.("the disk does not respond; its pending work is given up");
       void this.#end(running);
-    } else this.#abandonLater(running, number);
+    } else this.#abandonLater(running, task);
   }
 
-  async #end(running: Running<Answer>): Promise<void> {
-    if (this.#running === running) {
-      this.#running = null;
-      if (this.#idle !== null) clearTimeout(this.#idle);
+  /** An abandoned thread begins no task that was reported as not done. */
+  async #end(running: Running<Order, Answer>): Promise<void> {
+    if (this.#running === running) this.#running = null;
+    for (const task of running.tasks) {
+      mark(task, LEFT_BEHIND);
+      task.resolve(null);
     }
-    for (const task of running.tasks.values()) task.resolve(null);
     running.tasks.clear();
-    running.worker.unref();
-    await running.worker.terminate();
+    await running.pool.destroy();
   }
 }
 
-/** Earlier tasks that may be given up end sooner through it as well, which does no harm. */
-function markGivenUp({ words }: Pick<Running<unknown>, "words">, number: number): void {
-  if (Atomics.load(words, GIVEN_UP) < number) Atomics.store(words, GIVEN_UP, number);
+function mark({ state }: Pick<Task<unknown>, "state">, bit: number): void {
+  Atomics.or(state, 0, bit);
 }

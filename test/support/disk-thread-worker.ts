@@ -1,7 +1,7 @@
 /** Does what its orders say, for `disk-thread.test.ts`. */
 import { openSync } from "node:fs";
 import { threadId } from "node:worker_threads";
-import { serveDisk } from "../../src/support/disk-work.ts";
+import { diskTasks } from "../../src/support/disk-work.ts";
 
 export type Order =
   | { readonly do: "tell"; readonly words: string }
@@ -15,12 +15,14 @@ export interface Answer {
   readonly words: string;
 }
 
-serveDisk<{ readonly greeting: string }, Order, Answer>((order, { data, isWanted, isHeard }) => {
-  if (order.do === "fail") throw new Error("failed");
-  if (order.do === "die") process.exit(1);
-  if (order.do === "tell") return { thread: threadId, words: `${data.greeting} ${order.words}` };
-  openSync(order.begun, "w");
-  openSync(order.pipe, "w");
-  if (isWanted()) openSync(order.after, "w");
-  return { thread: threadId, words: isHeard() ? "heard" : "left" };
-});
+export const perform = diskTasks<{ readonly greeting: string }, Order, Answer>(
+  (order, { data, isWanted, isHeard }) => {
+    if (order.do === "fail") throw new Error("failed");
+    if (order.do === "die") process.exit(1);
+    if (order.do === "tell") return { thread: threadId, words: `${data.greeting} ${order.words}` };
+    openSync(order.begun, "w");
+    openSync(order.pipe, "w");
+    if (isWanted()) openSync(order.after, "w");
+    return { thread: threadId, words: isHeard() ? "heard" : "left" };
+  },
+);
