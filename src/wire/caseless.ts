@@ -5,8 +5,8 @@
 import { z } from "zod";
 
 /**
- * Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown keys are
- * ignored.
+ * Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown
+ * keys are ignored.
  */
 export function caseless<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) {
   const spelling = new Map(Object.keys(schema.shape).map((key) => [key.toLowerCase(), key]));
@@ -20,8 +20,8 @@ function respell(input: unknown, spelling: ReadonlyMap<string, string>): unknown
     const known = spelling.get(key.toLowerCase());
     // "Null fields are ignored" (specification, Push endpoints).
     if (known === undefined || value === null || value === undefined) continue;
-    // Two spellings of one name are that name given twice: a list where the schema takes lists, an error elsewhere;
-    // neither is dropped.
+    // Two spellings of one name are that name given twice: a list where the schema takes lists, an error
+    // elsewhere; neither is dropped.
     out[known] = Object.hasOwn(out, known) ? [out[known], value].flat() : value;
   }
   return out;

@@ -36,7 +36,10 @@ function named<const Names extends readonly string[]>(names: Names) {
   );
 }
 
-/** Parameters of /data, in the query or in the JSON body. Names without regard to case; lists are repeated keys. */
+/**
+ * Parameters of /data, in the query or in the JSON body. Names without regard to case; lists are repeated
+ * keys.
+ */
 export const dataQuery = caseless(
   z.object({
     VariableId: listOf(queryInteger).optional(),
@@ -90,7 +93,10 @@ export const dataRow = z.object({
   version: z.string().nullish(),
   versionTimestamp: z.string().optional(),
   tags: z.record(z.string(), z.string()).nullish(),
-  /** Tags given on the element of the push, when it carried any; `tags` holds both levels, the reading's own first. */
+  /**
+   * Tags given on the element of the push, when it carried any; `tags` holds both levels, the reading's own
+   * first.
+   */
   batchTags: z.record(z.string(), z.string()).nullish(),
 });
 export type DataRow = z.infer<typeof dataRow>;

@@ -1,7 +1,7 @@
 /**
  * The body of a push (specification, *Push endpoints*): the shape is checked before the response, the content
- * afterwards. Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract as a
- * schema.
+ * afterwards. Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract
+ * as a schema.
  */
 import type { PushElement, PushReading } from "./push.ts";
 
@@ -44,8 +44,8 @@ const FORBIDDEN = new Set(["accountid", "userid", "role"]);
 type Fields = Readonly<Record<string, readonly [string, string]>>;
 
 /**
- * The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`. See
- * `readPushParts` for large bodies.
+ * The elements with the names of the contract, without nulls and unknown fields. Throws a `PushBodyFault`.
+ * See `readPushParts` for large bodies.
  */
 export function readPushBody(bytes: Uint8Array): readonly PushElement[] {
   const body = parseJson(bytes);
@@ -67,7 +67,10 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Faults name the `index` of the element in the body, and the index of its first reading in the element's data. */
+/**
+ * Faults name the `index` of the element in the body, and the index of its first reading in the element's
+ * data.
+ */
 export function readElement(input: unknown, index: number, firstReading = 0): PushElement {
   const element = isPlain(input, PLAIN_ELEMENT) ? input : readFields(input, ELEMENT_FIELDS, `[${index}]`);
   const data = element["data"];

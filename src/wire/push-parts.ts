@@ -1,7 +1,7 @@
 /**
- * The elements of a large push body, without objects for all readings at one time: the bytes are cut between elements,
- * and in long elements between readings, and each piece is parsed alone. `JSON.parse` checks the inside of a piece;
- * here only strings and brackets count.
+ * The elements of a large push body, without objects for all readings at one time: the bytes are cut between
+ * elements, and in long elements between readings, and each piece is parsed alone. `JSON.parse` checks the
+ * inside of a piece; here only strings and brackets count.
  */
 import { randomUUID } from "node:crypto";
 import type { PushElement } from "./push.ts";
@@ -17,8 +17,9 @@ export interface PartSizes {
 }
 
 /**
- * As `readPushBody`; a long element comes as several, each with a part of its readings. Throws a `PushBodyFault`, maybe
- * after some parts: a caller that must know that the body is valid reads it to the end first.
+ * As `readPushBody`; a long element comes as several, each with a part of its readings. Throws a
+ * `PushBodyFault`, maybe after some parts: a caller that must know that the body is valid reads it to the end
+ * first.
  */
 export function* readPushParts(
   bytes: Uint8Array,
@@ -41,7 +42,9 @@ export function* readPushParts(
     }
 }
 
-/** Elements between two commas, or one long element with the places where its array of readings may be cut. */
+/**
+ * Elements between two commas, or one long element with the places where its array of readings may be cut.
+ */
 type Part =
   | { readonly kind: "elements"; readonly from: number; readonly to: number }
   | {

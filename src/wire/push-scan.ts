@@ -1,6 +1,7 @@
 /**
- * Counts the readings of a push whose body has the usual form, without an object for any of them: the exact names of
- * the contract, no nulls, no tags, no escapes in texts. `readPushParts` reads every other body and reports its faults.
+ * Counts the readings of a push whose body has the usual form, without an object for any of them: the exact
+ * names of the contract, no nulls, no tags, no escapes in texts. `readPushParts` reads every other body and
+ * reports its faults.
  */
 import { isUtf8 } from "node:buffer";
 
@@ -142,7 +143,10 @@ function fieldAt(bytes: Uint8Array, at: Position, fields: readonly Field[]): Fie
   return undefined;
 }
 
-/** Returns the position after the value of the field whose name begins there; for an array, the position before it. */
+/**
+ * Returns the position after the value of the field whose name begins there; for an array, the position
+ * before it.
+ */
 function valueAt(bytes: Uint8Array, nameAt: Position, { name, type }: Field): Position {
   let at = skipBlanks(bytes, nameAt + name.length + 2);
   if (bytes[at] !== COLON) return OTHER;

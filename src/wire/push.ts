@@ -5,7 +5,10 @@ import type { TargetField } from "./target.ts";
 
 const tags = z.record(z.string(), z.string());
 
-/** One reading of an element. `date` in ISO 8601 with a designator; `value` in the unit declared on the variable. */
+/**
+ * One reading of an element. `date` in ISO 8601 with a designator; `value` in the unit declared on the
+ * variable.
+ */
 export const pushReading = z.object({
   date: z.string(),
   value: z.number(),
@@ -37,8 +40,9 @@ export type PushElement = z.infer<typeof pushElement>;
 export const pushBody = z.array(caseless(pushElement));
 
 /**
- * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default. `webhookUrl`, to
- * which the outcome is posted, is an extension of Headgate (the specification shows no registration).
+ * Query of the push. `operationId` is free-form; `operationTimeoutSec` in seconds, 60 by default.
+ * `webhookUrl`, to which the outcome is posted, is an extension of Headgate (the specification shows no
+ * registration).
  */
 export const pushQuery = caseless(
   z.object({
@@ -52,8 +56,8 @@ export type PushQuery = z.infer<typeof pushQuery>;
 export const OPERATION_TIMEOUT_DEFAULT_SEC = 60;
 
 /**
- * Queries of /operations (an extension of Headgate): which operations are listed, and how long the next attempt of a
- * failed one may take.
+ * Queries of /operations (an extension of Headgate): which operations are listed, and how long the next
+ * attempt of a failed one may take.
  */
 export const operationsQuery = caseless(
   z.object({

@@ -1,7 +1,7 @@
 /**
  * The referentials: lists of ids and names that fields of structure and parameters refer to (specification,
- * *Referentials*). Values that the specification gives are used as they are; where it gives only a size, usual entries
- * of the field fill the list. The live endpoint of a service has precedence for its own list.
+ * *Referentials*). Values that the specification gives are used as they are; where it gives only a size,
+ * usual entries of the field fill the list. The live endpoint of a service has precedence for its own list.
  */
 import { AGGREGATES, GRANULARITIES } from "./data.ts";
 import energyTypes from "./referentials/energy-types.json" with { type: "json" };
@@ -59,8 +59,8 @@ function zoneEntry(id: string, iana: string): TimeZoneEntry {
 }
 
 /**
- * Standard time is the smaller of the offsets of January and July, also for Ireland, which names them the other way
- * round.
+ * Standard time is the smaller of the offsets of January and July, also for Ireland, which names them the
+ * other way round.
  */
 function standardOffset(iana: string): string {
   const year = 2025;

@@ -1,4 +1,6 @@
-/** Sites, sources and variables as the read and management interface shows them (specification, *Resources*). */
+/**
+ * Sites, sources and variables as the read and management interface shows them (specification, *Resources*).
+ */
 import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger } from "./caseless.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The identifiers of a variable in a push, separate from the schema in `push.ts`: a mapping process needs these names
- * alone, and building the schemas would take a tenth of its start.
+ * The identifiers of a variable in a push, separate from the schema in `push.ts`: a mapping process needs
+ * these names alone, and building the schemas would take a tenth of its start.
  */
 
 /** The fields that identify a variable, by kind: exactly one source identifier, with one selector. */

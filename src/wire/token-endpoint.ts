@@ -1,14 +1,16 @@
 /**
- * POST {token_url}, as hubs and HTTP intakes serve it: the password grant (specification, *Authentication* 1 to 3 and
- * 8).
+ * POST {token_url}, as hubs and HTTP intakes serve it: the password grant (specification, *Authentication* 1
+ * to 3 and 8).
  */
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import type { Logger } from "../support/log.ts";
+import { formDecoded } from "./push-request.ts";
 import { SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";
 
 /**
- * Requested by standard clients of OpenID Connect; they grant nothing here and are omitted from the answer's `scope`.
+ * Requested by standard clients of OpenID Connect; they grant nothing here and are omitted from the answer's
+ * `scope`.
  */
 const TOLERATED = ["openid", "profile", "email", "offline_access"];
 const FORM_BYTES_MAX = 65_536;
@@ -45,7 +47,10 @@ export interface Grant<Client, User> {
   readonly account: string | null;
 }
 
-/** Who may sign in, and what a token is. Each may throw an `OAuthError`; null is a wrong secret or an unknown name. */
+/**
+ * Who may sign in, and what a token is. Each may throw an `OAuthError`; null is a wrong secret or an unknown
+ * name.
+ */
 export interface TokenIssuer<Client, User> {
   client(id: string, secret: string, address: string): Promise<Client | null>;
   /** What a client may be granted. */
@@ -107,7 +112,7 @@ function readRequest({ body, headers }: FastifyRequest): TokenRequest {
   const credentials =
     id === undefined || secret === undefined
       ? {}
-      : { client_id: unescaped(id), client_secret: unescaped(secret) };
+      : { client_id: formDecoded(id), client_secret: formDecoded(secret) };
   const result = tokenRequest.safeParse({ ...credentials, ...(body as object | undefined) });
   if (result.success) return withoutNul(result.data);
   const fields = result.error.issues.map((issue) => issue.path.join(".")).join(", ");
@@ -121,15 +126,6 @@ function readRequest({ body, headers }: FastifyRequest): TokenRequest {
 function withoutNul(form: TokenRequest): TokenRequest {
   if (!Object.values(form).some((text) => text?.includes("\0"))) return form;
   throw new OAuthError(400, "invalid_request", "a field holds a NUL character, which no name or secret has");
-}
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch (thrown) {
-    if (thrown instanceof URIError) return text;
-    throw thrown;
-  }
 }
 
 function grantedScopes(asked: string | undefined, allowed: readonly string[]): string[] {

@@ -3,7 +3,10 @@ import { z } from "zod";
 
 export const SCOPES = ["datahub-api", "push-data", "dashboards-api", "geozones-api", "odm-api"] as const;
 
-/** Form body of POST {token_url}. `account` is the account id; `acr_values=accountId:<id>` is the older form of it. */
+/**
+ * Form body of POST {token_url}. `account` is the account id; `acr_values=accountId:<id>` is the older form
+ * of it.
+ */
 export const tokenRequest = z.object({
   grant_type: z.string(),
   client_id: z.string(),

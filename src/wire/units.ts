@@ -32,7 +32,9 @@ export const UNIT_FAMILIES: readonly UnitFamily[] = families;
 const byId = new Map(UNITS.map((unit) => [unit.id, unit]));
 const bySymbol = new Map(UNITS.map((unit) => [folded(unit.symbol), unit]));
 const byName = new Map(UNITS.map((unit) => [unit.name.toLowerCase(), unit]));
-/** Other spellings of units in files. Prefixes are case-sensitive: `mW` and `MW` differ by a factor of 10⁹. */
+/**
+ * Other spellings of units in files. Prefixes are case-sensitive: `mW` and `MW` differ by a factor of 10⁹.
+ */
 const bySpelling = new Map(Object.entries(spellings).map(([text, id]) => [folded(text), byId.get(id)]));
 
 /** `m³` and `m3`, `℃` and `°C`, and both signs for micro are the same. */
@@ -41,8 +43,8 @@ function folded(symbol: string): string {
 }
 
 /**
- * The unit of a symbol (with regard to case), a name (without), or a known spelling of one; undefined when there is
- * none.
+ * The unit of a symbol (with regard to case), a name (without), or a known spelling of one; undefined when
+ * there is none.
  */
 export function findUnit(text: string): Unit | undefined {
   const symbol = folded(text);
@@ -67,8 +69,8 @@ export function unitFamily(unit: Unit): UnitFamily | undefined {
 const DIGITS = 15;
 
 /**
- * Converts `value` from `from` to `to` by the reference unit of their family, which they share. Between units of
- * different families the result has no meaning, so the caller checks first.
+ * Converts `value` from `from` to `to` by the reference unit of their family, which they share. Between units
+ * of different families the result has no meaning, so the caller checks first.
  */
 export function convertUnit(value: number, from: Unit, to: Unit): number {
   if (from.id === to.id) return value;

@@ -1,6 +1,6 @@
 /**
- * Views: named selections of sites or sources that `ViewId` uses again. The specification shows no way to create them;
- * this one is an extension of Headgate (`docs/hub-choices.md`).
+ * Views: named selections of sites or sources that `ViewId` uses again. The specification shows no way to
+ * create them; this one is an extension of Headgate (`docs/hub-choices.md`).
  */
 import { z } from "zod";
 import { caseless, queryInteger } from "./caseless.ts";

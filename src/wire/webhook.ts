@@ -1,13 +1,15 @@
 /**
  * Webhooks of outcomes. The specification shows no payload; this one is an extension of Headgate
- * (`docs/hub-choices.md`). Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256 of
- * "<t>.<body>">`.
+ * (`docs/hub-choices.md`). Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256
+ * of "<t>.<body>">`.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 
 export const SIGNATURE_HEADER = "x-headgate-signature";
-/** Header of Headgate for responses that carry more than their status; several warnings are joined by "; ". */
+/**
+ * Header of Headgate for responses that carry more than their status; several warnings are joined by "; ".
+ */
 export const WARNING_HEADER = "x-headgate-warning";
 /** Begins the warning of a push whose outcome will not be sent to its `webhookUrl`. */
 export const WEBHOOK_WARNING = "webhookUrl:";

@@ -1,6 +1,7 @@
 /**
- * What senders call: `POST /api/data`, `/api/generic/{guid}` and `/storage` (specification, *Push endpoints*, *Storage endpoints*;
- * platform facts, *Push*). Who calls is settled before the body is read; the answer comes when the body is durable.
+ * What senders call: `POST /api/data`, `/api/generic/{guid}` and `/storage` (specification, *Push endpoints*,
+ * *Storage endpoints*; platform facts, *Push*). Who calls is settled before the body is read; the answer
+ * comes when the body is durable.
  */
 
 import { Readable } from "node:stream";
@@ -11,6 +12,7 @@ import type { Clock } from "../../support/clock.ts";
 import { faultPoint } from "../../support/faults.ts";
 import type { Logger } from "../../support/log.ts";
 import { caseless } from "../../wire/caseless.ts";
+import { HttpProblem, invalidRequest, unauthenticated } from "../../wire/http-problem.ts";
 import {
   countReadings,
   type PushAccepted,
@@ -18,9 +20,10 @@ import {
   pushQuery,
   readPushBody,
 } from "../../wire/index.ts";
+import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
 import { type BodyStore, BodyTooLarge, type Received } from "./body-store.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
-import { IntakeProblem, invalid } from "./problems.ts";
+import { unavailable } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import type { People } from "./senders.ts";
 
@@ -47,7 +50,6 @@ type Draft = Pick<Receipt, "route" | "operationId" | "token"> & {
 
 /** Of 400 that the service takes, some are for what the gateway puts behind it. */
 const OPERATION_ID_CHARACTERS_MAX = 340;
-const KEY_CHARACTERS_MAX = 400;
 const FILE_NAME_BYTES_MAX = 200;
 const FIELDS_MAX = 20;
 const EXTENSIONS: ReadonlyMap<string, string> = new Map([
@@ -83,11 +85,11 @@ export async function pushRoutes(app: FastifyInstance, parts: RouteParts): Promi
     app.post<{ Params: { guid: string } }>(`${prefix}/api/generic/:guid`, { onRequest }, async (request) => {
       const token = request.params.guid.toLowerCase();
       const refusal = parts.refusalOf(token, parts.serviceOf(user(request)));
-      if (refusal !== null) throw new IntakeProblem(404, "unknown-token", refusal);
+      if (refusal !== null) throw new HttpProblem(404, "unknown-token", refusal);
       const operationId = operationIdOf(request);
       const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
       const received = await receive(parts, bodyOf(request));
-      if (received.size === 0) await refuse(parts, received, invalid("the body is empty"));
+      if (received.size === 0) await refuse(parts, received, invalidRequest("the body is empty"));
       return await take(parts, request, user(request), received, {
         route: "generic",
         operationId,
@@ -137,13 +139,13 @@ export async function storageRoutes(app: FastifyInstance, parts: RouteParts): Pr
 /** What the query says of the upload. */
 function uploadOf(request: FastifyRequest): z.output<typeof storageQuery> {
   const query = storageQuery.safeParse(request.query);
-  if (!query.success) throw invalid("the query names no Filename, the name that triggers match");
+  if (!query.success) throw invalidRequest("the query names no Filename, the name that triggers match");
   checkFileName(query.data.Filename);
   return query.data;
 }
 
-function notMultipart(): IntakeProblem {
-  return new IntakeProblem(
+function notMultipart(): HttpProblem {
+  return new HttpProblem(
     415,
     "unsupported-media-type",
     "send multipart/form-data with one part that holds the file",
@@ -157,21 +159,19 @@ function admission(parts: RouteParts, right: IntakeRight, scope: string) {
     users.set(request, await parts.people.authenticate(request, right, scope));
     const encoding = request.headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity")
-      throw new IntakeProblem(
+      throw new HttpProblem(
         415,
         "unsupported-media-type",
         `the body is ${encoding}; send it without Content-Encoding`,
       );
     if (Number(request.headers["content-length"] ?? 0) > parts.limits.body) throw tooLarge(parts);
     if ((await parts.shelf.waitingBytes()) >= parts.limits.backlog)
-      throw new IntakeProblem(
-        503,
+      throw unavailable(
         "backlog-full",
         "too much waits to be delivered; send this again when the service is back",
       );
     if (await parts.isFull())
-      throw new IntakeProblem(
-        503,
+      throw unavailable(
         "storage-full",
         "the gateway holds as much as it may until the service is back; send this again later",
       );
@@ -180,7 +180,7 @@ function admission(parts: RouteParts, right: IntakeRight, scope: string) {
 
 function admitted(request: FastifyRequest): IntakeUser {
   const user = users.get(request);
-  if (user === undefined) throw new IntakeProblem(401, "unauthenticated", "nobody signed in");
+  if (user === undefined) throw unauthenticated("nobody signed in");
   return user;
 }
 
@@ -210,11 +210,7 @@ async function take(
   };
   const outcome = await shelf.publish(received, receipt);
   if (outcome.kind === "conflict")
-    throw new IntakeProblem(
-      422,
-      "idempotency-conflict",
-      "this Idempotency-Key came before with another body",
-    );
+    throw new HttpProblem(422, "idempotency-conflict", "this Idempotency-Key came before with another body");
   if (outcome.kind === "repeat") {
     log.debug({ user: user.username, path: outcome.receipt.path }, "a repeated body was answered as before");
     return JSON.parse(outcome.receipt.answer);
@@ -238,14 +234,14 @@ async function receivePart(parts: RouteParts, request: FastifyRequest): Promise<
   for await (const part of request.parts()) {
     if (part.type !== "file") continue;
     if (received !== null)
-      await refuse(parts, received, invalid("the body has several parts; send one file a call"));
+      await refuse(parts, received, invalidRequest("the body has several parts; send one file a call"));
     received = await receive(parts, part.file);
   }
-  if (received === null) throw invalid("the body has no part that holds a file");
+  if (received === null) throw invalidRequest("the body has no part that holds a file");
   return received;
 }
 
-async function refuse(parts: RouteParts, received: Received, problem: IntakeProblem): Promise<never> {
+async function refuse(parts: RouteParts, received: Received, problem: unknown): Promise<never> {
   await parts.shelf.discard(received);
   throw problem;
 }
@@ -257,9 +253,9 @@ async function checked(parts: RouteParts, received: Received): Promise<number> {
   } catch (thrown) {
     await parts.shelf.discard(received);
     if (!(thrown instanceof PushBodyFault)) throw thrown;
-    if (thrown.path === null) throw new IntakeProblem(400, "invalid-json", thrown.message);
+    if (thrown.path === null) throw new HttpProblem(400, "invalid-json", thrown.message);
     const errors = [{ path: thrown.path, message: thrown.words }];
-    throw new IntakeProblem(400, "invalid-request", thrown.message, errors);
+    throw invalidRequest(thrown.message, errors);
   }
 }
 
@@ -267,48 +263,35 @@ function bodyOf(request: FastifyRequest): Readable {
   return request.body instanceof Readable ? request.body : request.raw;
 }
 
-/** Older clients send the operation id as a bare query string, `?<id>` with no name. */
 function operationIdOf(request: FastifyRequest): string | null {
-  const [, raw = ""] = request.url.split("?", 2);
-  const bare = raw.split("&").find((part) => part !== "" && !part.includes("="));
   const query = pushQuery.safeParse(request.query);
   if (!query.success)
-    throw invalid(query.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; "));
-  const id = query.data.operationId || (bare === undefined ? "" : decoded(bare));
+    throw invalidRequest(
+      query.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; "),
+    );
+  const id = query.data.operationId || (bareOperationId(request) ?? "");
   if (id.length > OPERATION_ID_CHARACTERS_MAX)
-    throw invalid(`operationId: is at most ${OPERATION_ID_CHARACTERS_MAX} characters`);
+    throw invalidRequest(`operationId: is at most ${OPERATION_ID_CHARACTERS_MAX} characters`);
   return id === "" ? null : id;
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch (thrown) {
-    if (thrown instanceof URIError) return text;
-    throw thrown;
-  }
-}
-
 async function keyOf(parts: RouteParts, request: FastifyRequest, received: Received): Promise<string | null> {
-  const key = request.headers["idempotency-key"];
-  if (key === undefined || key === "") return null;
-  if (typeof key === "string" && key.length <= KEY_CHARACTERS_MAX) return key;
-  return await refuse(
-    parts,
-    received,
-    invalid(`Idempotency-Key: is one value of at most ${KEY_CHARACTERS_MAX} characters`),
-  );
+  try {
+    return idempotencyKeyOf(request);
+  } catch (thrown) {
+    return await refuse(parts, received, thrown);
+  }
 }
 
 function checkFileName(name: string): void {
   const plain = name.trim() !== "" && !/[/\\\p{Cc}]/u.test(name) && name !== "." && name !== "..";
-  if (!plain) throw invalid("Filename: is a name without folders");
+  if (!plain) throw invalidRequest("Filename: is a name without folders");
   if (Buffer.byteLength(name) > FILE_NAME_BYTES_MAX)
-    throw invalid(`Filename: is at most ${FILE_NAME_BYTES_MAX} bytes`);
+    throw invalidRequest(`Filename: is at most ${FILE_NAME_BYTES_MAX} bytes`);
 }
 
-function tooLarge({ limits }: RouteParts): IntakeProblem {
-  return new IntakeProblem(
+function tooLarge({ limits }: RouteParts): HttpProblem {
+  return new HttpProblem(
     413,
     "too-large",
     `the body is larger than the ${limits.body} bytes that this intake takes; send it in parts`,

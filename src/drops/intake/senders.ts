@@ -10,9 +10,9 @@ import {
   type SignInLimits,
   type SignInThrottle,
 } from "../../support/sign-in-throttle.ts";
-import { API_VERSION } from "../../wire/index.ts";
+import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
+import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
-import { IntakeProblem } from "./problems.ts";
 
 const ALGORITHM = "HS256";
 export const SECRET_BYTES = 32;
@@ -30,7 +30,7 @@ export interface Grant {
   readonly clientId: string;
 }
 
-export class TooManyAttempts extends IntakeProblem {
+export class TooManyAttempts extends HttpProblem {
   constructor(seconds: number) {
     super(429, "too-many-requests", "too many wrong credentials", undefined, seconds);
   }
@@ -101,16 +101,16 @@ export class People {
     return { token, lifetimeSec };
   }
 
-  /** The user of the request, by Bearer (with the scope) or Basic, who holds the right. Throws an `IntakeProblem`. */
+  /**
+   * The user of the request, by Bearer (with the scope) or Basic, who holds the right. Throws an
+   * `HttpProblem`.
+   */
   async authenticate(request: FastifyRequest, right: IntakeRight, scope: string): Promise<IntakeUser> {
-    checkApiVersion(request);
-    const [, scheme = "", rest = ""] = /^(\S+)\s+(\S+)\s*$/.exec(request.headers.authorization ?? "") ?? [];
-    const user =
-      scheme.toLowerCase() === "basic"
-        ? this.#basic(rest, request.ip)
-        : await this.#bearer(scheme.toLowerCase(), rest, scope);
+    checkApiVersion(request, "intake");
+    const [scheme, rest] = authorizationOf(request);
+    const user = scheme === "basic" ? this.#basic(rest, request.ip) : await this.#bearer(scheme, rest, scope);
     if (user.rights.includes(right)) return user;
-    throw new IntakeProblem(
+    throw new HttpProblem(
       403,
       "missing-right",
       `the user ${user.username} lacks the right: ${RIGHT_WORDS[right]}`,
@@ -118,10 +118,8 @@ export class People {
   }
 
   #basic(credentials: string, address: string): IntakeUser {
-    const decoded = Buffer.from(credentials, "base64").toString("utf8");
-    const colon = decoded.indexOf(":");
-    if (colon < 0) throw unauthenticated("Basic credentials are `user:password` in base64");
-    const user = this.signIn(decoded.slice(0, colon), decoded.slice(colon + 1), address);
+    const { name, password } = basicCredentials(credentials);
+    const user = this.signIn(name, password, address);
     if (user === null) throw unauthenticated("wrong user name or password");
     return user;
   }
@@ -132,7 +130,7 @@ export class People {
     const grant = await this.#verify(token);
     if (grant === null) throw unauthenticated("the access token is not valid or has expired");
     if (!grant.scopes.includes(scope))
-      throw new IntakeProblem(401, "missing-scope", `the access token lacks the scope ${scope}`);
+      throw new HttpProblem(401, "missing-scope", `the access token lacks the scope ${scope}`);
     const user = this.#users.get(grant.username);
     if (user === undefined) throw unauthenticated("the user of the access token may no longer send");
     return user;
@@ -156,7 +154,10 @@ export class People {
     }
   }
 
-  /** Another one when the password or the client secret is changed; null when the client, or the user, is none any more. */
+  /**
+   * Another one when the password or the client secret is changed; null when the client, or the user, is none
+   * any more.
+   */
   #generationOf({ username, clientId }: Grant): string | null {
     const password = this.#users.get(username)?.password;
     const secret = this.#clients.size === 0 ? "" : this.#clients.get(clientId);
@@ -171,19 +172,4 @@ export class People {
     const equal = timingSafeEqual(digest(given), digest(known ?? DECOY));
     return equal && known !== undefined;
   }
-}
-
-/** Without the header a call follows the newest version, which is this one; another version would be read wrongly in silence. */
-function checkApiVersion(request: FastifyRequest): void {
-  const version = request.headers["api-version"];
-  if (version === undefined || version === API_VERSION) return;
-  throw new IntakeProblem(
-    400,
-    "unsupported-api-version",
-    `this intake speaks Api-Version ${API_VERSION}, not ${version}`,
-  );
-}
-
-function unauthenticated(detail: string): IntakeProblem {
-  return new IntakeProblem(401, "unauthenticated", detail);
 }

@@ -1,4 +1,6 @@
 /** Parameters of /data (specification, *Data endpoints*): checked, combined, and prepared for the store. */
+
+import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import {
   type Aggregate,
   type DataDisplayLevel,
@@ -8,7 +10,7 @@ import {
   ianaZone,
   type Unit,
 } from "../../wire/index.ts";
-import { HttpProblem, invalidField, invalidRequest, parsed } from "../http/problems.ts";
+import { invalidField, parsed } from "../http/problems.ts";
 import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/store.ts";
 import { both, pageOf } from "../structure/pages.ts";
 import { PERIOD_RULE, readInstant } from "../time.ts";

@@ -5,10 +5,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { caseless, listOf, queryBoolean, queryInteger, unknownNames } from "../../wire/caseless.ts";
+import { invalidRequest } from "../../wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";
-import { invalidField, invalidRequest, parsed } from "../http/problems.ts";
+import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { Holding } from "../store/store.ts";
 import { isoOfMs, PERIOD_RULE, readInstant } from "../time.ts";

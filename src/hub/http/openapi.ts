@@ -1,5 +1,6 @@
 /** The document of the interface (OpenAPI 3.1), derived from the routes and their schemas. */
 import { z } from "zod";
+import { TITLES } from "../../wire/http-problem.ts";
 import {
   API_VERSION,
   dataRow,
@@ -14,7 +15,6 @@ import {
   webhookBody,
 } from "../../wire/index.ts";
 import { ACCESS, type AccessRule } from "./access.ts";
-import { TITLES } from "./problems.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";
 
 type Json = Readonly<Record<string, unknown>>;

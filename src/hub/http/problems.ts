@@ -1,73 +1,17 @@
-/** Error responses of the hub: problem details (RFC 9457) with a stable `code`; shape in `wire/problem.ts`. */
+/** Errors of the hub as problem details; the response itself is in `wire/http-problem.ts`. */
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Logger } from "../../support/log.ts";
-import type { Problem } from "../../wire/index.ts";
-
-export type ProblemCode =
-  | "invalid-request"
-  | "invalid-json"
-  | "too-large"
-  | "unauthenticated"
-  | "missing-scope"
-  | "missing-right"
-  | "not-found"
-  | "method-not-allowed"
-  | "unsupported-media-type"
-  | "unsupported-api-version"
-  | "conflict"
-  | "idempotency-conflict"
-  | "too-many-requests"
-  | "quota-exceeded"
-  | "not-supported"
-  | "internal";
-
-export const TITLES: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  408: "Request Timeout",
-  409: "Conflict",
-  413: "Content Too Large",
-  414: "URI Too Long",
-  415: "Unsupported Media Type",
-  422: "Unprocessable Content",
-  429: "Too Many Requests",
-  431: "Request Header Fields Too Large",
-  500: "Internal Server Error",
-  501: "Not Implemented",
-};
-
-export type ProblemErrors = NonNullable<Problem["errors"]>;
-
-/** A response that ends a request; thrown by handlers and written by the error handler. */
-export class HttpProblem extends Error {
-  readonly status: number;
-  readonly code: ProblemCode;
-  readonly errors: ProblemErrors | undefined;
-  /** Value of the header `Retry-After`. */
-  readonly retryAfterSec: number | undefined;
-
-  constructor(
-    status: number,
-    code: ProblemCode,
-    detail: string,
-    errors?: ProblemErrors,
-    retryAfterSec?: number,
-  ) {
-    super(detail);
-    this.status = status;
-    this.code = code;
-    this.errors = errors;
-    this.retryAfterSec = retryAfterSec;
-  }
-}
-
-export function invalidRequest(detail: string, errors?: ProblemErrors): HttpProblem {
-  return new HttpProblem(400, "invalid-request", detail, errors);
-}
+import {
+  frameworkProblem,
+  HttpProblem,
+  invalidRequest,
+  type ProblemCode,
+  problemBody,
+  sendProblem,
+  TITLES,
+} from "../../wire/http-problem.ts";
 
 export function invalidField(path: string, message: string): HttpProblem {
   return invalidRequest(`${path}: ${message}`, [{ path, message }]);
@@ -110,63 +54,47 @@ export function unfit(input: unknown): string | null {
   return null;
 }
 
-/** Details quote the input; a long text is cut to its beginning. */
-const DETAIL_MAX = 2_000;
-
-function bodyOf(thrown: HttpProblem): string {
-  const body: Problem = {
-    type: "about:blank",
-    code: thrown.code,
-    title: TITLES[thrown.status] ?? "Error",
-    status: thrown.status,
-    detail: thrown.message.slice(0, DETAIL_MAX),
-    ...(thrown.errors === undefined ? {} : { errors: thrown.errors }),
-  };
-  return JSON.stringify(body);
-}
-
-export function sendProblem(reply: FastifyReply, thrown: HttpProblem): FastifyReply {
-  if (thrown.status === 401) void reply.header("www-authenticate", "Bearer");
-  if (thrown.retryAfterSec !== undefined) void reply.header("retry-after", thrown.retryAfterSec);
-  return reply.code(thrown.status).type("application/problem+json").send(bodyOf(thrown));
-}
+/** Value of `WWW-Authenticate`. */
+const CHALLENGE = "Bearer";
 
 /**
- * Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect: logged,
- * 500.
+ * Errors of Fastify itself (malformed JSON, limits, media types) become problems; anything else is a defect:
+ * logged, 500.
  */
 export function installProblems(app: FastifyInstance, log: Logger): void {
   app.addHook("onRequest", async (request) => {
     if (request.url.includes("%00")) throw invalidRequest("the URL holds a NUL character");
   });
   app.setErrorHandler((thrown: FastifyError | HttpProblem, request, reply) => {
-    if (thrown instanceof HttpProblem) return sendProblem(reply, thrown);
+    if (thrown instanceof HttpProblem) return sendProblem(reply, thrown, CHALLENGE);
     const status = thrown.statusCode ?? 500;
     if (status >= 400 && status < 500)
-      return sendProblem(reply, new HttpProblem(status, fastifyCode(status), thrown.message));
+      return sendProblem(reply, frameworkProblem(status, thrown.message), CHALLENGE);
     log.error({ err: thrown, method: request.method, url: request.url.split("?")[0] }, "request failed");
     return sendProblem(
       reply,
       new HttpProblem(500, "internal", "the hub failed to answer; its log says why. Try again later."),
+      CHALLENGE,
     );
   });
   app.setNotFoundHandler((request, reply) =>
     sendProblem(
       reply,
       new HttpProblem(404, "not-found", `no ${request.method} ${request.url.split("?")[0]}`),
+      CHALLENGE,
     ),
   );
 }
 
 /**
- * Requests that are refused before a route is found (Fastify's options): unreadable addresses, and input that is not
- * HTTP.
+ * Requests that are refused before a route is found (Fastify's options): unreadable addresses, and input that
+ * is not HTTP.
  */
 export const belowRoutes = {
   frameworkErrors: (thrown: FastifyError, _request: FastifyRequest, reply: FastifyReply): void => {
     const status = thrown.statusCode ?? 400;
     const detail = status === 414 ? "a part of the path is too long" : thrown.message;
-    void sendProblem(reply, new HttpProblem(status, fastifyCode(status), detail));
+    void sendProblem(reply, frameworkProblem(status, detail), CHALLENGE);
   },
   clientErrorHandler: (thrown: Error & { readonly code?: string }, socket: Socket): void => {
     if (thrown.code === "ECONNRESET" || !socket.writable) {
@@ -174,7 +102,7 @@ export const belowRoutes = {
       return;
     }
     const [status, code, detail] = CLIENT_ERRORS[thrown.code ?? ""] ?? UNREADABLE;
-    const body = bodyOf(new HttpProblem(status, code, detail));
+    const body = problemBody(new HttpProblem(status, code, detail));
     socket.end(
       `HTTP/1.1 ${status} ${TITLES[status]}\r\nContent-Type: ` +
         `application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: ` +
@@ -192,10 +120,3 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, stri
   ],
   ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid-request", "the request did not end in time"],
 };
-
-function fastifyCode(status: number): ProblemCode {
-  if (status === 404) return "not-found";
-  if (status === 413 || status === 414) return "too-large";
-  if (status === 415) return "unsupported-media-type";
-  return "invalid-request";
-}

@@ -4,9 +4,9 @@
  */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { HttpProblem } from "../../wire/http-problem.ts";
 import type { HubOptions } from "../options.ts";
 import type { Principal } from "../token/guard.ts";
-import { HttpProblem } from "./problems.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -1,10 +1,11 @@
 /** Outcomes of pushes, and the commands for failed ones (extensions of Headgate, `docs/hub-choices.md`, *Outcomes*). */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { HttpProblem } from "../../wire/http-problem.ts";
 import { operationAgainQuery, operationsQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
+import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { HubStore, OperationRecord } from "../store/store.ts";
 import { notFound, pageOf, sendCount, wantsCount } from "../structure/pages.ts";

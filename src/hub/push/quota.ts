@@ -2,8 +2,9 @@
  * Quotas of an account for a day (UTC): points and bytes pushed (specification, *Limits*: customer-level,
  * configurable).
  */
+
+import { HttpProblem } from "../../wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
-import { HttpProblem } from "../http/problems.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { faultPoint } from "../../support/faults.ts";
+import { HttpProblem } from "../../wire/http-problem.ts";
 import {
   OPERATION_TIMEOUT_DEFAULT_SEC,
   type PushAccepted,
@@ -14,9 +15,10 @@ import {
   pushQuery,
   WEBHOOK_WARNING,
 } from "../../wire/index.ts";
+import { bareOperationId, idempotencyKeyOf } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { HttpProblem, invalidField, parsed } from "../http/problems.ts";
+import { invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
@@ -26,8 +28,6 @@ import { compressed } from "./body-compression.ts";
 import { timeoutOf } from "./operations.ts";
 import { takeQuota } from "./quota.ts";
 import { reachOf } from "./receivers.ts";
-
-const KEY_CHARACTERS_MAX = 400;
 
 export async function pushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   // Any content type: the bytes are kept as received.
@@ -73,7 +73,7 @@ async function receive(
       `the body is ${encoding}; send it without Content-Encoding`,
     );
   const query = readQuery(request);
-  const key = idempotencyKey(request);
+  const key = idempotencyKeyOf(request);
   const webhookUrl = readWebhookUrl(query.webhookUrl, context.options.webhook.hosts, reply);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const received = await countReadings(body);
@@ -129,30 +129,11 @@ async function acceptPacked({ store }: HubContext, operation: NewOperation): Pro
   return store.operations.accept({ ...operation, body: await compressed(operation.body) });
 }
 
-/** Older clients send the operation id as a bare query string, `?<id>` with no name. */
 function readQuery(request: FastifyRequest): PushQuery {
   const query = parsed(pushQuery, request.query);
-  const [, raw = ""] = request.url.split("?", 2);
-  const bare = raw.split("&").find((part) => part !== "" && !part.includes("="));
-  if (bare === undefined || query.operationId !== undefined) return query;
-  return { ...query, operationId: parsed(pushQuery, { operationId: decoded(bare) }).operationId };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch (thrown) {
-    if (thrown instanceof URIError) return text;
-    throw thrown;
-  }
-}
-
-function idempotencyKey(request: FastifyRequest): string | null {
-  const key = request.headers["idempotency-key"];
-  if (key === undefined || key === "") return null;
-  if (typeof key !== "string" || key.length > KEY_CHARACTERS_MAX)
-    throw invalidField("Idempotency-Key", `is one value of at most ${KEY_CHARACTERS_MAX} characters`);
-  return key;
+  const bare = bareOperationId(request);
+  if (bare === null || query.operationId !== undefined) return query;
+  return { ...query, operationId: parsed(pushQuery, { operationId: bare }).operationId };
 }
 
 /** Null, and a warning: the push is accepted, and its outcome is available by GET /operations/{operationId} alone. */

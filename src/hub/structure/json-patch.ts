@@ -4,7 +4,7 @@
  * document again and again.
  */
 import jsonPatch, { type Operation } from "fast-json-patch";
-import { invalidRequest } from "../http/problems.ts";
+import { invalidRequest } from "../../wire/http-problem.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

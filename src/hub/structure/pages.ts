@@ -1,6 +1,7 @@
 /** Conventions of collection endpoints (specification, *Conventions of collection endpoints*). */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { HttpProblem, invalidField } from "../http/problems.ts";
+import { HttpProblem } from "../../wire/http-problem.ts";
+import { invalidField } from "../http/problems.ts";
 import type { Page } from "../store/store.ts";
 
 /** Page size when only a page number is given ("not shown"). */

@@ -3,9 +3,9 @@
  * *Errors*).
  */
 import type { FastifyRequest } from "fastify";
-import { API_VERSION } from "../../wire/index.ts";
+import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
+import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
-import { HttpProblem } from "../http/problems.ts";
 import type { IdentityStore, UserRecord } from "../store/store.ts";
 import type { Passwords } from "./passwords.ts";
 import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
@@ -31,7 +31,7 @@ export interface GuardParts {
 
 export function createGuard({ identity, tokens, passwords }: GuardParts): Guard {
   const byToken = async (request: FastifyRequest, scopes: readonly string[]): Promise<Principal> => {
-    const [scheme, token] = authorization(request);
+    const [scheme, token] = authorizationOf(request);
     if (scheme !== "bearer" || token === "")
       throw unauthenticated("send `Authorization: Bearer <access token>`");
     const claims = await tokens.verify(token);
@@ -49,13 +49,10 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
     return { user, accountId: claims.accountId, clientId: claims.clientId };
   };
   const byPassword = async (credentials: string, address: string): Promise<Principal> => {
-    const decoded = Buffer.from(credentials, "base64").toString("utf8");
-    const colon = decoded.indexOf(":");
-    if (colon < 0 || decoded.includes("\0"))
-      throw unauthenticated("Basic credentials are `user:password` in base64");
-    const attempt = { address, name: `user ${decoded.slice(0, colon)}` };
-    const user = await identity.userByName(decoded.slice(0, colon));
-    const verdict = await passwords.check(attempt, decoded.slice(colon + 1), user?.passwordHash ?? null);
+    const { name, password } = basicCredentials(credentials);
+    const attempt = { address, name: `user ${name}` };
+    const user = await identity.userByName(name);
+    const verdict = await passwords.check(attempt, password, user?.passwordHash ?? null);
     if (verdict.kind === "later")
       throw new HttpProblem(429, "too-many-requests", verdict.why, undefined, verdict.seconds);
     const accountId = user === null ? undefined : defaultAccount(user);
@@ -65,8 +62,8 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
   };
   return {
     async admit(request, { scopes, right, basic }) {
-      checkApiVersion(request);
-      const [scheme, credentials] = authorization(request);
+      checkApiVersion(request, "hub");
+      const [scheme, credentials] = authorizationOf(request);
       const principal =
         basic && scheme === "basic"
           ? await byPassword(credentials, request.ip)
@@ -81,26 +78,4 @@ export function createGuard({ identity, tokens, passwords }: GuardParts): Guard 
       return principal;
     },
   };
-}
-
-function authorization(request: FastifyRequest): [scheme: string, rest: string] {
-  const match = /^(\S+)\s+(\S+)\s*$/.exec(request.headers.authorization ?? "");
-  return [match?.[1]?.toLowerCase() ?? "", match?.[2] ?? ""];
-}
-
-/**
- * Without the header a call uses the newest version, which is this one; another version would silently be read wrongly.
- */
-function checkApiVersion(request: FastifyRequest): void {
-  const version = request.headers["api-version"];
-  if (version !== undefined && version !== API_VERSION)
-    throw new HttpProblem(
-      400,
-      "unsupported-api-version",
-      `this hub speaks Api-Version ${API_VERSION}, not ${version}`,
-    );
-}
-
-function unauthenticated(detail: string): HttpProblem {
-  return new HttpProblem(401, "unauthenticated", detail);
 }

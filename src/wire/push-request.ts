@@ -1,0 +1,39 @@
+/** Parts of a push request that the hub and HTTP intakes read alike. */
+import type { FastifyRequest } from "fastify";
+import { HttpProblem } from "./http-problem.ts";
+
+const KEY_CHARACTERS_MAX = 400;
+
+/**
+ * Returns the value of the header `Idempotency-Key`, or null. Throws a 400 where it is too long or there are
+ * several.
+ */
+export function idempotencyKeyOf(request: FastifyRequest): string | null {
+  const key = request.headers["idempotency-key"];
+  if (key === undefined || key === "") return null;
+  if (typeof key === "string" && key.length <= KEY_CHARACTERS_MAX) return key;
+  const message = `is one value of at most ${KEY_CHARACTERS_MAX} characters`;
+  throw new HttpProblem(400, "invalid-request", `Idempotency-Key: ${message}`, [
+    { path: "Idempotency-Key", message },
+  ]);
+}
+
+/**
+ * Returns the operation id that older clients send as a bare query string, `?<id>` with no name; null without
+ * one.
+ */
+export function bareOperationId({ url }: FastifyRequest): string | null {
+  const [, raw = ""] = url.split("?", 2);
+  const bare = raw.split("&").find((part) => part !== "" && !part.includes("="));
+  return bare === undefined ? null : formDecoded(bare);
+}
+
+/** Decodes a value of a form (`application/x-www-form-urlencoded`); a malformed one is returned as it is. */
+export function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch (thrown) {
+    if (thrown instanceof URIError) return text;
+    throw thrown;
+  }
+}
