@@ -1,4 +1,7 @@
-/** What programs use that embed Headgate: `import { startGateway } from "headgate"`. Mappers use `headgate/mapper`. */
+/**
+ * The interface for programs that embed Headgate: `import { startGateway } from "headgate"`. Mappers use
+ * `headgate/mapper`.
+ */
 export { type GatewayConfig, loadGatewayConfig } from "./config/gateway-config.ts";
 export { loadHubOptions } from "./config/hub-config.ts";
 export {

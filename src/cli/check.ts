@@ -176,7 +176,7 @@ async function budgetFinding(
 ): Promise<Omit<Finding, "part">> {
   const held = async () => (ledger === null ? new Set<string>() : await heldRuns(ledger));
   const bodies = ledger?.shared ?? null;
-  const shared = bodies === null ? null : () => bodies.intake.allLyingBytes();
+  const shared = bodies === null ? null : () => bodies.intake.allWaitingBytes();
   const room = new SpoolRoom(spool.path, spool, { clock: systemClock, log: silentLog, held, shared });
   const state = await room.state();
   const about = "budget";

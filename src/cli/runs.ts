@@ -83,11 +83,11 @@ async function recentRuns(
 
 /** The nodes that share the ledger, where there are several. */
 async function printNodes(ledger: Ledger): Promise<void> {
-  for (const { node, alive, since, heardOf, drops, runs } of await ledger.fleet.nodes()) {
+  for (const { node, alive, since, lastSeenAt, drops, runs } of await ledger.fleet.nodes()) {
     const polls = drops.length === 0 ? "polls no drop" : `polls ${drops.join(", ")}`;
     if (alive)
       print(`${styled("green", "node")}  ${node}: up since ${when(since)}, ${polls}, works on ${runs} runs`);
-    else print(`${styled("yellow", "node")}  ${node}: last renewed its lease ${when(heardOf)}`);
+    else print(`${styled("yellow", "node")}  ${node}: last renewed its lease ${when(lastSeenAt)}`);
   }
 }
 

@@ -21,7 +21,7 @@ export interface PickupJournal {
 }
 
 export interface PickupPoll extends KnownArchives {
-  layBefore(path: string): boolean;
+  wasThere(path: string): boolean;
   folderListed(folder: string, below: readonly string[]): void;
   cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<ListingEnd>;
   record(

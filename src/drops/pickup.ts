@@ -53,7 +53,7 @@ interface Found {
   readonly oldest: Oldest;
   readonly waiting: UntakenFiles;
   /** Whether a file lay there at the first contact. */
-  readonly layBefore: (path: string) => boolean;
+  readonly wasThere: (path: string) => boolean;
   readonly archived: ArchivedNames;
   /** Paths of the done-files in the listing. */
   readonly done: Set<string>;
@@ -269,9 +269,9 @@ export class Pickup {
       const folders = options.finish === undefined ? [] : archiveFolders(options.finish);
       poll = await journal.beginPoll(drop.name, folders);
       const open = poll;
-      const layBefore = (path: string) => open.layBefore(path);
+      const wasThere = (path: string) => open.wasThere(path);
       const archived = new ArchivedNames(poll);
-      const found: Found = { tally, oldest, waiting, layBefore, archived, done: new Set(), undecided: [] };
+      const found: Found = { tally, oldest, waiting, wasThere, archived, done: new Set(), undecided: [] };
       const listing = drop.list(signal, (folder, below) => open.folderListed(folder, below));
       for await (const chunk of inTakeOrder(listing, CHUNK, clock, options.order?.by)) {
         // Thousands may be listed and not recorded; who stops does not wait for that.
@@ -351,7 +351,7 @@ export class Pickup {
   }
 
   #whySkipped(arrival: Arrival, found: Found): string | null {
-    if (!found.layBefore(arrival.path)) return null;
+    if (!found.wasThere(arrival.path)) return null;
     return whySkipped(this.#facts.options.initial, this.#facts.drop.modifiedMs(arrival));
   }
 

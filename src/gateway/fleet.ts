@@ -57,11 +57,11 @@ export class FleetMember {
 
   /** Resolves when the polling node of each drop is known. */
   async join(parts: FleetParts): Promise<void> {
-    const { lookAgainMs } = parts.ledger.fleet;
-    if (lookAgainMs === null) return;
+    const { recheckMs } = parts.ledger.fleet;
+    if (recheckMs === null) return;
     this.#alone = false;
     await this.#takeDrops(parts);
-    this.#loop = this.#recheck(parts, lookAgainMs);
+    this.#loop = this.#recheck(parts, recheckMs);
   }
 
   /** The configured drops changed: removed drops are released at once, added drops are requested. */

@@ -39,7 +39,7 @@ export async function openStorage(
     onRoom: (ids) => {
       for (const id of ids) onRun(id);
     },
-    shared: shared === null ? null : () => shared.intake.allLyingBytes(),
+    shared: shared === null ? null : () => shared.intake.allWaitingBytes(),
   });
   measureSpool(metrics.registry, room);
   return { spool: releasing(spool, room), room };

@@ -72,7 +72,7 @@ export interface RunningHub {
 const PURGE_MS = 3_600_000;
 /** A client that stalls for this long in the middle of a request does not delay the shutdown. */
 const SILENCE_MS = 30_000;
-/** Usage of earlier days is not needed any more. */
+/** Usage of earlier days is no longer needed. */
 const USAGE_MS = 2 * 86_400_000;
 
 /** When the store or the port is not available: `TransientError` where that may pass by itself, else `ConfigError`. */

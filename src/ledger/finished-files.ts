@@ -1,39 +1,46 @@
 /**
- * What of the ledger is about source files after their end: which of them are still watched where they are now, which folders
- * are or were archives of a drop, and how long writers paused. Writes about a drop are refused (`HG-LEDG-010`) while another node polls it.
+ * The part of the ledger about source files after their end: which of them are still watched at their present
+ * places, which folders are or were archives of a drop, and how long writers paused. Writes about a drop are
+ * refused (`HG-LEDG-010`) while another node polls it.
  */
 import type { FinishPlan, IsoInstant } from "../model.ts";
 
 /** A finished file that is still watched. */
 export interface FinishedFile {
   readonly drop: string;
-  /** Where it is now, relative to the drop's root: its path, a name aside, or its place in the archive. */
+  /**
+   * Present place of the file, relative to the drop's root: its path, a name beside it, or its place in the
+   * archive.
+   */
   readonly place: string;
-  /** Where it came from. */
+  /** Path from which it came. */
   readonly path: string;
   readonly arrivalId: number;
   readonly runId: string | null;
   readonly size: number;
   readonly mtime: string;
-  /** What tells the file from another one at the same place, where the drop knows (device and inode); null while that is unknown. */
+  /**
+   * Distinguishes the file from another one at the same place, where the drop provides an identity (device
+   * and inode); null while it is unknown.
+   */
   readonly identity: string | null;
-  /** Of the bytes that were fetched; null where nothing was fetched. */
+  /** Digest of the fetched bytes; null for a file that was not fetched. */
   readonly sha256: string | null;
-  /** What is still to be done to it. */
+  /** The finish steps that the file still needs. */
   readonly plan: FinishPlan;
-  /** Other content was found there: it goes back to its path, to be taken as a whole. */
+  /** Other content was found at the place: the file returns to its path, to be processed as a new version. */
   readonly changed: boolean;
-  /** Since when it cannot go back, as another file is at its path; null while nothing keeps it. */
+  /** Since when another file at its path prevents the return; null while nothing prevents it. */
   readonly occupiedSince: IsoInstant | null;
   readonly begunAt: IsoInstant;
   readonly endsAt: IsoInstant;
   readonly lookAt: IsoInstant;
 }
 
-/** How a file begins to be watched. */
+/** The facts with which the watch of a file begins. */
 export type NewFinishedFile = Pick<FinishedFile, "place" | "identity" | "plan" | "endsAt" | "lookAt">;
 
-/** Facts that are absent stay as they are. */
+/** Absent facts stay unchanged. */
 export interface FinishedFileChange {
   readonly place?: string;
   readonly size?: number;
@@ -44,11 +51,11 @@ export interface FinishedFileChange {
   readonly occupiedSince?: IsoInstant;
   readonly endsAt?: IsoInstant;
   readonly lookAt?: IsoInstant;
-  /** It is not watched any more. */
+  /** The watch has ended. */
   readonly ended?: boolean;
-  /** It has left its path now. */
+  /** The file has left its path. */
   readonly left?: boolean;
-  /** A line in the life of the file, such as `source.deleted`. */
+  /** An event in the history of the file, such as `source.deleted`. */
   readonly event?: { readonly what: string; readonly detail: string };
 }
 
@@ -60,32 +67,32 @@ export interface GrowthPause {
 
 export interface FinishedFiles {
   /**
-   * Of a file that has no run: begins to watch it, with the event; at another place than its path it has left that. A file of a run comes by
-   * `noteRun`.
+   * Begins to watch a file that has no run, with the event; when its place differs from its path, it has left
+   * the path. The file of a run is watched by `noteRun`.
    */
   watch(
     file: NewFinishedFile & Pick<FinishedFile, "drop" | "path" | "arrivalId" | "size" | "mtime">,
     event: { readonly what: string; readonly detail: string },
   ): Promise<void>;
   /**
-   * Those of a drop that are to be looked at by then, the earliest first, up to a number of them; and all those that wait at their own
-   * paths, where a later version came since.
+   * Files of a drop whose check is due by then, the earliest first, up to the limit; and all files that wait
+   * at their own paths after a later version arrived there.
    */
   due(drop: string, by: IsoInstant, limit: number): Promise<readonly FinishedFile[]>;
   /** The file of an arrival that is watched, or null. */
   of(arrivalId: number): Promise<FinishedFile | null>;
-  /** Of all drops, those that cannot go back to their paths. */
+  /** Files of all drops that cannot return to their paths. */
   occupied(): Promise<readonly FinishedFile[]>;
-  /** Records what was found out about a file, or done to it. */
+  /** Records a finding about a file, or a step that was done to it. */
   change(file: FinishedFile, change: FinishedFileChange): Promise<void>;
-  /** Several unchanged files are looked at again later, in one transaction. */
+  /** Postpones the next check of several unchanged files, in one transaction. */
   postpone(
     drop: string,
     looks: readonly Pick<FinishedFile, "place" | "identity" | "lookAt">[],
   ): Promise<void>;
-  /** Folders that are or were archives of the drop, after these were added. */
+  /** Adds the given folders, and returns all folders that are or were archives of the drop. */
   archives(drop: string, folders?: readonly string[]): Promise<readonly string[]>;
-  /** Remembered when it is longer than the one that is known. */
+  /** Records the pause when it is longer than the known one. */
   noteGrowthPause(drop: string, path: string, pauseMs: number): Promise<void>;
   growthPause(drop: string): Promise<GrowthPause | null>;
 }

@@ -1,4 +1,4 @@
-/** What the ledger's queries return, beside the nouns of `model.ts`. */
+/** Results of the ledger's queries, beside the nouns of `model.ts`. */
 import type {
   Arrival,
   Batch,
@@ -20,18 +20,18 @@ export interface LedgerFault {
   readonly subject: string;
   /** Such as `is accepted, and has no batches`. */
   readonly words: string;
-  /** Null when a backup has to be restored. */
+  /** Null when only a backup can repair the ledger. */
   readonly repair: "recount" | "relink" | null;
 }
 
-/** What the ledger knew until it forgot it. */
-/** Who has a file forgotten, and why. */
+/** The counts that the ledger had before it forgot the file. */
+/** The person who ordered a file to be forgotten, and the reason. */
 export interface ForgetSaid {
   readonly by: string;
   readonly why: string;
 }
 
-/** What stays of a file that was forgotten. */
+/** The record that remains of a forgotten file. */
 export interface ForgottenFile extends Forgotten, ForgetSaid {
   readonly drop: string;
   readonly path: string;
@@ -42,11 +42,11 @@ export interface Forgotten {
   readonly arrivals: number;
   readonly runs: readonly string[];
   readonly acceptedPoints: number;
-  /** Batches that were sent and never answered. */
+  /** Batches that were sent and got no response. */
   readonly unanswered: number;
 }
 
-/** A container is followed by its entries. */
+/** The entries of a container follow it. */
 export interface TracedFile {
   readonly arrival: Arrival;
   readonly runs: readonly {
@@ -57,7 +57,7 @@ export interface TracedFile {
   readonly events: readonly LedgerEvent[];
 }
 
-/** Runs of one state that belong together. */
+/** A group of runs of one state. */
 export interface Backlog {
   readonly drop: string;
   readonly trigger: string;
@@ -79,4 +79,26 @@ export interface Tally {
   };
   /** Delivered files (accepted or confirmed) by drop. */
   readonly drops: ReadonlyMap<string, number>;
+}
+
+/** Queries of operators. */
+export interface LedgerQueries {
+  /**
+   * By operationId, run id, path, file name, or the beginning of an id (4 characters or more): newest first,
+   * 50 files at most.
+   */
+  trace(query: string): Promise<readonly TracedFile[]>;
+  events(arrivalId: number): Promise<readonly LedgerEvent[]>;
+  addEvent(event: Omit<LedgerEvent, "at">): Promise<void>;
+  /** The newest run of a trigger, in whatever state, or null. */
+  latestRunOf(trigger: string): Promise<Run | null>;
+  /** Newest first. */
+  recentRuns(limit: number, states?: readonly RunState[]): Promise<readonly Run[]>;
+  /**
+   * Files that are at a drop now, are unconfirmed or were worked on since, by standing and by drop, and the
+   * points of runs worked on since.
+   */
+  tally(since: IsoInstant): Promise<Tally>;
+  /** Runs in progress or held, counted by trigger, drop and lane. */
+  backlog(): Promise<readonly Backlog[]>;
 }

@@ -16,32 +16,32 @@ import { openSqliteLedger } from "./sqlite/open.ts";
 export interface LedgerMeans {
   readonly clock: Clock;
   readonly log?: Logger;
-  /** Beside a running gateway, for commands that only look: needs no lock, and every change is refused. */
+  /** For commands that only read, beside a running gateway: needs no lock, and every change is refused. */
   readonly readOnly?: boolean;
-  /** Told of each event after it was committed. */
+  /** Called with each event after it was committed. */
   readonly onEvent?: (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
-  /** For a gateway, which is a node where many share the ledger. */
+  /** For a gateway, which is a node where several share the ledger. */
   readonly watch?: FleetWatch;
 }
 
 type Sqlite = Extract<LedgerOptions, { kind: "sqlite" }>;
 type Postgres = Extract<LedgerOptions, { kind: "postgres" }>;
-/** What opening it needs of its options. */
+/** The options that identify the ledger. */
 export type LedgerPlace = Pick<Sqlite, "kind" | "path"> | Postgres;
 
-/** `ConfigError` when it is in use, missing (read-only), of a newer version, or no ledger at all. */
+/** `ConfigError` when it is in use, missing (read-only), of a newer version, or not a ledger. */
 export function openLedger(options: LedgerPlace, means: LedgerMeans): Promise<Ledger> {
   return options.kind === "sqlite"
     ? openSqliteLedger({ path: options.path, ...means })
     : openPostgresLedger(options, means);
 }
 
-/** Whether there is none yet, as far as that can be known without opening it: a server has to be asked. */
+/** Whether the ledger is missing, as far as that can be known without opening it: that of a server cannot. */
 export function isLedgerMissing(options: LedgerPlace): boolean {
   return options.kind === "sqlite" && !existsSync(options.path);
 }
 
-/** `Fleet.alone` of a ledger that is not open; where there is none yet, nobody else works beside it. */
+/** `Fleet.alone` of a ledger that is not open; where there is none yet, no other process can use it. */
 export function aloneAtLedger(options: LedgerPlace, clock: Clock): Fleet["alone"] {
   return async (key, work, signal) => {
     if (isLedgerMissing(options)) return work(signal);
@@ -55,7 +55,7 @@ export function aloneAtLedger(options: LedgerPlace, clock: Clock): Fleet["alone"
   };
 }
 
-/** Where it is, for people: without secrets. */
+/** Location of the ledger as text, without secrets. */
 export function ledgerWords(options: LedgerPlace): string {
   if (options.kind === "sqlite") return options.path;
   const { host, pathname } = new URL(options.url);
@@ -63,18 +63,24 @@ export function ledgerWords(options: LedgerPlace): string {
 }
 
 /**
- * A consistent copy, also while a gateway writes the ledger. `ConfigError` when the database has its own means for
- * that.
+ * Makes a consistent copy, also while a gateway writes the ledger. `ConfigError` when the database has its
+ * own tools for that.
  */
 export async function backupLedger(options: LedgerPlace, to: string): Promise<LedgerCopy> {
   if (options.kind === "sqlite") return backupSqliteLedger(options.path, to);
   throw serverCopies("back up", options, dumpCommand(options, to));
 }
 
-/** Puts a copy in the place of the ledger, which is kept beside. `ConfigError` while a gateway owns it. */
+/**
+ * Replaces the ledger by a copy; the former ledger is kept beside it. `ConfigError` while a gateway owns the
+ * ledger.
+ */
 export async function restoreLedger(options: LedgerPlace, from: string, clock: Clock): Promise<Restored> {
   if (options.kind === "sqlite") return restoreSqliteLedger(options.path, from, clock);
-  const words = `stop all nodes, then: ${databaseCommand("psql", options)} -c 'ALTER SCHEMA ${options.schema} RENAME TO ${options.schema}_replaced' && ${databaseCommand("pg_restore", options)} --exit-on-error --single-transaction ${quoted(from)}`;
+  const words =
+    `stop all nodes, then: ${databaseCommand("psql", options)} ` +
+    `-c 'ALTER SCHEMA ${options.schema} RENAME TO ${options.schema}_replaced' && ` +
+    `${databaseCommand("pg_restore", options)} --exit-on-error --single-transaction ${quoted(from)}`;
   throw serverCopies("restore", options, words);
 }
 
@@ -82,11 +88,14 @@ function dumpCommand(options: Postgres, to: string): string {
   return `${databaseCommand("pg_dump", options)} --schema=${options.schema} --format=custom --file=${quoted(to)}`;
 }
 
-/** The password is left to `PGPASSWORD` or `~/.pgpass`, since others can read the arguments of a process. */
+/**
+ * The password is left to `PGPASSWORD` or `~/.pgpass`, since other users can read the arguments of a process.
+ */
 function databaseCommand(tool: string, { url }: Postgres): string {
   const { hostname, port, pathname, username } = new URL(url);
   const user = username === "" ? "" : ` --username=${quoted(decodeURIComponent(username))}`;
-  return `${tool} --host=${hostname}${port === "" ? "" : ` --port=${port}`}${user} --dbname=${quoted(decodeURIComponent(pathname.slice(1)))}`;
+  const server = `--host=${hostname}${port === "" ? "" : ` --port=${port}`}${user}`;
+  return `${tool} ${server} --dbname=${quoted(decodeURIComponent(pathname.slice(1)))}`;
 }
 
 function quoted(word: string): string {

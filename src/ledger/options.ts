@@ -4,7 +4,8 @@ import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
 import { duration } from "../support/quantities.ts";
 
 const keep = duration("90d").describe(
-  "How long files are remembered after they went from their drop; what needs a person is never forgotten. An identical upload after that counts as new. Default 90d.",
+  "How long files are remembered after they left their drop; a file that needs attention is never forgotten. " +
+    "An identical upload after that counts as new. Default 90d.",
 );
 
 const sqliteLedger = z.strictObject({
@@ -14,7 +15,8 @@ const sqliteLedger = z.strictObject({
     .min(1)
     .default("./state/ledger.sqlite")
     .describe(
-      "File of the ledger; its folder is made when it is missing. It must be on a local disk, since network shares do not lock reliably.",
+      "File of the ledger; its folder is created when it is missing. It must be on a local disk, " +
+        "since network shares do not lock reliably.",
     )
     .meta({ examples: ["/var/lib/headgate/ledger.sqlite"] }),
   keep,
@@ -24,7 +26,8 @@ const postgresLedger = z.strictObject({
   kind: z
     .literal("postgres")
     .describe(
-      `A schema in a PostgreSQL database (${POSTGRES_LEAST}), which several gateways share: each is a node, takes over what another leaves, and never does what another does.`,
+      `A schema in a PostgreSQL database (${POSTGRES_LEAST}), which several gateways share: ` +
+        "each is a node, takes over the work of a node that ended, and never does the work of another node.",
     ),
   url: z
     .string()
@@ -36,7 +39,9 @@ const postgresLedger = z.strictObject({
     .regex(/^[a-z_][a-z0-9_]*$/, "must be a name of small letters, digits and underscores")
     .max(63)
     .default("headgate")
-    .describe("Schema of the ledger's tables; made when it is missing. All nodes of a fleet name the same."),
+    .describe(
+      "Schema of the ledger's tables; created when it is missing. All nodes of a fleet name the same.",
+    ),
   node: z
     .string()
     .min(1)
@@ -45,7 +50,8 @@ const postgresLedger = z.strictObject({
     .describe("Name of this gateway among the nodes, unlike all others. Default: the name of the host.")
     .meta({ examples: ["north-1"] }),
   lease: duration("30s").describe(
-    "A node that was not heard of for so long has lost its drops and runs to the others. The server's clock tells. Default 30s.",
+    "A node that has not renewed its lease for so long loses its drops and runs to the others. " +
+      "The server's clock counts. Default 30s.",
   ),
   keep,
 });
@@ -57,17 +63,17 @@ export const ledgerOptions = z
 export type LedgerOptions = z.output<typeof ledgerOptions>;
 export type PostgresLedgerOptions = z.output<typeof postgresLedger>;
 
-/** The file of a ledger that one process owns; null where a server holds it. */
+/** Path of the file of a ledger that one process owns; null for a ledger on a server. */
 export function ledgerFile(options: LedgerLocation): string | null {
   return options.kind === "sqlite" ? options.path : null;
 }
 
-/** The schema in which a server holds it; null where it is a file. */
+/** Schema of a ledger on a server; null for a ledger in a file. */
 export function ledgerSchema(options: LedgerOptions): string | null {
   return options.kind === "postgres" ? options.schema : null;
 }
 
-/** The name of this gateway among the nodes that share the ledger; null where no other node can. */
+/** Name of this gateway among the nodes that share the ledger; null where no other node can. */
 export function nodeName(options: LedgerLocation): string | null {
   return options.kind === "postgres" ? (options.node ?? hostname()) : null;
 }
@@ -77,7 +83,7 @@ export function withLedgerFile(options: LedgerOptions, resolve: (path: string) =
   return options.kind === "sqlite" ? { ...options, path: resolve(options.path) } : options;
 }
 
-/** What tells where a ledger is. */
+/** The options that define the location of a ledger. */
 export type LedgerLocation =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly node?: string | undefined };

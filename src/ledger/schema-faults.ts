@@ -1,4 +1,4 @@
-/** Why a database is not opened as a ledger. */
+/** Errors for a database that cannot be opened as a ledger. */
 import { ConfigError } from "../support/errors.ts";
 
 export function foreignLedger(place: string, message: string, hint?: string): ConfigError {

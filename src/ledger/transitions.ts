@@ -1,4 +1,7 @@
-/** Which state may follow which, asserted before a record is written, and the fault points beside each commit. */
+/**
+ * The permitted transitions between states, asserted before a record is written, and the fault points beside
+ * each commit.
+ */
 import type { ArrivalState, BatchState, RunState } from "../model.ts";
 import { ARRIVAL_STATES, BATCH_STATES, RUN_STATES } from "../states.ts";
 import { InvariantError } from "../support/errors.ts";
@@ -46,7 +49,10 @@ const COMMITS = [
   "finished.changed",
 ] as const;
 
-/** Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and `.after` it. */
+/**
+ * Every fault point of the ledger: `ledger.<what>.before` the commit, when nothing is durable yet, and
+ * `.after` it.
+ */
 export const FAULT_POINTS: readonly string[] = COMMITS.flatMap((what) => [
   `ledger.${what}.before`,
   `ledger.${what}.after`,

@@ -26,7 +26,7 @@ export class MemoryJournal implements PickupJournal {
     return {
       archives: [],
       ownsRun: async () => false,
-      layBefore: () => !this.#listed.has(drop),
+      wasThere: () => !this.#listed.has(drop),
       folderListed: () => undefined,
       cutShort: async () => ({ gone: [], missing: 0, awaited: [] }),
       record: async (entries) => {

@@ -95,14 +95,14 @@ async function strike(
     else await victim.end("SIGKILL");
     if (sleeps || later < 0.5)
       await until(`${other.name} misses ${victim.name}`, () =>
-        other.process.stderr.slice(heard).includes("was not heard of and has lost what it held"),
+        other.process.stderr.slice(heard).includes("did not renew its lease and has lost its drops and runs"),
       );
     if (!sleeps) await victim.start();
     else {
       victim.process.send("SIGCONT");
       // Of this sleep: before it knows, there is nothing that the other could miss again.
       await until(`${victim.name} knows that it slept`, () =>
-        victim.process.stderr.slice(own).includes("this node was not heard of for too long"),
+        victim.process.stderr.slice(own).includes("this node did not renew its lease in time"),
       );
     }
   }

@@ -96,19 +96,19 @@ export function pollConformance(ledger: () => Ledger): void {
 
   it("is at first contact with each folder until it was listed in full, and with no folder that came to such a one since", async () => {
     const broken = await ledger().beginPoll("field");
-    for (const path of ["a", "in/a", "deep/in/a"]) expect(broken.layBefore(path)).toBe(true);
+    for (const path of ["a", "in/a", "deep/in/a"]) expect(broken.wasThere(path)).toBe(true);
     await broken.record([entry("a"), entry("in/a")]);
     broken.folderListed("", ["in", "deep"]);
     broken.folderListed("in", []);
-    expect(broken.layBefore("a")).toBe(true);
+    expect(broken.wasThere("a")).toBe(true);
     await broken.cutShort(() => true, true);
     await broken.abandon();
     const again = await ledger().beginPoll("field");
     const asked = ["a", "in/a", "in/new/a", "new/a", "deep/a", "deep/in/a"];
-    expect(asked.filter((path) => again.layBefore(path))).toEqual(["deep/a", "deep/in/a"]);
+    expect(asked.filter((path) => again.wasThere(path))).toEqual(["deep/a", "deep/in/a"]);
     await again.complete();
     const later = await ledger().beginPoll("field");
-    expect(asked.filter((path) => later.layBefore(path))).toEqual([]);
+    expect(asked.filter((path) => later.wasThere(path))).toEqual([]);
     await later.abandon();
   });
 

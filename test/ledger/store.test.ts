@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { execute } from "../../src/ledger/records/store.ts";
-import { row, SqliteStore } from "../../src/ledger/sqlite/store.ts";
+import { row } from "../../src/ledger/sqlite/reads.ts";
+import { SqliteStore } from "../../src/ledger/sqlite/store.ts";
 import { TransientError } from "../../src/support/errors.ts";
 import { steppingClock } from "./fixtures.ts";
 

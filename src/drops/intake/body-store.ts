@@ -34,7 +34,7 @@ export interface BodyStore {
    */
   publish(received: Received, receipt: Receipt): Promise<Repeat | { readonly kind: "taken" }>;
   /** Bodies that were not finished, in the order in which they were taken. */
-  lying(signal: AbortSignal): AsyncIterable<Receipt>;
+  waiting(signal: AbortSignal): AsyncIterable<Receipt>;
   byPath(path: string): Promise<Receipt | null>;
   /** As of a drop. */
   stat(path: string, signal: AbortSignal): Promise<FileEntry | null>;

@@ -21,12 +21,12 @@ import { insideDrop } from "../paths.ts";
 import { interrupted } from "../refusals.ts";
 import type { BodyStore } from "./body-store.ts";
 import { Bodies } from "./own-body-store.ts";
-import { checkTls, probeIntake, probeLying, probeShared } from "./probe.ts";
+import { checkTls, probeIntake, probeShared, probeWaiting } from "./probe.ts";
 import { installProblems } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import { pushRoutes, type RouteParts, storageRoutes } from "./routes.ts";
 import { People } from "./senders.ts";
-import { lyingReceipts, SharedBodyStore, type SharedIntake } from "./shared-body-store.ts";
+import { SharedBodyStore, type SharedIntake, waitingReceipts } from "./shared-body-store.ts";
 import { tokenRoutes } from "./token-route.ts";
 
 /** What the intake asks of the rest of the gateway. */
@@ -83,7 +83,7 @@ export class IntakeDrop implements Drop {
 
   async *list(signal: AbortSignal, onFolder?: OnFolder): AsyncGenerator<FileEntry> {
     this.#refuseEnded("list drop", signal);
-    for await (const { path, size, mtime } of (await this.#store()).lying(signal))
+    for await (const { path, size, mtime } of (await this.#store()).waiting(signal))
       yield { path, size, mtime };
     onFolder?.("", []);
   }
@@ -139,11 +139,11 @@ export class IntakeDrop implements Drop {
       const { path, size, mtime } = receipt;
       onEntry({ path, size, mtime }, provenanceOf(receipt, this.#options));
     };
-    const lying =
+    const waiting =
       shared === null
-        ? probeLying(this.#root, onReceipt)
-        : await probeShared(lyingReceipts(shared, this.name, signal), onReceipt);
-    return [...findings, lying];
+        ? probeWaiting(this.#root, onReceipt)
+        : await probeShared(waitingReceipts(shared, this.name, signal), onReceipt);
+    return [...findings, waiting];
   }
 
   watch(onChange: () => void): () => Promise<void> {

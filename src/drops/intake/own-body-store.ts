@@ -104,11 +104,11 @@ export class Bodies implements BodyStore {
   }
 
   async waitingBytes(): Promise<number> {
-    return this.#receipts.lyingBytes;
+    return this.#receipts.waitingBytes;
   }
 
-  async *lying(signal: AbortSignal): AsyncGenerator<Receipt> {
-    for (const receipt of this.#receipts.lying()) {
+  async *waiting(signal: AbortSignal): AsyncGenerator<Receipt> {
+    for (const receipt of this.#receipts.waiting()) {
       if (signal.aborted) throw interrupted(this.#name, "list drop", signal.reason);
       yield receipt;
     }

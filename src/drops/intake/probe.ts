@@ -57,15 +57,15 @@ function withReceipts<T>(root: string, read: (receipts: Receipts) => T): T | nul
 }
 
 /** Lists what lies at the intake. */
-export function probeLying(root: string, onReceipt: (receipt: Receipt) => void): ProbeFinding {
+export function probeWaiting(root: string, onReceipt: (receipt: Receipt) => void): ProbeFinding {
   try {
     const count = withReceipts(root, (receipts) => {
-      let lying = 0;
-      for (const receipt of receipts.lying()) {
-        lying += 1;
+      let waiting = 0;
+      for (const receipt of receipts.waiting()) {
+        waiting += 1;
         onReceipt(receipt);
       }
-      return lying;
+      return waiting;
     });
     if (count === null) return { level: "ok", about: "listing", what: "nothing was received yet" };
     return waitingFinding(count);
@@ -80,12 +80,12 @@ export async function probeShared(
   onReceipt: (receipt: Receipt) => void,
 ): Promise<ProbeFinding> {
   try {
-    let lying = 0;
+    let waiting = 0;
     for await (const receipt of receipts) {
-      lying += 1;
+      waiting += 1;
       onReceipt(receipt);
     }
-    return waitingFinding(lying);
+    return waitingFinding(waiting);
   } catch (thrown) {
     return unreadable(thrown, "Check `ledger`, and that its server can be reached from here.");
   }

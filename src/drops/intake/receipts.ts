@@ -72,7 +72,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 export class Receipts {
   readonly #db: DatabaseSync;
   #lastId: number;
-  #lyingBytes: number;
+  #waitingBytes: number;
   /** Receipts whose bodies are on their way to their names. */
   readonly #promised = new Set<number>();
 
@@ -81,7 +81,7 @@ export class Receipts {
     this.#db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly });
     if (!readOnly) this.#db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${SCHEMA}`);
     this.#lastId = Number(this.#one("SELECT max(id) AS id FROM receipt")?.["id"] ?? 0);
-    this.#lyingBytes = Number(
+    this.#waitingBytes = Number(
       this.#one("SELECT sum(size) AS bytes FROM receipt WHERE lying = 1")?.["bytes"] ?? 0,
     );
   }
@@ -92,8 +92,8 @@ export class Receipts {
   }
 
   /** Bytes of bodies that were not finished yet. */
-  get lyingBytes(): number {
-    return this.#lyingBytes;
+  get waitingBytes(): number {
+    return this.#waitingBytes;
   }
 
   nextId(nowMs: number): number {
@@ -142,7 +142,7 @@ export class Receipts {
         receipt.answer,
       );
     this.#promised.add(receipt.id);
-    this.#lyingBytes += receipt.size;
+    this.#waitingBytes += receipt.size;
   }
 
   placed(receipt: Receipt): void {
@@ -153,7 +153,7 @@ export class Receipts {
   withdraw(receipt: Receipt): void {
     this.#db.prepare("DELETE FROM receipt WHERE id = ?").run(receipt.id);
     this.#promised.delete(receipt.id);
-    this.#lyingBytes -= receipt.size;
+    this.#waitingBytes -= receipt.size;
   }
 
   byId(id: number): Receipt | null {
@@ -167,7 +167,7 @@ export class Receipts {
   }
 
   /** Bodies that were not finished, in the order in which they were taken. */
-  *lying(): Generator<Receipt> {
+  *waiting(): Generator<Receipt> {
     const page = this.#db.prepare("SELECT * FROM receipt WHERE lying = 1 AND id > ? ORDER BY id LIMIT ?");
     for (let after = 0, more = true; more; ) {
       const rows = page.all(after, PAGE).map(receiptOf);
@@ -180,7 +180,7 @@ export class Receipts {
   /** The body no longer lies where it was put. */
   left(path: string): void {
     const row = this.#one("UPDATE receipt SET lying = 0 WHERE path = ? AND lying = 1 RETURNING size", path);
-    this.#lyingBytes -= Number(row?.["size"] ?? 0);
+    this.#waitingBytes -= Number(row?.["size"] ?? 0);
   }
 
   /** Forgets finished bodies that were taken before then. */

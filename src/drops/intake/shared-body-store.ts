@@ -27,8 +27,8 @@ export interface SharedIntake {
   secret(drop: string, made: Buffer): Promise<Buffer>;
   nextId(drop: string): Promise<number>;
   publish(drop: string, body: SharedBody, pieces: AsyncIterable<Uint8Array>): Promise<Published>;
-  lying(drop: string, after: number, limit: number): Promise<readonly { id: number; record: string }[]>;
-  lyingBytes(drop: string): Promise<number>;
+  waiting(drop: string, after: number, limit: number): Promise<readonly { id: number; record: string }[]>;
+  waitingBytes(drop: string): Promise<number>;
   newest(drop: string): Promise<number>;
   record(drop: string, path: string): Promise<string | null>;
   stat(drop: string, path: string): Promise<{ readonly size: number; readonly mtime: string } | null>;
@@ -42,7 +42,7 @@ export interface SharedIntake {
 interface SharedBody extends FileEntry {
   readonly id: number;
   readonly content: string;
-  readonly told: string | null;
+  readonly byOperation: string | null;
   readonly keyed: string | null;
   readonly record: string;
 }
@@ -103,7 +103,7 @@ export class SharedBodyStore implements BodyStore {
   async waitingBytes(): Promise<number> {
     const nowMs = this.#clock.monotonicMs();
     if (this.#waiting === null || this.#waiting.untilMs < nowMs)
-      this.#waiting = { bytes: this.#shared.lyingBytes(this.#name), untilMs: nowMs + WAITING_KNOWN_MS };
+      this.#waiting = { bytes: this.#shared.waitingBytes(this.#name), untilMs: nowMs + WAITING_KNOWN_MS };
     return await this.#waiting.bytes;
   }
 
@@ -133,8 +133,8 @@ export class SharedBodyStore implements BodyStore {
     }
   }
 
-  lying(signal: AbortSignal): AsyncGenerator<Receipt> {
-    return lyingReceipts(this.#shared, this.#name, signal);
+  waiting(signal: AbortSignal): AsyncGenerator<Receipt> {
+    return waitingReceipts(this.#shared, this.#name, signal);
   }
 
   async byPath(path: string): Promise<Receipt | null> {
@@ -245,14 +245,14 @@ export class SharedBodyStore implements BodyStore {
 }
 
 /** Those that wait, by the ledger. */
-export async function* lyingReceipts(
-  shared: Pick<SharedIntake, "lying">,
+export async function* waitingReceipts(
+  shared: Pick<SharedIntake, "waiting">,
   name: string,
   signal: AbortSignal,
 ): AsyncGenerator<Receipt> {
   for (let after = 0, more = true; more; ) {
     if (signal.aborted) throw interrupted(name, "list drop", signal.reason);
-    const some = await shared.lying(name, after, PAGE);
+    const some = await shared.waiting(name, after, PAGE);
     for (const { record } of some) yield receiptOf(record);
     after = some.at(-1)?.id ?? after;
     more = some.length === PAGE;
@@ -265,7 +265,7 @@ function refuseOwnBodies(name: string, root: string): void {
   if (!existsSync(path)) return;
   const receipts = Receipts.toRead(path);
   try {
-    const [first] = receipts.lying();
+    const [first] = receipts.waiting();
     if (first === undefined) return;
     throw new ConfigError("HG-INTK-003", {
       operation: "open intake",
@@ -282,7 +282,7 @@ function sharedBody(receipt: Receipt): SharedBody {
   return {
     ...{ id, path, size, mtime },
     content: digestOf(route, sha256),
-    told: operationId === null ? null : digestOf(username, operationId, route, sha256),
+    byOperation: operationId === null ? null : digestOf(username, operationId, route, sha256),
     keyed: idempotencyKey === null ? null : digestOf(username, idempotencyKey),
     record: JSON.stringify(receipt),
   };

@@ -136,17 +136,17 @@ const NOT_ACCEPTED = "the receiver did not accept it";
 function createShares(concurrency: number, onEnd: () => void) {
   const perHost = Math.max(1, Math.floor(concurrency / 4));
   const perAccount = Math.max(1, Math.floor((concurrency * 3) / 4));
-  const underWay = new Map<DueWebhook, Promise<void>>();
-  const count = (wanted: (webhook: DueWebhook) => boolean) => [...underWay.keys()].filter(wanted).length;
+  const running = new Map<DueWebhook, Promise<void>>();
+  const count = (wanted: (webhook: DueWebhook) => boolean) => [...running.keys()].filter(wanted).length;
   const ofHost = ({ accountId, host }: DueWebhook) =>
     count((other) => other.accountId === accountId && other.host === host);
   const ofAccount = ({ accountId }: DueWebhook) => count((other) => other.accountId === accountId);
   return {
     get left(): number {
-      return concurrency - underWay.size;
+      return concurrency - running.size;
     },
     busy() {
-      const webhooks = [...underWay.keys()];
+      const webhooks = [...running.keys()];
       return {
         seqs: webhooks.map(({ seq }) => seq),
         hosts: webhooks.filter((webhook) => ofHost(webhook) >= perHost),
@@ -157,11 +157,11 @@ function createShares(concurrency: number, onEnd: () => void) {
     },
     begin(webhook: DueWebhook, deliver: () => Promise<void>): void {
       const delivery = deliver().finally(() => {
-        underWay.delete(webhook);
+        running.delete(webhook);
         onEnd();
       });
-      underWay.set(webhook, delivery);
+      running.set(webhook, delivery);
     },
-    ended: async () => void (await Promise.all(underWay.values())),
+    ended: async () => void (await Promise.all(running.values())),
   };
 }

@@ -1,10 +1,10 @@
 /**
- * Readings of a group of operations on their way into the store: columns of numbers, so that a quarter of a million of
- * them takes a few megabytes and no collection of garbage.
+ * Readings of a group of operations between the queue and the tables: columns of numbers, so that a quarter
+ * of a million of them takes a few megabytes and no garbage collection.
  */
 import type { VariableFacts } from "./store.ts";
 
-/** What few readings carry. Tags are JSON objects, ready to store. */
+/** Rare facts of a reading. Tags are JSON objects, ready to store. */
 export interface Labels {
   readonly version: string | null;
   readonly tags: string | null;
@@ -39,7 +39,7 @@ export class ReadingColumns {
     return this.length === this.capacity;
   }
 
-  /** Position of a variable, for `add`; it holds until `clear`. */
+  /** Position of a variable, for `add`; it is valid until `clear`. */
   positionOf(variable: VariableFacts): number {
     const known = this.positions.get(variable.id);
     if (known !== undefined) return known;
@@ -60,7 +60,7 @@ export class ReadingColumns {
     this.labels[index] = labels;
   }
 
-  /** Takes the latest readings back, so that `length` are left. */
+  /** Removes the latest readings, so that `length` are left. */
   truncate(length: number): void {
     this.length = length;
     this.labels.length = length;
@@ -73,11 +73,14 @@ export class ReadingColumns {
     this.positions.clear();
   }
 
-  /** Indices in the order of variable id, date and arrival: the order of the table, in which writing is fastest. */
+  /**
+   * Indices in the order of variable id, date and arrival: the order of the table, in which writing is
+   * fastest.
+   */
   order(): Uint32Array {
     const { length, variable, atMs } = this;
-    // Readings of a variable mostly arrive in order of date already: they are counted out, and sorted only where they
-    // must be.
+    // The readings of a variable mostly arrive in order of date: they are distributed by counting, and sorted
+    // only where necessary.
     const ends = this.beginsByVariable();
     const starts = ends.slice();
     const order = new Uint32Array(length);
@@ -98,7 +101,7 @@ export class ReadingColumns {
     return order;
   }
 
-  /** Where the readings of each variable begin, in the order of variable ids. */
+  /** Index of the first reading of each variable, in the order of variable ids. */
   private beginsByVariable(): Uint32Array {
     const counts = new Uint32Array(this.variables.length);
     for (let index = 0; index < this.length; index += 1) {

@@ -1,7 +1,7 @@
 /**
- * What the statements of the store are written against where both databases agree, so that they are written once. A
- * piece of work is a generator that yields statements and receives their answers; each database drives it, SQLite at
- * once and PostgreSQL over the network.
+ * Statements of the store that are the same in both databases. A unit of work is a generator that yields
+ * statements and receives their results; each database drives it, SQLite at once and PostgreSQL over the
+ * network.
  */
 import type { OneStatement } from "../../sql/statements.ts";
 import type { SqlDialect, SqlValue } from "./filter-sql.ts";
@@ -12,7 +12,7 @@ export type Row = Readonly<Record<string, unknown>>;
 export interface Statement extends OneStatement<SqlValue> {
   readonly want: "row" | "rows" | "changes";
 }
-/** It may be done again from its beginning. */
+/** It may be repeated from its beginning. */
 export type Steps<T> = Generator<Statement, T, unknown>;
 
 export interface Selection {
@@ -21,25 +21,28 @@ export interface Selection {
   readonly order: string;
 }
 
-/** What the databases say differently. */
+/** The SQL that differs between the databases. */
 export interface StoreDialect extends SqlDialect {
-  /** The table of people: its plain name is a keyword of PostgreSQL. */
+  /** The table of users: its plain name is a keyword of PostgreSQL. */
   readonly users: string;
   /** Tables that have a row for each account beside `account`. */
   readonly accountTables: readonly string[];
-  /** After a SELECT: the rows of a table stay as they are until the transaction ends. */
+  /** Suffix of a SELECT: the rows of a table stay unchanged until the transaction ends. */
   readonly forUpdate: (table: string) => string;
-  /** After a SELECT: the rows stay until the transaction ends. */
+  /** Suffix of a SELECT: the rows are not deleted until the transaction ends. */
   readonly forKeyShare: string;
-  /** Rows of one page and the number of all, of one moment. */
+  /** Rows of one page and the number of all, in one snapshot. */
   page(
     select: Selection,
     where: Where,
     page: Page,
   ): Steps<{ readonly rows: readonly Row[]; readonly total: number }>;
-  /** Inside a write: writers of points forget what they remember of the account's targets. */
+  /** For use inside a write: writers of points discard their cached targets of the account. */
   noteChange(accountId: number): Steps<void>;
-  /** Inside a write: waits for the writer of the account's points, and keeps it waiting until the transaction ends. */
+  /**
+   * For use inside a write: waits for the writer of the account's points, and blocks it until the transaction
+   * ends.
+   */
   holdLane(accountId: number): Steps<void>;
   /** The same for the account of a variable. */
   holdVariable(variableId: number): Steps<void>;
@@ -47,9 +50,9 @@ export interface StoreDialect extends SqlDialect {
 
 export interface Database {
   readonly dialect: StoreDialect;
-  /** Statements that change nothing. */
+  /** Runs statements that change nothing. */
   ask<T>(work: () => Steps<T>): Promise<T>;
-  /** One statement by itself; answers how many rows it changed. */
+  /** Runs one statement by itself; returns the number of rows it changed. */
   run(sql: string, ...values: SqlValue[]): Promise<number>;
   /** One transaction. */
   write<T>(work: () => Steps<T>): Promise<T>;
@@ -63,12 +66,12 @@ export function* rows(sql: string, ...values: SqlValue[]): Steps<readonly Row[]>
   return (yield { want: "rows", sql, values }) as readonly Row[];
 }
 
-/** Answers how many rows it changed. */
+/** Returns the number of rows it changed. */
 export function* change(sql: string, ...values: SqlValue[]): Steps<number> {
   return (yield { want: "changes", sql, values }) as number;
 }
 
-/** Inside a write. Answers the id. */
+/** For use inside a write. Returns the id. */
 export function* insert(
   table: string,
   columns: Readonly<Record<string, SqlValue | undefined>>,
@@ -80,7 +83,7 @@ export function* insert(
   return Number(added?.["id"]);
 }
 
-/** Inside a write. */
+/** For use inside a write. */
 export function* update(
   table: string,
   id: number,

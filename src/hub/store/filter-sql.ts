@@ -1,6 +1,6 @@
 /**
- * Filter expressions as parameterised SQL: every value is a parameter (`?`), every column comes from a table of our
- * own. One compiler for both stores; what their dialects say differently is a `SqlDialect`.
+ * Compiles filter expressions to parameterised SQL: every value is a parameter (`?`), every column comes from
+ * a fixed table. One compiler serves both stores; a `SqlDialect` provides their differences.
  */
 import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "./filter.ts";
 
@@ -12,17 +12,17 @@ export interface Condition {
 }
 
 export interface SqlDialect {
-  /** A test that a column is one of a list, which is the one parameter. */
+  /** A test that a column is in a list, which is the one parameter. */
   among(column: string): string;
   /** An item of FROM: the texts of a JSON array, as `held.value`. */
   labels(column: string): string;
   /** A text without regard to case, compared by code points. */
   folded(text: string): string;
-  /** After LIKE, where the pattern has no escape character. */
+  /** Suffix of LIKE, where the pattern has no escape character. */
   readonly unescaped: string;
   /**
-   * Fields of forms in `source.client_data`; the one parameter is what `formPath` makes. Null where the field is of
-   * another type.
+   * Fields of forms in `source.client_data`; the one parameter is the result of `formPath`. Null where the
+   * field is of another type.
    */
   readonly formText: string;
   /** true and false count as 1 and 0. */
@@ -30,7 +30,7 @@ export interface SqlDialect {
   formPath(path: readonly string[]): SqlValue;
 }
 
-/** How rows of the other entity belong to a row of this one. */
+/** Joins the rows of the other entity to a row of this one. */
 const RELATED: Readonly<Record<FilterEntity, Partial<Record<FilterEntity, string>>>> = {
   site: {
     source: "source WHERE source.site_id = site.id",
@@ -46,12 +46,12 @@ const RELATED: Readonly<Record<FilterEntity, Partial<Record<FilterEntity, string
   },
 };
 
-/** What `SqlDialect.folded` does to values. */
+/** Folds a value as `SqlDialect.folded` folds a column. */
 export function foldedText(text: string): string {
   return text.normalize("NFC").toLowerCase();
 }
 
-/** `of` is the entity whose rows are filtered; its table goes by its own name in the query. */
+/** `of` is the entity whose rows are filtered; its table has its own name in the query. */
 export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDialect): Condition {
   switch (node.kind) {
     case "and":
@@ -73,7 +73,10 @@ export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDial
   }
 }
 
-/** In halves of halves: SQLite takes a row of a thousand terms for a tree of that depth, and refuses it. */
+/**
+ * Balances the terms as a binary tree: SQLite treats a flat list of a thousand terms as a tree of that depth,
+ * and refuses it.
+ */
 function joined(parts: readonly Condition[], word: "AND" | "OR"): string {
   const half = Math.ceil(parts.length / 2);
   if (parts.length === half) return parts[0]?.sql ?? "";
@@ -82,7 +85,7 @@ function joined(parts: readonly Condition[], word: "AND" | "OR"): string {
 
 function related(field: FilterField, of: FilterEntity, test: Condition): Condition {
   const entity = field.kind === "form" ? "source" : field.entity;
-  // Without a value a test is false and its negation true: never SQL's third answer.
+  // Without a value a test is false and its negation true, never SQL's NULL.
   const sql = `coalesce((${test.sql}), false)`;
   const { values } = test;
   if (entity === of) return { sql, values };
@@ -123,7 +126,7 @@ function comparison(
   return numberTest(column, operator, value);
 }
 
-/** A whole column compares with 1.5 as well. */
+/** An integer column is compared with 1.5 as well. */
 function numberTest(column: string, operator: FilterOperator, value: number): Condition {
   return { sql: `${column} ${operator} CAST(? AS DOUBLE PRECISION)`, values: [value] };
 }

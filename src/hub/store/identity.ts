@@ -1,4 +1,4 @@
-/** Accounts, clients, people and the keys that sign tokens. */
+/** Accounts, clients, users and the keys that sign tokens. */
 import { change, type Database, type Row, row, rows } from "./database.ts";
 import type { ClientRecord, IdentityStore, UserRecord } from "./store.ts";
 import { number, text } from "./structure-rows.ts";

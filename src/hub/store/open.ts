@@ -27,7 +27,7 @@ export async function openIngestStore(
     : openPostgresIngest(options, retention, clock);
 }
 
-/** True when the database, not the data, stands in the way: the same again may work. */
+/** True when the database, not the data, is at fault: a repetition may succeed. */
 export function isDatabaseTrouble(thrown: unknown): boolean {
   return sqliteCode(thrown) === undefined ? isPostgresTrouble(thrown) : isSqliteTrouble(thrown);
 }

@@ -1,4 +1,4 @@
-/** Operations and their outcomes as rows of both databases. */
+/** Converts operations and their outcomes from and to rows of both databases. */
 import { isoOfMs } from "../time.ts";
 import type {
   DueWebhook,
@@ -81,9 +81,9 @@ export function dueWebhookOf(row: Row, outcome: Outcome): DueWebhook {
   };
 }
 
-/** The columns of a new operation that waits, in the order of `NEW_OPERATION`. */
-export const NEW_OPERATION = `account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received, accepted_ms,
-    webhook_url, webhook_host, webhook_state, state`;
+/** The columns of a new waiting operation, in the order of the values. */
+export const NEW_OPERATION = `account_id, user_id, operation_id, idempotency_key, digest, timeout_sec, received,
+    accepted_ms, webhook_url, webhook_host, webhook_state, state`;
 
 export function newOperationValues(operation: NewOperation): (string | number | null)[] {
   return [
@@ -106,7 +106,7 @@ export function newOperationValues(operation: NewOperation): (string | number | 
 export const KEY_HOLDER =
   "SELECT operation_id, digest, received FROM operation WHERE account_id = ? AND idempotency_key = ?";
 
-/** What an operation is answered whose Idempotency-Key another one holds. */
+/** The response to an operation whose Idempotency-Key belongs to an earlier one. */
 export function earlierAcceptance(holder: Row, { digest }: KeyedPush): EarlierAcceptance {
   const operationId = String(holder["operation_id"]);
   return holder["digest"] === digest
@@ -115,9 +115,9 @@ export function earlierAcceptance(holder: Row, { digest }: KeyedPush): EarlierAc
 }
 
 /**
- * The accounts and hosts that have due webhooks, found by one step of the index for each, however many are due: `at` is
- * a row of each. The text that follows selects from it. No comparison of (account_id, webhook_host) as one: SQLite
- * would search by the account alone, and read all of its hosts at each step.
+ * The accounts and hosts that have due webhooks, found by one index step for each, however many are due: `at`
+ * is a row of each. The query that follows selects from it. It does not compare (account_id, webhook_host) as
+ * one value: SQLite would search by the account alone, and read all of its hosts at each step.
  */
 export const DUE_RECEIVERS = `WITH RECURSIVE at AS (
     SELECT * FROM (SELECT account_id, webhook_host FROM operation WHERE webhook_state = 'due'

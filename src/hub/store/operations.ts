@@ -14,7 +14,7 @@ export interface NewOperation {
   readonly received: number;
   readonly webhookUrl: string | null;
   readonly acceptedMs: number;
-  /** As it came, or packed (`hub/push/body-compression.ts`). */
+  /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
 }
 
@@ -23,7 +23,7 @@ export type KeyedPush = Pick<NewOperation, "accountId" | "idempotencyKey" | "dig
 export type Acceptance = { readonly kind: "accepted"; readonly seq: number } | EarlierAcceptance;
 
 export type EarlierAcceptance =
-  /** The same key came with the same body before: this was its answer. */
+  /** The same key came with the same body before: the earlier response is repeated. */
   | { readonly kind: "repeated"; readonly operationId: string; readonly received: number }
   /** The same key came with another body before. */
   | { readonly kind: "conflict"; readonly operationId: string };
@@ -54,22 +54,25 @@ export interface DueWebhook {
   readonly body: WebhookBody;
 }
 
-/** What is not to be delivered now: that is being delivered, or has its share of deliveries. */
+/** Receivers that must wait: those with a running delivery, or with their maximum of deliveries. */
 export interface BusyReceivers {
   readonly seqs: readonly number[];
-  /** Of an account, each. */
+  /** Hosts within an account. */
   readonly hosts: readonly { readonly accountId: number; readonly host: string }[];
   readonly accounts: readonly number[];
 }
 
 export interface OperationStore {
-  /** What a push is answered whose Idempotency-Key an accepted operation holds; null: no operation holds it. */
+  /**
+   * Returns the response to a push whose Idempotency-Key belongs to an accepted operation; null when the key
+   * is new.
+   */
   earlier(push: KeyedPush): Promise<EarlierAcceptance | null>;
-  /** Durable when it resolves. The order of calls is the order in which operations are applied. */
+  /** Durable when it resolves. Operations are applied in the order of the calls. */
   accept(operation: NewOperation): Promise<Acceptance>;
   /**
-   * Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due. What has no
-   * outcome is passed over.
+   * Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due.
+   * Operations without an outcome are skipped.
    */
   finish(seqs: readonly number[]): Promise<void>;
   /** The newest operation of that id. */
@@ -78,23 +81,26 @@ export interface OperationStore {
   counts(): Promise<{ readonly waiting: number; readonly failed: number }>;
   /** In the order of their acceptance. */
   list(accountId: number, state: "accepted" | "failed", page: Page): Promise<Listing<OperationRecord>>;
-  /** Failed operations of that id wait to be applied again, with another time when one is given; returns how many. */
+  /**
+   * Failed operations of that id wait to be applied again, with another timeout when one is given; returns
+   * how many.
+   */
   applyAgain(accountId: number, operationId: string, timeoutSec: number | null): Promise<number>;
   /**
-   * Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay. Returns how
-   * many.
+   * Drops the bodies of failed operations of that id: from then on they are done, and their outcomes stay.
+   * Returns how many.
    */
   dropFailed(accountId: number, operationId: string): Promise<number>;
-  /** At most one of each account and host, the longest due first. */
+  /** At most one for each account and host, the longest due first. */
   dueWebhooks(nowMs: number, limit: number, busy: BusyReceivers): Promise<readonly DueWebhook[]>;
-  /** When the next webhook after that time is due; null: none waits for a later time. */
+  /** When the next webhook after that time is due; null when none is. */
   nextWebhookMs(afterMs: number): Promise<number | null>;
   webhookDelivered(seq: number): Promise<void>;
-  /** `nextMs` null: given up. */
+  /** `nextMs` null: the webhook is given up. */
   webhookFailed(seq: number, error: string, nextMs: number | null): Promise<void>;
   /**
-   * Forgets the idempotency keys of done operations, and done operations without a key, accepted before these times. In
-   * small steps.
+   * Forgets the idempotency keys of done operations, and done operations without a key, accepted before these
+   * times. In small transactions.
    */
   purge(keysBeforeMs: number, outcomesBeforeMs: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Points as rows of both databases. */
+/** Converts points from rows of both databases. */
 import type { PointRow } from "./store.ts";
 import { number, text } from "./structure-rows.ts";
 
@@ -18,7 +18,7 @@ export function pointOf(row: Row): PointRow {
   };
 }
 
-/** Of a reading that asked for dates and values alone. */
+/** For a query of dates and values only. */
 export function bareOf(atMs: unknown, value: unknown): PointRow {
   return {
     atMs: Number(atMs),

@@ -1,4 +1,4 @@
-/** Which rows of the tables of points a reading of them is about; the same SQL in either store. */
+/** Selects the rows of the tables of points for a read; the same SQL in either store. */
 import type { PointPage, PointRange, PointRow, PointView, VariableFacts } from "./store.ts";
 
 export type HeadAsk = Omit<PointRange, keyof PointPage> & { readonly variable: VariableFacts };
@@ -9,8 +9,8 @@ export type HeadPage = PointPage & {
 };
 
 /**
- * One row a point. Of a versioned variable read by tag or as of a moment, a row of its versions; otherwise the latest
- * value.
+ * One row per point. For a versioned variable that is read by tag or as of a moment, a row of its versions;
+ * otherwise the latest value.
  */
 export function selection(
   variable: VariableFacts,
@@ -37,7 +37,10 @@ export function versionsOfPoints(
   };
 }
 
-/** The same for whichever variable: the table, read as `seen`, and what its rows fulfil beside their `variable_id`. */
+/**
+ * The same without a variable: the table, read as `seen`, and the conditions on its rows beside their
+ * `variable_id`.
+ */
 export function rowsOf(
   { isVersioned }: Pick<VariableFacts, "isVersioned">,
   view: PointView,

@@ -1,4 +1,4 @@
-/** Which variables a query selects, and the removal of points. How points are read differs by database. */
+/** Selects the variables of a query, and removes points. Reads of points differ by database. */
 import { change, type Database, row, rows, type Steps } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
 import type { Holding, PointStore } from "./store.ts";
@@ -6,9 +6,9 @@ import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
 export interface RemovalLimits {
-  /** Points that one transaction removes: pushes wait for it no longer than a moment. */
+  /** Points that one transaction removes: pushes wait only for a moment. */
   readonly removedAtOnce: number;
-  /** After so many rows were read: others have their turn. */
+  /** Called after so many rows were read, so that the event loop can serve other requests. */
   readonly breathe: (rows: number) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function pointMethods(
   };
 }
 
-/** Inside a write. `nextMs`: where the next part begins; null: this was the last. */
+/** For use inside a write. `nextMs`: beginning of the next part; null after the last. */
 function* removePart(
   id: number,
   lowMs: number,

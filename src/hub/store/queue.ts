@@ -1,4 +1,7 @@
-/** What both databases say alike of the queue of operations: who holds a key, what is due, and what is forgotten. */
+/**
+ * Statements of the queue of operations that both databases share: the owners of keys, due webhooks, and the
+ * purge.
+ */
 import { change, type Database, row, type Steps } from "./database.ts";
 import { earlierAcceptance, KEY_HOLDER } from "./operation-rows.ts";
 import type { EarlierAcceptance, KeyedPush, OperationStore } from "./store.ts";
@@ -26,7 +29,7 @@ export function queueMethods(queue: Database): QueueMethods {
         const next = (yield* row(sql, afterMs))?.["next"];
         return typeof next === "number" ? next : null;
       }),
-    // One that waits again meanwhile, to be delivered once more, is left alone.
+    // An operation that waits to be delivered once more stays unchanged.
     async webhookDelivered(seq) {
       const sql = `UPDATE operation SET webhook_state = 'delivered', webhook_attempts = webhook_attempts + 1,
         webhook_error = NULL WHERE seq = ? AND webhook_state = 'due'`;
@@ -46,7 +49,7 @@ export function* earlierOf(push: KeyedPush): Steps<EarlierAcceptance | null> {
   return holder === undefined ? null : earlierAcceptance(holder, push);
 }
 
-/** Rows that one transaction of a purge changes: pushes and requests have their turns between two of them. */
+/** Rows that one transaction of a purge changes, so that pushes and requests can run between two of them. */
 export const PURGE_ROWS = 1_000;
 
 const FORGET_KEYS = `UPDATE operation SET idempotency_key = NULL WHERE seq IN (SELECT seq FROM operation

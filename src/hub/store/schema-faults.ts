@@ -1,4 +1,4 @@
-/** Why a database is not opened as the store of the hub. */
+/** Errors for a database that cannot be opened as the store of the hub. */
 import { ConfigError } from "../../support/errors.ts";
 
 export function newerStore(subject: string): ConfigError {

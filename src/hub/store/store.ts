@@ -1,7 +1,7 @@
 /**
- * The contract of the hub's store. Every method is atomic; all may run concurrently on the event loop and none blocks
- * it for long. They throw what the database throws (then the request is answered by 500 and logged), and `ConfigError`
- * only when opening. Ids of accounts are parameters everywhere: the store is where accounts are walls.
+ * The contract of the hub's store. Every method is atomic; all may run concurrently on the event loop and
+ * none blocks it for long. They throw the database's errors (the request is then answered by 500 and logged),
+ * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
 
 import type { SiteBody, SourceBody, VariableBody, View, ViewBody } from "../../wire/index.ts";
@@ -43,14 +43,14 @@ export interface IdentityStore {
   putAccount(account: { readonly id: number; readonly name: string }): Promise<void>;
   putClient(client: ClientRecord): Promise<void>;
   putUser(user: Omit<UserRecord, "id" | "lastAccountId">): Promise<void>;
-  /** Disables clients and users that are not named; their records stay. */
+  /** Disables clients and users that are not listed; their records stay. */
   keepOnly(clientIds: readonly string[], usernames: readonly string[]): Promise<void>;
   account(id: number): Promise<{ readonly id: number; readonly name: string } | null>;
-  /** Enabled ones only, as the two below. */
+  /** Enabled ones only, as the next two methods. */
   client(id: string): Promise<ClientRecord | null>;
   userByName(username: string): Promise<UserRecord | null>;
   userById(id: number): Promise<UserRecord | null>;
-  /** Makes an account the user's default: the last one touched. */
+  /** Makes an account the user's default: the last one that was used. */
   touchAccount(userId: number, accountId: number): Promise<void>;
   /** Newest first. */
   signingKeys(): Promise<readonly SigningKey[]>;
@@ -78,7 +78,7 @@ type Nullable<Body> = {
 /** A list of values means any of them; fields combine with AND; absent fields do not filter. */
 export interface SitesFilter {
   readonly ids?: readonly number[] | undefined;
-  /** All of them hold. */
+  /** All conditions must be true. */
   readonly where?: readonly FilterNode[] | undefined;
 }
 export interface SourcesFilter {
@@ -90,7 +90,7 @@ export interface SourcesFilter {
   readonly meterNumbers?: readonly string[] | undefined;
   readonly names?: readonly string[] | undefined;
   readonly tags?: readonly string[] | undefined;
-  /** All of them hold. */
+  /** All conditions must be true. */
   readonly where?: readonly FilterNode[] | undefined;
 }
 export interface VariablesFilter {
@@ -102,12 +102,12 @@ export interface VariablesFilter {
 
 export interface Page {
   readonly offset: number;
-  /** Null: to the end. */
+  /** Null: no limit. */
   readonly limit: number | null;
 }
 export interface Listing<Row> {
   readonly rows: readonly Row[];
-  /** Rows without paging. */
+  /** Number of rows without paging. */
   readonly total: number;
 }
 
@@ -131,8 +131,8 @@ export interface StructureStore {
   /** Null when the source is not one of the account. */
   createVariable(accountId: number, body: VariableBody): Promise<number | null>;
   /**
-   * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`: no such
-   * entity in the account; `no-parent`: the site or source that it was moved to is not one of the account.
+   * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`:
+   * no such entity in the account; `no-parent`: the new site or source does not belong to the account.
    */
   changeSite(
     accountId: number,
@@ -150,9 +150,9 @@ export interface StructureStore {
     id: number,
     change: (current: StoredVariable, points: number) => VariableBody,
   ): Promise<StoredVariable | "missing" | "no-parent">;
-  /** Removes an entity with everything below it. With points below, only when told to. */
+  /** Removes an entity with everything below it. With points below, only when `withPoints` is set. */
   remove(accountId: number, entity: StructureEntity, id: number, withPoints: boolean): Promise<Removal>;
-  /** Ordered by id, as the two below. */
+  /** Ordered by id, as the next two methods. */
   sites(accountId: number, filter: SitesFilter, page: Page): Promise<Listing<StoredSite>>;
   sources(accountId: number, filter: SourcesFilter, page: Page): Promise<Listing<StoredSource>>;
   variables(accountId: number, filter: VariablesFilter, page: Page): Promise<Listing<StoredVariable>>;
@@ -173,16 +173,14 @@ export interface ViewStore {
 
 // ───────────────────────────────────────────────────────────── points
 
-/**
- * What reading and writing the points of a variable needs to know of it. Zones are ids as configured, Windows or IANA.
- */
+/** The facts of a variable for reads and writes of points. Zones are ids as configured, Windows or IANA. */
 export interface VariableFacts {
   readonly id: number;
   readonly accountId: number;
   readonly sourceId: number;
   readonly unitId: number;
   readonly isVersioned: boolean;
-  /** Versions kept of each point; null: as the account has it. */
+  /** Versions kept of each point; null: the setting of the account. */
   readonly versionsMax: number | null;
   readonly sourceZoneId: string;
   readonly siteZoneId: string;
@@ -199,7 +197,7 @@ export interface PointPage {
   /** Counted in points, also where each has several versions. */
   readonly page: Page;
   readonly view: PointView;
-  /** False: dates and values alone are asked for, and the other fields of rows may be null. */
+  /** False: the query needs only dates and values, and the other fields of rows may be null. */
   readonly labels?: boolean;
 }
 
@@ -222,7 +220,7 @@ export interface PointRow {
 
 export interface Holding {
   readonly points: number;
-  /** Versions of these points, the latest included; 0 on variables without versions. */
+  /** Versions of these points, including the latest; 0 on variables without versions. */
   readonly versions: number;
   /** Null without points. */
   readonly firstMs: number | null;
@@ -236,9 +234,9 @@ export interface PointStore {
   read(variable: VariableFacts, range: PointRange): AsyncIterable<readonly PointRow[]>;
   /** The same page of each of these different variables, in their order; memory holds them all. */
   heads(asks: readonly HeadAsk[], page: HeadPage): Promise<readonly (readonly PointRow[])[]>;
-  /** Points in the range, paging left aside. */
+  /** Number of points in the range, without paging. */
   count(variable: VariableFacts, range: PointRange): Promise<number>;
-  /** What `remove` would remove. */
+  /** The points that `remove` would remove. */
   holding(variableId: number, fromMs: number | null, toMs: number | null): Promise<Holding>;
   /**
    * Removes points with all their versions, from `fromMs` (included) to `toMs` (excluded), in transactions of bounded
@@ -251,9 +249,9 @@ export interface PointStore {
 
 export type * from "./operations.ts";
 
-/** Of accounts with a quota; days are written `2026-03-01`, in UTC. */
+/** For accounts with a quota; days are written `2026-03-01`, in UTC. */
 export interface UsageStore {
-  /** Adds to the day what stays within the limits (null: none), otherwise nothing; in one step. */
+  /** Atomically adds the amount to the day when it stays within the limits (null: none), or nothing. */
   take(
     accountId: number,
     day: string,
@@ -286,7 +284,7 @@ export interface QueuedOperation {
   readonly operationId: string;
   readonly timeoutSec: number;
   readonly received: number;
-  /** As it came, or packed (`hub/push/body-compression.ts`). */
+  /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
 }
 
@@ -300,18 +298,19 @@ export interface TargetQuery {
 
 export interface IngestTransaction {
   /**
-   * The first in order of source and variable that matches, within the account. Answers are remembered until the
+   * The first match in order of source and variable, within the account. Results are cached until the
    * structure changes.
    */
   findVariable(accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
   /**
-   * Stores readings as though one after another; returns for each operation of the group how many of its readings
-   * replaced an earlier value or version. May be called several times; nothing of `readings` is kept.
+   * Stores readings as though one after another; returns for each operation of the group how many of its
+   * readings replaced an earlier value or version. May be called several times; it keeps no reference to
+   * `readings`.
    */
   write(readings: ReadingColumns): Promise<readonly number[]>;
 }
 
-/** What one group of operations may hold, one operation at least. */
+/** Limits of one group of operations, which has at least one operation. */
 export interface GroupLimits {
   readonly readings: number;
   readonly bytes: number;
@@ -319,17 +318,17 @@ export interface GroupLimits {
 
 export interface IngestStore {
   /**
-   * How often to look without being told that something waits, since other nodes fill the queue too; null: nobody else
-   * does.
+   * Interval of polls without a notification, since other nodes fill the queue too; null when there are no
+   * other nodes.
    */
   readonly pollMs: number | null;
-  /** The first waiting operations after `seq`, in order; none: nothing waits. */
+  /** The first waiting operations after `seq`, in order; empty when none waits. */
   next(afterSeq: number, limits: GroupLimits): Promise<readonly QueuedOperation[]>;
   /**
-   * Applies a group and records its outcomes in one transaction: all of it or nothing. Operations that were applied
-   * before are left out of what `work` gets. `work` returns their outcomes in that order, and may be called again from
-   * the start when the structure changed meanwhile. The same transaction makes them `done`, or `failed`: then their
-   * bodies are kept.
+   * Applies a group and records its outcomes in one transaction, completely or not at all. `work` receives
+   * the operations that were not applied before, returns their outcomes in that order, and may be called
+   * again from the start when the structure changed meanwhile. The same transaction makes them `done`, or
+   * `failed`: then their bodies are kept.
    */
   apply(
     operations: readonly QueuedOperation[],

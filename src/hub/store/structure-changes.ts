@@ -74,13 +74,13 @@ export function structureChanges(database: Database): Changes {
   };
 }
 
-/** Inside a write: nobody else changes or removes the row until the transaction ends. */
+/** For use inside a write: no other transaction changes or removes the row until this one ends. */
 export function ownedSource(dialect: StoreDialect, id: number, accountId: number): Steps<Row | undefined> {
   const sql = `SELECT ${SOURCES.columns} FROM ${SOURCES.from} WHERE source.id = ? AND source.account_id = ?`;
   return row(`${sql}${dialect.forUpdate("source")}`, id, accountId);
 }
 
-/** Which variables and sources are below an entity, itself included. */
+/** The variables and sources below an entity, itself included. */
 const BELOW: Readonly<Record<StructureEntity, { readonly variables: string; readonly sources: string }>> = {
   site: {
     variables:

@@ -1,8 +1,11 @@
-/** Sites, sources and variables as rows of their tables, which have the same columns in both stores. */
+/**
+ * Converts sites, sources and variables from and to rows of their tables, which have the same columns in both
+ * stores.
+ */
 import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import type { StoredSite, StoredSource, StoredVariable, VariableFacts } from "./store.ts";
 
-/** JSON as text. A truth value is 1 or 0 where the database has none. */
+/** JSON as text. A boolean is 1 or 0 where the database has none. */
 type Row = Readonly<Record<string, unknown>>;
 
 export const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
@@ -23,7 +26,7 @@ function wellFormed(value: unknown): unknown {
   );
 }
 
-/** Sources are shown with the names of their sites. */
+/** Sources are listed with the names of their sites. */
 export const SOURCES = {
   columns: "source.*, site.name AS site_name",
   from: "source JOIN site ON site.id = source.site_id",
@@ -142,7 +145,7 @@ export function variableOf(row: Row): StoredVariable {
   };
 }
 
-/** Of a row of the columns `VARIABLE_FACTS`. */
+/** For a row of the columns `VARIABLE_FACTS`. */
 export function factsOf(row: Row): VariableFacts {
   return {
     id: Number(row["id"]),

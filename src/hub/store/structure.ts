@@ -66,7 +66,7 @@ function creators(
   database: Database,
 ): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
   const { dialect } = database;
-  /** Whether the parent is one of the account; it stays until the transaction ends. */
+  /** Whether the parent belongs to the account; it is not removed until the transaction ends. */
   function* isOwned(table: "site" | "source", id: number, accountId: number): Steps<boolean> {
     const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${dialect.forKeyShare}`;
     return (yield* row(sql, id, accountId)) !== undefined;

@@ -1,7 +1,7 @@
-/** Which variable a target names, remembered: a live meter names the same one each quarter-hour. */
+/** Caches the variable of each target: a live meter names the same one each quarter-hour. */
 import type { TargetQuery, VariableFacts } from "./store.ts";
 
-/** The column of the source that an element names its variable by. */
+/** The column of the source by which an element names its variable. */
 export const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
   sourceId: "source.id",
   sourceSerialNumber: "source.serial_number",
@@ -15,11 +15,11 @@ const ENTRIES_MAX = 200_000;
 export class TargetCache {
   private readonly kinds = new Map<string, Map<string | number, VariableFacts | null>>();
   private entries = 0;
-  /** Calls of one kind come in a row, and putting its name together costs more than finding the target. */
+  /** Calls of one kind follow each other, and building its name costs more than finding the target. */
   private last: { readonly accountId: number; readonly target: TargetQuery; readonly kind: string } | null =
     null;
 
-  /** Undefined: not known. Null: known to name none. */
+  /** Undefined: not cached. Null: known to match no variable. */
   get(accountId: number, target: TargetQuery): VariableFacts | null | undefined {
     return this.kinds.get(this.kindOf(accountId, target))?.get(target.value);
   }
@@ -33,7 +33,7 @@ export class TargetCache {
     this.entries += 1;
   }
 
-  /** To be called when any structure changed. */
+  /** Must be called when any structure changed. */
   clear(): void {
     this.kinds.clear();
     this.entries = 0;
@@ -54,7 +54,7 @@ export class TargetCache {
   }
 }
 
-/** All but the value; the free text comes last, so that equal texts are equal kinds. */
+/** All parts except the value; the free text comes last, so that equal texts are equal kinds. */
 function kindOf(accountId: number, { by, mappingConfig, variableTypeId }: TargetQuery): string {
   return `${accountId} ${by} ${variableTypeId ?? ""} ${mappingConfig === undefined ? "" : `=${mappingConfig}`}`;
 }

@@ -1,4 +1,4 @@
-/** What accounts with a quota pushed, by day. */
+/** The pushed amounts of accounts with a quota, by day. */
 import type { Database } from "./database.ts";
 import type { UsageStore } from "./store.ts";
 
@@ -12,7 +12,7 @@ const GIVE = "UPDATE usage SET points = points - ?, bytes = bytes - ? WHERE acco
 export function createUsageStore(database: Database): UsageStore {
   return {
     async take(accountId, day, { points, bytes }, most) {
-      // The row first, so that the test of the limits sees what others took meanwhile.
+      // The row first, so that the check of the limits sees the amounts of concurrent pushes.
       await database.run(FIRST, accountId, day);
       const limits = [points, most.points, bytes, most.bytes] as const;
       return (await database.run(TAKE, points, bytes, accountId, day, ...limits)) > 0;

@@ -1,18 +1,18 @@
 /**
- * What becomes of the versions of one point when submissions come (specification, *Data versioning*): one with the tag
- * of an earlier version replaces that entry, any other is a new version, and beyond the limit the oldest of its kind
- * (tagged, untagged) goes.
+ * Plans the versions of one point for new submissions (specification, *Data versioning*): one with the tag of
+ * an earlier version replaces that entry, any other is a new version, and beyond the limit the oldest of its
+ * kind (tagged, untagged) is removed.
  */
 import type { VariableFacts } from "./store.ts";
 
-/** How many versions are kept of each point, tagged and untagged counted apart. */
+/** Number of versions that are kept of each point, tagged and untagged counted separately. */
 export interface Retention {
   readonly byDefault: number;
   /** By the id of the account. */
   readonly byAccount: ReadonlyMap<number, number>;
 }
 
-/** The variable's own number goes before that of its account. */
+/** The variable's own number overrides that of its account. */
 export function versionsKept({ versionsMax, accountId }: VariableFacts, retention: Retention): number {
   return versionsMax ?? retention.byAccount.get(accountId) ?? retention.byDefault;
 }
@@ -24,9 +24,9 @@ export interface VersionEntry {
 }
 
 export interface VersionPlan<Submitted> {
-  /** Those of the known versions that go. */
+  /** The known versions that are removed. */
   readonly removed: readonly VersionEntry[];
-  /** Those of the submissions that stay. */
+  /** The submissions that are kept. */
   readonly added: readonly Submitted[];
   /** For each submission, whether it replaced an entry. */
   readonly replaced: readonly boolean[];

@@ -1,4 +1,4 @@
-/** Filters that an account has named. */
+/** Named filters of an account. */
 import { type View, view } from "../../wire/index.ts";
 import { type Database, insert, type Row } from "./database.ts";
 import type { ViewStore } from "./store.ts";

@@ -1,6 +1,6 @@
 /**
- * Parameterised WHERE clauses (`?`) for either dialect; a list travels as one parameter, so that its length has no
- * limit.
+ * Parameterised WHERE clauses (`?`) for either dialect; a list is passed as one parameter, so that its length
+ * has no limit.
  */
 import type { FilterEntity, FilterNode } from "./filter.ts";
 import { conditionOf, type SqlDialect, type SqlValue } from "./filter-sql.ts";
@@ -29,7 +29,7 @@ export class Where {
     return this;
   }
 
-  /** For a column that holds a JSON array: any of its values is in the list. */
+  /** For a column with a JSON array: any of its values is in the list. */
   sharing(column: string, list: List): this {
     if (list === undefined) return this;
     const { labels, among } = this.dialect;
@@ -38,7 +38,7 @@ export class Where {
     return this;
   }
 
-  /** Expressions over the rows of an entity: all of them hold. */
+  /** Expressions over the rows of an entity, all of which must be true. */
   holding(entity: FilterEntity, nodes: readonly FilterNode[] | undefined): this {
     for (const node of nodes ?? []) {
       const { sql, values } = conditionOf(node, entity, this.dialect);

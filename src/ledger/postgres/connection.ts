@@ -1,4 +1,7 @@
-/** Connections to the ledger's database: one that writes, made again when it was lost, and a few that read. */
+/**
+ * Connections to the ledger's database: one that writes, which is replaced when it is lost, and a few that
+ * read.
+ */
 import { Client, type ClientConfig, Pool, TypeOverrides } from "pg";
 import { commitDurably } from "../../sql/postgres/durability.ts";
 import { wordsOf } from "../../support/errors.ts";
@@ -8,15 +11,18 @@ export interface ConnectionOptions {
   /** `postgres://user:password@host:port/database`. */
   readonly url: string;
   readonly schema: string;
-  /** Told to the server, so that its administrator sees whose connection it is. */
+  /** Name of the application, so that the administrator of the server recognizes the connection. */
   readonly application: string;
-  /** Ends a transaction that does nothing for so long: its process sleeps, and others wait for its locks. */
+  /**
+   * The server ends a transaction that is idle for so long: its process sleeps, and others wait for its
+   * locks.
+   */
   readonly idleTransactionMs: number;
   readonly log: Logger | undefined;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A statement that takes longer hangs; the slowest is the check of a whole ledger. */
+/** A statement that takes longer is stuck; the slowest is the check of a whole ledger. */
 const STATEMENT_TIMEOUT_MS = 600_000;
 export const READERS_MAX = 4;
 /** Bodies that are written or read at once. */
@@ -29,7 +35,7 @@ export class Connections {
   /** Host, port, database and schema, without user and password. */
   readonly place: string;
   readonly readers: Pool;
-  /** For bytes, which keep a connection for long. */
+  /** Pool for bytes, which occupy a connection for long. */
   readonly carriers: Pool;
   readonly #config: ClientConfig;
   readonly #log: Logger | undefined;
@@ -43,7 +49,7 @@ export class Connections {
     this.carriers = this.#pool(CARRIERS_MAX);
   }
 
-  /** The one that writes. */
+  /** The connection that writes. */
   writer(): Promise<Client> {
     this.#writer ??= this.#connect().catch((thrown) => {
       this.#writer = undefined;
@@ -52,25 +58,25 @@ export class Connections {
     return this.#writer;
   }
 
-  /** One for a single purpose, which whoever asked for it ends. */
+  /** A connection for a single purpose; the caller must end it. */
   async own(): Promise<Client> {
     const client = new Client(this.#config);
-    client.on("error", (thrown) => this.#tellLost(thrown));
+    client.on("error", (thrown) => this.#logLost(thrown));
     await client.connect();
     try {
       await commitDurably(client);
     } catch (thrown) {
-      await client.end().catch(() => undefined); // It has failed already, and is of no use.
+      await client.end().catch(() => undefined); // The connection has failed already.
       throw thrown;
     }
     return client;
   }
 
-  /** The next call of `writer` makes a new one. */
+  /** Drops the connection; the next call of `writer` opens a new one. */
   async dropWriter(): Promise<void> {
     const writer = await this.#writer?.catch(() => undefined);
     this.#writer = undefined;
-    // It is being dropped because it is of no use any more; how it ends does not matter.
+    // The connection is unusable, so an error while it ends does not matter.
     await writer?.end().catch(() => undefined);
   }
 
@@ -82,8 +88,9 @@ export class Connections {
 
   #pool(max: number): Pool {
     const pool = new Pool({ ...this.#config, max, onConnect: commitDurably });
-    // Each of them, also while somebody asks it: who asked is told as well.
-    pool.on("connect", (client) => client.on("error", (thrown) => this.#tellLost(thrown)));
+    // Each client needs a handler of its own, also while it is in use: the error is reported to the user of
+    // the client as well.
+    pool.on("connect", (client) => client.on("error", (thrown) => this.#logLost(thrown)));
     pool.on("error", () => undefined);
     return pool;
   }
@@ -96,7 +103,7 @@ export class Connections {
     return client;
   }
 
-  #tellLost(thrown: unknown): void {
+  #logLost(thrown: unknown): void {
     this.#log?.warn({ reason: wordsOf(thrown) }, `a connection to the ledger ${this.place} was lost`);
   }
 }

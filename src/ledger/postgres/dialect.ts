@@ -3,13 +3,13 @@ import type { Dialect, Steps } from "../records/store.ts";
 
 export const postgresDialect: Dialect = {
   among: (column) => `${column} IN (SELECT json_array_elements_text(?::json))`,
-  // The planner knows the tables.
+  // The planner of PostgreSQL has statistics, and accepts no hint.
   indexedBy: () => "",
   jsonField: (column, field) => `(${column}::json ->> '${field}')`,
   jsonArray: (column) => `coalesce(json_agg(${column}), '[]')::text`,
   contains: (column) => `strpos(${column}, ?) > 0`,
   endsWith: (expression) => `right(${expression}, length(?::text)) = ?`,
-  // The server guards its files itself, and refuses rows that refer to nothing.
+  // The server guards its files itself, and foreign keys refuse dangling rows.
   damage: nothingBroken,
 };
 

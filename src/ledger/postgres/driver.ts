@@ -1,9 +1,9 @@
-/** Drives a piece of work on the ledger over one connection. */
+/** Drives a unit of work on the ledger over one connection. */
 import type { QueryResult } from "pg";
 import { columnsOf, insertEach, numbered, selectEach, storable } from "../../sql/postgres/translate.ts";
 import type { EachStatement, Statement, Steps } from "../records/store.ts";
 
-/** What of `pg`'s clients is used here. */
+/** The part of `pg`'s clients that the driver uses. */
 export interface Asked {
   query(question: {
     readonly name: string;
@@ -14,8 +14,8 @@ export interface Asked {
 }
 
 /**
- * Statements whose answer the work does not need go out behind one another without a wait; what failed first is thrown, and
- * nothing is left unanswered.
+ * Statements whose result the work does not need are sent behind one another without a wait; the first
+ * failure is thrown, after all responses have arrived.
  */
 export async function drive<T>(client: Asked, steps: Steps<T>): Promise<T> {
   const sent: Promise<void>[] = [];
@@ -70,10 +70,13 @@ async function askEach(client: Asked, { want, sql, types, tuples }: EachStatemen
 }
 
 type Prepared = Map<string, { readonly name: string; readonly text: string }>;
-/** The same text may be asked for one and for each of many. */
+/** The same text may be prepared for one tuple and for many. */
 const PREPARED: Readonly<Record<"one" | "each", Prepared>> = { one: new Map(), each: new Map() };
 
-/** Parsed once by each connection, under this name. The texts are those of the ledger's code, so there are few. */
+/**
+ * Each connection parses the text once, under this name. The texts are those of the ledger's code, so they
+ * are few.
+ */
 function prepared(sql: string, translate: (sql: string) => string, kind: keyof typeof PREPARED = "one") {
   const those = PREPARED[kind];
   let known = those.get(sql);

@@ -1,4 +1,7 @@
-/** Works that one of all who share the ledger may do at a time: by an advisory lock, which goes when its connection does. */
+/**
+ * Work that only one process with the ledger may do at a time: guarded by an advisory lock, which the server
+ * releases with the connection.
+ */
 import type { Client } from "pg";
 import type { Clock } from "../../support/clock.ts";
 import { TransientError } from "../../support/errors.ts";
@@ -17,7 +20,7 @@ export function aloneByLock(connections: Connections, schema: string, clock: Clo
     const lost = new AbortController();
     client.on("end", () => lost.abort(turnLost(connections.place, key)));
     try {
-      // Other ledgers may lie in the same database, which shares the locks.
+      // The key includes the schema, since ledgers in the same database share the locks.
       const mine = () =>
         tryLock(client, `headgate ${schema} ${key}`).catch((thrown: unknown) =>
           Promise.reject(fault(thrown)),
@@ -25,12 +28,12 @@ export function aloneByLock(connections: Connections, schema: string, clock: Clo
       await waitForTurn(mine, key, clock, signal);
       return await work(AbortSignal.any([signal, lost.signal]));
     } finally {
-      await client.end().catch(() => undefined); // However it ends, the lock goes with it.
+      await client.end().catch(() => undefined); // The server releases the lock with the connection, however it ends.
     }
   };
 }
 
-/** Null while another has it. */
+/** Null while another process has the lock. */
 async function tryLock(client: Client, name: string): Promise<true | null> {
   const { rows } = await client.query<{ mine: boolean }>(TRY, [name]);
   return rows[0]?.mine === true ? true : null;

@@ -1,4 +1,4 @@
-/** What PostgreSQL's SQLSTATEs and the errors of its connections mean for the caller. */
+/** Converts PostgreSQL's SQLSTATEs and the errors of its connections to errors of the ledger. */
 
 import {
   isConflict,
@@ -14,7 +14,7 @@ const TAKEN = "HG001";
 /** The session of this node has ended. */
 const ENDED = "HG002";
 
-/** The fence has closed for all that this node does. */
+/** The fence is closed for every write of this node. */
 export function isSessionEnded(thrown: unknown): boolean {
   return sqlStateOf(thrown) === ENDED;
 }
@@ -23,7 +23,7 @@ export function leaseLost(subject: string, words: string, cause?: unknown): Tran
   return new TransientError("HG-LEDG-010", { operation: "hold lease", subject, message: words, cause });
 }
 
-/** The error as the caller is to see it; what is about the statement alone stays as it is. */
+/** Returns the error for the caller; an error that concerns only the statement stays unchanged. */
 export function faultOf(operation: string, subject: string, thrown: unknown): unknown {
   if (thrown instanceof HeadgateError) return thrown;
   const state = sqlStateOf(thrown);
@@ -43,7 +43,9 @@ export function openFault(subject: string, cause: unknown): ConfigError {
     operation: "open ledger",
     subject,
     message: `the ledger ${subject} cannot be opened: ${wordsOf(cause)}`,
-    hint: "Check user, password, database and schema in `ledger`; the user needs the right to make the schema, or to use it.",
+    hint:
+      "Check user, password, database and schema in `ledger`; " +
+      "the user needs the right to create the schema, or to use it.",
     cause,
   });
 }

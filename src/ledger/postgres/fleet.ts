@@ -1,4 +1,4 @@
-/** Which node holds what, by the sessions. */
+/** The drops and runs of each node, by the sessions. */
 import type { IsoInstant, Run } from "../../model.ts";
 import { CLOSING_STATES, OPEN_STATES } from "../../states.ts";
 import type { Fleet, NodeState } from "../fleet.ts";
@@ -13,19 +13,16 @@ const DEAD = "(SELECT 1 FROM sessions WHERE sessions.id = %s AND sessions.ended_
 const dead = (column: string) => `NOT EXISTS ${DEAD.replace("%s", column)}`;
 
 /** This session, unless it has ended or lapsed. */
-const LIVING = `WITH sessions AS (SELECT id FROM sessions WHERE id = ? AND ended_at IS NULL AND until >= clock_timestamp())
+const LIVING = `WITH sessions AS (
+  SELECT id FROM sessions WHERE id = ? AND ended_at IS NULL AND until >= clock_timestamp())
   SELECT 1 AS held FROM sessions`;
 
 /** Nodes that left are shown for a day. */
 const SHOWN = "interval '1 day'";
 
-export function postgresFleet(
-  store: PostgresStore,
-  lookAgainMs: number | null,
-  alone: Fleet["alone"],
-): Fleet {
+export function postgresFleet(store: PostgresStore, recheckMs: number | null, alone: Fleet["alone"]): Fleet {
   return {
-    lookAgainMs,
+    recheckMs: recheckMs,
     alone,
     async holdDrop(drop) {
       if (store.session === null) return null;
@@ -42,7 +39,7 @@ export function postgresFleet(
         row(`${LIVING} JOIN drop_holders ON session = sessions.id AND drop_name = ?`, store.session, drop),
       );
       if (store.session !== null && held === undefined)
-        throw leaseLost(drop, `this node does not poll the drop ${drop} any more`);
+        throw leaseLost(drop, `this node no longer polls the drop ${drop}`);
     },
     async holdRun(run) {
       if (store.session === null) return run;
@@ -61,7 +58,7 @@ export function postgresFleet(
         row(`${LIVING} JOIN runs ON owner = sessions.id AND runs.id = ?`, store.session, id),
       );
       if (store.session !== null && held === undefined)
-        throw leaseLost(id, `this node does not work on run ${id} any more`);
+        throw leaseLost(id, `this node no longer works on run ${id}`);
     },
     nodes: () => store.read(nodes),
   };
@@ -95,7 +92,7 @@ function* takeDrop(store: PostgresStore, drop: string): Steps<string | null> {
   return holder?.session === store.session ? null : (holder?.node ?? "unknown");
 }
 
-/** What is fetched is in the spool of this node, which goes on with it. */
+/** Fetched files are in the spool of this node, which therefore keeps their runs. */
 function* releaseDrop({ session }: PostgresStore, drop: string): Steps<void> {
   yield* execute("DELETE FROM drop_holders WHERE drop_name = ? AND session = ?", drop, session);
   yield* execute(
@@ -109,7 +106,7 @@ function* releaseRun({ session }: PostgresStore, id: string): Steps<boolean> {
   return (yield* change("UPDATE runs SET owner = NULL WHERE id = ? AND owner = ?", id, session)) > 0;
 }
 
-/** Whoever takes it first has it; nobody waits for another's hand. */
+/** The first node to take it has it; no node waits for the lock of another. */
 function* takeRun(store: PostgresStore, id: string): Steps<Run | null> {
   const { session, node } = store;
   const [found] = yield* cells<RunCells>(
@@ -130,8 +127,8 @@ function* takeRun(store: PostgresStore, id: string): Steps<Run | null> {
       what: "run.taken",
       detail:
         before.node === node
-          ? `the node ${node} was started again and goes on`
-          : `the node ${node} goes on where ${before.node ?? "another"} was not heard of`,
+          ? `the node ${node} was restarted and resumes the run`
+          : `the node ${node} resumes the run after ${before.node ?? "another"} lost its lease`,
     });
   return { ...before, node };
 }
@@ -159,7 +156,7 @@ function* nodes(): Steps<readonly NodeState[]> {
   return found.map(({ node, since, heard_of, alive, drops, runs }) => ({
     node,
     since,
-    heardOf: heard_of,
+    lastSeenAt: heard_of,
     alive: alive === 1,
     drops: alive === 1 ? (JSON.parse(drops ?? "[]") as string[]) : [],
     runs: alive === 1 ? runs : 0,

@@ -25,14 +25,19 @@ export interface PostgresLedgerMeans {
   /** Refuses every change. */
   readonly readOnly?: boolean | undefined;
   readonly onEvent?: OnEvent | undefined;
-  /** A node of the fleet that holds drops and runs. Without, as for commands, nothing is held. */
+  /**
+   * Makes this process a node of the fleet that holds drops and runs. Commands leave it out and hold nothing.
+   */
   readonly watch?: FleetWatch | undefined;
 }
 
-/** Longest time that a sleeping process may keep others from what it is changing. */
+/** Longest time that a sleeping process may block others by an open transaction. */
 const IDLE_TRANSACTION_MS = 5_000;
 
-/** `ConfigError` when the server refuses user, database or schema (`HG-LEDG-002`) or the schema is of another version (`-003`). */
+/**
+ * `ConfigError` when the server refuses user, database or schema (`HG-LEDG-002`) or the schema is of another
+ * version (`-003`).
+ */
 export async function openPostgresLedger(
   options: PostgresLedgerOptions,
   means: PostgresLedgerMeans,
@@ -107,7 +112,7 @@ async function bringUp(connections: Connections, schema: string, log: Logger | u
     log?.warn({ ledger: connections.place }, risk);
 }
 
-/** A server that cannot be reached may come; anything else is for a person. */
+/** A server that cannot be reached may return; any other fault needs an administrator. */
 function openingFault(place: string, thrown: unknown): unknown {
   const fault = faultOf("open ledger", place, thrown);
   if (fault instanceof TransientError || fault instanceof HeadgateError) return fault;

@@ -6,7 +6,7 @@ import { type PostgresSchema, versionOf } from "../../sql/postgres/migrate.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { foreignLedger, otherVersion } from "../schema-faults.ts";
 
-/** `HGLD`; with the name of the schema, the lock of those who bring it up to date. */
+/** `HGLD`; together with the name of the schema, the lock of its migrations. */
 const LOCK_CLASS = 0x48474c44;
 
 export const LEDGER_SCHEMA: PostgresSchema = {
@@ -17,13 +17,13 @@ export const LEDGER_SCHEMA: PostgresSchema = {
   foreign: (place) =>
     foreignLedger(
       place,
-      `${place} holds tables of something else, and no ledger`,
+      `${place} contains tables of something else, and no ledger`,
       "Give the ledger a schema of its own: `ledger.schema`.",
     ),
   otherVersion,
 };
 
-/** For a reader, which brings nothing up to date. */
+/** For a reader, which does not migrate. */
 export async function assertCurrent(pool: Pool, name: string, place: string): Promise<void> {
   const version = await versionOf(pool, LEDGER_SCHEMA, name, place);
   if (version > 0) return assertNothingDue(LEDGER_SCHEMA, version, place);

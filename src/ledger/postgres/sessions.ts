@@ -1,4 +1,4 @@
-/** The session of a node: its lease, its renewal, and what becomes of the sessions of nodes that were not heard of. */
+/** The session of a node: its lease, its renewal, and the end of sessions of nodes whose lease lapsed. */
 import { hostname } from "node:os";
 import type { Pool } from "pg";
 import { isUniqueViolation } from "../../sql/postgres/faults.ts";
@@ -17,11 +17,11 @@ export interface SessionMeans {
   readonly watch: FleetWatch;
 }
 
-/** A lease is renewed so often while it lasts. */
+/** Number of renewals during one lease. */
 export const RENEWALS = 3;
 const QUESTION_EVERY_MS = 200;
 
-/** Waits for the transactions that rely on it. */
+/** Waits for the transactions that rely on the session. */
 const END = `UPDATE sessions SET ended_at = clock_timestamp()
   WHERE id = (SELECT id FROM sessions WHERE id = $1 AND ended_at IS NULL FOR UPDATE)`;
 
@@ -56,7 +56,10 @@ export class NodeSession {
     return this.#id;
   }
 
-  /** The server says that this session has ended: another begins in its place, unless one has. */
+  /**
+   * The server reports that this session has ended: opens a new one in its place, unless one was opened
+   * already.
+   */
   async lost(id: number): Promise<void> {
     if (id !== this.#id) return;
     this.#again ??= this.#beginAgain().finally(() => {
@@ -65,7 +68,7 @@ export class NodeSession {
     await this.#again;
   }
 
-  /** Others may take what it held at once. */
+  /** Ends the session, so that other nodes may take its drops and runs at once. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#loop;
@@ -73,7 +76,7 @@ export class NodeSession {
     await this.#means.pool
       .query(END, [this.#id])
       .catch((thrown: unknown) =>
-        this.#tell(thrown, "the lease could not be given back; it lapses by itself"),
+        this.#logFault(thrown, "the lease could not be released; it lapses by itself"),
       );
   }
 
@@ -84,7 +87,7 @@ export class NodeSession {
         await this.#renew();
         await this.#endLapsed();
       } catch (thrown) {
-        this.#tell(thrown, "the lease could not be renewed");
+        this.#logFault(thrown, "the lease could not be renewed");
       }
     }
   }
@@ -99,7 +102,10 @@ export class NodeSession {
     if (renewed.rowCount === 0) await this.lost(id);
   }
 
-  /** Waits for no one: a session whose process sleeps inside a transaction is ended when the server has ended that. */
+  /**
+   * Does not wait: a session whose process sleeps inside a transaction ends after the server has ended the
+   * transaction.
+   */
   async #endLapsed(): Promise<void> {
     const { rows } = await this.#means.pool.query<{ node: string }>(
       `UPDATE sessions SET ended_at = clock_timestamp() WHERE id IN (SELECT id FROM sessions
@@ -107,9 +113,10 @@ export class NodeSession {
       [this.#id],
     );
     for (const { node } of rows)
-      this.#means.log?.warn({ node }, "a node was not heard of and has lost what it held");
+      this.#means.log?.warn({ node }, "a node did not renew its lease and has lost its drops and runs");
     const { rows: left } = await this.#means.pool.query<{ node: string }>(
-      `SELECT DISTINCT node FROM sessions WHERE ended_at > clock_timestamp() - $1 * interval '1 millisecond' AND node <> $2`,
+      `SELECT DISTINCT node FROM sessions
+WHERE ended_at > clock_timestamp() - $1 * interval '1 millisecond' AND node <> $2`,
       [(this.#means.lease * 2) / RENEWALS, this.node],
     );
     for (const { node } of left) this.#means.watch.onLeft(node);
@@ -119,7 +126,7 @@ export class NodeSession {
     const { log, watch } = this.#means;
     log?.warn(
       { node: this.node },
-      "this node was not heard of for too long, and has lost what it held to others",
+      "this node did not renew its lease in time, and has lost its drops and runs to other nodes",
     );
     while (!this.#stopping.signal.aborted) {
       try {
@@ -127,18 +134,20 @@ export class NodeSession {
         watch.onLost();
         return;
       } catch (thrown) {
-        this.#tell(thrown, "no new lease yet");
+        this.#logFault(thrown, "no new lease yet");
         await this.#means.clock.sleep(QUESTION_EVERY_MS, this.#stopping.signal);
       }
     }
   }
 
-  #tell(thrown: unknown, words: string): void {
+  #logFault(thrown: unknown, words: string): void {
     this.#means.log?.warn({ node: this.node, reason: wordsOf(thrown) }, words);
   }
 }
 
-/** Of what ended longer ago than nodes are shown nothing is asked any more; a drop that nobody took is free. */
+/**
+ * Deletes sessions that ended so long ago that nodes are no longer shown; a drop that no node took is free.
+ */
 async function prune({ pool }: SessionMeans): Promise<void> {
   const old = "SELECT id FROM sessions WHERE ended_at < clock_timestamp() - interval '2 days'";
   await pool.query(`DELETE FROM drop_holders WHERE session IN (${old})`);
@@ -172,7 +181,10 @@ interface Earlier {
   readonly lapsed: boolean;
 }
 
-/** The session of an earlier process of this name: at once when that is gone, otherwise when it has lapsed. */
+/**
+ * Ends the session of an earlier process of this name: at once when that process is gone, otherwise when its
+ * lease has lapsed.
+ */
 async function endOwn(means: SessionMeans): Promise<void> {
   const { pool, node, clock } = means;
   let first: Earlier | undefined;

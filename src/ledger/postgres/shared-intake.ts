@@ -1,15 +1,21 @@
-/** What HTTP intakes took, in the schema of the ledger: a body and its receipt are committed together. */
+/**
+ * The bodies that HTTP intakes received, in the schema of the ledger: a body and its receipt are committed in
+ * one transaction.
+ */
 import { faultPoint } from "../../support/faults.ts";
-import type { LyingBody, Published, SharedBody, SharedIntake } from "../shared.ts";
+import type { Published, SharedBody, SharedIntake, WaitingBody } from "../shared.ts";
 import type { Hands } from "./shared.ts";
 import { openFile, storeFile } from "./stored-files.ts";
 import type { Questioned } from "./transaction.ts";
 
-/** `HGIK`, `HGIT`; with the digest, the locks of those who bring the same, so that one of them is the first. */
+/**
+ * `HGIK`, `HGIT`; with the digest, the locks of senders of equal bodies, so that exactly one of them is the
+ * first.
+ */
 const KEYED_LOCK = 0x4847494b;
-const TOLD_LOCK = 0x48474954;
+const OPERATION_LOCK = 0x48474954;
 
-const shelfOf = (drop: string) => `intake ${drop}`;
+const storeOf = (drop: string) => `intake ${drop}`;
 
 export function intakeMethods(hands: Hands): SharedIntake {
   return {
@@ -27,7 +33,7 @@ export function intakeMethods(hands: Hands): SharedIntake {
       }),
     nextId: (drop) =>
       hands.write(async (client) => {
-        // A name that was given and not used is of no consequence, so nobody waits for the disk.
+        // An id that was issued and not used has no effect, so the statement does not wait for the disk.
         await client.query("SET LOCAL synchronous_commit = off");
         const { rows } = await client.query<{ id: number }>(
           `UPDATE intakes SET last_id = greatest(last_id + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
@@ -37,18 +43,18 @@ export function intakeMethods(hands: Hands): SharedIntake {
         return rows[0]?.id ?? 0;
       }),
     publish: (drop, body, pieces) => hands.write((client) => publish(client, drop, body, pieces)),
-    lying: (drop, after, limit) =>
+    waiting: (drop, after, limit) =>
       hands.read(async (client) => {
         const sql = "SELECT id, record FROM intake_receipts WHERE drop_name = $1 AND lying AND id > $2";
-        return (await client.query<LyingBody>(`${sql} ORDER BY id LIMIT $3`, [drop, after, limit])).rows;
+        return (await client.query<WaitingBody>(`${sql} ORDER BY id LIMIT $3`, [drop, after, limit])).rows;
       }),
-    lyingBytes: (drop) => tellNumber(hands, "sum(size)", drop),
-    allLyingBytes: () =>
+    waitingBytes: (drop) => readNumber(hands, "sum(size)", drop),
+    allWaitingBytes: () =>
       hands.read(async (client) => {
-        const sql = "SELECT sum(size) AS told FROM intake_receipts WHERE lying";
-        return (await client.query<{ told: number | null }>(sql)).rows[0]?.told ?? 0;
+        const sql = "SELECT sum(size) AS total FROM intake_receipts WHERE lying";
+        return (await client.query<{ total: number | null }>(sql)).rows[0]?.total ?? 0;
       }),
-    newest: (drop) => tellNumber(hands, "max(id)", drop),
+    newest: (drop) => readNumber(hands, "max(id)", drop),
     record: (drop, path) =>
       hands.read(async (client) => {
         const sql = "SELECT record FROM intake_receipts WHERE drop_name = $1 AND path = $2";
@@ -57,18 +63,19 @@ export function intakeMethods(hands: Hands): SharedIntake {
     stat: (drop, path) =>
       hands.read(async (client) => {
         const sql = "SELECT size, mtime FROM stored_files WHERE shelf = $1 AND path = $2";
-        const { rows } = await client.query<{ size: number; mtime: string }>(sql, [shelfOf(drop), path]);
+        const { rows } = await client.query<{ size: number; mtime: string }>(sql, [storeOf(drop), path]);
         return rows[0] ?? null;
       }),
     open: (drop, path) =>
-      hands.read(async (client) => guarded(hands, await openFile(client, shelfOf(drop), path))),
+      hands.read(async (client) => guarded(hands, await openFile(client, storeOf(drop), path))),
     remove: (drop, path) => hands.write((client) => remove(hands, client, drop, path)),
     move: (drop, path, to) => hands.write((client) => move(hands, client, drop, path, to)),
     below: (drop, folder, after, limit) =>
       hands.read(async (client) => {
         const { rows } = await client.query<{ path: string }>(
-          `SELECT path FROM stored_files WHERE shelf = $1 AND path > $2 AND starts_with(path, $3) ORDER BY path LIMIT $4`,
-          [shelfOf(drop), after, `${folder}/`, limit],
+          `SELECT path FROM stored_files WHERE shelf = $1 AND path > $2 AND starts_with(path, $3)
+ORDER BY path LIMIT $4`,
+          [storeOf(drop), after, `${folder}/`, limit],
         );
         return rows.map(({ path }) => path);
       }),
@@ -89,17 +96,17 @@ async function publish(
   body: SharedBody,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<Published> {
-  const { id, path, size, mtime, content, told, keyed, record } = body;
-  // Always in this order, so that nobody waits in a circle.
+  const { id, path, size, mtime, content, byOperation, keyed, record } = body;
+  // Always in this order, which excludes a deadlock.
   if (keyed !== null) await lock(client, KEYED_LOCK, drop, keyed);
-  if (told !== null) await lock(client, TOLD_LOCK, drop, told);
+  if (byOperation !== null) await lock(client, OPERATION_LOCK, drop, byOperation);
   const repeat = await repeatOf(client, drop, body);
   if (repeat !== null) return repeat;
-  await storeFile(client, { shelf: shelfOf(drop), path, size, mtime }, pieces);
+  await storeFile(client, { store: storeOf(drop), path, size, mtime }, pieces);
   await client.query(
     `INSERT INTO intake_receipts (drop_name, id, path, size, content, told, keyed, record)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [drop, id, path, size, content, told, keyed, record],
+    [drop, id, path, size, content, byOperation, keyed, record],
   );
   faultPoint("intake.sharing");
   return { kind: "taken" };
@@ -116,21 +123,22 @@ async function lock(client: Questioned, kind: number, drop: string, digest: stri
 async function repeatOf(
   client: Questioned,
   drop: string,
-  { keyed, told, content }: SharedBody,
+  { keyed, byOperation, content }: SharedBody,
 ): Promise<Published | null> {
   const first = async (column: "keyed" | "told", digest: string) => {
-    const sql = `SELECT content, record FROM intake_receipts WHERE drop_name = $1 AND ${column} = $2 ORDER BY id LIMIT 1`;
+    const sql = `SELECT content, record FROM intake_receipts
+WHERE drop_name = $1 AND ${column} = $2 ORDER BY id LIMIT 1`;
     return (await client.query<{ content: string; record: string }>(sql, [drop, digest])).rows[0];
   };
   const sameKey = keyed === null ? undefined : await first("keyed", keyed);
   if (sameKey !== undefined)
     return sameKey.content === content ? { kind: "repeat", record: sameKey.record } : { kind: "conflict" };
-  const same = told === null ? undefined : await first("told", told);
+  const same = byOperation === null ? undefined : await first("told", byOperation);
   return same === undefined ? null : { kind: "repeat", record: same.record };
 }
 
 async function remove(hands: Hands, client: Questioned, drop: string, path: string): Promise<void> {
-  await client.query("DELETE FROM stored_files WHERE shelf = $1 AND path = $2", [shelfOf(drop), path]);
+  await client.query("DELETE FROM stored_files WHERE shelf = $1 AND path = $2", [storeOf(drop), path]);
   await leave(hands, client, drop, path);
 }
 
@@ -142,12 +150,12 @@ async function move(
   to: string,
 ): Promise<boolean> {
   const taken = await client.query("SELECT 1 FROM stored_files WHERE shelf = $1 AND path = $2", [
-    shelfOf(drop),
+    storeOf(drop),
     to,
   ]);
   if (taken.rows.length > 0) return false;
   await client.query("UPDATE stored_files SET path = $3 WHERE shelf = $1 AND path = $2", [
-    shelfOf(drop),
+    storeOf(drop),
     path,
     to,
   ]);
@@ -163,14 +171,14 @@ async function leave(hands: Hands, client: Questioned, drop: string, path: strin
   await hands.assertSession(client);
 }
 
-async function tellNumber(hands: Hands, what: string, drop: string): Promise<number> {
+async function readNumber(hands: Hands, what: string, drop: string): Promise<number> {
   return await hands.read(async (client) => {
-    const sql = `SELECT ${what} AS told FROM intake_receipts WHERE drop_name = $1 AND lying`;
-    return (await client.query<{ told: number | null }>(sql, [drop])).rows[0]?.told ?? 0;
+    const sql = `SELECT ${what} AS total FROM intake_receipts WHERE drop_name = $1 AND lying`;
+    return (await client.query<{ total: number | null }>(sql, [drop])).rows[0]?.total ?? 0;
   });
 }
 
-/** The faults of each piece are those of the ledger, too. */
+/** Converts faults while a piece is read to those of the ledger. */
 function guarded(hands: Hands, pieces: AsyncIterable<Buffer> | null): AsyncIterable<Buffer> | null {
   if (pieces === null) return null;
   const each = pieces[Symbol.asyncIterator]();

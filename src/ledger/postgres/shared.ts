@@ -14,11 +14,11 @@ export interface SharedMeans {
   readonly connections: Connections;
   readonly clock: Clock;
   readonly readOnly: boolean;
-  /** The fence of this node; null for who is none. */
+  /** The fence of this node; null for a process that is not a node. */
   readonly session: () => number | null;
 }
 
-/** What reads and writes them: faults are those of the ledger. */
+/** Access to the database, with faults converted to those of the ledger. */
 export interface Hands {
   read<T>(work: (client: Questioned) => Promise<T>): Promise<T>;
   /** One transaction. */
@@ -57,10 +57,10 @@ function contentMethods(hands: Hands): SharedContent {
       const all = await bytes();
       try {
         await hands.write((client) =>
-          storeFile(client, { shelf: kind, path: name, size: all.length }, one(all)),
+          storeFile(client, { store: kind, path: name, size: all.length }, one(all)),
         );
       } catch (thrown) {
-        // Another node kept the same at this moment.
+        // Another node stored the same content at this moment.
         if (!isUniqueViolation(thrown)) throw thrown;
       }
     },
@@ -80,7 +80,7 @@ function contentMethods(hands: Hands): SharedContent {
   };
 }
 
-/** False when it is not there. */
+/** False when the content is missing. */
 function touch(hands: Hands, kind: ContentKind, name: string): Promise<boolean> {
   return hands.write(async (client) => {
     const { rowCount } = await client.query(

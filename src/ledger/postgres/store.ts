@@ -1,7 +1,8 @@
 /**
- * Group commit over a network: writes that are asked for while another group is being committed share the next transaction, and so
- * one wait for the server's disk. Each has a savepoint of its own: one that fails leaves the others alone. A promise resolves after
- * the commit, never before. Two nodes that get in each other's way are told by the server (repeatable read); the group is done again.
+ * Group commit over a network: writes that are requested while another group is being committed share the
+ * next transaction, and so one wait for the server's disk. Each has a savepoint of its own: a write that
+ * fails does not affect the others. A promise resolves after the commit, never before. The server reports
+ * conflicts between nodes (repeatable read); the group is repeated then.
  */
 import type { Client } from "pg";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
@@ -30,13 +31,14 @@ import { faultOf, isSessionEnded } from "./faults.ts";
 import type { NodeSession } from "./sessions.ts";
 import { wasCommitted } from "./transaction.ts";
 
-/** Bounds how much is done again when one of them stands in another node's way. */
+/** Bounds the work that is repeated when one write conflicts with another node. */
 const GROUP_MAX = 256;
 const ATTEMPTS_MAX = 10;
 
-/** Its own, and those of no living node. */
+/** The runs of this node, and those of no living node. */
 const OURS =
-  "(runs.owner IS NULL OR runs.owner NOT IN (SELECT id FROM sessions WHERE ended_at IS NULL AND id IS DISTINCT FROM ?))";
+  "(runs.owner IS NULL OR runs.owner NOT IN " +
+  "(SELECT id FROM sessions WHERE ended_at IS NULL AND id IS DISTINCT FROM ?))";
 
 interface Write {
   readonly what: readonly string[];
@@ -45,14 +47,14 @@ interface Write {
   readonly fail: (thrown: unknown) => void;
 }
 
-type Told = { readonly write: Write } & ({ readonly value: unknown } | { readonly thrown: unknown });
+type Performed = { readonly write: Write } & ({ readonly value: unknown } | { readonly thrown: unknown });
 
 export interface StoreMeans {
   readonly clock: Clock;
   readonly readOnly: boolean;
   readonly onEvent: OnEvent | undefined;
   readonly log: Logger | undefined;
-  /** What this process is in the fleet; null for commands, which hold nothing. */
+  /** The session of this process in the fleet; null for commands, which hold nothing. */
   readonly session: () => Pick<NodeSession, "id" | "node" | "lost"> | null;
 }
 
@@ -62,7 +64,7 @@ export class PostgresStore implements Store {
   readonly #connections: Connections;
   readonly #means: StoreMeans;
   #queue: Write[] = [];
-  /** Events of the transaction that is open, for the observer. */
+  /** Events of the open transaction, for the observer. */
   #events: Announced[] = [];
   #committing: Promise<void> | null = null;
   #closed = false;
@@ -77,13 +79,13 @@ export class PostgresStore implements Store {
     return isoInstant(this.clock.now());
   }
 
-  /** Also greater than those that other nodes gave, whatever their clocks say. */
+  /** Also greater than those that other nodes issued, whatever their clocks say. */
   *nextRunId(): Steps<string> {
     const last = yield* lastRunId();
     return createRunIds(last)(this.clock.now().epochMilliseconds);
   }
 
-  /** The fence of this node; null for who is none. */
+  /** The fence of this node; null for a process that is not a node. */
   get session(): number | null {
     return this.#means.session()?.id ?? null;
   }
@@ -132,7 +134,10 @@ export class PostgresStore implements Store {
     });
   }
 
-  /** Asked again when the connection was lost, such as that of a process that slept: a read changes nothing. All that wait may be lost. */
+  /**
+   * Repeats a read whose connection was lost, such as that of a process that slept: a read changes nothing.
+   * All waiting connections may be lost.
+   */
   async #ask<T>(ask: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -155,14 +160,14 @@ export class PostgresStore implements Store {
     });
   }
 
-  /** Commits what is waiting, and takes nothing more. */
+  /** Commits the waiting writes, and accepts no more. */
   async flush(): Promise<void> {
     this.#closed = true;
     while (this.#committing !== null) await this.#committing;
   }
 
   async #commitAll(): Promise<void> {
-    // Whoever asks in the same turn of the event loop comes along.
+    // Writes that are requested in the same turn of the event loop join the group.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#queue.length > 0) {
       const group = this.#queue.slice(0, GROUP_MAX);
@@ -177,11 +182,11 @@ export class PostgresStore implements Store {
     for (let attempt = 1; ; attempt += 1) {
       const fence = this.session;
       try {
-        const told = await this.#tryGroup(group, fence);
-        for (const { write } of told) for (const what of write.what) faultPoint(`ledger.${what}.after`);
-        for (const one of told) if ("value" in one) one.write.done(one.value);
-        for (const one of told) if ("thrown" in one) one.write.fail(one.thrown);
-        return await this.#tellEvents();
+        const performed = await this.#tryGroup(group, fence);
+        for (const { write } of performed) for (const what of write.what) faultPoint(`ledger.${what}.after`);
+        for (const one of performed) if ("value" in one) one.write.done(one.value);
+        for (const one of performed) if ("thrown" in one) one.write.fail(one.thrown);
+        return await this.#announceEvents();
       } catch (thrown) {
         await this.#abandon(thrown);
         if (isSessionEnded(thrown) && fence !== null) await this.#means.session()?.lost(fence);
@@ -202,26 +207,29 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #tryGroup(group: readonly Write[], fence: number | null): Promise<readonly Told[]> {
+  async #tryGroup(group: readonly Write[], fence: number | null): Promise<readonly Performed[]> {
     const client = await this.#connections.writer();
     this.#events = [];
-    const [, told] = await Promise.all([
+    const [, performed] = await Promise.all([
       client.query("BEGIN ISOLATION LEVEL REPEATABLE READ"),
       this.#performAll(client, group),
     ]);
-    for (const { write } of told) for (const what of write.what) faultPoint(`ledger.${what}.before`);
+    for (const { write } of performed) for (const what of write.what) faultPoint(`ledger.${what}.before`);
     await this.#commit(client, fence);
-    return told;
+    return performed;
   }
 
-  async #performAll(client: Client, group: readonly Write[]): Promise<readonly Told[]> {
-    const told: Told[] = [];
-    for (const write of group) told.push(await this.#perform(client, write));
-    return told;
+  async #performAll(client: Client, group: readonly Write[]): Promise<readonly Performed[]> {
+    const performed: Performed[] = [];
+    for (const write of group) performed.push(await this.#perform(client, write));
+    return performed;
   }
 
-  /** What is about one write alone is told to it; what is about the server or about other nodes ends the whole group. */
-  async #perform(client: Client, write: Write): Promise<Told> {
+  /**
+   * A fault of one write is reported to its caller; a fault of the server or a conflict with other nodes ends
+   * the whole group.
+   */
+  async #perform(client: Client, write: Write): Promise<Performed> {
     const events = this.#events.length;
     try {
       const [, value] = await Promise.all([client.query("SAVEPOINT one"), drive(client, write.work())]);
@@ -236,7 +244,10 @@ export class PostgresStore implements Store {
     }
   }
 
-  /** When the connection is lost before the answer, another one asks whether it was committed. */
+  /**
+   * When the connection is lost before the response, another connection queries whether the transaction was
+   * committed.
+   */
   async #commit(client: Client, fence: number | null): Promise<void> {
     const { rows } = await client.query<{ id: string | null }>(
       "SELECT pg_current_xact_id_if_assigned()::text AS id, assert_session($1)",
@@ -252,7 +263,7 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #tellEvents(): Promise<void> {
+  async #announceEvents(): Promise<void> {
     const { onEvent } = this.#means;
     const events = this.#events;
     if (onEvent === undefined || events.length === 0) return;
@@ -265,8 +276,11 @@ export class PostgresStore implements Store {
         onEvent({ ...event, drop, path });
       }
     } catch (thrown) {
-      // Who only watches must not end what is committed; the events are in the ledger.
-      this.#means.log?.warn({ reason: wordsOf(thrown) }, "events of the ledger could not be told");
+      // A failing observer must not undo the commit; the events are in the ledger.
+      this.#means.log?.warn(
+        { reason: wordsOf(thrown) },
+        "events of the ledger could not be passed to the observer",
+      );
     }
   }
 

@@ -1,26 +1,26 @@
-/** Files in pieces, on shelves: what the intake and the shared content are made of. */
+/** Files in pieces, grouped by store: the storage of the intake and of shared content. */
 import type { QueryResult } from "pg";
 import type { Questioned } from "./transaction.ts";
 
-/** Bytes; a piece is sent and read as text of twice the size. */
+/** Bytes of a piece; it is sent and read as text of twice the size. */
 const PIECE_BYTES = 512 * 1024;
 
 export interface StoredFile {
-  readonly shelf: string;
+  readonly store: string;
   readonly path: string;
   readonly size: number;
   readonly mtime?: string;
 }
 
-/** Inside a transaction. Fails when something lies at the path. */
+/** For use inside a transaction. Fails when there is a file at the path. */
 export async function storeFile(
   client: Questioned,
-  { shelf, path, size, mtime = "" }: StoredFile,
+  { store, path, size, mtime = "" }: StoredFile,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const added = await client.query<{ id: number }>(
     "INSERT INTO stored_files (shelf, path, size, mtime) VALUES ($1, $2, $3, $4) RETURNING id",
-    [shelf, path, size, mtime],
+    [store, path, size, mtime],
   );
   let place = 0;
   let stored = 0;
@@ -36,21 +36,21 @@ export async function storeFile(
   if (stored !== size) throw new Error(`${path} has ${stored} bytes instead of ${size}`);
 }
 
-/** Null when nothing lies there. */
+/** Null when there is no file. */
 export async function openFile(
   client: Questioned,
-  shelf: string,
+  store: string,
   path: string,
 ): Promise<AsyncIterable<Buffer> | null> {
   const { rows } = await client.query<{ id: number }>(
     "SELECT id FROM stored_files WHERE shelf = $1 AND path = $2",
-    [shelf, path],
+    [store, path],
   );
   const id = rows[0]?.id;
   return id === undefined ? null : piecesOf(client, id);
 }
 
-/** Ends early when the file is removed meanwhile; who reads counts. */
+/** Ends early when the file is removed meanwhile; the reader must compare the size. */
 async function* piecesOf(client: Questioned, id: number): AsyncGenerator<Buffer> {
   for (let place = 0; ; place += 1) {
     const { rows }: QueryResult<{ bytes: Buffer }> = await client.query(
@@ -71,7 +71,7 @@ async function* inPieces(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
       const part = chunk.subarray(at, at + PIECE_BYTES - size);
       at += part.length;
       size += part.length;
-      // The source may use its memory again.
+      // A copy, since the source may reuse its memory.
       waiting.push(at < chunk.length || size === PIECE_BYTES ? part : Buffer.from(part));
       if (size < PIECE_BYTES) continue;
       yield Buffer.concat(waiting);

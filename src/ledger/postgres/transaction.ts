@@ -1,4 +1,4 @@
-/** A transaction beside the one that writes records: for bytes, which would keep the records waiting. */
+/** A transaction beside the one that writes records: for bytes, which would delay the records. */
 import type { Pool, PoolClient } from "pg";
 import { isLost } from "../../sql/postgres/faults.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -39,7 +39,7 @@ export async function inTransaction<T>(
   }
 }
 
-/** Whether a transaction whose connection was lost before the answer was committed. */
+/** Whether a transaction whose connection was lost before the response was committed. */
 export async function wasCommitted(asked: Questioned, id: string, clock: Clock): Promise<boolean> {
   for (let question = 1; question <= QUESTIONS_MAX; question += 1) {
     try {

@@ -1,4 +1,4 @@
-/** A batch is accepted, and with the last one its run, in the same transaction. */
+/** Accepts a batch, and with the last one its run, in the same transaction. */
 import type { BatchState, Run } from "../../model.ts";
 import { NOT_ACCEPTED_STATES } from "../../states.ts";
 import type { Ledger, WholeRun } from "../ledger.ts";
@@ -17,14 +17,15 @@ export function acceptanceMethods(store: Store): Pick<Ledger, "acceptBatch"> {
   };
 }
 
-/** What follows the cells of a run: one of its batches, and how many it has. */
+/** The columns behind the cells of the run: one of its batches, and how many it has. */
 type BatchCells = readonly [state: BatchState, points: number, batches: number];
 
 const SELECT_RUN_OF_BATCH = `SELECT ${RUN_COLUMNS}, batches.state, batches.points,
     (SELECT count(*) FROM batches AS one WHERE one.run_id = runs.id)
-  FROM batches JOIN runs ON runs.id = batches.run_id JOIN bindings ON bindings.id = runs.binding_id WHERE batches.operation_id = ?`;
+  FROM batches JOIN runs ON runs.id = batches.run_id JOIN bindings ON bindings.id = runs.binding_id
+WHERE batches.operation_id = ?`;
 
-/** What the other leaves of a run came to. */
+/** The results of the other leaves of a run. */
 type OthersCells = readonly [accepted: number, rejected: number, left: number];
 
 const SELECT_OTHERS = `SELECT coalesce(sum(CASE WHEN state = 'accepted' THEN points END), 0),

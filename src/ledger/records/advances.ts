@@ -1,4 +1,7 @@
-/** Runs that pass one or several states: a list of them is one transaction, in which each passes all of its states or none. */
+/**
+ * Runs that pass one or several states: a list of them is one transaction, in which each passes all of its
+ * states or none.
+ */
 import type { ArrivalState, BatchSlice, Run } from "../../model.ts";
 import { RejectedError } from "../../support/errors.ts";
 import type { Advanced, Ledger, MappedRecord, RunAdvance, RunPassage } from "../ledger.ts";
@@ -13,7 +16,7 @@ import { cells, execute, type Steps, type Store } from "./store.ts";
 
 export function advanceMethods(store: Store): Pick<Ledger, "advanceRuns" | "recordMapped"> {
   return {
-    // Asked for at once, they share a commit, and one that fails leaves the others alone.
+    // Requested at once, they share a commit, and one that fails does not affect the others.
     advanceRuns: (advances) => Promise.all(advances.map((advance) => advanceOne(store, advance))),
     recordMapped: (id, mapped) =>
       store.write("run.mapped", () =>
@@ -41,7 +44,8 @@ type Standing = readonly [arrival: ArrivalState, mappedBefore: number];
 
 const SELECT_STANDING = `SELECT ${RUN_COLUMNS}, arrivals.state,
     CASE WHEN EXISTS (SELECT 1 FROM batches WHERE batches.run_id = runs.id) THEN 1 ELSE 0 END
-  FROM runs JOIN bindings ON bindings.id = runs.binding_id JOIN arrivals ON arrivals.id = runs.arrival_id WHERE runs.id = ?`;
+  FROM runs JOIN bindings ON bindings.id = runs.binding_id JOIN arrivals ON arrivals.id = runs.arrival_id
+WHERE runs.id = ?`;
 
 function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
   const { id, from, through, duplicates, mapped } = advance;
@@ -62,7 +66,7 @@ function* advanceRun(store: Store, advance: RunAdvance): Steps<Advanced> {
   return { run: yield* advanceMapped(store, run, from, through, { mapped, isFirst: mappedBefore === 0 }) };
 }
 
-/** Why a run with this content is not recorded, or null. */
+/** Returns why a run with this content is not recorded, or null. */
 function* whyKept(
   store: Store,
   run: Run,
@@ -73,12 +77,15 @@ function* whyKept(
   if ((yield* unfetchedBefore(arrival)) !== null) return "unfetched";
   const earlier = yield* duplicateOf(store, arrival, sha256);
   if (earlier === null) return null;
-  // Of equal size and time, it may be the earlier version itself that is back.
+  // With equal size and time, it may be the earlier version itself, back at the drop.
   const mayBeBack = earlier.size === run.size && earlier.mtime === run.mtime;
   return duplicates === "process" && !mayBeBack ? null : "known";
 }
 
-/** Mapped for the first time, or again after the segment was lost: then it must have come out the same (invariant 10). */
+/**
+ * For a first mapping, or a repeated one after the segment was lost: a repeated one must have the same result
+ * (invariant 10).
+ */
 function* advanceMapped(
   store: Store,
   run: Run,
@@ -101,7 +108,7 @@ function* advanceMapped(
   return yield* mustFindRun(id);
 }
 
-/** The batches stay as they are; what else was recorded with them is recorded again. */
+/** Keeps the batches, and deletes the other mapping records, which are recorded again. */
 function* clearMapped(id: string, { batches }: MappedRecord): Steps<void> {
   const before = (yield* batchesOf(id)).filter((batch) => !batch.sequence.includes("."));
   if (!sameSlices(before, batches))

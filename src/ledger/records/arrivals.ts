@@ -79,7 +79,10 @@ export function missingArrival(id: number): InvariantError {
   return brokenInvariant("find arrival", String(id), `there is no arrival ${id} in the ledger`);
 }
 
-/** Inside a write. A repetition of state and reason changes nothing; another reason for the same state is no event. */
+/**
+ * For use inside a write. A repetition of state and reason changes nothing; another reason for the same state
+ * adds no event.
+ */
 export function* moveArrival(store: Store, id: number, to: ArrivalState, reason: string): Steps<Arrival> {
   const arrival = yield* mustFindArrival(id);
   assertTransition("arrival", id, arrival.state, to);
@@ -103,14 +106,14 @@ export function* moveArrival(store: Store, id: number, to: ArrivalState, reason:
   return { ...arrival, state: to, reason, changedAt: now };
 }
 
-/** As a text of SQL, since the index holds some states alone. Never anything but a state. */
+/** The state as a literal of SQL, since the index covers only some states. Throws for any other text. */
 function literal(state: ArrivalState): string {
   if (!Object.hasOwn(ARRIVAL_STATES, state))
     throw brokenInvariant("list arrivals", state, `"${state}" is no state of an arrival`);
   return `'${state}'`;
 }
 
-/** State by state, since each comes in the order of the index; so a limit costs no sort of the rest. */
+/** State by state, since each comes in the order of the index; so a limit needs no sort of the rest. */
 function* arrivalsIn(
   drop: string,
   states: readonly ArrivalState[],
@@ -120,7 +123,8 @@ function* arrivalsIn(
   const found: ArrivalRow[] = [];
   for (const state of new Set(states))
     for (const one of yield* rows<ArrivalRow>(
-      `SELECT * FROM arrivals WHERE drop_name = ? AND state = ${literal(state)} AND gone_at IS NULL AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT * FROM arrivals WHERE drop_name = ? AND state = ${literal(state)} AND gone_at IS NULL
+AND id > ? ORDER BY id LIMIT ?`,
       drop,
       after,
       limit,
@@ -130,7 +134,7 @@ function* arrivalsIn(
   return sorted.slice(0, limit);
 }
 
-/** Rows as arrays: as objects they cost several times as much memory, and here there may be all files of a drop. */
+/** Rows as arrays: as objects they would cost several times as much memory, for up to all files of a drop. */
 function* settlingAges(drop: string, limit: number, after: number): Steps<readonly ArrivalAge[]> {
   const found = yield* cells<readonly [number, string, string]>(
     `SELECT id, path, mtime FROM arrivals
@@ -142,7 +146,9 @@ function* settlingAges(drop: string, limit: number, after: number): Steps<readon
   return found.map(([id, path, mtime]) => ({ id, path, mtime }));
 }
 
-/** Runs that delivered their readings, or still will. A held run resumes by itself when its structure is there. */
+/**
+ * Runs that delivered their readings, or still will. A held run resumes by itself when its structure exists.
+ */
 const DELIVERS = literals(runStatesThat(({ isUnderWay, isDelivered }) => isUnderWay || isDelivered));
 /** Runs that ended before the service took every batch. */
 const GIVEN_UP = literals(
@@ -150,8 +156,9 @@ const GIVEN_UP = literals(
 );
 
 /**
- * An earlier version counts when its readings, or some of them, were accepted, may have been (`sending`: the response was lost), or
- * will be. Of a discarded run only what is stored counts, so that a file can be sent again once its variables exist.
+ * An earlier version counts when its readings, or some of them, were accepted, may have been (`sending`: the
+ * response was lost), or will be. Of a discarded run only the stored readings count, so that a file can be
+ * sent again once its variables exist.
  */
 const selectDuplicate = perDialect(
   (dialect) => `SELECT * FROM arrivals ${dialect.indexedBy("arrivals_name")}
@@ -168,16 +175,17 @@ const selectDuplicate = perDialect(
 type FileVersion = Pick<Arrival, "id" | "drop" | "path" | "size" | "mtime">;
 
 const SELECT_UNFETCHED = `${SELECT_RUN} WHERE runs.state = 'claimed' AND runs.sha256 IS NULL AND runs.arrival_id IN (
-    SELECT id FROM arrivals WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND size = ? AND mtime = ?) ORDER BY runs.id LIMIT 1`;
+    SELECT id FROM arrivals WHERE name = ? AND path = ? AND drop_name = ? AND id < ? AND size = ? AND mtime = ?)
+ORDER BY runs.id LIMIT 1`;
 
-/** Inside a write or a look. */
+/** For use inside a write or a read. */
 export function* unfetchedBefore({ id, drop, path, size, mtime }: FileVersion): Steps<Run | null> {
   const values = [basename(path), path, drop, id, size, mtime] as const;
   const [found] = yield* cells<RunCells>(SELECT_UNFETCHED, ...values);
   return found === undefined ? null : toRun(found);
 }
 
-/** Inside a write or a look. */
+/** For use inside a write or a read. */
 export function* duplicateOf(
   store: Store,
   arrival: Pick<Arrival, "id" | "drop" | "path">,
@@ -190,11 +198,11 @@ export function* duplicateOf(
     arrival.drop,
     arrival.id,
   );
-  // Only the version that was delivered last: what came back after another version is news.
+  // Only the version that was delivered last counts: content that returns after another version is new.
   return found === undefined || found.sha256 !== sha256 ? null : toArrival(found);
 }
 
-/** Inside a write. The later arrival leaves the drop first: only one may lie at a path. */
+/** For use inside a write. The later arrival leaves the drop first: only one may be at a path. */
 function* recordReturn(store: Store, earlierId: number, laterId: number, reason: string): Steps<void> {
   const later = yield* moveArrival(store, laterId, "duplicate", reason);
   const now = store.now();
@@ -205,7 +213,7 @@ function* recordReturn(store: Store, earlierId: number, laterId: number, reason:
     later.mtime,
     earlierId,
   );
-  // Its runs fetch, compare and finish the file by these.
+  // The steps of its runs fetch, compare and finish the file by these values.
   yield* execute(
     "UPDATE runs SET size = ?, mtime = ? WHERE arrival_id = ?",
     later.size,

@@ -1,4 +1,4 @@
-/** Settling arrivals that later ones of their lanes wait for, since a listing did not show them. */
+/** Settling arrivals that a listing did not show, and that later ones of their lanes wait for. */
 import type { AwaitedArrival } from "../ledger.ts";
 import { execute, rows, type Steps, type Store } from "./store.ts";
 
@@ -14,7 +14,7 @@ interface Row {
 
 const COLUMNS = "id, path, mtime, seen_at, awaited_since";
 
-/** Those that were awaited before and have not settled since. */
+/** Arrivals that were awaited before and have not settled since. */
 export function* awaitedBefore(drop: string): Steps<readonly AwaitedArrival[]> {
   const found = yield* rows<Row>(
     `SELECT ${COLUMNS} FROM arrivals WHERE drop_name = ? AND state = 'settling' AND gone_at IS NULL
@@ -24,7 +24,7 @@ export function* awaitedBefore(drop: string): Steps<readonly AwaitedArrival[]> {
   return found.map((one) => awaited(one, one.awaited_since ?? ""));
 }
 
-/** These, and settling ones that are awaited from now on. */
+/** Arrivals that were awaited before, and settling ones that are awaited from now on. */
 export async function awaitMore(
   store: Store,
   drop: string,
@@ -43,7 +43,7 @@ export async function awaitMore(
   return found;
 }
 
-/** All that settle at the drop, read in parts. */
+/** All settling arrivals of the drop, read in parts. */
 export async function* settlingIn(store: Store, drop: string): AsyncGenerator<Row> {
   for (let after = 0, more = true; more; ) {
     const some = await store.look(() => settlingAfter(drop, after));
@@ -55,7 +55,8 @@ export async function* settlingIn(store: Store, drop: string): AsyncGenerator<Ro
 
 function settlingAfter(drop: string, after: number): Steps<readonly Row[]> {
   return rows<Row>(
-    `SELECT ${COLUMNS} FROM arrivals WHERE drop_name = ? AND state = 'settling' AND gone_at IS NULL AND parent_id IS NULL
+    `SELECT ${COLUMNS} FROM arrivals
+WHERE drop_name = ? AND state = 'settling' AND gone_at IS NULL AND parent_id IS NULL
       AND id > ? ORDER BY id LIMIT ${READ_AT_ONCE}`,
     drop,
     after,

@@ -47,7 +47,7 @@ function operationIdOf({ id, binding }: Run, { sequence }: BatchSlice): string {
   return `${prefix === undefined || prefix === "" ? "" : `${prefix}-`}${id}-${sequence}`;
 }
 
-/** Inside a write. */
+/** For use inside a write. */
 export function insertBatches(run: Run, slices: readonly BatchSlice[]): Steps<void> {
   return executeEach(
     `INSERT INTO batches (operation_id, run_id, sequence, place, "offset", length, points, digest, state)
@@ -76,13 +76,15 @@ export function missingBatch(operationId: string): InvariantError {
   return brokenInvariant("find batch", operationId, `there is no operation ${operationId} in the ledger`);
 }
 
-/** With the file that it is of. */
+/** A batch with its arrival and file. */
 type BatchInFile = readonly [...BatchCells, arrivalId: number, drop: string, path: string];
 
 const SELECT_IN_FILE = `SELECT ${BATCH_COLUMNS}, runs.arrival_id, runs.drop_name, runs.path
   FROM batches JOIN runs ON runs.id = batches.run_id WHERE batches.operation_id = ?`;
 
-/** `7.1` → `0000000007.0000000001`: a split batch sorts before its children, and they before the next batch. */
+/**
+ * `7.1` → `0000000007.0000000001`: a split batch sorts before its children, and they before the next batch.
+ */
 function placeOf(sequence: string): string {
   if (!/^[1-9]\d{0,9}(\.[1-9]\d{0,9})*$/.test(sequence))
     throw brokenInvariant("record batch", sequence, `"${sequence}" is no sequence of a batch`);
@@ -138,13 +140,13 @@ function* moveBatch(
   return after;
 }
 
-/** Two hands must not move the same batch. */
+/** Guards against concurrent changes of the same batch. */
 export function assertState(
   { operationId, state }: Pick<Batch, "operationId" | "state">,
   from: BatchState,
 ): void {
   if (state === from) return;
-  const words = `batch ${operationId} is ${state}, and not ${from} as was thought`;
+  const words = `batch ${operationId} is ${state}, and not ${from} as expected`;
   throw brokenInvariant("advance batch", operationId, words);
 }
 
@@ -174,7 +176,7 @@ function* splitBatch(
   return made;
 }
 
-/** Inside a write: points by the answers to the leaves. */
+/** For use inside a write: recounts the points by the responses to the leaves. */
 export function* recountAnswers(store: Store, runId: string): Steps<void> {
   yield* execute(
     `UPDATE runs SET changed_at = ?,
@@ -186,7 +188,7 @@ export function* recountAnswers(store: Store, runId: string): Steps<void> {
   );
 }
 
-/** Inside a write: points by the outcomes of the leaves. */
+/** For use inside a write: recounts the points by the outcomes of the leaves. */
 export function* recountOutcomes(store: Store, runId: string): Steps<void> {
   const leaves = (yield* batchesOf(runId)).filter((batch) => batch.state !== "split");
   const outcomes = leaves.flatMap((batch) => (batch.outcome === null ? [] : [batch.outcome]));

@@ -1,4 +1,4 @@
-/** What in a ledger contradicts itself, and what of that can be put right from the rest. */
+/** Finds contradictions in a ledger, and repairs those that the remaining records determine. */
 
 import { ACCEPTED_STATES, DELIVERABLE_STATES, NOT_ACCEPTED_STATES } from "../../states.ts";
 import type { Ledger, LedgerFault } from "../ledger.ts";
@@ -8,7 +8,7 @@ import { literals } from "./run-indexes.ts";
 import { mustFindRun } from "./runs.ts";
 import { execute, rows, type Steps, type Store } from "./store.ts";
 
-/** More of one kind say nothing new. */
+/** More faults of one kind add no information. */
 const EACH_MAX = 200;
 
 interface Found {
@@ -33,25 +33,29 @@ const QUESTIONS: readonly Question[] = [
   },
   {
     repair: null,
-    sql: `SELECT runs.id AS subject, 'is ' || runs.state || ', and its batch ' || batches.sequence || ' is ' || batches.state AS words
+    sql: `SELECT runs.id AS subject,
+'is ' || runs.state || ', and its batch ' || batches.sequence || ' is ' || batches.state AS words
       FROM runs JOIN batches ON batches.run_id = runs.id
       WHERE runs.state IN (${literals(ACCEPTED_STATES)}) AND batches.state IN (${literals(NOT_ACCEPTED_STATES)})`,
   },
   {
     repair: null,
-    sql: `SELECT runs.id AS subject, 'has ' || runs.mapped || ' points mapped, and batches of ' || sum(batches.points) AS words
+    sql: `SELECT runs.id AS subject,
+'has ' || runs.mapped || ' points mapped, and batches of ' || sum(batches.points) AS words
       FROM runs JOIN batches ON batches.run_id = runs.id AND batches.state <> 'split'
       GROUP BY runs.id HAVING sum(batches.points) <> runs.mapped`,
   },
   {
     repair: "recount",
-    sql: `SELECT runs.id AS subject, 'counts ' || runs.accepted || ' points accepted, and its batches ' || ${ACCEPTED_POINTS} AS words
+    sql: `SELECT runs.id AS subject,
+'counts ' || runs.accepted || ' points accepted, and its batches ' || ${ACCEPTED_POINTS} AS words
       FROM runs JOIN batches ON batches.run_id = runs.id
       GROUP BY runs.id HAVING ${ACCEPTED_POINTS} <> runs.accepted`,
   },
   {
     repair: "relink",
-    sql: `SELECT arrivals.id AS subject, 'names the run ' || coalesce(arrivals.run_id, 'none') || ' as its latest, which is ' || max(runs.id) AS words
+    sql: `SELECT arrivals.id AS subject,
+'names the run ' || coalesce(arrivals.run_id, 'none') || ' as its latest, which is ' || max(runs.id) AS words
       FROM arrivals JOIN runs ON runs.arrival_id = arrivals.id
       GROUP BY arrivals.id HAVING arrivals.run_id IS DISTINCT FROM max(runs.id)`,
   },
@@ -81,24 +85,24 @@ function* check(store: Store): Steps<readonly LedgerFault[]> {
   return faults;
 }
 
-/** Inside a write. */
+/** For use inside a write. */
 function* repair(store: Store, { subject, words, repair: how }: LedgerFault): Steps<boolean> {
   const id = subject.slice(subject.indexOf(" ") + 1);
   if (how === "recount") {
     yield* recountAnswers(store, id);
     yield* recountOutcomes(store, id);
-    yield* tell(store, (yield* mustFindRun(id)).arrivalId, words);
+    yield* noteRepair(store, (yield* mustFindRun(id)).arrivalId, words);
   } else if (how === "relink") {
     yield* execute(
       "UPDATE arrivals SET run_id = (SELECT max(id) FROM runs WHERE arrival_id = arrivals.id) WHERE id = ?",
       Number(id),
     );
-    yield* tell(store, Number(id), words);
+    yield* noteRepair(store, Number(id), words);
   }
   return how !== null;
 }
 
-function tell(store: Store, arrivalId: number, words: string): Steps<void> {
+function noteRepair(store: Store, arrivalId: number, words: string): Steps<void> {
   return appendEvent(store, {
     arrivalId,
     runId: null,

@@ -1,12 +1,13 @@
 /**
- * Which lanes a container feeds. Its entries take its place in the order of arrivals, so that what came after it waits until each of them
- * has a run, or needs none. The rows of a container go with its last entry that is matched, or with the container itself.
+ * The lanes that a container feeds. Its entries take its place in the order of arrivals, so that later runs
+ * of these lanes wait until each entry has a run, or needs none. The rows of a container are deleted with its
+ * last entry that is matched, or with the container itself.
  */
 import type { Arrival } from "../../model.ts";
 import { entryRunId } from "../../support/run-id.ts";
 import { execute, executeEach, row, type Steps } from "./store.ts";
 
-/** Inside a write. */
+/** For use inside a write. */
 export function addContainerLanes(runId: string, lanes: readonly string[]): Steps<void> {
   return executeEach(
     "INSERT INTO container_lanes (lane, run_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -15,12 +16,12 @@ export function addContainerLanes(runId: string, lanes: readonly string[]): Step
   );
 }
 
-/** Inside a write: the run of a container has come to an end without being opened. */
+/** For use inside a write: the run of a container has ended without being opened. */
 export function removeContainerLanes(runId: string): Steps<void> {
   return execute("DELETE FROM container_lanes WHERE run_id = ?", runId);
 }
 
-/** Inside a write, after an entry of this container was matched, or the container was opened. */
+/** For use inside a write, after an entry of this container was matched, or the container was opened. */
 export function releaseContainerLanes(containerId: number): Steps<void> {
   return execute(
     `DELETE FROM container_lanes WHERE run_id = (SELECT run_id FROM arrivals WHERE id = ?)
@@ -32,8 +33,9 @@ export function releaseContainerLanes(containerId: number): Steps<void> {
 }
 
 /**
- * The id for the first run of an entry, by which it has the place of its container; null for what is no entry, and for one that is matched
- * late, such as after a change of the triggers: what came after it may be delivered by then.
+ * The id for the first run of an entry, by which it has the place of its container; null for an arrival that
+ * is not an entry, and for an entry that is matched late, such as after a change of the triggers: later files
+ * may be delivered by then.
  */
 export function* placedRunId({ id, parentId, state }: Arrival): Steps<string | null> {
   if (parentId === null || state !== "settling") return null;

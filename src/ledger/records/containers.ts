@@ -93,7 +93,7 @@ function* entriesOf(arrivalId: number): Steps<EntriesState> {
   for (const entry of yield* entryRows(arrivalId)) {
     const standing = standingOf(entry);
     if (standing === "unclaimed") unclaimed.push(toArrival(entry));
-    else if (standing === "under way") underWay = entry.run_id;
+    else if (standing === "unfinished") underWay = entry.run_id;
     else if (standing === "done") done += 1;
     else
       staying.push({
@@ -113,19 +113,19 @@ function entryRows(arrivalId: number): Steps<readonly EntryRow[]> {
   );
 }
 
-/** A run at rest is finished by a step of its own; until then something is still to be done. */
+/** A step of its own finishes a run at rest; until then the entry has remaining steps. */
 function standingOf({
   state,
   run,
   finished,
   settled,
-}: EntryRow): "unclaimed" | "under way" | "done" | "staying" {
+}: EntryRow): "unclaimed" | "unfinished" | "done" | "staying" {
   if (state === "settling") return "unclaimed";
   if (state === "duplicate") return "done";
   if (state !== "matched" || run === null) return "staying";
   const { isOpen, isClosing, end } = RUN_STATES[run];
-  if (isOpen) return "under way";
+  if (isOpen) return "unfinished";
   if (run === "held" || (run === "unconfirmed" && finished === 0)) return "staying";
   if (finished === 1) return end === "delivered" ? "done" : "staying";
-  return isClosing && settled === 1 ? "staying" : "under way";
+  return isClosing && settled === 1 ? "staying" : "unfinished";
 }

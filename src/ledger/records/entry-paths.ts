@@ -1,10 +1,15 @@
 import type { Arrival } from "../../model.ts";
 import { execute, type Steps } from "./store.ts";
 
-/** Between the path of a container and that of an entry. A file at a drop may be called so as well. */
+/**
+ * Separates the path of a container from that of an entry. The name of a file at a drop may contain it as
+ * well.
+ */
 const ENTRY_MARK = "!/";
 
-/** Inside a write: an entry has changed, so its container, which had come to rest with it, is to be looked at again. */
+/**
+ * For use inside a write: an entry has changed, so its container is checked again when it had come to rest.
+ */
 export function* reopenContainer(arrivalId: number, path: Arrival["path"]): Steps<void> {
   if (!path.includes(ENTRY_MARK)) return;
   yield* execute(

@@ -1,4 +1,4 @@
-/** The lines of a file's life. Each is written in the transaction of what it tells. */
+/** The events of a file. Each is written in the transaction of the change it describes. */
 import type { LedgerEvent } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { type EventRow, toEvent } from "./rows.ts";
@@ -20,14 +20,14 @@ const INSERT =
   "INSERT INTO events (at, arrival_id, run_id, operation_id, what, detail) VALUES (?, ?, ?, ?, ?, ?)";
 const TYPES = ["text", "bigint", "text", "text", "text", "text"] as const;
 
-/** Inside a write. `file`: what it is about, when that is known already. */
+/** For use inside a write. `file`: the file of the event, when the caller knows it already. */
 export function* appendEvent(store: Store, event: NewEvent, file?: EventFile): Steps<void> {
   const at = store.now();
   yield* execute(INSERT, ...valuesOf(event, at));
   store.announce({ ...event, at }, file);
 }
 
-/** Several lines of one file, in their order. Inside a write. */
+/** Appends several events of one file, in their order. For use inside a write. */
 export function* appendEvents(store: Store, events: readonly NewEvent[], file: EventFile): Steps<void> {
   const at = store.now();
   const tuples = events.map((event) => valuesOf(event, at));
@@ -39,7 +39,10 @@ function valuesOf(event: NewEvent, at: string): readonly Value[] {
   return [at, event.arrivalId, event.runId, event.operationId, event.what, event.detail];
 }
 
-/** Like `appendEvent`, but a repetition of the arrival's last event replaces it: a file that grows for hours is one line. Inside a write. */
+/**
+ * Like `appendEvent`, but a repetition of the arrival's last event replaces it: a file that grows for hours
+ * has one event. For use inside a write.
+ */
 export function* appendOrRenewEvent(store: Store, event: NewEvent): Steps<void> {
   const last = yield* row<{ id: number; what: string }>(
     "SELECT id, what FROM events WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
@@ -50,7 +53,10 @@ export function* appendOrRenewEvent(store: Store, event: NewEvent): Steps<void> 
   else yield* appendEvent(store, event);
 }
 
-/** An arrival is not at its drop any more. What has gone meanwhile stays as it is. Inside a write. */
+/**
+ * Marks an arrival as no longer at its drop. One that has gone already stays unchanged. For use inside a
+ * write.
+ */
 export function* leaveDrop(store: Store, arrivalId: number, what: string, detail: string): Steps<void> {
   const left = yield* change(
     "UPDATE arrivals SET gone_at = ? WHERE id = ? AND gone_at IS NULL",

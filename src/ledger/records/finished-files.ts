@@ -9,7 +9,7 @@ import type {
 import { appendEvent } from "./events.ts";
 import { execute, row, rows, type Steps, type Store, type Value } from "./store.ts";
 
-/** The fault points of whatever is written about a finished file. */
+/** Name of the fault points of every write about a finished file. */
 const CHANGED = "finished.changed";
 
 const SUPERSEDED = `SELECT * FROM finished_files WHERE drop_name = ? AND place = path AND EXISTS (SELECT 1 FROM arrivals
@@ -71,7 +71,7 @@ export function finishedFiles(store: Store): FinishedFiles {
   };
 }
 
-/** Inside a write. The same file may come again after a crash. */
+/** For use inside a write. The same file may be recorded again after a crash. */
 export function* watchFile(store: Store, file: Watched): Steps<void> {
   yield* execute("DELETE FROM finished_files WHERE drop_name = ? AND place = ?", file.drop, file.place);
   yield* execute(
@@ -94,7 +94,9 @@ export function* watchFile(store: Store, file: Watched): Steps<void> {
   );
 }
 
-/** Inside a write. A pause that is longer than the one that is known; what is shorter is not written. */
+/**
+ * For use inside a write. Records a pause that is longer than the known one; a shorter pause is not written.
+ */
 export function* noteGrowthPause(store: Store, drop: string, path: string, pauseMs: number): Steps<void> {
   yield* execute(
     `INSERT INTO growth_pauses (drop_name, path, pause_ms, at) VALUES (?, ?, ?, ?)
@@ -150,7 +152,7 @@ function* changeFile(store: Store, file: FinishedFile, wanted: FinishedFileChang
   if (wanted.event !== undefined) yield* appendKnown(store, file, wanted.event);
 }
 
-/** Inside a write: the file is at its path no longer. */
+/** For use inside a write: the file is no longer at its path. */
 function leavePath(store: Store, arrivalId: number): Steps<void> {
   const sql = "UPDATE arrivals SET gone_at = coalesce(gone_at, ?) WHERE id = ?";
   return execute(sql, store.now(), arrivalId);

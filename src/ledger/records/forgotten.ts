@@ -1,4 +1,4 @@
-/** What a person has the ledger forget, and what stays of it. */
+/** Forgets a file at the command of an operator, and keeps a record of it. */
 import { basename } from "node:path/posix";
 import { RUN_STATES } from "../../states.ts";
 import { RejectedError } from "../../support/errors.ts";
@@ -34,7 +34,10 @@ function* withEntries(drop: string, path: string): Steps<readonly number[]> {
   return found.map(({ id }) => id);
 }
 
-/** Throws `RejectedError` while something of it is under way. `ids`: its arrivals, containers before their entries. */
+/**
+ * Throws `RejectedError` while one of its runs is in progress. `ids`: its arrivals, containers before their
+ * entries.
+ */
 function* forgettable(
   drop: string,
   path: string,
@@ -45,12 +48,12 @@ function* forgettable(
     const found = yield* cells<RunCells>(`${SELECT_RUN} WHERE runs.arrival_id = ? ORDER BY runs.id`, id);
     runs.push(...found.map(toRunRow));
   }
-  const busy = runs.find(isUnderWay);
+  const busy = runs.find(isUnfinished);
   if (busy !== undefined)
     throw new RejectedError("HG-LEDG-006", {
       operation: "forget",
       subject: path,
-      message: `run ${busy.run.id} of ${busy.run.path} is under way (${busy.run.state})`,
+      message: `run ${busy.run.id} of ${busy.run.path} is in progress (${busy.run.state})`,
     });
   let unanswered = 0;
   for (const { run } of runs) unanswered += yield* unansweredOf(run.id);
@@ -63,7 +66,7 @@ function* forgettable(
   return { ids, forgotten };
 }
 
-/** Inside a write. */
+/** For use inside a write. */
 function* forget(store: Store, drop: string, path: string, { by, why }: ForgetSaid): Steps<Forgotten> {
   const { ids, forgotten } = yield* forgettable(drop, path);
   // Entries refer to their containers.
@@ -113,12 +116,14 @@ function* unansweredOf(runId: string): Steps<number> {
   return found?.n ?? 0;
 }
 
-/** An accepted run of which more may be told is not at rest, and one whose source is still to be finished. */
-function isUnderWay({ run, settled }: RunRow): boolean {
+/**
+ * An accepted run that expects outcomes is not at rest, nor is a run whose source is still to be finished.
+ */
+function isUnfinished({ run, settled }: RunRow): boolean {
   const { isUnderWay: isToDeliver, isClosing } = RUN_STATES[run.state];
   if (isToDeliver) return true;
   if (isClosing) return !settled;
-  // Nothing but an answer is awaited, which may never come.
+  // Only an outcome is awaited, which may never arrive.
   if (run.state === "unconfirmed") return false;
   return run.finishedAt === null;
 }

@@ -4,7 +4,7 @@ import { RESTING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
 import { perDialect, row, rows, type Steps, type Store } from "./store.ts";
 
-/** Earlier runs of a lane that are looked at: those that changed last. */
+/** Number of earlier runs of a lane that are checked: those that changed last. */
 const EARLIER_MAX = 20;
 
 export function laneHeads(store: Store): LaneHeads {
@@ -55,16 +55,17 @@ const STATES_COME = ALL_RUN_STATES.map((state) => `'run.${state}'`);
 const MOVED_AT = `SELECT max(at) AS at FROM events
   WHERE arrival_id = ? AND run_id = ? AND what IN (${STATES_COME.join(", ")}, 'batch.accepted')`;
 
-/** How a run leaves the front of its lane. */
+/** The events by which a run leaves the front of its lane. */
 const LEAVES = LEAVES_LANE_STATES.map((state) => `'run.${state}'`);
 
-/** A run changes after it left, too, such as when it is confirmed, so that its events tell when it left. */
+/** A run also changes after it left, such as when it is confirmed, so its events determine when it left. */
 const selectLeft = perDialect(({ indexedBy }) => {
   const latest = (index: string, which: string) =>
     `SELECT * FROM (SELECT id, arrival_id FROM runs ${indexedBy(index)}
       WHERE ${which} AND lane = ? AND id < ? AND changed_at > ? ORDER BY changed_at DESC LIMIT ${EARLIER_MAX})`;
   return `SELECT max(events.at) AS at
-    FROM (${latest("runs_changed", RESTING)} AS rested UNION ALL ${latest("runs_delivery", "runs.state = 'held'")} AS held) AS earlier
+    FROM (${latest("runs_changed", RESTING)} AS rested
+UNION ALL ${latest("runs_delivery", "runs.state = 'held'")} AS held) AS earlier
     JOIN events ON events.arrival_id = earlier.arrival_id AND events.run_id = earlier.id
     WHERE events.at > ? AND events.what IN (${LEAVES.join(", ")})`;
 });

@@ -1,6 +1,7 @@
 /**
- * The moments at which the order of a lane is decided (invariant 7). Each asks once more who is in the way, in the transaction that changes
- * the state: what was known when the step began may have changed while the guard asked the service.
+ * The transitions at which the order of a lane is decided (invariant 7). Each queries the runs in the way
+ * once more, in the transaction that changes the state: they may have changed while the guard queried the
+ * service.
  */
 import type { Run } from "../../model.ts";
 import type { BegunDelivery, Ledger } from "../ledger.ts";
@@ -35,7 +36,7 @@ function* resumeHeld(
   detail: string,
 ): Steps<Run | null> {
   const run = yield* mustFindRun(id);
-  // Before it is delivered as `mapped`, it is asked again.
+  // A run that resumes as `mapped` is checked again before its delivery.
   if (to === "delivering" && (yield* blockedBy(store, run)) !== null) return null;
   const [delivering] = yield* laterDeliverers(store, run, 1, ["delivering"]);
   if (delivering !== undefined) return null;

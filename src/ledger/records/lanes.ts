@@ -8,7 +8,7 @@ import { DELIVERING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
 import { cells, executeEach, perDialect, row, type Steps, type Store } from "./store.ts";
 
-/** Inside a write. */
+/** For use inside a write. */
 export function recordTargets(runId: string, targets: readonly TargetKey[]): Steps<void> {
   return executeEach(
     "INSERT INTO run_targets (run_id, digest) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -17,7 +17,7 @@ export function recordTargets(runId: string, targets: readonly TargetKey[]): Ste
   );
 }
 
-/** As `runs.target_kinds` has them. */
+/** The kinds in the format of `runs.target_kinds`. */
 export function kindsOf(targets: readonly TargetKey[]): string {
   return [...new Set(targets.map(({ kind }) => kind))].sort().join(",");
 }
@@ -33,13 +33,16 @@ export function* blockedBy(store: Store, { id }: Pick<Run, "id">): Steps<Run | n
 type IdCells = readonly (string | null)[];
 
 /**
- * Behind the first container that may have entries for the lane which have no runs yet: earlier runs of the lane, as
- * far as they have to be known. First the one that is not mapped yet; then for each of the states to deliver, so that
- * an index has them in order, the first run, the first with other kinds of targets than its own, and one behind a few.
+ * Behind the first container that may have entries without runs for the lane: the earlier runs of the lane
+ * that decide. First the one that is not mapped yet; then for each of the states to deliver, so that an index
+ * has them in order, the first run, the first with other kinds of targets than its own, and one behind a few.
  */
 type AheadCells = readonly [unmapped: string | null, ...perState: IdCells];
 
-/** With more runs in front, their targets are found from its own, and not one after the other from theirs. */
+/**
+ * With more runs in front, the search starts from the run's own targets, and not from those of each run in
+ * front.
+ */
 const FEW = 4;
 
 const selectAhead = perDialect((dialect) => {
@@ -47,14 +50,15 @@ const selectAhead = perDialect((dialect) => {
   const delivering = (what: string, more = "") =>
     DELIVERABLE_STATES.map(
       (state) =>
-        `(SELECT ${what} FROM runs ${dialect.indexedBy("runs_delivery")} WHERE runs.state = '${state}' AND ${inFront}${more})`,
+        `(SELECT ${what} FROM runs ${dialect.indexedBy("runs_delivery")}
+WHERE runs.state = '${state}' AND ${inFront}${more})`,
     );
   const ahead = [
     `(SELECT min(container_lanes.run_id) FROM container_lanes
         WHERE container_lanes.lane = own.lane AND container_lanes.run_id < own.id)`,
     `(SELECT min(runs.id) FROM runs ${dialect.indexedBy("runs_unmapped")} WHERE ${UNMAPPED} AND ${inFront})`,
     ...delivering("min(runs.id)"),
-    // Nearly all have the same, so that this is asked first.
+    // Nearly all runs have the same kinds, so this query comes first.
     ...delivering("min(runs.id)", " AND runs.target_kinds <> own.target_kinds AND runs.target_kinds <> ''"),
     ...delivering("runs.id", ` ORDER BY runs.id LIMIT 1 OFFSET ${FEW}`),
   ];
@@ -63,8 +67,9 @@ const selectAhead = perDialect((dialect) => {
 });
 
 /**
- * The run, and one that it has to wait for; the first of some, and not always of all. What is not mapped yet may share
- * any target. Targets of different kinds may name the same variable. Null when there is no such run.
+ * The run, and one that it has to wait for: one of them, not always the first. A run that is not mapped yet
+ * may share any target. Targets of different kinds may name the same variable. Null when there is no such
+ * run.
  */
 export function* inTheWayOf(
   store: Store,
@@ -104,7 +109,7 @@ function firstOf(...ids: readonly (string | null)[]): string | null {
   return ids.filter((id) => id !== null).sort()[0] ?? null;
 }
 
-/** One of several kinds waits for all that have targets. */
+/** A run with several kinds waits for all runs that have targets. */
 function* firstWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
   const found = yield* row<{ id: string | null }>(
     `SELECT min(runs.id) AS id FROM runs ${dialect.indexedBy("runs_delivery")}
@@ -116,8 +121,8 @@ function* firstWithTargets({ dialect }: Store, own: Run): Steps<string | null> {
 }
 
 /**
- * Of few runs each is asked for its own targets; of many, each target for its runs since the first of these, wherever
- * they stand now.
+ * With few runs in front, each is queried for the run's own targets; with many, each target is queried for
+ * its runs since the first of these, whatever their states.
  */
 function* sharesTarget(store: Store, own: Run, first: string, few: boolean): Steps<string | null> {
   const sql = few ? selectOfFew(store) : SELECT_OF_MANY;

@@ -1,6 +1,7 @@
 /**
- * First contact with a drop, folder by folder. Until one listing of the drop was complete, the ledger knows which folders were listed in full:
- * what a listing that broke off did not show lay there before, and what comes to a folder that was listed is new.
+ * First contact with a drop, folder by folder. Until one listing of the drop was complete, the ledger knows
+ * which folders were listed in full: a file that an interrupted listing did not show was there before, and a
+ * file that is added to a listed folder is new.
  */
 import { dirname } from "node:path/posix";
 import { execute, executeEach, rows, type Steps } from "./store.ts";
@@ -16,8 +17,11 @@ export function* listedFolders(drop: string): Steps<ListedFolders> {
   return new Map(found.map(({ folder, listed }) => [folder, listed === 1]));
 }
 
-/** Whether a file at this path belongs to what lay at the drop before. A folder that its listed parent did not hold is new, with all in it. */
-export function layBefore(known: ListedFolders, path: string): boolean {
+/**
+ * Whether a file at this path was at the drop before. A folder that its listed parent did not contain is new,
+ * with everything in it.
+ */
+export function wasThere(known: ListedFolders, path: string): boolean {
   for (let folder = folderOf(path); ; folder = folderOf(folder)) {
     const listed = known.get(folder);
     if (listed !== undefined) return !listed;
@@ -31,7 +35,7 @@ export function folderOf(path: string): string {
   return folder === "." ? "" : folder;
 }
 
-/** Inside a write. `listed`: folders that were listed in full, with those in them. */
+/** For use inside a write. `listed`: folders that were listed in full, with their subfolders. */
 export function* noteFolders(drop: string, listed: ReadonlyMap<string, readonly string[]>): Steps<void> {
   yield* executeEach(
     `INSERT INTO drop_folders (drop_name, folder, listed) VALUES (?, ?, 1)
@@ -46,7 +50,7 @@ export function* noteFolders(drop: string, listed: ReadonlyMap<string, readonly 
   );
 }
 
-/** Inside a write: the whole drop was listed, so that nothing more is history. */
+/** For use inside a write: the whole drop was listed, so every later file is new. */
 export function forgetFolders(drop: string): Steps<void> {
   return execute("DELETE FROM drop_folders WHERE drop_name = ?", drop);
 }

@@ -1,4 +1,4 @@
-/** The contract of the ledger over a store: everything but opening and closing. */
+/** Implements the contract of the ledger over a store, except opening and closing. */
 import type { Ledger, PollRecord } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
 import { acceptanceMethods } from "./acceptance.ts";
@@ -52,7 +52,7 @@ async function beginPoll(
   archives: readonly string[],
 ): Promise<PollRecord> {
   if (polls.has(drop))
-    throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is under way already`);
+    throw brokenInvariant("begin poll", drop, `a poll of drop ${drop} is in progress already`);
   polls.add(drop);
   try {
     const known = await finishedFiles(store).archives(drop, archives);

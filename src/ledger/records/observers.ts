@@ -1,12 +1,12 @@
-/** Who watches the events of a ledger. */
+/** The observers of the events of a ledger. */
 import type { LedgerEvent } from "../../model.ts";
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
 
-/** Called with each event after it was committed, with the file that it is about. */
+/** Called with each event after it was committed, with its file. */
 export type OnEvent = (event: LedgerEvent & { readonly drop: string; readonly path: string }) => void;
 
-/** Who only watches must not end the process: the event is committed by then. */
+/** Guards against errors of an observer, which must not end the process: the event is committed by then. */
 export function harmless({
   onEvent,
   log,

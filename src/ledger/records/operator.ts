@@ -1,4 +1,4 @@
-/** What operators order: pausing, and what needs their attention. */
+/** Commands and queries of operators: pauses, and files that need attention. */
 import { basename } from "node:path/posix";
 import type { Arrival, Pause, Run, RunState } from "../../model.ts";
 import { ACCEPTED_STATES, SENT_STATES } from "../../states.ts";
@@ -74,7 +74,7 @@ function* setPause(store: Store, pause: Omit<Pause, "at">): Steps<Pause> {
   return { ...pause, at };
 }
 
-/** By the digests of targets; an equal digest of unequal targets costs a look, no more. */
+/** By the digests of targets; an equal digest of unequal targets only costs a comparison. */
 function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): Steps<readonly Run[]> {
   const ids = new Set<string>();
   for (const target of targets)
@@ -95,7 +95,7 @@ function* laterRuns(run: Run, targets: readonly TargetKey[], before: string): St
   return later;
 }
 
-/** From the few runs that are younger, or from their targets, whichever the planner finds less. */
+/** From the few runs that are younger, or from their targets, whichever set the planner estimates smaller. */
 export function* laterDeliverers(
   { dialect }: Store,
   run: Run,
@@ -123,9 +123,11 @@ function* acceptedSince({ dialect }: Store, run: Run, at: string, limit: number)
   const found = yield* cells<RunCells>(
     `${SELECT_RUN} WHERE runs.id <> ? AND runs.accepted > 0 AND ${dialect.jsonField("bindings.json", "service")} = ?
       AND runs.id IN (
-        SELECT other.run_id FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest WHERE own.run_id = ?
+        SELECT other.run_id FROM run_targets AS own JOIN run_targets AS other ON other.digest = own.digest
+WHERE own.run_id = ?
         UNION SELECT later.id FROM runs AS later JOIN runs AS own ON own.id = ?
-          WHERE later.id > ? AND later.lane = own.lane AND later.target_kinds <> '' AND later.target_kinds <> own.target_kinds)
+          WHERE later.id > ? AND later.lane = own.lane
+AND later.target_kinds <> '' AND later.target_kinds <> own.target_kinds)
       AND EXISTS (SELECT 1 FROM batches
         WHERE batches.run_id = runs.id AND batches.state = 'accepted' AND batches.accepted_at >= ?)
     ORDER BY runs.id DESC LIMIT ?`,

@@ -1,4 +1,7 @@
-/** What became of operations. It may be told before the answer to the push was journalled, several times, and in any order. */
+/**
+ * Outcomes of operations. They may arrive before the response to the push was recorded, several times, and in
+ * any order.
+ */
 import type { Outcome, Run } from "../../model.ts";
 import type { Ledger } from "../ledger.ts";
 import { findBatch, recountOutcomes } from "./batches.ts";
@@ -18,12 +21,15 @@ function* runOfOperation(operationId: string): Steps<Run | null> {
   return batch === null ? null : yield* findRun(batch.runId);
 }
 
-/** What counts is by `counts`; what does not is an event all the same, unless it is a repeat. */
+/**
+ * `counts` decides whether the outcome is recorded; an outcome that does not count is still an event, unless
+ * it is a repetition.
+ */
 function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
   const batch = yield* findBatch(outcome.operationId);
   if (batch === null) return null;
   const known = batch.outcome;
-  const tell = function* (detail: string): Steps<void> {
+  const note = function* (detail: string): Steps<void> {
     yield* appendEvent(store, {
       arrivalId: (yield* mustFindRun(batch.runId)).arrivalId,
       runId: batch.runId,
@@ -33,9 +39,9 @@ function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
     });
   };
   if (known !== null && !counts(outcome, known)) {
-    const isNews = outcome.by === "webhook" && outcome.at < known.at && !(yield* wasTold(outcome));
+    const isNews = outcome.by === "webhook" && outcome.at < known.at && !(yield* wasReportedBefore(outcome));
     if (isNews)
-      yield* tell(`${outcomeWords(outcome)}; of ${outcome.at}, so that the newer one of ${known.at} stands`);
+      yield* note(`${outcomeWords(outcome)}; of ${outcome.at}, so that the newer one of ${known.at} stands`);
     return batch.runId;
   }
   yield* execute(
@@ -45,26 +51,28 @@ function* recordOutcome(store: Store, outcome: Outcome): Steps<string | null> {
   );
   yield* execute("UPDATE runs SET settled = 0 WHERE id = ?", batch.runId);
   yield* recountOutcomes(store, batch.runId);
-  yield* tell(outcomeWords(outcome));
+  yield* note(outcomeWords(outcome));
   return batch.runId;
 }
 
 /**
- * The newest by its time, whatever order they come in: a service that applies a failed operation again tells another outcome of it. The service's own
- * word stands over what reading back found, unless that is newer and found everything.
+ * The newest counts by its time, whatever the order of arrival: a service that applies a failed operation
+ * again reports another outcome of it. The service's own report overrides the finding of a read-back, unless
+ * the read-back is newer and found everything.
  */
-function counts(told: Outcome, known: Outcome): boolean {
-  if (told.by === known.by) return told.at > known.at;
-  const [own, read] = told.by === "webhook" ? [told, known] : [known, told];
+function counts(newer: Outcome, known: Outcome): boolean {
+  if (newer.by === known.by) return newer.at > known.at;
+  const [own, read] = newer.by === "webhook" ? [newer, known] : [known, newer];
   const isProven = read.discarded.length === 0 && read.stored === read.received && read.at > own.at;
-  return (told === read) === isProven;
+  return (newer === read) === isProven;
 }
 
-/** The same was told before, and stood until a newer one came, or did not count even then. */
-function* wasTold(outcome: Outcome): Steps<boolean> {
+/** The same outcome was reported before, and stood until a newer one came, or did not count even then. */
+function* wasReportedBefore(outcome: Outcome): Steps<boolean> {
   const found = yield* row<{ n: number }>(
     `SELECT count(*) AS n FROM events
-      WHERE arrival_id = (SELECT runs.arrival_id FROM runs JOIN batches ON batches.run_id = runs.id WHERE batches.operation_id = ?)
+      WHERE arrival_id = (
+  SELECT runs.arrival_id FROM runs JOIN batches ON batches.run_id = runs.id WHERE batches.operation_id = ?)
         AND operation_id = ? AND what = ? AND (detail = ? OR detail LIKE ?)`,
     outcome.operationId,
     outcome.operationId,

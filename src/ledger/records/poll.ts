@@ -1,6 +1,7 @@
 /**
- * One poll of one drop. A listing is compared entry by entry through the index of what lies at the drop; what was seen is
- * remembered as one bit an arrival. An entry that is known costs a look-up and no write, so a poll with nothing new commits nothing.
+ * One poll of one drop. A listing is compared entry by entry through the index of arrivals at the drop; each
+ * arrival that was seen is remembered as one bit. A known entry costs one index query and no write, so a poll
+ * with nothing new commits nothing.
  */
 import { basename } from "node:path/posix";
 import type { Arrival, FileEntry, IsoInstant } from "../../model.ts";
@@ -8,6 +9,7 @@ import { ARRIVAL_STATES } from "../../states.ts";
 import { BitSet } from "../../support/bitset.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
+import { AT_DROP, idsBy, MISSING } from "./arrival-ids.ts";
 import { awaitedBefore, awaitMore, settlingIn } from "./awaited.ts";
 import { appendEvent, appendOrRenewEvent, leaveDrop } from "./events.ts";
 import { noteGrowthPause } from "./finished-files.ts";
@@ -15,19 +17,17 @@ import {
   folderOf,
   forgetFolders,
   type ListedFolders,
-  layBefore,
   listedFolders,
   noteFolders,
+  wasThere,
 } from "./listed-folders.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { cells, execute, row, rowEach, type Steps, type Store } from "./store.ts";
 
 /** Arrivals that are marked as gone, or missing, in one transaction. */
 const MARKED_AT_ONCE = 500;
-/** Ids that are read at once. */
-const IDS_AT_ONCE = 10_000;
 
-/** Of nearly all entries this is all that is asked: the arrival that lies there as it did and waits for nothing. */
+/** Nearly all entries need only this query: for an unchanged arrival at rest. */
 const RESTING = `SELECT id FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL
   AND parent_id IS NULL AND size = ? AND mtime = ? AND state <> 'settling'`;
 
@@ -40,11 +40,11 @@ export class LedgerPoll implements PollRecord {
   readonly archives: readonly string[];
   readonly #onEnd: () => void;
   readonly #seen = new BitSet();
-  /** What the last complete listing did not show. */
+  /** Arrivals that the last complete listing did not show. */
   readonly #missing: Set<number>;
-  /** Of first contact; empty afterwards. */
+  /** For the first contact; empty afterwards. */
   readonly #folders: ListedFolders;
-  /** What this listing has shown in full: folders, with those in them. */
+  /** Folders that this listing has shown in full, with their subfolders. */
   readonly #listed = new Map<string, readonly string[]>();
   #ended = false;
 
@@ -90,8 +90,8 @@ export class LedgerPoll implements PollRecord {
     return found === undefined || found.drop_name === this.#drop;
   }
 
-  layBefore(path: string): boolean {
-    return this.firstContact && layBefore(this.#folders, path);
+  wasThere(path: string): boolean {
+    return this.firstContact && wasThere(this.#folders, path);
   }
 
   folderListed(folder: string, below: readonly string[]): void {
@@ -128,7 +128,7 @@ export class LedgerPoll implements PollRecord {
     return completed;
   }
 
-  /** What was not shown where all was shown: it is missing, or has gone. */
+  /** Marks arrivals as missing, or as gone, that were not shown in fully listed folders. */
   async #mark(
     unseen: readonly number[],
     findAwaited: (missing: ReadonlySet<number>) => Promise<readonly AwaitedArrival[]>,
@@ -136,7 +136,8 @@ export class LedgerPoll implements PollRecord {
     const gone = unseen.filter((id) => this.#missing.has(id));
     const missing = unseen.filter((id) => !this.#missing.has(id));
     for (const some of partsOf(gone)) await this.#store.write("poll.completed", () => this.#leaveAll(some));
-    // Before they are missing for the ledger: who ends in between has them awaited for one listing too long, and not too short.
+    // Recorded before they are missing in the ledger: after a crash in between they are awaited for one
+    // listing too many, never for one too few.
     const awaited = await findAwaited(new Set(missing));
     for (const some of partsOf(missing)) await this.#store.write("poll.completed", () => this.#missAll(some));
     return { gone, missing: missing.length, awaited };
@@ -209,10 +210,14 @@ export class LedgerPoll implements PollRecord {
     return yield* this.#add(entry);
   }
 
-  /** A listing may still show a file that was finished after the listing had begun: that is the old one, and nothing new. */
+  /**
+   * A listing may still show a file that was finished after the listing had begun: that is the old version,
+   * not a new one.
+   */
   *#returnedId(entry: FileEntry): Steps<number | null> {
     const last = yield* row<ArrivalRow>(
-      "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? AND parent_id IS NULL ORDER BY id DESC LIMIT 1",
+      "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? AND parent_id IS NULL " +
+        "ORDER BY id DESC LIMIT 1",
       basename(entry.path),
       this.#drop,
       entry.path,
@@ -252,8 +257,12 @@ export class LedgerPoll implements PollRecord {
       changedAt: now,
     } as const;
     const arrival: Arrival = { ...facts, id: added[0], parentId: null, sha256: null, goneAt: null };
-    const told = { arrivalId: arrival.id, runId: null, operationId: null };
-    yield* appendEvent(this.#store, { ...told, what: "arrival.settling", detail: sizeWords(entry) }, arrival);
+    const subject = { arrivalId: arrival.id, runId: null, operationId: null };
+    yield* appendEvent(
+      this.#store,
+      { ...subject, what: "arrival.settling", detail: sizeWords(entry) },
+      arrival,
+    );
     return { arrival, seen: "new" };
   }
 
@@ -264,7 +273,8 @@ export class LedgerPoll implements PollRecord {
     }
     const reason = "its size or time has changed";
     const changed = yield* row<ArrivalRow>(
-      "UPDATE arrivals SET size = ?, mtime = ?, state = 'settling', reason = ?, changed_at = ? WHERE id = ? RETURNING *",
+      "UPDATE arrivals SET size = ?, mtime = ?, state = 'settling', reason = ?, changed_at = ? " +
+        "WHERE id = ? RETURNING *",
       entry.size,
       entry.mtime,
       reason,
@@ -281,13 +291,13 @@ export class LedgerPoll implements PollRecord {
     return { arrival: toArrival(changed ?? found), seen: "changed" };
   }
 
-  /** Ids of what lies at the drop by the ledger, and was not in the listing. */
+  /** Ids of arrivals at the drop that were not in the listing. */
   async #unseen(): Promise<readonly number[]> {
-    const ids = await idsBy(this.#store, this.#drop, LYING, "");
+    const ids = await idsBy(this.#store, this.#drop, AT_DROP, "");
     return ids.filter((id) => !this.#seen.has(id)).sort((a, b) => a - b);
   }
 
-  /** The same of what settles in the folders that were shown in full. */
+  /** The same for settling arrivals in the folders that were shown in full. */
   async #unseenInListed(): Promise<readonly number[]> {
     const found: number[] = [];
     for await (const { id, path } of settlingIn(this.#store, this.#drop))
@@ -295,7 +305,10 @@ export class LedgerPoll implements PollRecord {
     return found;
   }
 
-  /** One listing alone may be wrong, so later ones of their lanes wait for them. All that settles is looked through only when some are missing. */
+  /**
+   * A single listing may be wrong, so later arrivals of their lanes wait for them. The settling arrivals are
+   * only read when some are missing.
+   */
   #awaitMissing(
     missing: ReadonlySet<number>,
     isAwaited: (path: string) => boolean,
@@ -311,7 +324,7 @@ export class LedgerPoll implements PollRecord {
       yield* leaveDrop(this.#store, id, "arrival.gone", "two listings in a row did not show it");
   }
 
-  /** No event: a listing alone may be wrong. */
+  /** No event: a single listing may be wrong. */
   *#missAll(ids: readonly number[]): Steps<void> {
     yield* this.#store.assertDrop(this.#drop, this.#fence);
     for (const id of ids)
@@ -322,40 +335,6 @@ export class LedgerPoll implements PollRecord {
 function partsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const count = Math.ceil(ids.length / MARKED_AT_ONCE);
   return Array.from({ length: count }, (_, at) => ids.slice(at * MARKED_AT_ONCE, (at + 1) * MARKED_AT_ONCE));
-}
-
-/** Arrivals at a drop, ordered by a column behind a value of it. */
-interface Selection<Key extends string | number> {
-  readonly where: string;
-  readonly key: Key extends string ? "path" : "id";
-}
-
-interface IdPart<Key> {
-  readonly ids: string;
-  readonly last: Key | null;
-}
-
-const LYING: Selection<string> = { where: "gone_at IS NULL AND parent_id IS NULL", key: "path" };
-const MISSING: Selection<number> = { where: "missing_since IS NOT NULL AND gone_at IS NULL", key: "id" };
-
-/** Read in parts, and these as one text: a row for each would cost more. */
-async function idsBy<Key extends string | number>(
-  store: Store,
-  drop: string,
-  { where, key }: Selection<Key>,
-  first: Key,
-): Promise<readonly number[]> {
-  const sql = `SELECT ${store.dialect.jsonArray("id")} AS ids, max(${key}) AS last FROM (
-    SELECT id, path FROM arrivals WHERE drop_name = ? AND ${key} > ? AND ${where}
-      ORDER BY ${key} LIMIT ${IDS_AT_ONCE}) AS part`;
-  const found: number[] = [];
-  for (let last: Key | null = first; last !== null; ) {
-    const after: Key = last;
-    const read: IdPart<Key> | undefined = await store.look(() => row<IdPart<Key>>(sql, drop, after));
-    found.push(...(JSON.parse(read?.ids ?? "[]") as readonly number[]));
-    last = read?.last ?? null;
-  }
-  return found;
 }
 
 function sizeWords(entry: FileEntry): string {

@@ -2,7 +2,7 @@
 import type { RejectedRow } from "../../model.ts";
 import { executeEach, rows, type Steps } from "./store.ts";
 
-/** Inside a write. */
+/** For use inside a write. */
 export function addRejectedRows(runId: string, rejected: readonly RejectedRow[]): Steps<void> {
   return executeEach(
     "INSERT INTO rejected_rows (run_id, json) VALUES (?, ?)",

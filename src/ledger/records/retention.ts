@@ -1,11 +1,11 @@
-/** Forgets what went from the drops long ago, so that the ledger does not grow for ever. */
+/** Forgets arrivals that left the drops long ago, so that the ledger does not grow for ever. */
 import type { IsoInstant } from "../../model.ts";
 import { runStatesThat } from "../../states.ts";
 import type { Ledger } from "../ledger.ts";
 import { literals } from "./run-indexes.ts";
 import { execute, rows, type Steps, type Store } from "./store.ts";
 
-/** Children before parents. Each takes the arrival's id. */
+/** Children before parents. Each statement takes the arrival's id. */
 const DELETIONS = [
   "DELETE FROM events WHERE arrival_id = ?",
   "UPDATE arrivals SET run_id = NULL WHERE id = ?",
@@ -22,22 +22,27 @@ export function pruningMethods(store: Store): Pick<Ledger, "prune"> {
   };
 }
 
-/** Inside a write: all that is known of an arrival. */
+/** For use inside a write: deletes every record of an arrival. */
 export function* deleteArrival(id: number): Steps<void> {
   for (const deletion of DELETIONS) yield* execute(deletion, id);
 }
 
-/** What becomes of these is not known, or a person has not seen to it. */
+/** States of runs whose outcome is unknown, or that need attention. */
 const KEPT_STATES = runStatesThat(({ isOpen, needsAttention }) => isOpen || needsAttention);
 
-/** Inside a write. An accepted run of which more may be told is not at rest; after a replay only that one has to be good. */
+/**
+ * For use inside a write. An accepted run that expects outcomes is not at rest; after a replay only the
+ * replay has to be good.
+ */
 function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
   const due = yield* rows<{ id: number }>(
     `SELECT id FROM arrivals WHERE gone_at < ?
-      AND NOT EXISTS (SELECT 1 FROM arrivals AS lying
-        WHERE lying.drop_name = arrivals.drop_name AND lying.path = arrivals.path AND lying.gone_at IS NULL AND lying.parent_id IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS present
+        WHERE present.drop_name = arrivals.drop_name AND present.path = arrivals.path
+AND present.gone_at IS NULL AND present.parent_id IS NULL)
       AND NOT EXISTS (SELECT 1 FROM arrivals AS inside
-        WHERE inside.drop_name = arrivals.drop_name AND inside.path = arrivals.path AND inside.gone_at IS NULL AND inside.parent_id IS NOT NULL)
+        WHERE inside.drop_name = arrivals.drop_name AND inside.path = arrivals.path
+AND inside.gone_at IS NULL AND inside.parent_id IS NOT NULL)
       AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
         OR (runs.state = 'accepted' AND runs.settled = 0)

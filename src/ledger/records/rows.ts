@@ -1,4 +1,4 @@
-/** Rows of the tables, and the nouns that they become. */
+/** Rows of the tables, and their conversion to the nouns of the model. */
 import type {
   Arrival,
   ArrivalState,
@@ -51,7 +51,10 @@ export function toArrival(row: ArrivalRow): Arrival {
 export const ARRIVAL_COLUMNS =
   "id, parent_id, drop_name, path, size, mtime, sha256, state, reason, seen_at, changed_at, gone_at";
 
-/** A row as an array: as an object it costs several times as much memory, and a drop may have a hundred thousand. */
+/**
+ * A row as an array: as an object it costs several times as much memory, and a drop may have a hundred
+ * thousand files.
+ */
 export type ArrivalCells = readonly [
   id: number,
   parentId: number | null,
@@ -72,7 +75,7 @@ export function arrivalOfCells(cells: ArrivalCells): Arrival {
   return { id, parentId, drop, path, size, mtime, sha256, state, reason, seenAt, changedAt, goneAt };
 }
 
-/** A run with what is no fact of a `Run`. */
+/** A run with the columns that are not facts of a `Run`. */
 export interface RunRow {
   readonly run: Run;
   /** The part of the rejected points that the mapper refused. */
@@ -82,14 +85,14 @@ export interface RunRow {
 }
 
 /** Columns in the order of `RunCells`, of runs with their bindings joined. */
-export const RUN_COLUMNS = `runs.id, runs.arrival_id, runs.drop_name, runs.path, runs.size, runs.mtime, runs.sha256, bindings.json,
-  runs.lane, runs.state, runs.reason, runs.mapped, runs.accepted, runs.stored, runs.rejected, runs.discarded, runs.finish_plan,
-  runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at, runs.refused, runs.target_kinds, runs.settled,
-  runs.confirm_clock`;
+export const RUN_COLUMNS = `runs.id, runs.arrival_id, runs.drop_name, runs.path, runs.size, runs.mtime, runs.sha256,
+  bindings.json, runs.lane, runs.state, runs.reason, runs.mapped, runs.accepted, runs.stored, runs.rejected,
+  runs.discarded, runs.finish_plan, runs.finished_at, runs.replay, runs.node, runs.created_at, runs.changed_at,
+  runs.refused, runs.target_kinds, runs.settled, runs.confirm_clock`;
 
 export const SELECT_RUN = `SELECT ${RUN_COLUMNS} FROM runs JOIN bindings ON bindings.id = runs.binding_id`;
 
-/** How many these are. */
+/** Number of these columns. */
 export const RUN_CELLS = RUN_COLUMNS.split(",").length;
 
 /** A row as an array: an object of so many columns costs several times as much. */
@@ -158,7 +161,7 @@ export function toRunRow(cells: RunCells): RunRow {
   return { run: toRun(cells), refused: cells[22], targetKinds: cells[23], settled: cells[24] !== 0 };
 }
 
-/** Bindings repeat from run to run, and nobody changes one. */
+/** Cached, since bindings repeat from run to run and are never changed. */
 const bindings = new Map<string, Binding>();
 const BINDINGS_MAX = 100;
 
@@ -172,8 +175,9 @@ function bindingOf(json: string): Binding {
 }
 
 /** Columns in the order of `BatchCells`. */
-export const BATCH_COLUMNS = `batches.operation_id, batches.run_id, batches.sequence, batches."offset", batches.length, batches.points,
-  batches.digest, batches.state, batches.attempts, batches.answer, batches.accepted_at, batches.outcome`;
+export const BATCH_COLUMNS = `batches.operation_id, batches.run_id, batches.sequence, batches."offset", batches.length,
+  batches.points, batches.digest, batches.state, batches.attempts, batches.answer, batches.accepted_at,
+  batches.outcome`;
 
 export type BatchCells = readonly [
   operationId: string,

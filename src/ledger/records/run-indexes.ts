@@ -1,7 +1,7 @@
 /**
- * The indexes in which runs are found by their state. On its way a run is in those of its stage alone, so that each state that it passes
- * costs little; the long ones take it when it comes to rest. All are partial: the database uses one only when the query has its condition
- * as the migration has it, with the states by their names.
+ * The indexes that find runs by their state. A run in progress is only in those of its stage, so that each
+ * state that it passes costs little; the long ones receive it when it comes to rest. All are partial: the
+ * database uses one only when the query repeats the condition of the migration, with the states as literals.
  */
 import type { ArrivalState, BatchState, RunState } from "../../model.ts";
 import {
@@ -14,21 +14,24 @@ import {
 import type { RunFilter } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
 
-export interface Shelf {
+export interface RunIndex {
   readonly index: string;
-  /** What it has the runs of a state by, in the order of their ids; null where the order goes through the whole state. */
+  /**
+   * The column by which the index groups the runs of a state, in the order of their ids; null when the ids
+   * are in order through the whole state.
+   */
   readonly by: "drop_name" | "lane" | null;
 }
 
 /** The condition of `runs_intake` and of `runs_unmapped`. */
 export const UNMAPPED = anyOf(UNMAPPED_STATES);
-/** Of `runs_delivery`, and a part of it. */
+/** The condition of `runs_delivery`, and of a part of it. */
 export const TO_DELIVER = anyOf(statesIn("runs_delivery"));
 export const DELIVERING = anyOf(DELIVERABLE_STATES);
-/** Of `runs_resting` and of `runs_changed`. */
+/** The condition of `runs_resting` and of `runs_changed`. */
 export const RESTING = anyOf(statesIn("runs_resting"));
 
-export function shelfOf(state: RunState, { unfinished, unsettled }: RunFilter): Shelf {
+export function runIndexOf(state: RunState, { unfinished, unsettled }: RunFilter): RunIndex {
   const { index, isClosing, isAwaited } = RUN_STATES[state];
   if (index === "runs_intake") return { index, by: "drop_name" };
   if (index === "runs_delivery") return { index, by: "lane" };
@@ -37,10 +40,10 @@ export function shelfOf(state: RunState, { unfinished, unsettled }: RunFilter): 
   return { index, by: null };
 }
 
-/** A state as a text of SQL. Never anything but a state. */
+/** A state as a literal of SQL. Throws for any other text. */
 export function literal(state: RunState): string {
   if (!Object.hasOwn(RUN_STATES, state))
-    throw brokenInvariant("list runs", state, `"${state}" is no state of a run`);
+    throw brokenInvariant("list runs", state, `"${state}" is not a state of a run`);
   return `'${state}'`;
 }
 

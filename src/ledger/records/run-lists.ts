@@ -1,13 +1,13 @@
-/** Runs of certain states, and what they belong to, along the indexes that are made for that. */
+/** Lists runs of certain states, and their drops or lanes, along the indexes for these states. */
 import type { Run, RunState } from "../../model.ts";
 import type { RunFilter } from "../ledger.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { literal, type Shelf, shelfOf } from "./run-indexes.ts";
+import { literal, type RunIndex, runIndexOf } from "./run-indexes.ts";
 import { cells, NO_LIMIT, rows, type Steps, type Store, type Value } from "./store.ts";
 
 interface ListFilter extends RunFilter {
   readonly newestFirst?: boolean;
-  /** Only those that are the latest of their arrivals. */
+  /** Only the latest run of each arrival. */
   readonly latest?: boolean;
 }
 
@@ -17,7 +17,7 @@ interface Condition {
   readonly values: readonly Value[];
 }
 
-/** State by state, since each comes in the order of its index; so a limit costs no sort of the rest. */
+/** State by state, since each comes in the order of its index; so a limit needs no sort of the rest. */
 export function* runsIn(
   store: Store,
   states: readonly RunState[],
@@ -30,7 +30,8 @@ export function* runsIn(
     for (const range of yield* rangesOf(store, state, filter)) {
       ranges += 1;
       for (const one of yield* cells<RunCells>(
-        `${selectRun(store, range.shelf)} WHERE runs.state = ${literal(state)}${range.where} ORDER BY runs.id ${newestFirst ? "DESC " : ""}LIMIT ?`,
+        `${selectRun(store, range.runIndex)} WHERE runs.state = ${literal(state)}${range.where}
+ORDER BY runs.id ${newestFirst ? "DESC " : ""}LIMIT ?`,
         ...range.values,
         limit,
       ))
@@ -40,19 +41,22 @@ export function* runsIn(
   return found.slice(0, limit).map(toRun);
 }
 
-/** Those of a state that come in the order of their ids: all of them, or drop by drop, or lane by lane. */
+/**
+ * Ranges of runs of a state that come in the order of their ids: all of them, or drop by drop, or lane by
+ * lane.
+ */
 function* rangesOf(
   store: Store,
   state: RunState,
   filter: ListFilter,
-): Steps<readonly (Condition & { readonly shelf: Shelf })[]> {
-  const shelf = shelfOf(state, filter);
+): Steps<readonly (Condition & { readonly runIndex: RunIndex })[]> {
+  const runIndex = runIndexOf(state, filter);
   const condition = conditionOf(filter, store);
-  const given = shelf.by === "lane" ? filter.lane : filter.drop;
-  if (shelf.by === null || given !== undefined) return [{ ...condition, shelf }];
-  const names = yield* namesOf(store, state, shelf, shelf.by, indexCondition(filter));
-  const where = `${condition.where} AND runs.${shelf.by} = ?`;
-  return names.map((name) => ({ where, values: [...condition.values, name], shelf }));
+  const given = runIndex.by === "lane" ? filter.lane : filter.drop;
+  if (runIndex.by === null || given !== undefined) return [{ ...condition, runIndex }];
+  const names = yield* namesOf(store, state, runIndex, runIndex.by, indexCondition(filter));
+  const where = `${condition.where} AND runs.${runIndex.by} = ?`;
+  return names.map((name) => ({ where, values: [...condition.values, name], runIndex }));
 }
 
 /** The drops or lanes of runs in these states. */
@@ -66,36 +70,37 @@ export function* groupsOf(
   const condition = conditionOf(filter, store);
   const names = new Set<string>();
   for (const state of states) {
-    const shelf = shelfOf(state, filter);
-    for (const name of yield* namesOf(store, state, shelf, column, condition)) names.add(name);
+    const runIndex = runIndexOf(state, filter);
+    for (const name of yield* namesOf(store, state, runIndex, column, condition)) names.add(name);
   }
   return [...names];
 }
 
-/** From name to name along the index, where it has them in order: most have many runs. */
+/** Steps from name to name along an index that has them in order, since most names have many runs. */
 function* namesOf(
   { dialect }: Store,
   state: RunState,
-  shelf: Shelf,
-  column: NonNullable<Shelf["by"]>,
+  runIndex: RunIndex,
+  column: NonNullable<RunIndex["by"]>,
   { where, values }: Condition,
 ): Steps<readonly string[]> {
-  const from = `FROM runs ${dialect.indexedBy(shelf.index)} WHERE runs.state = ${literal(state)}${where}`;
+  const from = `FROM runs ${dialect.indexedBy(runIndex.index)} WHERE runs.state = ${literal(state)}${where}`;
   const sql =
-    shelf.by === column
+    runIndex.by === column
       ? `WITH RECURSIVE names (name) AS (SELECT min(runs.${column}) ${from}
-          UNION ALL SELECT (SELECT min(runs.${column}) ${from} AND runs.${column} > names.name) FROM names WHERE names.name IS NOT NULL)
+          UNION ALL SELECT (SELECT min(runs.${column}) ${from} AND runs.${column} > names.name)
+FROM names WHERE names.name IS NOT NULL)
         SELECT name FROM names WHERE name IS NOT NULL`
       : `SELECT DISTINCT runs.${column} AS name ${from}`;
-  const found = yield* rows<{ name: string }>(sql, ...values, ...(shelf.by === column ? values : []));
+  const found = yield* rows<{ name: string }>(sql, ...values, ...(runIndex.by === column ? values : []));
   return found.map(({ name }) => name);
 }
 
-function selectRun({ dialect }: Store, { index }: Shelf): string {
+function selectRun({ dialect }: Store, { index }: RunIndex): string {
   return SELECT_RUN.replace("FROM runs", `FROM runs ${dialect.indexedBy(index)}`);
 }
 
-/** What of the filter the condition of its index needs. */
+/** The part of the filter that is in the condition of the index. */
 function indexCondition({ unfinished, unsettled }: RunFilter): Condition {
   const conditions = [
     ...(unfinished === true ? [" AND runs.finished_at IS NULL"] : []),

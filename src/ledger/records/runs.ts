@@ -1,18 +1,10 @@
-import type {
-  Arrival,
-  Binding,
-  ConfirmClock,
-  LedgerEvent,
-  Points,
-  Replay,
-  Run,
-  RunState,
-} from "../../model.ts";
+import type { Arrival, Binding, ConfirmClock, LedgerEvent, Replay, Run, RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import { type InvariantError, RejectedError } from "../../support/errors.ts";
 import type { Ledger, RunChange, RunPassage, RunStart } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { missingArrival } from "./arrivals.ts";
+import { bindingId, jsonOfBinding } from "./bindings.ts";
 import {
   addContainerLanes,
   placedRunId,
@@ -31,6 +23,7 @@ import {
   SELECT_RUN,
   toRun,
 } from "./rows.ts";
+import { changed, changedCells, jsonOf, updateCells } from "./run-cells.ts";
 import { groupsOf, recentRuns, runsIn } from "./run-lists.ts";
 import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
 
@@ -94,7 +87,7 @@ interface NewRun extends RunStart {
   readonly lane: string;
 }
 
-/** With the id of the binding, which is nearly always known. */
+/** With the id of the binding, which nearly always exists already. */
 type ArrivalToOpen = readonly [bindingId: number | null, ...ArrivalCells];
 
 const SELECT_TO_OPEN = `SELECT (SELECT bindings.id FROM bindings WHERE bindings.json = ?), ${ARRIVAL_COLUMNS}
@@ -114,7 +107,8 @@ function* openRun(store: Store, given: NewRun): Steps<Run> {
   const now = store.now();
   const run = newRun(id, { arrival, binding, lane, replay: replay ?? null, now });
   yield* execute(
-    `INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state, replay, created_at, changed_at)
+    `INSERT INTO runs (id, arrival_id, drop_name, path, size, mtime, sha256, binding_id, lane, state,
+replay, created_at, changed_at)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'claimed', ?, ?, ?)`,
     id,
     arrivalId,
@@ -140,11 +134,11 @@ function* openRun(store: Store, given: NewRun): Steps<Run> {
   if (given.feeds !== undefined) yield* addContainerLanes(id, given.feeds);
   yield* reopenContainer(arrivalId, run.path);
   if (arrival.parentId !== null) yield* releaseContainerLanes(arrival.parentId);
-  const told = { arrivalId, operationId: null };
-  const matched = { ...told, runId: null, what: "arrival.matched", detail: reason };
-  const claimed = { ...told, runId: id, what: "run.claimed", detail: claimWords(binding, replay) };
+  const subject = { arrivalId, operationId: null };
+  const matched = { ...subject, runId: null, what: "arrival.matched", detail: reason };
+  const claimed = { ...subject, runId: id, what: "run.claimed", detail: claimWords(binding, replay) };
   const warned =
-    given.warning === undefined ? [] : [{ ...told, runId: id, what: "run.warned", detail: given.warning }];
+    given.warning === undefined ? [] : [{ ...subject, runId: id, what: "run.warned", detail: given.warning }];
   yield* appendEvents(store, [...(arrival.state === "matched" ? [] : [matched]), claimed, ...warned], run);
   if (refusal === undefined) return run;
   return yield* advance(store, run, "claimed", "quarantined", { reason: refusal, detail: refusal.message });
@@ -179,7 +173,7 @@ function newRun(
   };
 }
 
-/** Two persons may order the same at once. */
+/** Two operators may send the same command at once. */
 function* assertAtRest({ id, path }: Arrival): Steps<void> {
   const latest = yield* row<Pick<Run, "id" | "state">>(
     "SELECT id, state FROM runs WHERE arrival_id = ? ORDER BY id DESC LIMIT 1",
@@ -189,7 +183,7 @@ function* assertAtRest({ id, path }: Arrival): Steps<void> {
   throw new RejectedError("HG-LEDG-006", {
     operation: "replay",
     subject: path,
-    message: `run ${latest.id} of ${path} is under way (${latest.state})`,
+    message: `run ${latest.id} of ${path} is in progress (${latest.state})`,
   });
 }
 
@@ -204,25 +198,7 @@ function claimWords({ trigger, mapper }: Binding, replay: Replay | undefined): s
   return `replay of run ${replay.of}, ordered by ${replay.by}${words === "" ? "" : ` (${words})`}; ${claimed}`;
 }
 
-function* bindingId(binding: Binding): Steps<number> {
-  const json = jsonOfBinding(binding);
-  const known = yield* row<{ id: number }>("SELECT id FROM bindings WHERE json = ?", json);
-  if (known !== undefined) return known.id;
-  const added = yield* row<{ id: number }>("INSERT INTO bindings (json) VALUES (?) RETURNING id", json);
-  if (added === undefined) throw brokenInvariant("bind run", binding.trigger, "no row came back");
-  return added.id;
-}
-
-/** Many runs share a binding, which nobody changes. */
-const bindingTexts = new WeakMap<Binding, string>();
-
-function jsonOfBinding(binding: Binding): string {
-  const text = bindingTexts.get(binding) ?? JSON.stringify(binding);
-  bindingTexts.set(binding, text);
-  return text;
-}
-
-/** Inside a write. */
+/** For use inside a write. */
 export function* moveRun(
   store: Store,
   id: string,
@@ -234,21 +210,27 @@ export function* moveRun(
   return yield* advance(store, yield* mustFindRun(id), from, to, change);
 }
 
-/** Inside a write: no other node works on the run. A webhook may report the outcome of an ended one to any node. */
+/**
+ * For use inside a write: no other node works on the run. A webhook may report the outcome of an ended run to
+ * any node.
+ */
 export function* assertHeld(store: Store, id: string, from: RunState): Steps<void> {
   const { isAccepted, isAtRest } = RUN_STATES[from];
   if (!(isAccepted && isAtRest)) yield* store.assertRun(id);
 }
 
-/** Columns of `runs` that are no fact of a `Run`. */
+/** Columns of `runs` that are not facts of a `Run`. */
 export type HiddenCells = Readonly<Partial<Record<"target_kinds" | "refused" | "settled", Value>>>;
 
-/** Inside a write, with the run as it is in it. */
+/** For use inside a write, with the run as read in it. */
 export function advance(store: Store, run: Run, from: RunState, to: RunState, change: RunChange): Steps<Run> {
   return advanceThrough(store, run, from, [{ to, change }]);
 }
 
-/** The one place where runs change state: each transition is asserted and has its event. Inside a write, with the run as it is in it. */
+/**
+ * The one place where runs change state: each transition is asserted and has its event. For use inside a
+ * write, with the run as read in it.
+ */
 export function* advanceThrough(
   store: Store,
   run: Run,
@@ -266,9 +248,10 @@ export function* advanceThrough(
   const change: RunChange = Object.assign({}, ...through.map((passage) => passage.change));
   const after = yield* applyChange(store, run, to, change, hidden);
   const { isUnderWay, isAccepted, isAtRest } = RUN_STATES[to];
-  // The end of a container that is not opened.
+  // The container ends without being opened.
   if (run.binding.unpack !== undefined && isAtRest) yield* removeContainerLanes(id);
-  // Others may have to wait for it, or must not be overwritten by a replay; what was accepted may have overwritten others.
+  // Other runs may have to wait for it, or a replay must not overwrite it; accepted readings may have
+  // overwritten others.
   if (!isUnderWay && !isAccepted && after.points.accepted === 0)
     yield* execute("DELETE FROM run_targets WHERE run_id = ?", id);
   const events = through.map((passage) => eventOf(run, `run.${passage.to}`, wordsOf(passage.change ?? {})));
@@ -276,29 +259,29 @@ export function* advanceThrough(
   return after;
 }
 
-/** Two hands must not move the same run. */
+/** Guards against concurrent changes of the same run. */
 export function assertState({ id, state }: Run, from: RunState): void {
   if (state === from) return;
-  throw brokenInvariant("advance run", id, `run ${id} is ${state}, and not ${from} as was thought`);
+  throw brokenInvariant("advance run", id, `run ${id} is ${state}, and not ${from} as expected`);
 }
 
-/** Inside a write. */
+/** For use inside a write. */
 export function* noteRun(store: Store, id: string, change: RunChange): Steps<Run> {
   yield* store.assertRun(id);
   const run = yield* mustFindRun(id);
   const after = yield* applyChange(store, run, run.state, change, {});
-  if (change.event !== undefined) yield* tell(store, run, change.event, change);
+  if (change.event !== undefined) yield* appendRunEvent(store, run, change.event, change);
   return after;
 }
 
-/** Inside a write. Nothing happened to the run, so that the time of its last change stays. */
+/** For use inside a write. The run itself did not change, so the time of its last change stays. */
 function* noteConfirmClock(store: Store, id: string, clock: ConfirmClock): Steps<void> {
   yield* store.assertRun(id);
   yield* execute("UPDATE runs SET confirm_clock = ? WHERE id = ?", JSON.stringify(clock), id);
 }
 
-/** An event of a run. Inside a write. */
-function tell(store: Store, run: Run, what: string, change: RunChange): Steps<void> {
+/** Appends an event of a run. For use inside a write. */
+function appendRunEvent(store: Store, run: Run, what: string, change: RunChange): Steps<void> {
   return appendEvent(store, eventOf(run, what, wordsOf(change)), run);
 }
 
@@ -308,7 +291,9 @@ export function eventOf(run: Run, what: string, detail: string): Omit<LedgerEven
   return { arrivalId: run.arrivalId, runId: run.id, operationId: null, what, detail };
 }
 
-/** Answers the run as it is then. Inside a write, of which the caller asserts the transition and tells the event. */
+/**
+ * Returns the changed run. For use inside a write; the caller asserts the transition and appends the event.
+ */
 export function* applyChange(
   store: Store,
   run: Run,
@@ -318,7 +303,11 @@ export function* applyChange(
 ): Steps<Run> {
   const plan = change.finishPlan === undefined ? null : JSON.stringify(change.finishPlan);
   if (plan !== null && run.finishPlan !== null && JSON.stringify(run.finishPlan) !== plan)
-    throw brokenInvariant("plan finish", run.id, `the finish of run ${run.id} was decided before, otherwise`);
+    throw brokenInvariant(
+      "plan finish",
+      run.id,
+      `the finish of run ${run.id} was already decided differently`,
+    );
   const after = changed(run, to, change, store.now());
   const settled = change.settled === undefined ? {} : { settled: Number(change.settled) };
   yield* updateCells(run.id, { ...changedCells(run, after), ...hidden, ...settled });
@@ -341,43 +330,6 @@ export function* applyChange(
     run.id,
   );
   return yield* mustFindRun(run.id);
-}
-
-function changed(run: Run, state: RunState, change: RunChange, changedAt: string): Run {
-  return {
-    ...run,
-    state,
-    sha256: change.sha256 ?? run.sha256,
-    reason: change.reason === undefined ? run.reason : change.reason,
-    points: { ...run.points, ...change.points },
-    finishPlan: run.finishPlan ?? change.finishPlan ?? null,
-    finishedAt: run.finishedAt ?? change.finished?.at ?? null,
-    replay: change.replay ?? run.replay,
-    changedAt,
-  };
-}
-
-/** Only what differs, since each column that is written costs the indexes that hold it. */
-function changedCells(before: Run, after: Run): Readonly<Record<string, Value>> {
-  const cells: Record<string, Value> = { changed_at: after.changedAt };
-  if (after.state !== before.state) cells["state"] = after.state;
-  if (after.sha256 !== before.sha256) cells["sha256"] = after.sha256;
-  if (after.reason !== before.reason) cells["reason"] = jsonOf(after.reason);
-  if (after.finishPlan !== before.finishPlan) cells["finish_plan"] = jsonOf(after.finishPlan);
-  if (after.finishedAt !== before.finishedAt) cells["finished_at"] = after.finishedAt;
-  if (after.replay !== before.replay) cells["replay"] = jsonOf(after.replay);
-  for (const [name, points] of Object.entries(after.points) as [keyof Points, number][])
-    if (points !== before.points[name]) cells[name] = points;
-  return cells;
-}
-
-function updateCells(id: string, written: Readonly<Record<string, Value>>): Steps<void> {
-  const set = `${Object.keys(written).join(" = ?, ")} = ?`;
-  return execute(`UPDATE runs SET ${set} WHERE id = ?`, ...Object.values(written), id);
-}
-
-function jsonOf(value: object | null): string | null {
-  return value === null ? null : JSON.stringify(value);
 }
 
 function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {

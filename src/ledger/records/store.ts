@@ -1,6 +1,6 @@
 /**
- * What the statements of a ledger are written against (`sql/statements.ts`): the store of each database drives them. Where the databases
- * differ, the text is put together by the `Dialect`.
+ * The store that the ledger's statements use (`sql/statements.ts`); each database implements it. Where the
+ * databases differ, the `Dialect` provides the text.
  */
 import type { Arrival, IsoInstant, LedgerEvent } from "../../model.ts";
 import type { Steps, Value } from "../../sql/statements.ts";
@@ -24,10 +24,10 @@ export {
   type Value,
 } from "../../sql/statements.ts";
 
-/** The file that an event is about. */
+/** The file of an event. */
 export type EventFile = Pick<Arrival, "drop" | "path">;
 
-/** An event that is not told yet. */
+/** An event that is not passed to the observer yet. */
 export interface Announced {
   readonly event: LedgerEvent;
   readonly file: EventFile | undefined;
@@ -37,17 +37,23 @@ export interface Store {
   readonly clock: Clock;
   readonly dialect: Dialect;
   now(): IsoInstant;
-  /** Greater than that of every run before it. */
+  /** Greater than that of every earlier run. */
   nextRunId(): Steps<string>;
-  /** The fence of this node: what begins under one fence must not go on under another. Null for who is none, and a lone owner. */
+  /**
+   * The fence of this node: a step that begins under one fence must not continue under another. Null for a
+   * process that is not a node, and for a lone owner.
+   */
   readonly session: number | null;
-  /** Inside a write: fails with `HG-LEDG-010` while another node works on the run. */
+  /** For use inside a write: fails with `HG-LEDG-010` while another node works on the run. */
   assertRun(id: string): Steps<void>;
-  /** Inside a write: fails with `HG-LEDG-010` unless the session polls the drop. */
+  /** For use inside a write: fails with `HG-LEDG-010` unless the session polls the drop. */
   assertDrop(drop: string, session: number | null): Steps<void>;
   /** A condition on `runs`: this node may work on them. */
   ours(): { readonly where: string; readonly values: readonly Value[] };
-  /** Tells the observer of an event, once the transaction is committed. The file is looked up when it is not given. */
+  /**
+   * Passes an event to the observer, once the transaction is committed. The file is read when it is not
+   * given.
+   */
   announce(event: LedgerEvent, file?: EventFile): void;
   /** One statement, or several that need not see one state. */
   look<T>(work: () => Steps<T>): Promise<T>;
@@ -57,24 +63,24 @@ export interface Store {
   write<T>(what: string | readonly string[], work: () => Steps<T>): Promise<T>;
 }
 
-/** What the databases say differently. Each text takes the values that its `?` show. */
+/** The SQL that differs between the databases. Each text takes the values of its `?`. */
 export interface Dialect {
-  /** `column` is one of the texts of a JSON array, which is the one value. */
+  /** True when `column` is in a JSON array of texts, which is the one value. */
   among(column: string): string;
-  /** Insists on an index, where the planner can be told. */
+  /** Demands an index, for a planner that accepts hints. */
   indexedBy(index: string): string;
   /** A field of a column that holds a JSON object, as text. */
   jsonField(column: string, field: string): string;
   /** All values of a column as one JSON array. */
   jsonArray(column: string): string;
   contains(column: string): string;
-  /** Takes the end twice. */
+  /** Takes the end as two values. */
   endsWith(expression: string): string;
-  /** What the database itself finds broken in its files. */
+  /** Damage that the database itself finds in its files. */
   damage(most: number): Steps<readonly LedgerFault[]>;
 }
 
-/** A text that is put together once for each dialect, and not each time that it is asked. */
+/** Builds a text once for each dialect, rather than for each query. */
 export function perDialect(build: (dialect: Dialect) => string): (store: Store) => string {
   const texts = new WeakMap<Dialect, string>();
   return ({ dialect }) => {

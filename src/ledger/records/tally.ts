@@ -39,7 +39,7 @@ function* backlog({ dialect }: Store): Steps<readonly Backlog[]> {
   });
 }
 
-/** An index for each part of the runs that are on their way, held or unconfirmed, and which these are. */
+/** An index for each part of the runs that are in progress, held or unconfirmed, and its condition. */
 const UNDER_WAY = [
   ["runs_intake", UNMAPPED],
   ["runs_delivery", TO_DELIVER],
@@ -47,7 +47,7 @@ const UNDER_WAY = [
   ["runs_resting", "runs.state = 'unconfirmed'"],
 ] as const;
 
-/** The same for all that were worked on since. */
+/** The same for all runs that changed since. */
 const CHANGED = [
   ["runs_intake", UNMAPPED],
   ["runs_delivery", TO_DELIVER],
@@ -74,8 +74,8 @@ function* tally(store: Store, since: string): Steps<Tally> {
 }
 
 /**
- * What was only seen and went again, still settling, was never worked on. For an opened container its entries count. What is unconfirmed counts
- * until it is known, wherever its file is.
+ * An arrival that was only seen and left again, still settling, was never worked on. For an opened container
+ * its entries count. An unconfirmed run counts until its outcome is known, wherever its file is.
  */
 function* groups(store: Store, since: string): Steps<readonly Group[]> {
   const { dialect } = store;
@@ -84,7 +84,8 @@ function* groups(store: Store, since: string): Steps<readonly Group[]> {
       FROM arrivals LEFT JOIN runs ON runs.id = arrivals.run_id
       WHERE arrivals.id IN (
         SELECT id FROM arrivals ${dialect.indexedBy("arrivals_lying")} WHERE gone_at IS NULL AND parent_id IS NULL
-        UNION ALL SELECT id FROM arrivals ${dialect.indexedBy("arrivals_inside")} WHERE gone_at IS NULL AND parent_id IS NOT NULL
+        UNION ALL SELECT id FROM arrivals ${dialect.indexedBy("arrivals_inside")}
+WHERE gone_at IS NULL AND parent_id IS NOT NULL
         UNION ALL SELECT id FROM arrivals WHERE changed_at >= ? AND state <> 'settling'
         UNION ALL SELECT arrival_id FROM runs ${dialect.indexedBy("runs_resting")} WHERE runs.state = 'unconfirmed'
         UNION ALL ${changedSince("arrival_id", store)})

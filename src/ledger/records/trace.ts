@@ -1,4 +1,7 @@
-/** Finds files by what a person may hold in the hand: an operationId, a run, a file name, a path, or the beginning of an id. */
+/**
+ * Finds files by the text that an operator may have: an operationId, a run, a file name, a path, or the
+ * beginning of an id.
+ */
 import { basename } from "node:path/posix";
 import type { Ledger, TracedFile } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
@@ -8,14 +11,14 @@ import { rejectedRowsOf } from "./rejected-rows.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { cells, type Dialect, rows, type Steps, type Store } from "./store.ts";
 
-/** The newest of more; a name such as `data.csv` may have come every hour for years. */
+/** Limit, newest first: a name such as `data.csv` may have come every hour for years. */
 const FILES_MAX = 50;
-/** Shorter beginnings of ids would find everything. */
+/** Shorter beginnings of ids would match nearly everything. */
 const PREFIX_MIN = 4;
 
 type Finder = (query: string, dialect: Dialect) => Steps<readonly number[]>;
 
-/** The first that finds something answers. */
+/** The first finder with a match determines the result. */
 const FINDERS: readonly Finder[] = [
   byOperation,
   byRun,
@@ -42,7 +45,7 @@ function* trace({ dialect }: Store, query: string): Steps<readonly TracedFile[]>
   return [];
 }
 
-/** A container is followed by its entries. */
+/** The entries of a container follow it. */
 function* withEntries(found: readonly number[]): Steps<readonly number[]> {
   const sql = "SELECT id FROM arrivals WHERE parent_id = ? ORDER BY id LIMIT ?";
   const all = new Set<number>();
@@ -70,7 +73,10 @@ function byRun(query: string): Steps<readonly number[]> {
   return ids("SELECT arrival_id AS id FROM runs WHERE id = ?", query);
 }
 
-/** What stands in front of our operation ids: the operationId that a sender gave to the HTTP intake, or a trigger's own. */
+/**
+ * Matches the prefix of the operation ids: the operationId that a sender gave to the HTTP intake, or that of
+ * a trigger.
+ */
 function byOperationPrefix(query: string, dialect: Dialect): Steps<readonly number[]> {
   const sql = `SELECT runs.arrival_id AS id FROM bindings JOIN runs ON runs.binding_id = bindings.id
     WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ? ORDER BY runs.id DESC LIMIT ?`;
@@ -87,7 +93,7 @@ function byName(query: string): Steps<readonly number[]> {
   return ids("SELECT id FROM arrivals WHERE name = ? ORDER BY id DESC LIMIT ?", query, FILES_MAX);
 }
 
-/** Where it was archived to: the path at its drop, or the name alone. */
+/** Matches the archived place: the path at its drop, or the name alone. */
 function byArchived(query: string, dialect: Dialect): Steps<readonly number[]> {
   const to = `'/' || ${dialect.jsonField("finish_plan", "to")}`;
   const sql = `SELECT DISTINCT arrival_id AS id FROM runs

@@ -1,4 +1,6 @@
-/** Copies of a ledger: a consistent one while its owner goes on writing, and one put back in its place. */
+/**
+ * Copies of a ledger: a consistent one while its owner continues to write, and one that replaces the ledger.
+ */
 import { chmodSync, copyFileSync, existsSync, linkSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,35 +12,35 @@ import { ConfigError, HeadgateError } from "../../support/errors.ts";
 import { PRIVATE_FILE } from "../../support/private-files.ts";
 import { openFault } from "./faults.ts";
 import { claim } from "./open.ts";
+import { row } from "./reads.ts";
 import { LEDGER_SCHEMA } from "./schema.ts";
-import { row } from "./store.ts";
 
-/** What a copy holds. */
+/** The facts of a copy. */
 export interface LedgerCopy {
   readonly path: string;
   readonly runs: number;
-  /** When something was last written to it; null for an empty one. */
+  /** Time of its last write; null for an empty ledger. */
   readonly upTo: IsoInstant | null;
 }
 
 export interface Restored {
   readonly restored: LedgerCopy;
-  /** The ledger that was there before, kept beside; null when there was none. */
+  /** The former ledger, which is kept beside; null when there was none. */
   readonly replaced: LedgerCopy | null;
 }
 
 const BUSY_TIMEOUT_MS = 5_000;
-/** What SQLite keeps beside a database until it is closed. */
+/** Suffixes of the files that SQLite keeps beside a database until it is closed. */
 const LOGS = ["-wal", "-shm"];
 
-/** Also beside a running owner. `ConfigError` when the file exists, or the ledger is not whole. */
+/** Also beside a running owner. `ConfigError` when the file exists, or the ledger is damaged. */
 export async function backupSqliteLedger(ledgerPath: string, to: string): Promise<LedgerCopy> {
   const [from, path] = [resolve(ledgerPath), resolve(to)];
   if (existsSync(path))
     throw new ConfigError("HG-LEDG-002", {
       operation: "back up ledger",
       subject: path,
-      message: `${path} exists already; it was not touched`,
+      message: `${path} exists already; it was not changed`,
       hint: "Name another file.",
     });
   const part = `${path}.part`;
@@ -56,7 +58,10 @@ export async function backupSqliteLedger(ledgerPath: string, to: string): Promis
   }
 }
 
-/** `ConfigError` while another process owns the ledger (`HG-LEDG-001`), or when the copy is none, newer, or not whole: nothing was changed then. */
+/**
+ * `ConfigError`, and nothing was changed, while another process owns the ledger (`HG-LEDG-001`), or when the
+ * copy is not a ledger, newer, or damaged.
+ */
 export async function restoreSqliteLedger(ledgerPath: string, copy: string, clock: Clock): Promise<Restored> {
   const path = resolve(ledgerPath);
   const restored = inspect(resolve(copy));
@@ -68,7 +73,7 @@ export async function restoreSqliteLedger(ledgerPath: string, copy: string, cloc
     chmodSync(part, PRIVATE_FILE);
     await syncFile(part);
     const replaced = await keepBeside(path, clock);
-    // At no moment is there no ledger: an empty one would take everything at the drops for new.
+    // A ledger exists at every moment: an empty one would treat every file at the drops as new.
     await publishDurably(part, path);
     return { restored, replaced };
   } catch (thrown) {
@@ -84,7 +89,7 @@ async function keepBeside(path: string, clock: Clock): Promise<LedgerCopy | null
   linkSync(path, beside);
   for (const log of LOGS) {
     if (!existsSync(`${path}${log}`)) continue;
-    // The old one could not be opened to take them in.
+    // The old ledger could not be opened to merge its log.
     copyFileSync(`${path}${log}`, `${beside}${log}`);
     rmSync(`${path}${log}`);
   }
@@ -96,7 +101,7 @@ async function keepBeside(path: string, clock: Clock): Promise<LedgerCopy | null
   return { runs: 0, upTo: null, ...facts, path: beside };
 }
 
-/** Takes the write-ahead log in, so that the file alone is the ledger. What is broken is kept as it is. */
+/** Merges the write-ahead log, so that the single file is the ledger. A damaged ledger is kept as it is. */
 function closedFacts(path: string): Omit<LedgerCopy, "path"> | "empty" | null {
   try {
     const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
@@ -108,12 +113,12 @@ function closedFacts(path: string): Omit<LedgerCopy, "path"> | "empty" | null {
       db.close();
     }
   } catch {
-    // Damaged, which is why a backup is put in its place.
+    // Damaged, which is why a backup replaces it.
     return null;
   }
 }
 
-/** `ConfigError` when it is no ledger, a newer one, or not whole. */
+/** `ConfigError` when it is not a ledger, a newer one, or damaged. */
 function inspect(path: string): LedgerCopy {
   if (!existsSync(path))
     throw new ConfigError("HG-LEDG-002", {
@@ -126,7 +131,7 @@ function inspect(path: string): LedgerCopy {
       throw new ConfigError("HG-LEDG-002", {
         operation: "read ledger",
         subject: path,
-        message: `${path} is no ledger`,
+        message: `${path} is not a ledger`,
       });
     const found = row<{ integrity_check: string }>(db.prepare("PRAGMA integrity_check(1)"));
     if (found?.integrity_check !== "ok")

@@ -19,7 +19,7 @@ function* damage(most: number): Steps<readonly LedgerFault[]> {
     `SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`,
   );
   const words = lost.map(
-    ({ table, parent, n }) => `${n} rows of ${table} refer to ${parent} that are not there`,
+    ({ table, parent, n }) => `${n} rows of ${table} refer to missing rows of ${parent}`,
   );
   return [...broken, ...words].map((one) => ({ subject: "file", words: one, repair: null }));
 }

@@ -1,4 +1,4 @@
-/** What SQLite's result codes mean for the caller. */
+/** Converts SQLite's result codes to errors of the ledger. */
 
 import { isSqliteTrouble } from "../../sql/sqlite/faults.ts";
 import { type ConfigError, TransientError, wordsOf } from "../../support/errors.ts";
@@ -26,7 +26,7 @@ function passingFault(operation: string, subject: string, words: string, cause: 
   });
 }
 
-/** `TransientError` when the disk is at fault, and may do soon. */
+/** `TransientError` when the disk is at fault, since the next attempt may succeed. */
 export function openFault(path: string, cause: unknown): ConfigError | TransientError {
   return startFault("HG-LEDG-002", {
     operation: "open ledger",

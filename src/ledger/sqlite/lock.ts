@@ -1,4 +1,6 @@
-/** The locks beside the ledger: that of its owner, and those of works that one process at a time may do. */
+/**
+ * The locks beside the ledger: that of its owner, and those of work that only one process at a time may do.
+ */
 import { createHash } from "node:crypto";
 import { type ProcessLock, takeProcessLock } from "../../sql/process-lock.ts";
 import type { Clock } from "../../support/clock.ts";
@@ -26,7 +28,7 @@ function takeLock(path: string): ProcessLock | null {
   }
 }
 
-/** Commands run beside the owner, so that a lock of its own process would not do. */
+/** Commands run beside the owner, so a lock within one process would not suffice. */
 export function aloneBeside(ledgerPath: string, clock: Clock): Fleet["alone"] {
   return async (key, work, signal) => {
     const name = createHash("sha256").update(key).digest("hex").slice(0, 10);

@@ -1,7 +1,8 @@
 /**
- * Syncs the write-ahead log of SQLite beside the event loop. SQLite itself would sync at each commit and keep everybody waiting
- * for the disk; here it syncs at checkpoints alone (`synchronous = NORMAL`), and what was committed is told when this sync has
- * covered it. Meanwhile the next group gathers. The log only grows at its end, so that a sync covers all that was committed before it.
+ * Syncs the write-ahead log of SQLite outside the event loop. SQLite itself would sync at each commit and
+ * block the process for the disk; here it only syncs at checkpoints (`synchronous = NORMAL`), and a commit is
+ * reported when this sync has covered it. Meanwhile the next group accumulates. The log only grows at its
+ * end, so a sync covers every commit before it.
  */
 import { closeSync, constants, fdatasync, fdatasyncSync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,9 +12,12 @@ export class LogSync {
   readonly #db: DatabaseSync;
   readonly #path: string;
   #file: number | null = null;
-  #underWay = false;
+  #isSyncing = false;
   #closed = false;
-  /** What a failed sync covered may be lost though a later one succeeds, so from then on a checkpoint has to bring it to the disk. */
+  /**
+   * Data that a failed sync covered may be lost although a later one succeeds, so from then on a checkpoint
+   * has to write it to the disk.
+   */
   #distrusted = false;
 
   constructor(db: DatabaseSync, path: string) {
@@ -21,7 +25,9 @@ export class LogSync {
     this.#path = path;
   }
 
-  /** One at a time. `done` hears what went wrong, or null when all that was committed before this call is on the disk. */
+  /**
+   * Only one at a time. `done` receives the fault, or null when every commit before this call is on the disk.
+   */
   begin(done: (fault: unknown) => void): void {
     if (this.#distrusted) {
       setImmediate(() => done(this.#checkpoint()));
@@ -34,23 +40,23 @@ export class LogSync {
       setImmediate(() => done(thrown));
       return;
     }
-    this.#underWay = true;
+    this.#isSyncing = true;
     fdatasync(file, (fault) => {
-      this.#underWay = false;
+      this.#isSyncing = false;
       if (this.#closed) closeSync(file);
       if (fault !== null) this.#distrusted = true;
       done(fault === null || this.#closed ? fault : this.#checkpoint());
     });
   }
 
-  /** The same, at once. */
+  /** Does the same synchronously. */
   now(): void {
     if (!this.#distrusted) {
       try {
         fdatasyncSync(this.#open());
         return;
       } catch {
-        // The checkpoint tells what is wrong, if it cannot bring it to the disk either.
+        // The checkpoint reports the fault, if it cannot write the data either.
         this.#distrusted = true;
       }
     }
@@ -60,14 +66,14 @@ export class LogSync {
 
   close(): void {
     this.#closed = true;
-    // Its number must not become another file's while it is still synced.
-    if (this.#file !== null && !this.#underWay) closeSync(this.#file);
+    // A running sync still uses the file descriptor, which must not be reused for another file.
+    if (this.#file !== null && !this.#isSyncing) closeSync(this.#file);
     this.#file = null;
   }
 
   #open(): number {
     if (this.#file === null) {
-      // The log has no locks that closing it could take away, and it stays the same file while the database is open.
+      // Closing the log releases no lock, and it stays the same file while the database is open.
       this.#file = openSync(`${this.#path}-wal`, "r+");
       this.#syncName();
     }
@@ -85,9 +91,9 @@ export class LogSync {
 
   #checkpoint(): unknown {
     try {
-      const told = this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-      if (told?.["busy"] !== 0)
-        return new Error("the log of the ledger cannot be brought into it: a reader keeps it");
+      const result = this.#db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      if (result?.["busy"] !== 0)
+        return new Error("the log cannot be merged into the ledger: a reader uses it");
       this.#distrusted = false;
       return null;
     } catch (thrown) {

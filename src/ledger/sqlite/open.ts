@@ -1,4 +1,7 @@
-/** The ledger in one SQLite file: write-ahead log, synced before a commit is told, owned by one process at a time. */
+/**
+ * The ledger in one SQLite file: write-ahead log, synced before a commit is reported, owned by one process at
+ * a time.
+ */
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -22,14 +25,17 @@ export interface SqliteLedgerMeans {
   readonly path: string;
   readonly clock: Clock;
   readonly log?: Logger;
-  /** Beside a running owner: takes no lock, and refuses every change. */
+  /** For use beside a running owner: takes no lock, and refuses every change. */
   readonly readOnly?: boolean;
   readonly onEvent?: OnEvent;
 }
 
 /** How long a statement waits for another process, such as a reader that checkpoints. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** Pages of the live runs and of the ends of the indexes; with less they are read from the log again and again. */
+/**
+ * For the pages of the live runs and of the ends of the indexes; with less they are read from the log
+ * repeatedly.
+ */
 const CACHE_KB = 16_384;
 
 /** `ConfigError` when it is in use (`HG-LEDG-001`), cannot be opened (`-002`) or is of another version (`-003`). */
@@ -53,7 +59,7 @@ export async function openSqliteLedger(means: SqliteLedgerMeans): Promise<Ledger
   }
 }
 
-/** The lock of its owner; the folder and the file are made when they are missing. */
+/** Takes the lock of the owner; the folder and the file are created when they are missing. */
 export function claim(path: string): ProcessLock {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
@@ -70,7 +76,7 @@ function openToWrite(path: string, log: Logger | undefined): DatabaseSync {
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
     const applied = migrate(db, LEDGER_SCHEMA, path);
     if (applied.length > 0) log?.info({ path, migrations: applied }, "the ledger's schema was brought up");
-    // From here on the store syncs the log; SQLite does so before it brings pages over, which it does less often.
+    // From here on the store syncs the log; SQLite itself syncs before a checkpoint, which is less often.
     db.exec(
       `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -${CACHE_KB};`,
     );

@@ -7,6 +7,6 @@ export const LEDGER_SCHEMA: SqliteSchema = {
   folder: join(import.meta.dirname, "migrations"),
   // `HGLD`
   applicationId: 0x48474c44,
-  foreign: (path) => foreignLedger(path, `${path} is an SQLite file of something else, no ledger`),
+  foreign: (path) => foreignLedger(path, `${path} is an SQLite file of something else, not a ledger`),
   otherVersion,
 };

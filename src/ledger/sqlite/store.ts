@@ -1,8 +1,9 @@
 /**
- * One connection with its statements, and group commit: writes that are asked for in the same turn of the event loop, or while the
- * group before is on its way to the disk, share one transaction and one fsync. One that fails leaves the others alone: then the group is
- * done again with a savepoint for each. A promise resolves when its commit is on the disk, never before. Reads see a commit a little earlier; whatever
- * somebody does upon what was read begins with a write of its own, which reaches the disk after it.
+ * One connection with its statements, and group commit: writes that are requested in the same turn of the
+ * event loop, or while the previous group is being synced, share one transaction and one fsync. A write that
+ * fails does not affect the others: the group is then repeated with a savepoint for each. A promise resolves
+ * when its commit is on the disk, never before. Reads see a commit a little earlier; a step that depends on a
+ * read begins with a write of its own, which reaches the disk after it.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
@@ -14,26 +15,30 @@ import { lastRunId } from "../records/runs.ts";
 import type { Announced, EventFile, Statement, Steps, Store, Value } from "../records/store.ts";
 import { brokenInvariant } from "../transitions.ts";
 import { sqliteDialect } from "./dialect.ts";
-import { isPassing, readFault, writeFault } from "./faults.ts";
+import { isPassing, writeFault } from "./faults.ts";
 import { LogSync } from "./log-sync.ts";
+import { readable, row } from "./reads.ts";
 
-/** Bounds how long one group keeps the event loop. */
+/** Bounds how long one group occupies the event loop. */
 const GROUP_MAX = 256;
 /**
- * Each commit writes every page that it touched, so that one for many costs little more than one for a few. When as many write at a
- * time, groups begin no closer to each other than this, in milliseconds; who writes alone waits for nobody.
+ * Each commit writes every page that it touched, so that one for many writes costs little more than one for a
+ * few. With as many writers at a time, groups begin no closer to each other than this, in milliseconds; a
+ * single writer does not wait.
  */
 const CROWD = 8;
 const CROWD_WAIT_MS = 20;
 
 interface Done {
   readonly write: Write;
-  readonly tell: () => void;
+  readonly resolve: () => void;
 }
 
 interface Write {
   readonly what: readonly string[];
-  /** Runs inside the transaction; answers how to tell the caller once it is committed. */
+  /**
+   * Runs inside the transaction; returns the function that resolves the caller's promise after the commit.
+   */
   readonly work: () => () => void;
   readonly fail: (thrown: unknown) => void;
 }
@@ -45,15 +50,15 @@ export class SqliteStore implements Store {
   readonly #db: DatabaseSync;
   readonly #readOnly: boolean;
   readonly #statements = new Map<string, StatementSync>();
-  /** Those that answer rows as arrays. */
+  /** Prepared statements that return rows as arrays. */
   readonly #cellStatements = new Map<string, StatementSync>();
   #runIds: ((unixMs: number) => string) | undefined;
   readonly #onEvent: OnEvent | undefined;
   readonly #log: LogSync;
   #queue: Write[] = [];
-  /** Committed, and on their way to the disk. */
+  /** Committed writes that are not synced yet. */
   #unsynced: Done[] = [];
-  /** Events of what is not told yet, for the observer. */
+  /** Events that are not passed to the observer yet. */
   #events: Announced[] = [];
   /** Rows changed since the ledger was opened, up to the last commit. */
   #changes = 0;
@@ -76,7 +81,7 @@ export class SqliteStore implements Store {
     return isoInstant(this.clock.now());
   }
 
-  /** Tells the observer of an event, once the transaction is committed. */
+  /** Passes an event to the observer, once the transaction is committed. */
   announce(event: LedgerEvent, file?: EventFile): void {
     if (this.#onEvent !== undefined) this.#events.push({ event, file });
   }
@@ -119,7 +124,7 @@ export class SqliteStore implements Store {
   }
 
   async read<T>(work: () => Steps<T>): Promise<T> {
-    // Nobody but the owner changes anything, and not while this goes on.
+    // Only the owner changes the ledger, and not while this synchronous work runs.
     if (!this.#readOnly) return this.look(work);
     return readable(() => {
       this.sql("BEGIN").run();
@@ -150,7 +155,7 @@ export class SqliteStore implements Store {
     });
   }
 
-  /** Commits what is waiting, and closes. */
+  /** Commits the waiting writes, and closes. */
   close(): void {
     while (this.#queue.length > 0) this.#commitGroup();
     if (this.#unsynced.length > 0) {
@@ -179,7 +184,7 @@ export class SqliteStore implements Store {
   }
 
   #commitAndSync(): void {
-    // Nothing is on its way to the disk now.
+    // No sync is running now.
     if (this.#commitGroup()) {
       this.#syncing = true;
       this.#log.begin((fault) => {
@@ -193,7 +198,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Whether something was changed that is to be synced. */
+  /** Returns whether the commit has changes to sync. */
   #commitGroup(): boolean {
     if (this.#queue.length === 0) return false;
     const group = this.#queue.slice(0, GROUP_MAX);
@@ -202,7 +207,7 @@ export class SqliteStore implements Store {
     this.#groupedAtMs = performance.now();
     const events = this.#events.length;
     try {
-      const done = this.#performTogether(group) ?? this.#performEach(group);
+      const done = this.#performGroup(group) ?? this.#performEach(group);
       for (const { write } of done) for (const what of write.what) faultPoint(`ledger.${what}.before`);
       this.sql("COMMIT").run();
       this.#unsynced.push(...done);
@@ -215,12 +220,15 @@ export class SqliteStore implements Store {
     return this.#hasChanged();
   }
 
-  /** Nearly always all succeed, and then they need no savepoints. Null when one failed, and nothing was done. */
-  #performTogether(group: readonly Write[]): readonly Done[] | null {
+  /**
+   * Nearly always all writes succeed, and then need no savepoints. Null when one failed, and the transaction
+   * was rolled back.
+   */
+  #performGroup(group: readonly Write[]): readonly Done[] | null {
     const events = this.#events.length;
     this.sql("BEGIN IMMEDIATE").run();
     try {
-      return group.map((write) => ({ write, tell: write.work() }));
+      return group.map((write) => ({ write, resolve: write.work() }));
     } catch (thrown) {
       if (isPassing(thrown)) throw thrown;
       this.#takeBack(events);
@@ -228,12 +236,15 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Each by itself: those that fail are told, and the others stand. A fault of the disk is thrown: it ends the whole group. */
+  /**
+   * Performs each by itself: those that fail are reported, and the others stand. A fault of the disk is
+   * thrown: it ends the whole group.
+   */
   #performEach(group: readonly Write[]): readonly Done[] {
     this.sql("BEGIN IMMEDIATE").run();
     return group.flatMap((write) => {
-      const tell = this.#perform(write);
-      return tell === null ? [] : [{ write, tell }];
+      const resolve = this.#perform(write);
+      return resolve === null ? [] : [{ write, resolve }];
     });
   }
 
@@ -242,29 +253,35 @@ export class SqliteStore implements Store {
     this.#events.length = events;
   }
 
-  /** Since it was asked before. What was taken back counts too, and costs a sync at most. */
+  /**
+   * Whether rows changed since the last call. Changes that were rolled back count too, and cost at most one
+   * sync.
+   */
   #hasChanged(): boolean {
     const before = this.#changes;
     this.#changes = (this.#cells("SELECT total_changes()").get() as unknown as readonly [number])[0];
     return this.#changes !== before;
   }
 
-  /** What was committed is on the disk, or nobody knows; then its callers try again, upon what they read. */
+  /**
+   * After a fault it is unknown whether the commit is on the disk; the callers repeat their work, based on
+   * new reads.
+   */
   #conclude(fault: unknown): void {
     const done = this.#unsynced;
     this.#unsynced = [];
-    for (const { write, tell } of done) {
+    for (const { write, resolve } of done) {
       if (fault !== null) {
         write.fail(writeFault(this.path, fault));
         continue;
       }
       for (const what of write.what) faultPoint(`ledger.${what}.after`);
-      tell();
+      resolve();
     }
-    this.#tellEvents();
+    this.#announceEvents();
   }
 
-  #tellEvents(): void {
+  #announceEvents(): void {
     const events = this.#events;
     this.#events = [];
     if (this.#onEvent === undefined || events.length === 0) return;
@@ -317,14 +334,14 @@ export class SqliteStore implements Store {
     return statement;
   }
 
-  /** Null when this one failed and was taken back. */
+  /** Null when this write failed and was rolled back. */
   #perform(write: Write): (() => void) | null {
     this.sql("SAVEPOINT one").run();
     const events = this.#events.length;
     try {
-      const tell = write.work();
+      const resolve = write.work();
       this.sql("RELEASE one").run();
-      return tell;
+      return resolve;
     } catch (thrown) {
       if (isPassing(thrown) || !this.#db.isTransaction) throw thrown;
       this.#db.exec("ROLLBACK TO one; RELEASE one");
@@ -332,24 +349,6 @@ export class SqliteStore implements Store {
       write.fail(thrown);
       return null;
     }
-  }
-}
-
-/** A row as the caller's SELECT shapes it. */
-export function row<Row>(statement: StatementSync, ...values: Value[]): Row | undefined {
-  return readable(() => statement.get(...values) as unknown as Row | undefined);
-}
-
-/** The rows of a statement as the caller's SELECT shapes them. */
-export function rows<Row>(statement: StatementSync, ...values: Value[]): readonly Row[] {
-  return statement.all(...values) as readonly unknown[] as readonly Row[];
-}
-
-function readable<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
-    throw isPassing(thrown) ? readFault(thrown) : thrown;
   }
 }
 

@@ -9,7 +9,7 @@ import { from } from "pg-copy-streams";
 import { type Sql, sqlOn } from "./database.ts";
 
 export type CopySql = Sql & {
-  /** Adds rows of that many columns: `fill` writes one after the other, and false ends them. */
+  /** Adds rows of that many columns: `fill` writes one after the other, and returns false after the last. */
   copy(into: string, columns: number, fill: (rows: CopyRows) => boolean): Promise<void>;
 };
 
@@ -24,16 +24,16 @@ export function copySqlOn(client: pg.PoolClient): CopySql {
   };
 }
 
-/** The server works at one piece while the next is made. */
+/** The server processes one piece while the next is built. */
 const PIECE_BYTES = 256 * 1024;
 const SIGNATURE = Buffer.from("PGCOPY\n\u00ff\r\n\0\0\0\0\0\0\0\0\0", "latin1");
 const END = Buffer.from([255, 255]);
 
 function* piecesOf(columns: number, fill: (rows: CopyRows) => boolean): Generator<Buffer> {
   yield SIGNATURE;
-  for (let goesOn = true; goesOn; ) {
+  for (let hasMore = true; hasMore; ) {
     const rows = new CopyRows(columns);
-    while (goesOn && rows.bytes < PIECE_BYTES) goesOn = fill(rows);
+    while (hasMore && rows.bytes < PIECE_BYTES) hasMore = fill(rows);
     if (rows.bytes > 0) yield rows.piece();
   }
   yield END;
@@ -43,7 +43,7 @@ const WORD = 2 ** 32;
 
 /** Rows are written column by column, in the order of the columns that COPY names. */
 export class CopyRows {
-  /** Written so far. */
+  /** Bytes written so far. */
   bytes = 0;
   private readonly columns: number;
   private buffer = Buffer.allocUnsafe(PIECE_BYTES + 4_096);
@@ -57,7 +57,7 @@ export class CopyRows {
     this.bytes = this.buffer.writeInt16BE(this.columns, this.bytes);
   }
 
-  /** A whole number that JavaScript holds exactly. */
+  /** A whole number that JavaScript represents exactly. */
   bigint(value: number): void {
     this.need(12);
     const { buffer, bytes } = this;

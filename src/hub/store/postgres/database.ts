@@ -1,6 +1,6 @@
 /**
- * Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and which errors may pass by
- * themselves.
+ * Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and the errors that
+ * may pass by themselves.
  */
 import pg from "pg";
 import { commitDurably, durabilityRisks } from "../../../sql/postgres/durability.ts";
@@ -17,7 +17,7 @@ export type PostgresOptions = Extract<HubOptions["store"], { readonly kind: "pos
 export type Row = Readonly<Record<string, unknown>>;
 export type Value = SqlValue | Uint8Array | readonly (string | null)[];
 
-/** Whole numbers of the hub fit a number of JavaScript; JSON is read where it is needed. */
+/** Whole numbers of the hub fit a number of JavaScript; JSON is parsed where it is needed. */
 const INT8 = 20;
 const JSON_TYPE = 114;
 const types: pg.CustomTypesConfig = {
@@ -29,7 +29,7 @@ const types: pg.CustomTypesConfig = {
 };
 
 export interface PoolParts {
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly max: number;
   /** Settings of each session beside the schema. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -49,20 +49,19 @@ export function createPool(options: PostgresOptions, { max, settings = {} }: Poo
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(" "),
   });
-  // A connection that breaks while nobody uses it is replaced by the pool; the next who asks gets another. One that
-  // breaks in the
-  // middle of a transaction fails its next statement; its event, which nobody else listens to then, would end the
-  // process.
+  // The pool replaces an idle connection that breaks. One that breaks in the middle of a transaction fails
+  // its next statement; its event has no other listener then, and would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 
 /**
- * Opens a pool and brings the schema up to date. Throws `ConfigError`, or `TransientError` while the server is away.
+ * Opens a pool and brings the schema up to date. Throws `ConfigError`, or `TransientError` while the server
+ * is unavailable.
  */
 export async function openPool(options: PostgresOptions, log: Logger): Promise<pg.Pool> {
-  // Compiling a statement takes longer than any of ours.
+  // Just-in-time compilation takes longer than any statement of the hub.
   const pool = createPool(options, { max: options.pool, settings: { jit: "off" } });
   try {
     await bringUp(pool, options.schema, serverOf(options.url));
@@ -92,7 +91,7 @@ function serverOf(text: string): string {
 export function sqlOn(connection: pg.Pool | pg.PoolClient) {
   const query = async (sql: string, values: readonly Value[]) => {
     const ask = (on: pg.Pool | pg.PoolClient) => on.query<Row>(numbered(sql), values as Value[]);
-    // What only reads may be asked again.
+    // A statement that only reads may be repeated.
     if (!(connection instanceof pg.Pool) || !sql.trimStart().startsWith("SELECT")) return ask(connection);
     const { client, value } = await onLiving(connection, ask);
     client.release();
@@ -102,15 +101,15 @@ export function sqlOn(connection: pg.Pool | pg.PoolClient) {
     get: async (sql: string, ...values: Value[]): Promise<Row | undefined> =>
       (await query(sql, values)).rows[0],
     all: async (sql: string, ...values: Value[]): Promise<readonly Row[]> => (await query(sql, values)).rows,
-    /** How many rows it changed. */
+    /** Returns the number of rows it changed. */
     run: async (sql: string, ...values: Value[]): Promise<number> => (await query(sql, values)).rowCount ?? 0,
   };
 }
 export type Sql = ReturnType<typeof sqlOn>;
 
 /**
- * A connection that answers: those that the server had ended, and that the pool has not noticed yet, are thrown away.
- * `ask` may be done several times.
+ * Runs `ask` on a working connection, and discards connections that the server has ended without the pool's
+ * notice. `ask` may run several times.
  */
 async function onLiving<T>(
   pool: pg.Pool,
@@ -130,7 +129,7 @@ async function onLiving<T>(
 
 const DEADLOCKS_MAX = 3;
 
-/** One transaction. Of two that wait for each other the server ends one, which is done again. */
+/** One transaction. When two wait for each other, the server ends one, which is repeated. */
 export async function transact<T>(pool: pg.Pool, work: (sql: Sql) => Promise<T>): Promise<T> {
   for (let deadlocks = 0; ; deadlocks += 1) {
     const { client } = await onLiving(pool, (fresh) => fresh.query("BEGIN"));
@@ -146,7 +145,7 @@ export async function transact<T>(pool: pg.Pool, work: (sql: Sql) => Promise<T>)
   }
 }
 
-/** Ends what a connection was doing; one that cannot even do that is closed. */
+/** Rolls back the transaction of a connection; a connection on which that fails is closed. */
 export async function abandon(client: pg.PoolClient): Promise<void> {
   try {
     await client.query("ROLLBACK");

@@ -1,9 +1,9 @@
-/** What PostgreSQL says differently in filters, and pages of rows. */
+/** PostgreSQL's SQL for filters and pages of rows. */
 import { change, row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
-/** The value is named several times, but its path is one parameter. */
+/** The value occurs several times, but its path is one parameter. */
 const form = (value: string) =>
   `(SELECT ${value} FROM (SELECT source.client_data #> CAST(? AS TEXT[]) AS value) AS field)`;
 
@@ -18,7 +18,7 @@ export const POSTGRES: StoreDialect = {
   holdVariable,
   among: (column) => `${column} = ANY (?)`,
   labels: (column) => `json_array_elements_text(${column}) AS held(value)`,
-  // Whatever the locale of the database, texts are greater and less by their code points.
+  // Whatever the locale of the database, texts compare by their code points.
   folded: (text) => `folded(CAST(${text} AS TEXT)) COLLATE "C"`,
   unescaped: " ESCAPE ''",
   formText: form("value #>> '{}'"),
@@ -29,7 +29,7 @@ export const POSTGRES: StoreDialect = {
   formPath: (path) => path,
 };
 
-/** In one statement, whose count is there also when the page is empty. */
+/** In one statement, which returns the count also for an empty page. */
 function* pageOf(select: Selection, where: Where, page: Page) {
   const from = `FROM ${select.from} ${where.sql}`;
   const listed = yield* rows(

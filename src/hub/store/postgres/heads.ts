@@ -1,7 +1,7 @@
 /**
- * Short pages of many variables, above all their latest points: one statement for all of them, through windows of time
- * from the end that is asked for, each of some partitions. What has points there is done; for the others it goes on,
- * with more partitions each time, so that few statements lead back through many years.
+ * Short pages of many variables, mostly their latest points: one statement for all of them per window of
+ * time, from the requested end, each of some partitions. A variable whose points are found is done; the
+ * others continue with more partitions each time, so that few statements cover many years.
  */
 import { FAR_MS, pointOf } from "../point-rows.ts";
 import { type HeadAsk, type HeadPage, rowsOf } from "../point-selection.ts";
@@ -22,7 +22,7 @@ export async function readHeads(
 ): Promise<readonly (readonly PointRow[])[]> {
   const { offset, limit } = page.page;
   const found = new Map<number, PointRow[]>(asks.map(({ variable }) => [variable.id, []]));
-  // What is versioned may lie in another table.
+  // Versioned points may be in another table.
   for (const isVersioned of [false, true]) {
     const some = asks.filter(({ variable }) => variable.isVersioned === isVersioned);
     if (some.length > 0 && limit > 0) await findHeads(sql, some, page, found);
@@ -30,7 +30,7 @@ export async function readHeads(
   return asks.map(({ variable }) => found.get(variable.id)?.slice(offset, offset + limit) ?? []);
 }
 
-/** Adds to `found`, all of which are versioned or none. */
+/** Adds to `found`; either all variables are versioned or none. */
 async function findHeads(
   sql: Sql,
   asks: readonly HeadAsk[],
@@ -59,7 +59,10 @@ async function findHeads(
   }
 }
 
-/** Cut where partitions begin, and without gaps between them: a partition may be made at any moment. */
+/**
+ * Windows begin where partitions begin, without gaps between them, since a partition may be created at any
+ * moment.
+ */
 export function windowsOf(
   partitions: readonly Month[],
   { fromMs, lastMs }: Window,

@@ -12,7 +12,7 @@ import { postgresDatabase } from "./driver.ts";
 import { createOperationStore } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 
-/** Throws `ConfigError` when the database cannot be had, or was written by a newer version. */
+/** Throws `ConfigError` when the database cannot be opened, or was written by a newer version. */
 export async function openPostgresStore(options: PostgresOptions, log: Logger): Promise<HubStore> {
   const pool = await openPool(options, log);
   const database = postgresDatabase(pool);

@@ -1,8 +1,8 @@
 /**
- * The writer of points, of which every node has one. Operations of one account are applied by one node at a time, in
- * their order: its writer holds the row of the account in `lane` from the moment it takes a group until the group is
- * stored. Writers of other nodes pass on to other accounts meanwhile; the lock of a node that died goes with its
- * connection.
+ * The writer of points, of which every node has one. Operations of one account are applied by one node at a
+ * time, in their order: its writer locks the row of the account in `lane` from the moment it takes a group
+ * until the group is stored. Writers of other nodes proceed to other accounts meanwhile; the lock of a node
+ * that ended is released with its connection.
  */
 import type pg from "pg";
 import type { Clock } from "../../../support/clock.ts";
@@ -24,27 +24,27 @@ import { abandon, createPool, type PostgresOptions, type Sql } from "./database.
 import { createPartitions, isPartitionMissing } from "./partitions.ts";
 import { createPointWriter, type PointWriter } from "./writer.ts";
 
-/** The other connection makes partitions. */
+/** The second connection creates partitions. */
 const CONNECTIONS = 2;
 /**
- * Few rows look for their places in large tables, always by index; the planner cannot know that of tables that grow
- * under it.
+ * Few rows are joined with large tables, always by index; the planner cannot know that for tables that grow
+ * between its statistics.
  */
 const SETTINGS = { enable_hashjoin: "off", enable_mergejoin: "off", enable_seqscan: "off", jit: "off" };
 
-/** Other nodes fill the queue too, and leave what they had begun when they die. */
+/** Other nodes fill the queue too, and leave unfinished operations when they end. */
 const POLL_MS = 500;
 
-/** What a writer holds while it applies a group. */
+/** The lane that a writer locks while it applies a group. */
 interface Claim {
   readonly client: pg.PoolClient;
   readonly sql: CopySql;
   readonly accountId: number;
-  /** The last VersionTimestamp of the account so far. */
+  /** The last VersionTimestamp of the account. */
   lastUs: number;
 }
 
-/** The schema is up to date: `openPostgresStore` came first. */
+/** Requires an up-to-date schema: call `openPostgresStore` first. */
 export function openPostgresIngest(
   options: PostgresOptions,
   retention: Retention,
@@ -63,7 +63,7 @@ export function openPostgresIngest(
   const applyHeld: IngestStore["apply"] = async (operations, work, state = "done") => {
     const [first] = operations;
     if (first === undefined) return;
-    // After a failure the group comes again in parts: then the lane is no longer held.
+    // After a failure the group is retried in parts, and the lane is no longer locked.
     held ??= await claimLane(pool, LANE_OF, [first.accountId]);
     const claim = held;
     if (claim === null) throw new Error(`account ${first.accountId} has no lane`);
@@ -88,7 +88,7 @@ export function openPostgresIngest(
         if (claim === null) return [];
         held = claim;
         const group = await orElse(releaseAll, () => nextGroup(claim, limits));
-        // What another writer applied while the lane was being taken is seen only now.
+        // Operations that another writer applied while the lane was being locked become visible only now.
         if (group.length > 0) return group;
       }
     },
@@ -97,7 +97,7 @@ export function openPostgresIngest(
         await applyHeld(operations, work, state);
       } catch (thrown) {
         if (!isPartitionMissing(thrown)) throw thrown;
-        // An administrator dropped or detached it since it was made: it is made again.
+        // An administrator dropped or detached the partition since it was created: it is created again.
         partitions.forget();
         await applyHeld(operations, work, state);
       }
@@ -109,13 +109,13 @@ export function openPostgresIngest(
   };
 }
 
-/** The account whose waiting operation is the oldest, of those that no other writer holds. */
+/** The account whose waiting operation is the oldest, among those that no other writer has locked. */
 const NEXT_LANE = `SELECT lane.account_id, lane.version_us FROM lane CROSS JOIN LATERAL (
     SELECT seq FROM operation WHERE operation.account_id = lane.account_id AND state = 'accepted' ORDER BY seq LIMIT 1
   ) AS first ORDER BY first.seq LIMIT 1 FOR UPDATE OF lane SKIP LOCKED`;
 const LANE_OF = "SELECT account_id, version_us FROM lane WHERE account_id = ? FOR UPDATE";
 
-/** Null: there is no such lane to be had. */
+/** Null when there is no such lane, or it is locked. */
 async function claimLane(pool: pg.Pool, lane: string, values: readonly number[]): Promise<Claim | null> {
   const client = await pool.connect();
   try {
@@ -142,7 +142,7 @@ async function orElse<T>(undo: () => Promise<void>, work: () => Promise<T>): Pro
   }
 }
 
-/** How many operations are looked at for one group. */
+/** Number of operations that are considered for one group. */
 const GROUP_OPERATIONS = 1_000;
 
 async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promise<QueuedOperation[]> {
@@ -163,7 +163,7 @@ async function nextGroup({ sql, accountId }: Claim, limits: GroupLimits): Promis
   return rows.map((row) => queuedOf(row, accountId));
 }
 
-/** Those that no other node has applied meanwhile. */
+/** The operations that no other node has applied meanwhile. */
 async function waiting(
   { sql }: Claim,
   operations: readonly QueuedOperation[],
@@ -180,7 +180,7 @@ function transactionOn(claim: Claim, targets: Targets, writer: PointWriter, cloc
   return {
     findVariable: (accountId, target) => targets.find(claim, accountId, target),
     write: async (readings) => {
-      // The clock in microseconds, but strictly increasing, whichever node writes and whatever its clock says.
+      // The clock in microseconds, but strictly increasing, on every node and with every clock.
       const firstUs = Math.max(claim.lastUs, Number(clock.now().epochNanoseconds / 1_000n)) + 1;
       claim.lastUs = firstUs + readings.length - 1;
       return writer.write(claim.sql, readings, firstUs);
@@ -219,12 +219,12 @@ async function record(
 }
 
 interface Targets {
-  /** Forgets what the account's targets name when its structure changed. */
+  /** Discards the cached targets of the account after a change of its structure. */
   refresh(claim: Claim): Promise<void>;
   find(claim: Claim, accountId: number, target: TargetQuery): Promise<VariableFacts | null>;
 }
 
-/** Accounts whose targets are remembered. */
+/** Number of accounts with cached targets. */
 const ACCOUNTS = 50;
 
 function createTargets(): Targets {
@@ -277,7 +277,7 @@ async function findVariable(
   return row === undefined ? null : factsOf(row);
 }
 
-/** A text of PostgreSQL holds no NUL, and an id is a whole number: nothing can have another one. */
+/** A text of PostgreSQL contains no NUL, and an id is a whole number: no record has any other value. */
 function isStorable(value: string | number): boolean {
   return typeof value === "string" ? !value.includes("\0") : Number.isSafeInteger(value);
 }

@@ -1,4 +1,4 @@
-/** Points that the store has already: whether there can be any, which they are, and their new values. */
+/** Points that the store already has: whether there can be any, which they are, and their new values. */
 import type { ReadingColumns } from "../columns.ts";
 import type { Sql } from "./database.ts";
 import { type Month, monthOf } from "./partitions.ts";
@@ -11,10 +11,13 @@ interface Span {
   lastMs: number;
 }
 
-/** Dates farther apart lie in spans of their own, so that no partition between them is asked. */
+/** Dates farther apart form separate spans, so that the partitions between them are not queried. */
 const GAP_MS = 31 * 86_400_000;
 
-/** Ids of the variables that have any point between dates of theirs in hand. `order`: by variable and date. */
+/**
+ * Ids of the variables that have any stored point within the dates of their new readings. `order`: by
+ * variable and date.
+ */
 export async function crowdedVariables(
   { all }: Sql,
   readings: ReadingColumns,
@@ -54,7 +57,7 @@ function* spansOf(readings: ReadingColumns, order: Uint32Array): Generator<Span>
   if (span !== undefined) yield span;
 }
 
-/** Those of the points that are there. */
+/** Returns the stored ones of these points. */
 export async function readKnown({ all }: Sql, points: readonly Point[]): Promise<ReadonlySet<Point>> {
   const known = new Set<Point>();
   for (const wanted of pointsByMonth(points)) {
@@ -75,8 +78,8 @@ export async function readKnown({ all }: Sql, points: readonly Point[]): Promise
 }
 
 /**
- * The last reading of each becomes its value. One that says what is there already, as when a file comes again, writes
- * nothing.
+ * The last reading of each becomes its value. A reading that equals the stored value, as in a repeated file,
+ * writes nothing.
  */
 export async function putKnown(sql: Sql, readings: ReadingColumns, known: ReadonlySet<Point>): Promise<void> {
   for (const points of pointsByMonth(known)) {
@@ -100,7 +103,7 @@ export async function putKnown(sql: Sql, readings: ReadingColumns, known: Readon
   }
 }
 
-/** One group for each partition that holds any of them, so that a statement locks no others. */
+/** One group for each partition that contains any of them, so that a statement locks no others. */
 export const pointsByMonth = (points: Iterable<Point>) => byMonth(points, ({ atMs }) => atMs);
 
 function byMonth<Item>(items: Iterable<Item>, dateOf: (item: Item) => number): Iterable<readonly Item[]> {
@@ -117,12 +120,12 @@ function byMonth<Item>(items: Iterable<Item>, dateOf: (item: Item) => number): I
 }
 
 /**
- * Of the parameters of `boundsOf`. They are known to the planner, who leaves out the partitions beyond them, and locks
- * none of these.
+ * For the parameters of `boundsOf`. The planner knows the values, and neither reads nor locks the partitions
+ * outside them.
  */
 export const WITHIN = "at_ms BETWEEN ? AND ?";
 
-/** An item of FROM, of the parameters of `keysOf`. */
+/** An item of FROM, for the parameters of `keysOf`. */
 export const KEYS = "unnest(CAST(? AS BIGINT[]), CAST(? AS BIGINT[]))";
 
 export function keysOf(points: readonly Point[]): [string, string] {
@@ -135,7 +138,7 @@ export function boundsOf(points: readonly Point[]): [number, number] {
   return [first, points.reduce((most, { atMs }) => Math.max(most, atMs), Number.MIN_SAFE_INTEGER)];
 }
 
-/** An array in the words of PostgreSQL; the client's own way costs several times as much. */
+/** An array in PostgreSQL's text format; the client's own conversion costs several times as much. */
 export function literal<Item>(items: readonly Item[], written: (item: Item) => number | string): string {
   return `{${items.map(written).join(",")}}`;
 }

@@ -17,7 +17,7 @@ const OUTCOME =
 const WITH_OUTCOME = `SELECT operation.*, ${OUTCOME} FROM operation LEFT JOIN outcome USING (seq)`;
 
 export interface PostgresOperations extends OperationStore {
-  /** Webhooks that this node was about to deliver are due again at once. */
+  /** Makes the webhooks that this node was about to deliver due again at once. */
   release(): Promise<void>;
 }
 
@@ -27,8 +27,8 @@ export function createOperationStore(pool: pg.Pool, database: Database): Postgre
     ...queueMethods(database),
     ...webhooks(sql, queueMethods(database)),
     accept: (operation) => accept(sql, database, operation),
-    // What became of them is known since their points were written; what is left is to drop bodies, without delaying
-    // the writer of points.
+    // The outcomes are stored with the points; this step only drops bodies, without a delay for the writer of
+    // points.
     async finish(seqs) {
       await sql.run(
         "DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done' AND body.seq = ANY (?)",
@@ -85,7 +85,7 @@ export function createOperationStore(pool: pg.Pool, database: Database): Postgre
     },
     async purge(keysBeforeMs, outcomesBeforeMs) {
       await purgeQueue(database, keysBeforeMs, outcomesBeforeMs);
-      // Of operations whose node ended between applying and `finish`.
+      // Bodies of operations whose node ended between applying and `finish`.
       await sql.run("DELETE FROM body USING operation WHERE operation.seq = body.seq AND state = 'done'");
     },
   };
@@ -96,7 +96,7 @@ const ACCEPT = `WITH accepted AS (
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING seq
   ) INSERT INTO body (seq, bytes) SELECT seq, ? FROM accepted RETURNING seq`;
 
-/** Each pass finds either room for the key, or who holds it. */
+/** Each pass either inserts the key, or finds its owner. */
 async function accept(sql: Sql, database: Database, operation: NewOperation): Promise<Acceptance> {
   for (;;) {
     const row = await sql.get(ACCEPT, ...newOperationValues(operation), operation.body);
@@ -106,7 +106,7 @@ async function accept(sql: Sql, database: Database, operation: NewOperation): Pr
   }
 }
 
-/** How long a node may take to deliver what it took; then another one does. */
+/** How long a node may take to deliver the webhooks that it took; afterwards another node may take them. */
 const LEASE_MS = 120_000;
 
 type Webhooks = Pick<PostgresOperations, "dueWebhooks" | "webhookDelivered" | "webhookFailed" | "release">;

@@ -1,7 +1,8 @@
 /**
- * Partitions of the tables of points: one a month between 1990 and 2100, made when a point of it comes. They are made
- * on a connection of their own and attached, which waits neither for readers nor for writers. When the tables are no
- * partitioned ones (a hypertable of TimescaleDB, say), that extension makes what it needs.
+ * Partitions of the tables of points: one per month between 1990 and 2100, created when its first point
+ * arrives. They are created on a connection of their own and attached, which waits neither for readers nor
+ * for writers. When the tables are not partitioned (a hypertable of TimescaleDB, for example), that extension
+ * creates what it needs.
  */
 import type pg from "pg";
 import { systemCode } from "../../../support/errors.ts";
@@ -15,9 +16,9 @@ const END_MS = Date.UTC(2100, 0);
 const LOCK = 4_713_002;
 
 export interface Partitions {
-  /** Makes what is missing for points of these dates. */
+  /** Creates the missing partitions for points of these dates. */
   ensure(table: Table, dates: Iterable<number>): Promise<void>;
-  /** Some may be gone: an administrator may have dropped or detached them. */
+  /** Discards the cache: an administrator may have dropped or detached partitions. */
   forget(): void;
 }
 
@@ -66,7 +67,7 @@ function monthsOf(dates: Iterable<number>): Month[] {
 const BEFORE: Month = { fromMs: Number.NEGATIVE_INFINITY, endMs: FIRST_MS };
 const AFTER: Month = { fromMs: END_MS, endMs: Number.POSITIVE_INFINITY };
 
-/** What lies before 1990 and from 2100 on counts as one month each. */
+/** All points before 1990 count as one month, and so do those from 2100 on. */
 export function monthOf(ms: number): Month {
   if (ms < FIRST_MS) return BEFORE;
   if (ms >= END_MS) return AFTER;
@@ -80,7 +81,9 @@ async function isPartitioned(pool: pg.Pool, table: Table): Promise<boolean> {
   return rows[0]?.relkind === "p";
 }
 
-/** Nothing when a partition holds the month already, be it one that an administrator put together of several. */
+/**
+ * Does nothing when a partition covers the month already, even one that an administrator merged from several.
+ */
 function attach(pool: pg.Pool, table: Table, { fromMs, endMs }: Month): Promise<void> {
   return transact(pool, async (sql) => {
     await sql.run("SET LOCAL lock_timeout = '10s'");
@@ -105,7 +108,7 @@ async function freeName({ get }: Sql, name: string): Promise<string> {
   }
 }
 
-/** What the partitions of a table hold, in order of date; none: it is no partitioned one. */
+/** The bounds of the partitions of a table, in order of date; empty for a table that is not partitioned. */
 export async function partitionsOf({ all }: Pick<Sql, "all">, table: Table): Promise<readonly Month[]> {
   const rows = await all(
     `SELECT (regexp_match(bounds, 'FROM \\(''(-{0,1}[0-9]+)''\\)'))[1] AS low,

@@ -1,4 +1,4 @@
-/** A point on its way into the store, and the columns of its row. */
+/** A point that is being written, and the columns of its row. */
 import type { Labels, ReadingColumns } from "../columns.ts";
 import type { CopyRows } from "./copy.ts";
 

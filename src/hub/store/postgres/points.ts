@@ -26,8 +26,8 @@ export function createPointStore(pool: pg.Pool, database: Database): PointStore 
 }
 
 /**
- * Each chunk continues after the last date, so that no connection and no snapshot is held for a reader who is slow. The
- * server is at the next one while one is being read.
+ * Each chunk continues after the last date, so that no connection and no snapshot is held for a slow reader.
+ * The server prepares the next chunk while one is being read.
  */
 async function* readChunks(
   sql: Sql,
@@ -51,7 +51,7 @@ async function* readChunks(
       limit = Math.min(CHUNK, left);
       const rest = order === "ASC" ? { ...end, low: last.atMs + 1 } : { ...end, high: last.atMs - 1 };
       next = ask({ ...rest, limit, offset: 0 });
-      // A reader who goes away does not come for it.
+      // A reader that stopped never awaits it.
       next.catch(() => undefined);
     }
     yield view.kind === "all" && variable.isVersioned ? await versionsOf(sql, variable, rows, order) : rows;
@@ -81,8 +81,8 @@ const fetchRows: Fetch = async (sql, from, values, order, { low, high, limit, of
 };
 
 /**
- * Dates and values alone, as two texts that are JSON in other brackets: reading thousands of rows from the wire costs
- * five times as much.
+ * Dates and values only, as two array literals that are nearly JSON: reading thousands of rows from the wire
+ * costs five times as much.
  */
 const fetchPacked: Fetch = async (sql, from, values, order, { low, high, limit, offset }) => {
   const text = `SELECT CAST(array_agg(at_ms) AS TEXT) AS dates, CAST(array_agg(value) AS TEXT) AS readings

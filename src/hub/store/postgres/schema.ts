@@ -21,7 +21,7 @@ const STORE_SCHEMA: PostgresSchema = {
 export async function bringUp(pool: pg.Pool, name: string, subject: string): Promise<void> {
   const client = await pool.connect();
   try {
-    // Without the lock first, for which it would have to wait for other nodes.
+    // Without the lock first, since the lock would have to wait for other nodes.
     const version = await versionOf(client, STORE_SCHEMA, name, subject);
     if (dueFor(STORE_SCHEMA, version, subject).length > 0) await migrate(client, STORE_SCHEMA, name, subject);
     client.release();

@@ -6,7 +6,7 @@ import type { Sql } from "./database.ts";
 import { boundsOf, KEYS, keysOf, literal, pointsByMonth, WITHIN } from "./known.ts";
 import { copyReading, type Point } from "./point.ts";
 
-/** A row to be, by the index of its reading. */
+/** A row to be written, by the index of its reading. */
 interface Item extends VersionEntry {
   readonly point: Point;
   readonly index: number;

@@ -1,7 +1,7 @@
 /**
- * Writes readings into the tables of points. What is new, nearly everything ordinarily, goes by COPY in the order of
- * the tables; only for variables that have points between the dates in hand it is asked which of these points are
- * known.
+ * Writes readings into the tables of points. New points, normally nearly all, are written by COPY in the
+ * order of the tables; only for variables that have stored points between the new dates does a query find the
+ * known ones.
  */
 import type { ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
@@ -11,18 +11,19 @@ import type { Partitions } from "./partitions.ts";
 import { copyReading, type Point } from "./point.ts";
 import { putVersions } from "./versions.ts";
 
-/** Points in memory as objects at one time. */
+/** Maximum number of points that are objects in memory at one time. */
 const POINTS = 20_000;
 const POINT_COLUMNS = "variable_id, at_ms, value, version, tags, batch_tags";
 
 export interface PointWriter {
   /**
-   * Within a transaction. `firstUs`: VersionTimestamp of the first reading; those of the others follow by their index.
+   * Within a transaction. `firstUs`: VersionTimestamp of the first reading; those of the others follow by
+   * their index.
    */
   write(sql: CopySql, readings: ReadingColumns, firstUs: number): Promise<number[]>;
 }
 
-/** Nobody else adds points of the account meanwhile: who writes them holds its lane. */
+/** No other process adds points of the account meanwhile, since each writer locks its lane. */
 export function createPointWriter(partitions: Partitions, retention: Retention): PointWriter {
   return {
     async write(sql, readings, firstUs) {

@@ -1,5 +1,6 @@
 /**
- * Opening of SQLite files: migrations, durability, and waiting for the other writer without blocking the event loop.
+ * Opens SQLite files: migrations, durability, and waiting for the other writer without blocking the event
+ * loop.
  */
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,18 +20,24 @@ export type Row = Record<string, null | number | bigint | string | Uint8Array>;
 
 export interface OpenOptions {
   readonly path: string;
-  /** Folder of numbered SQL files beside this one; null: the file has been brought up to date by another connection. */
+  /**
+   * Folder of numbered SQL files beside this one; null when another connection has brought the file up to
+   * date.
+   */
   readonly migrations: "migrations" | "intake-migrations" | null;
   /** How long a call may block its thread for the other writer. */
   readonly timeoutMs: number;
   readonly readOnly?: boolean;
   /** Pages kept in memory. */
   readonly cacheMegabytes?: number;
-  /** Pages of the log (4 KB each) at which a commit puts them in their places in the file. */
+  /** Pages of the log (4 KB each) at which a commit checkpoints them into the file. */
   readonly checkpointPages?: number;
 }
 
-/** WAL, and every commit fsynced: what is answered or dropped after a commit must not come undone by a power cut. */
+/**
+ * WAL, and every commit fsynced: work that was acknowledged or dropped after a commit must not be undone by a
+ * power cut.
+ */
 export function openDatabase(options: OpenOptions): DatabaseSync {
   const {
     path,
@@ -75,7 +82,7 @@ function cannotOpen(path: string, cause: unknown): HeadgateError {
   });
 }
 
-/** One hub at a time owns a store. */
+/** Only one hub at a time owns a store. */
 export function lockStore(path: string): ProcessLock {
   let lock: ProcessLock | null;
   try {
@@ -88,7 +95,9 @@ export function lockStore(path: string): ProcessLock {
   return lock;
 }
 
-/** One write transaction; waits for the writer of points between attempts, so that the event loop goes on. */
+/**
+ * One write transaction; waits for the writer of points between attempts, without blocking the event loop.
+ */
 export async function write<T>(database: DatabaseSync, work: () => T): Promise<T> {
   for (let waits = 0; ; waits += 1) {
     try {
@@ -109,10 +118,10 @@ export async function write<T>(database: DatabaseSync, work: () => T): Promise<T
   }
 }
 
-/** Clients write filters, so that the number of texts has no end of its own. */
+/** Clients write filters, so the number of different texts is unlimited. */
 const STATEMENTS_MAX = 500;
 
-/** A prepared statement for each text, made once as long as it is in use. */
+/** Caches a prepared statement for each text. */
 export function statements(database: DatabaseSync) {
   const prepared = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
   const statement = (sql: string, asArrays = false) => {
@@ -133,7 +142,7 @@ export function statements(database: DatabaseSync) {
   return {
     get: (sql: string, ...values: SQLInputValue[]) => statement(sql).get(...values) as Row | undefined,
     all: (sql: string, ...values: SQLInputValue[]) => statement(sql).all(...values) as Row[],
-    /** Rows as arrays, which cost half of objects. */
+    /** Rows as arrays, which cost half as much as objects. */
     arrays: (sql: string, ...values: SQLInputValue[]) =>
       statement(sql, true).all(...values) as unknown as Row[string][][],
     run: (sql: string, ...values: SQLInputValue[]) => {

@@ -1,11 +1,11 @@
-/** What SQLite says differently in filters, and pages of rows. */
+/** SQLite's SQL for filters and pages of rows. */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
 import type { Page } from "../store.ts";
 import type { Where } from "../where.ts";
 
-/** The path is named several times, but is one parameter. */
+/** The path occurs several times, but is one parameter. */
 const form = (value: string) =>
   `(SELECT CASE json_type(source.client_data, path) ${value} END FROM (SELECT ? AS path))`;
 const FORM_VALUE = "json_extract(source.client_data, path)";
@@ -30,21 +30,21 @@ export const SQLITE: StoreDialect = {
   formPath: (path) => `$${path.map((level) => `."${level}"`).join("")}`,
 };
 
-/** SQLite alone folds no letters beyond ASCII. */
+/** SQLite itself folds only ASCII letters. */
 export function installFolding(database: DatabaseSync): void {
   database.function("folded", { deterministic: true }, (value) =>
     value === null ? null : foldedText(String(value)),
   );
 }
 
-/** SQLite knows neither truth values nor lists. */
+/** SQLite has neither booleans nor lists. */
 export function bound(value: SqlValue | undefined): SQLInputValue {
   if (typeof value === "boolean") return value ? 1 : 0;
   if (typeof value === "object" && value !== null) return JSON.stringify(value);
   return value ?? null;
 }
 
-/** The one writer has the whole file, so that nothing is to be locked or announced. */
+/** The one writer locks the whole file, so nothing needs a lock or a notification. */
 function* nothing(): Steps<void> {}
 
 function* pageOf(select: Selection, where: Where, page: Page) {

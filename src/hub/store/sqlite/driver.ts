@@ -13,7 +13,7 @@ export function sqliteDatabase(file: DatabaseSync, tools: Statements): Database 
   };
 }
 
-/** Answers at once; inside a transaction where there is one. */
+/** Synchronous; inside the open transaction, if there is one. */
 export function drive<T>(tools: Statements, steps: Steps<T>): T {
   let next = steps.next();
   while (next.done !== true) next = steps.next(answer(tools, next.value));

@@ -1,4 +1,7 @@
-/** The embedded store: `<path>` holds structure, points and outcomes, `<path>.intake` the queue of operations. */
+/**
+ * The embedded store: `<path>` contains structure, points and outcomes, `<path>.intake` the queue of
+ * operations.
+ */
 import type { DatabaseSync } from "node:sqlite";
 import { once } from "../../../support/once.ts";
 import { createIdentityStore } from "../identity.ts";
@@ -13,8 +16,8 @@ import { createOperationStore, intakeId } from "./operations.ts";
 import { createPointStore } from "./points.ts";
 
 /**
- * The thread of ingestion puts the pages of both logs in their places, far from the event loop; here that happens only
- * when it does not come to it.
+ * The thread of ingestion checkpoints both logs, outside the event loop; this limit is for the case that it
+ * falls behind.
  */
 const CHECKPOINT_PAGES = { migrations: 65_536, "intake-migrations": 16_384 } as const;
 

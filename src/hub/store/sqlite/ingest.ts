@@ -1,4 +1,4 @@
-/** The writer of points: its own thread, its own connections; one transaction a group of operations. */
+/** The writer of points: its own thread, its own connections; one transaction per group of operations. */
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../../support/clock.ts";
 import { noticesText, queuedOf } from "../operation-rows.ts";
@@ -22,12 +22,11 @@ import { createPointWriter } from "./writer.ts";
 const WRITER_TIMEOUT_MS = 30_000;
 const QUEUE_LOG_BYTES = 16 * 1024 * 1024;
 
-/** The files exist and are up to date: `openSqliteStore` came first. */
+/** Requires files that are up to date: call `openSqliteStore` first. */
 export function openSqliteIngest(path: string, retention: Retention, clock: Clock): IngestStore {
   const common = { migrations: null, timeoutMs: WRITER_TIMEOUT_MS };
-  // Live meters write to the last page of each variable again and again: those of tens of thousands stay in memory, and
-  // in the log they are
-  // written over many times before they are put in their places once.
+  // Live meters write to the last page of each variable repeatedly: the cache holds the pages of tens of
+  // thousands, and the log overwrites them many times before one checkpoint.
   const main = openDatabase({ ...common, path, cacheMegabytes: 128, checkpointPages: 32_768 });
   const intake = openDatabase({ ...common, path: intakePath(path) });
   const queueId = intakeId(intake);
@@ -37,7 +36,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
   let bytes = 0;
-  /** The log of the queue is emptied here, so that no answer to a push waits for it. */
+  /** The log of the queue is checkpointed here, so that no response to a push waits for it. */
   const tidyQueue = (operations: readonly QueuedOperation[]) => {
     bytes += operations.reduce((sum, { body }) => sum + body.byteLength, 0);
     if (bytes < QUEUE_LOG_BYTES) return;
@@ -55,8 +54,8 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
         for (const [index, { seq }] of due.entries())
           recordOutcome(tools, { queueId, seq, state }, outcomes[index]);
       };
-      // Targets are resolved before the writer's lock is taken, so that others come to write too; when they did, once
-      // more under it.
+      // Targets are resolved before the writer's lock is taken, so that other writers can proceed; when one
+      // of them wrote meanwhile, they are resolved once more under the lock.
       if (await attempts.run("lazy", (transaction) => work(transaction, due), record)) return;
       await attempts.run("eager", (transaction) => work(transaction, due), record);
     },
@@ -112,13 +111,13 @@ function recordOutcome(
   );
 }
 
-/** Thrown through `work` to its attempt: what it resolved may no longer hold. */
+/** Thrown through `work` to its attempt: the resolved targets may be outdated. */
 class StructureChanged extends Error {}
 
 /**
- * Runs `work` and records what it returns, in one transaction. `eager` takes the writer's lock at once, `lazy` only
- * with the first write; a lazy attempt ends with false, and nothing done, when anybody else wrote between its beginning
- * and that moment.
+ * Runs `work` and records its result, in one transaction. `eager` takes the writer's lock at once, `lazy`
+ * only with the first write; a lazy attempt returns false, and nothing was changed, when another writer
+ * committed between its beginning and that moment.
  */
 function createAttempts(main: DatabaseSync, tools: Statements, retention: Retention, clock: Clock) {
   const targets = new TargetCache();
@@ -174,7 +173,10 @@ function createAttempts(main: DatabaseSync, tools: Statements, retention: Retent
   };
 }
 
-/** VersionTimestamps: the clock in microseconds, but strictly increasing through restarts and clocks set back. */
+/**
+ * VersionTimestamps: the clock in microseconds, but strictly increasing through restarts and clocks that are
+ * set back.
+ */
 function versionStamps({ get, run }: Statements, clock: Clock) {
   let last = 0;
   return {
@@ -182,7 +184,7 @@ function versionStamps({ get, run }: Statements, clock: Clock) {
       const known = Number(get("SELECT value FROM counter WHERE name = 'version_us'")?.["value"] ?? 0);
       last = Math.max(known, Number(clock.now().epochNanoseconds / 1_000n));
     },
-    /** The first of `count` stamps in a row. */
+    /** The first of `count` consecutive stamps. */
     reserve: (count: number): number => {
       last += count;
       return last - count + 1;
@@ -197,8 +199,8 @@ function versionStamps({ get, run }: Statements, clock: Clock) {
 }
 
 /**
- * The source first, by its index: CROSS JOIN and the plus signs keep SQLite from reading all variables of the account
- * in order of id.
+ * The source first, by its index: CROSS JOIN and the plus signs keep SQLite from reading all variables of the
+ * account in order of id.
  */
 const FACTS_BY_SOURCE = `${FACT_COLUMNS}
   FROM source CROSS JOIN variable ON variable.source_id = source.id JOIN site ON site.id = source.site_id`;

@@ -1,6 +1,7 @@
 /**
- * The queue of operations is a database of its own beside that of points and outcomes. The outcome is the truth: what
- * has one was applied, or failed; the queue learns of it a moment later, also when the process ended in between.
+ * The queue of operations is a database beside that of points and outcomes. The outcome is authoritative: an
+ * operation with an outcome was applied, or failed; the queue is updated a moment later, also when the
+ * process ended in between.
  */
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
@@ -13,8 +14,8 @@ import { drive, sqliteDatabase } from "./driver.ts";
 import { createWebhooks } from "./webhooks.ts";
 
 /**
- * The id of the queue, made with it. Together with `seq` it names an operation for ever, also when the queue's file is
- * made anew.
+ * The id of the queue, created with it. Together with `seq` it identifies an operation for ever, even after
+ * the queue's file is replaced.
  */
 export function intakeId(intake: DatabaseSync): string {
   const { get, run } = statements(intake);
@@ -25,7 +26,7 @@ export function intakeId(intake: DatabaseSync): string {
   return id;
 }
 
-/** Both databases, and the id by which outcomes name the queue. */
+/** Both databases, and the id by which outcomes refer to the queue. */
 interface Both {
   readonly intake: DatabaseSync;
   readonly main: DatabaseSync;
@@ -48,7 +49,7 @@ export function createOperationStore(
       return row === undefined ? null : outcomeOf(row);
     }),
     ...queueMethods(database),
-    accept: acceptTogether(intake, queue),
+    accept: acceptInGroups(intake, queue),
     finish: (seqs) => finish(both, seqs),
     async operation(accountId, operationId) {
       const sql =
@@ -121,7 +122,7 @@ function failedSeqs({ all }: Statements, accountId: number, operationId: string)
   return all(sql, accountId, operationId).map((row) => Number(row["seq"]));
 }
 
-/** Outcomes go first: an operation that waits and has one would count as applied. */
+/** Outcomes are deleted first: a waiting operation with an outcome would count as applied. */
 async function applyAgain(
   { intake, main, queue, outcomes, queueId }: Both,
   accountId: number,
@@ -149,7 +150,7 @@ async function purge(
   outcomesBeforeMs: number,
 ): Promise<void> {
   await purgeQueue(sqliteDatabase(intake, queue), keysBeforeMs, outcomesBeforeMs);
-  // Without the outcome of an operation that still stands in the queue, it would be applied again.
+  // An operation that is still in the queue without its outcome would be applied again.
   const sql =
     "SELECT seq FROM operation WHERE accepted_ms < ? UNION SELECT seq FROM operation WHERE state = 'accepted'";
   const kept = JSON.stringify(queue.all(sql, outcomesBeforeMs).map((row) => Number(row["seq"])));
@@ -157,8 +158,10 @@ async function purge(
   await inSteps(sqliteDatabase(main, outcomes), step);
 }
 
-/** Operations that come at the same moment are durable by one commit: each costs the disk a few milliseconds. */
-function acceptTogether(intake: DatabaseSync, queue: Statements): OperationStore["accept"] {
+/**
+ * Operations that arrive at the same moment share one durable commit: each costs the disk a few milliseconds.
+ */
+function acceptInGroups(intake: DatabaseSync, queue: Statements): OperationStore["accept"] {
   let waiting: {
     operation: NewOperation;
     resolve(acceptance: Acceptance): void;

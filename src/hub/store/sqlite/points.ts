@@ -8,9 +8,12 @@ import type { Statements } from "./database.ts";
 const CHUNK = 5_000;
 const REMOVED_AT_ONCE = 5_000;
 
-/** Reads are synchronous: others have their turn at the event loop after so many rows, which take some milliseconds. */
+/**
+ * Reads are synchronous: after so many rows, which take some milliseconds, the event loop serves other
+ * requests.
+ */
 const BREATH_ROWS = 5_000;
-/** What a statement costs, in rows. */
+/** Cost of a statement, in rows. */
 const STATEMENT_ROWS = 100;
 
 type Breathe = (rows: number) => Promise<void>;
@@ -49,7 +52,7 @@ export function createPointStore(tools: Statements, database: Database): PointSt
   };
 }
 
-/** Each chunk continues after the last date, so that no statement stays open while the event loop goes on. */
+/** Each chunk continues after the last date, so that no statement stays open while the event loop runs. */
 async function* readChunks(
   tools: Statements,
   variable: VariableFacts,

@@ -1,4 +1,4 @@
-/** Webhooks that are due, as the queue has them. */
+/** The due webhooks of the queue. */
 import { DUE_RECEIVERS, dueWebhookOf } from "../operation-rows.ts";
 import type { OperationStore, Outcome } from "../store.ts";
 import type { Statements } from "./database.ts";
@@ -32,7 +32,7 @@ export function createWebhooks(
           run("UPDATE operation SET webhook_state = 'given-up', webhook_error = ? WHERE seq = ?", GONE, seq);
           return [];
         });
-        // Those that were given up stood in the place of others.
+        // Webhooks that were given up took the places of others, so the query is repeated.
         if (due.length > 0 || rows.length === 0) return due;
       }
     },

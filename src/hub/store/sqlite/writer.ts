@@ -1,11 +1,11 @@
-/** Writes readings into the tables of points, many rows a statement, in the order of the tables. */
+/** Writes readings into the tables of points, many rows per statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "../../../sql/sqlite/faults.ts";
 import type { Labels, ReadingColumns } from "../columns.ts";
 import { type Retention, versionsKept } from "../version-plan.ts";
 import { type Statements, statements } from "./database.ts";
 
-/** Measured: more rows a statement gain nothing, fewer lose a fifth. */
+/** Measured: more rows per statement gain nothing, fewer lose a fifth. */
 const ROWS = 50;
 const SQLITE_CONSTRAINT = 19;
 const NO_LABELS: Labels = { version: null, tags: null, batchTags: null };
@@ -15,7 +15,8 @@ const LABELS = ["version", "tags", "batch_tags"] as const;
 
 export interface PointWriter {
   /**
-   * Within a transaction. `firstUs`: VersionTimestamp of the first reading, those of the others follow by their index.
+   * Within a transaction. `firstUs`: VersionTimestamp of the first reading, those of the others follow by
+   * their index.
    */
   write(readings: ReadingColumns, firstUs: number): number[];
 }
@@ -55,7 +56,7 @@ function operationsOf(readings: ReadingColumns): number {
   return last + 1;
 }
 
-/** Up to `ROWS` readings of variables that are alike in being versioned or not. */
+/** Up to `ROWS` readings of variables that are either all versioned or all not. */
 function chunkAt(readings: ReadingColumns, order: Uint32Array, from: number): Uint32Array {
   const versioned = isVersioned(readings, order[from] ?? 0);
   let end = from + 1;
@@ -80,7 +81,7 @@ function insertMany(database: DatabaseSync, table: string, columns: readonly str
   return database.prepare(`INSERT INTO ${table} (${columns.join(", ")}) VALUES ${rows}`);
 }
 
-/** False, and nothing written, when one of the points is known already or comes twice. */
+/** False, and nothing was written, when one of the points exists already or occurs twice. */
 function insertNew(
   { plain, labelled, versions }: Bulk,
   readings: ReadingColumns,
@@ -97,7 +98,7 @@ function insertNew(
   try {
     (bare ? plain : labelled).run(...values);
   } catch (thrown) {
-    // The statement alone is undone, not the transaction.
+    // Only the statement is undone, not the transaction.
     if (sqliteCode(thrown) === SQLITE_CONSTRAINT) return false;
     throw thrown;
   }
@@ -155,7 +156,7 @@ const UPDATE_POINT =
 const INSERT_POINT =
   "INSERT INTO point (value, version, tags, batch_tags, variable_id, at_ms) VALUES (?, ?, ?, ?, ?, ?)";
 
-/** True when a value was there. */
+/** Returns true when a value was replaced. */
 function putPoint({ run }: Statements, { id, atMs, value, labels }: Point): boolean {
   if (run(UPDATE_POINT, value, ...labels, id, atMs).changes === 1) return true;
   run(INSERT_POINT, value, ...labels, id, atMs);
@@ -163,8 +164,8 @@ function putPoint({ run }: Statements, { id, atMs, value, labels }: Point): bool
 }
 
 /**
- * Same tag: that entry is replaced. Otherwise a new version; beyond the limit the oldest of its kind (tagged, untagged)
- * goes.
+ * Same tag: that entry is replaced. Otherwise a new version; beyond the limit the oldest of its kind (tagged,
+ * untagged) is removed.
  */
 function putVersion(
   { run }: Statements,

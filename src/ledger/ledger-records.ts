@@ -1,0 +1,158 @@
+/** The facts that callers give to the ledger, and the states that its changes return. */
+import type {
+  Arrival,
+  ArrivalState,
+  Batch,
+  BatchSlice,
+  FinishPlan,
+  IsoInstant,
+  MapperIdentity,
+  Points,
+  Reason,
+  RejectedRow,
+  Replay,
+  Run,
+  RunState,
+} from "../model.ts";
+import type { NewFinishedFile } from "./finished-files.ts";
+
+export interface RunStart {
+  /** A warning for the operator, as an event `run.warned`. */
+  readonly warning?: string;
+  /**
+   * For a container: the lanes that its entries may belong to. Later runs of these lanes wait until each
+   * entry has a run.
+   */
+  readonly feeds?: readonly string[];
+  readonly replay?: Replay;
+  /** Quarantines the run in the same transaction, so that no step starts it before. */
+  readonly refusal?: Reason;
+}
+
+export type BegunDelivery =
+  | { readonly run: Run; readonly blockedBy: null; readonly batches: readonly Batch[] }
+  | { readonly run: null; readonly blockedBy: Run };
+
+export interface RunFilter {
+  readonly limit?: number;
+  /** Only runs whose source was not finished. */
+  readonly unfinished?: boolean;
+  /** Only runs with remaining steps or awaited outcomes. */
+  readonly unsettled?: boolean;
+  readonly drop?: string;
+  readonly lane?: string;
+  /** Only runs opened after this one. */
+  readonly after?: string;
+  /** Without these. */
+  readonly except?: readonly string[];
+  /** Only runs that this node may work on: its own, and those of no living node. */
+  readonly ours?: boolean;
+}
+
+export interface RunChange {
+  readonly sha256?: string;
+  readonly reason?: Reason | null;
+  /** The given points replace those of the same name. */
+  readonly points?: Partial<Points>;
+  /** Rows that the mapper or the service refused; kept for the report of a quarantined run. */
+  readonly rejected?: readonly RejectedRow[];
+  /** Binds a run that has no batches yet to another version of its mapper. */
+  readonly mapper?: MapperIdentity;
+  readonly replay?: Replay;
+  readonly finishPlan?: FinishPlan;
+  /** The source was finished at this time; an archived or deleted arrival has left its drop. */
+  readonly finished?: { readonly at: IsoInstant; readonly left: boolean };
+  /**
+   * This version of the file is no longer at its drop: a listing that shows the path again shows a new
+   * arrival.
+   */
+  readonly gone?: boolean;
+  /** The source is watched from now on. */
+  readonly watched?: NewFinishedFile;
+  /**
+   * No more outcomes of an accepted or unconfirmed run are expected: it stays as it is unless a late outcome
+   * arrives.
+   */
+  readonly settled?: boolean;
+  /** Text of the event, beside the state. */
+  readonly detail?: string;
+  /** Name of the event when the state does not change, such as `source.archived`. */
+  readonly event?: string;
+}
+
+export interface BatchChange {
+  readonly answer?: string;
+  /** Counts one more attempt. */
+  readonly attempted?: boolean;
+}
+
+export interface MappedRecord {
+  readonly batches: readonly BatchSlice[];
+  readonly points: number;
+  readonly rejected: readonly RejectedRow[];
+  /** Number of refused rows, also beyond the limit of `rejected`. */
+  readonly rejectedCount: number;
+  /** Digests of the targets, one each, for the order of lanes. */
+  readonly targets: readonly TargetKey[];
+  readonly detail: string;
+}
+
+/** A run that passes one or several states. */
+export interface RunAdvance {
+  readonly id: string;
+  readonly from: RunState;
+  /** In their order. The changes add up. */
+  readonly through: readonly RunPassage[];
+  /**
+   * The mapping result, when the run passes to `mapped`, which must be the last state. See `recordMapped`.
+   */
+  readonly mapped?: MappedRecord;
+  /**
+   * The rule of the drop for repeated content: such a run is not recorded. With `process` it is recorded,
+   * unless it may be the return of the same version. Absent: its content does not matter, or was compared
+   * before.
+   */
+  readonly duplicates?: "skip" | "process" | "flag";
+}
+
+export interface RunPassage {
+  readonly to: RunState;
+  readonly change?: RunChange;
+}
+
+/**
+ * `known`: the same bytes came before at this path, or may have; `unfetched`: an earlier arrival of its path
+ * may have the same bytes, which are not fetched yet (`unfetchedBefore`); `fault`: the error that
+ * `advanceRun` would have thrown. Nothing was recorded of such a run.
+ */
+export type Advanced =
+  | { readonly run: Run }
+  | { readonly run: null; readonly why: "known" | "unfetched" }
+  | { readonly run: null; readonly why: "fault"; readonly thrown: unknown };
+
+/** Facts for a run whose last batch is accepted. */
+export interface WholeRun {
+  /** The service that accepted it, for the text of the event. */
+  readonly service: string;
+  readonly finishPlan?: FinishPlan;
+}
+
+/** The facts that determine the age of an arrival. */
+export type ArrivalAge = Pick<Arrival, "id" | "path" | "mtime">;
+
+/** A target for comparison: its identifier kind and its text. */
+export interface TargetKey {
+  readonly kind: string;
+  readonly target: string;
+}
+
+export interface EntriesState {
+  /** Entries not yet matched against the triggers. */
+  readonly unclaimed: readonly Arrival[];
+  /** The run of the last entry with remaining steps or awaited outcomes. */
+  readonly underWay: Run | null;
+  /** Number of entries that are delivered, empty or duplicate, without a remaining step. */
+  readonly done: number;
+  /** Entries at rest in another way, with the state of the run or of the arrival. */
+  readonly staying: readonly { readonly path: string; readonly state: RunState | ArrivalState }[];
+}
